@@ -1,0 +1,36 @@
+# `make run` and `make test` need nothing but Python 3.11+ and make: each sets up .venv first.
+PYTHON ?= python3
+VENV := .venv
+BENCH_VENV := .venv-bench
+
+.PHONY: run test lint bench clean
+
+run: $(VENV)/.ready
+	$(VENV)/bin/echoscale run
+
+test: $(VENV)/.ready
+	$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/.ready
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+# The peers live in an environment of their own. Add resdag (and with it PyTorch) there by hand to include it.
+bench: $(BENCH_VENV)/.ready
+	$(BENCH_VENV)/bin/python benchmarks/speed.py
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+$(BENCH_VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(BENCH_VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(BENCH_VENV) out .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,52 @@
+"""Checks of single values: each returns the value it was given, or raises an error that names it and the remedy."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+
+def number(value: Any, name: str) -> float:
+    """A finite real number as a Python float."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
+    result = float(value)
+    if not math.isfinite(result):
+        raise ValueError(f"{name} must be finite, got {result}.")
+    return result
+
+
+def non_negative(value: Any, name: str) -> float:
+    """A finite number >= 0."""
+    result = number(value, name)
+    if result < 0:
+        raise ValueError(f"{name} must not be negative, got {result}. The sign belongs to the random weights.")
+    return result
+
+
+def leak_rate(value: Any, name: str = "leak_rate") -> float:
+    """A number in (0, 1]: alpha = dt / tau."""
+    result = number(value, name)
+    if not 0 < result <= 1:
+        raise ValueError(
+            f"{name} must lie in (0, 1], got {result}. 1 forgets at once, values near 0 remember for about 1/{name} steps."
+        )
+    return result
+
+
+def integer(value: Any, name: str, minimum: int = 0) -> int:
+    """A whole number >= minimum."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be a whole number, got {value!r} of type {type(value).__name__}.")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}.")
+    return int(value)
+
+
+def choice(value: Any, options: Sequence[Any], name: str) -> Any:
+    """One of the options."""
+    if value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}.")
+    return value

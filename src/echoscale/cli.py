@@ -1,0 +1,69 @@
+"""The command line: parse, call, print. Nothing heavy is imported before a command needs it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Echo state networks with several timescales.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command()
+def run(
+    out: Annotated[Path, typer.Option(help="Folder for the plot.")] = Path("out"),
+    seeds: Annotated[int, typer.Option(min=1, help="Draws of weights and series that each network is judged on.")] = 5,
+) -> None:
+    """NARMA10 with a single, a parallel and a hierarchical network of 100 neurons: a table and a plot."""
+    from rich.console import Console
+    from rich.progress import track
+    from rich.table import Table
+
+    console = Console()
+    keep_compiled_programs()
+    from echoscale import demo
+
+    results = demo.compute(seeds, lambda jobs: track(jobs, "Fitting", console=console))
+    table = Table(title=f"NARMA10, {seeds} seeds, 100 neurons each, {demo.TEST} unseen steps", show_lines=True)
+    table.add_column("network")
+    table.add_column("leak rates")
+    table.add_column("timescales in steps\nmin - peak - max")
+    table.add_column("test NRMSE\nmean ± standard error", justify="right")
+    for result in results:
+        network, errors = result.contender.network, result.errors
+        spread = f" ± {errors.std(ddof=1) / len(errors) ** 0.5:.3f}" if len(errors) > 1 else ""
+        leaks = "\n".join(f"{each.leak_rate:g}" for each in network.reservoirs)
+        table.add_row(result.contender.name, leaks, demo.timescale_text(network), f"{errors.mean():.3f}{spread}")
+    console.print(table)
+    console.print(f"Plot: {demo.save_figure(results, out)}")
+
+
+@app.command()
+def version() -> None:
+    """The version of echoscale and of what it computes with."""
+    from importlib.metadata import version as installed
+
+    import echoscale
+
+    typer.echo(f"echoscale {echoscale.__version__}")
+    for name in ("jax", "numpy", "scipy", "scikit-learn"):
+        typer.echo(f"{name} {installed(name)}")
+
+
+def keep_compiled_programs() -> None:
+    """Keep what JAX compiles between runs of the program, in the user's cache folder, unless the user chose a place."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(home / "echoscale" / "jax"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+
+def main() -> None:
+    """The entry point of the `echoscale` command."""
+    app()

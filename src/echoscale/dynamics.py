@@ -1,0 +1,163 @@
+"""The update of the states and the scans over it; the only file that knows how a matrix is stored.
+
+    x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
+    h_k(t)   = input_scaling_k W_in_k s(t) + bias_scaling_k b_k + spectral_radius_k W_k x_k(t)
+               + sum over couplings l -> k of coupling_kl W_kl x_l(t)
+
+Layout: a state is neuron-major, one array (n_k, lanes) per reservoir, lanes contiguous; a lane is one network with its own
+series or its own hyper-parameters. A sparse W is applied as unrolled gather-multiply-adds, which XLA fuses with tanh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from echoscale.hyper import Hyper
+from echoscale.network import Network
+from echoscale.weights import Drawn
+
+Array = jax.Array
+State = tuple[Array, ...]
+
+# Rows with more weights than this are multiplied as a dense matrix: unrolling them takes long to compile.
+MOST_NEIGHBOURS = 32
+
+
+class Neighbours(NamedTuple):
+    """A sparse matrix as padded neighbour lists, entry j holding every row's j-th weight: columns (k, n), values (k, n, 1)."""
+
+    columns: Array
+    values: Array
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["recurrent", "inputs", "biases", "couplings"],
+    meta_fields=["links", "coupling_delay"],
+)
+@dataclass(frozen=True)
+class Weights:
+    """The fixed arrays of a network on the device; the graph itself is static.
+
+    recurrent, couplings  `Neighbours`, or a dense array (post, pre)
+    inputs                (n_k, F)
+    biases                (n_k, 1)
+    links                 (source, target) of every coupling
+    """
+
+    recurrent: tuple[Any, ...]
+    inputs: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    couplings: tuple[Any, ...]
+    links: tuple[tuple[int, int], ...]
+    coupling_delay: int
+
+
+def store(network: Network, drawn: Drawn, dtype: Any, lanes: int) -> Weights:
+    """The drawn matrices in the form that is fastest for this number of lanes."""
+    return Weights(
+        recurrent=tuple(store_matrix(each, dtype, lanes) for each in drawn.recurrent),
+        inputs=tuple(jnp.asarray(each, dtype) for each in drawn.inputs),
+        biases=tuple(jnp.asarray(each[:, None], dtype) for each in drawn.biases),
+        couplings=tuple(store_matrix(each, dtype, lanes) for each in drawn.couplings),
+        links=tuple((each.source, each.target) for each in network.couplings),
+        coupling_delay=network.coupling_delay,
+    )
+
+
+def store_matrix(matrix: scipy.sparse.csr_array, dtype: Any, lanes: int) -> Neighbours | Array:
+    """Neighbour lists for sparse matrices; dense where rows are full, or the product so small that it costs nothing."""
+    counts = np.diff(matrix.indptr)
+    most = int(counts.max(initial=0))
+    if dense_is_faster(matrix.shape, most, lanes):
+        return jnp.asarray(matrix.toarray(), dtype)
+    index = np.zeros((max(most, 1), matrix.shape[0]), np.int32)
+    value = np.zeros((max(most, 1), matrix.shape[0], 1))
+    row = np.repeat(np.arange(matrix.shape[0]), counts)
+    place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
+    index[place, row] = matrix.indices
+    value[place, row, 0] = matrix.data
+    return Neighbours(jnp.asarray(index), jnp.asarray(value, dtype))
+
+
+def dense_is_faster(shape: tuple[int, int], most: int, lanes: int) -> bool:
+    """Measured on two cores (benchmarks/storage.py): one lane gathers slowly, many lanes gather as fast as they load."""
+    post, pre = shape
+    return most > MOST_NEIGHBOURS or 3 * most >= pre or (lanes == 1 and post * pre <= 128 * 128)
+
+
+def apply(matrix: Neighbours | Array, x: Array) -> Array:
+    """W x: (post, pre) applied to (pre, lanes)."""
+    if not isinstance(matrix, Neighbours):
+        return jnp.matmul(matrix, x, precision="highest")
+    total = matrix.values[0] * x[matrix.columns[0]]
+    for j in range(1, matrix.columns.shape[0]):
+        total = total + matrix.values[j] * x[matrix.columns[j]]
+    return total
+
+
+def project(inputs: Array, u: Array) -> Array:
+    """W_in s: (n, F) applied to (F, lanes), as multiply-adds where there are few features, so that they fuse."""
+    if inputs.shape[1] > MOST_NEIGHBOURS:
+        return jnp.matmul(inputs, u, precision="highest")
+    total = inputs[:, 0:1] * u[0]
+    for j in range(1, inputs.shape[1]):
+        total = total + inputs[:, j : j + 1] * u[j]
+    return total
+
+
+def step(weights: Weights, hyper: Hyper, state: State, u: Array) -> State:
+    """One time step of all reservoirs: states (n_k, lanes) and input (F, lanes) to new states (n_k, lanes)."""
+    new: list[Array] = []
+    for k, x in enumerate(state):
+        h = hyper.input_scaling[k] * project(weights.inputs[k], u)
+        h = h + hyper.bias_scaling[k] * weights.biases[k]
+        h = h + hyper.spectral_radius[k] * apply(weights.recurrent[k], x)
+        for j, (source, target) in enumerate(weights.links):
+            if target == k:
+                fresh = weights.coupling_delay == 0 and source < k
+                h = h + hyper.coupling[j] * apply(weights.couplings[j], new[source] if fresh else state[source])
+        leak = hyper.leak_rate[k]
+        new.append((1 - leak) * x + leak * jnp.tanh(h))
+    return tuple(new)
+
+
+def masked_step(weights: Weights, hyper: Hyper, state: State, u: Array, live: Array) -> State:
+    """`step`, but lanes whose series has ended (live False) keep their state."""
+    new = step(weights, hyper, state, u)
+    return tuple(jnp.where(live, after, before) for after, before in zip(new, state, strict=True))
+
+
+@jax.jit
+def scan(weights: Weights, hyper: Hyper, state: State, u: Array, remaining: Array) -> tuple[State, Array]:
+    """A chunk of steps: u (L, F, lanes or 1) -> the last state, and all states (lanes, L, N).
+
+    `remaining` (lanes,) says how many steps of the chunk each lane's series still has; later rows repeat its last state.
+    The chunk has a fixed length, so that series of any length share one compiled program.
+    """
+
+    def body(carry: tuple[State, Array], u_t: Array) -> tuple[tuple[State, Array], State]:
+        state, t = carry
+        new = masked_step(weights, hyper, state, u_t, t < remaining)
+        return (new, t + 1), new
+
+    (last, _), states = jax.lax.scan(body, (state, jnp.int32(0)), u)
+    return last, jnp.concatenate([jnp.transpose(each, (2, 0, 1)) for each in states], axis=2)
+
+
+@partial(jax.jit, static_argnames="sizes")
+def advance(weights: Weights, hyper: Hyper, state: Array, u: Array, sizes: tuple[int, ...]) -> Array:
+    """One step of whole state vectors: (B, N) and inputs (B, F) -> (B, N).
+
+    A loop of two steps that stops after the first: XLA compiles its body as in `scan`, so that both agree to the last bit.
+    """
+    parts = tuple(jnp.split(state.T, np.cumsum(sizes)[:-1].tolist()))
+    last, _ = scan(weights, hyper, parts, jnp.stack([u.T, u.T]), jnp.ones(len(u), jnp.int32))
+    return jnp.concatenate(last).T

@@ -1,0 +1,213 @@
+"""Sufficient statistics of a linear readout: counts, means and scatter matrices, accumulated chunk by chunk in float64.
+
+    n = sum 1,   m = sum z / n,   S = sum (z - m)(z - m)^T      with z = (features, targets)
+
+They are all that ridge regression needs, on training and on validation data. Statistics of pieces, series or workers add up,
+so no state is ever stored. States may be float32: their products are exact in float64, which a small ridge penalty needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper
+from echoscale.series import Series, as_series, as_targets, check_longer_than
+
+Floats = npt.NDArray[np.float64]
+
+# Lanes whose rows are multiplied together: enough to hide the cost of a call, few enough to stay in the cache.
+SLAB_LANES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Of P = features + targets columns; leading axes (one statistic per lane) broadcast.
+
+    count     (...,)
+    mean      (..., P)
+    scatter   (..., P, P), centred
+    features  how many of the columns are features; the others are targets
+    """
+
+    count: Floats
+    mean: Floats
+    scatter: Floats
+    features: int
+
+    def __add__(self, other: Any) -> Statistics:
+        """The statistics of both pieces together (Chan, Golub and LeVeque 1983: no cancellation)."""
+        if not isinstance(other, Statistics):
+            return NotImplemented
+        if self.mean.shape[-1] != other.mean.shape[-1] or self.features != other.features:
+            raise ValueError(
+                f"statistics of {self.features} of {self.mean.shape[-1]} columns and of {other.features} of "
+                f"{other.mean.shape[-1]} cannot be added."
+            )
+        count = self.count + other.count
+        share = np.divide(other.count, count, out=np.zeros_like(count), where=count > 0)[..., None]
+        apart = other.mean - self.mean
+        weight = (self.count[..., None] * share)[..., None]
+        scatter = self.scatter + other.scatter + weight * apart[..., :, None] * apart[..., None, :]
+        return Statistics(count, self.mean + share * apart, scatter, self.features)
+
+    def lane(self, index: Any) -> Statistics:
+        """The statistics of one lane, or of a selection of them."""
+        return Statistics(self.count[index], self.mean[index], self.scatter[index], self.features)
+
+
+def of_rows(features: Any, targets: Any) -> Statistics:
+    """The statistics of rows (R, F) and (R, O) that are there as arrays."""
+    rows = np.concatenate([np.asarray(features, np.float64), np.asarray(targets, np.float64)], axis=1)
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    return Statistics(np.float64(len(rows)) + np.zeros(()), mean, centred.T @ centred, np.shape(features)[1])
+
+
+def statistics(
+    esn: ESN,
+    u: Any,
+    y: Any,
+    *,
+    washout: int = 0,
+    direct: bool = False,
+    hyper: Hyper | None = None,
+    state: Any = None,
+) -> Statistics:
+    """Run the network over u and gather the statistics of states and targets; the states are not kept.
+
+    u, y     one series, a batch or a list; y step by step, with the same lengths. All series count together
+    washout  steps at the start of every series that are run but not counted
+    direct   whether the inputs are features too (after the states)
+    hyper    with H lanes, the result has a leading axis H: one statistic per lane
+    """
+    series = as_series(u, esn.n_inputs, dtype=np.float64)
+    targets = as_targets(y, series)
+    washout = _checks.integer(washout, "washout")
+    check_longer_than(series, washout)
+    edges = [np.array([washout, length]) for length in series.lengths]
+    [whole], _ = split_statistics(esn, series, targets, edges, direct=direct, hyper=hyper, state=state)
+    return whole
+
+
+def split_statistics(
+    esn: ESN,
+    series: Series,
+    targets: Series,
+    edges: Sequence[npt.NDArray[np.int64]],
+    *,
+    direct: bool = False,
+    hyper: Hyper | None = None,
+    state: Any = None,
+) -> tuple[list[Statistics], npt.NDArray[Any]]:
+    """The statistics of consecutive segments of time from one run, and the last states.
+
+    edges[b] = (e_0, ..., e_S): segment s of series b is its steps e_s to e_{s+1}. What lies before e_0 is washed out.
+    """
+    used = hyper or esn.hyper
+    extra = [
+        np.concatenate([series.values[b], targets.values[b]] if direct else [targets.values[b]], axis=1)
+        for b in range(series.count)
+    ]
+    blocks: dict[int, _Accumulator] = {}
+
+    def consume(lanes: Any, start: int, states: Any) -> None:
+        key = int(lanes[0])
+        if key not in blocks:
+            blocks[key] = _Accumulator(lanes, series.count, esn.units, extra, edges)
+        blocks[key].add(start, np.asarray(states))
+
+    last = esn.run_chunks(series, consume, state=state, hyper=hyper)
+    # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
+    ordered = [blocks[key] for key in sorted(blocks)]
+    features = esn.units + (series.features if direct else 0)
+    results = [_gather(ordered, s, used.lanes, features) for s in range(len(edges[0]) - 1)]
+    return results, last
+
+
+class _Accumulator:
+    """Moments of one block of lanes: sum of (1, z - shift)(1, z - shift)^T per hyper lane and segment.
+
+    The shift is near the mean (that of the first rows), so that centring at the end loses no digits. Lanes are taken a few at a
+    time, a slab that stays in the cache: each with its own moment matrix (a sweep over one series), or all in one (a batch).
+    """
+
+    def __init__(self, lanes: Any, n_series: int, units: int, extra: Sequence[Floats], edges: Any) -> None:
+        self.hyper_lanes, self.place = np.unique(np.asarray(lanes) // n_series, return_inverse=True)
+        self.series = np.asarray(lanes) % n_series
+        self.units, self.extra, self.edges = units, extra, edges
+        self.width = units + extra[0].shape[1] + 1
+        self.shift: Floats | None = None
+        self.moments = np.zeros((len(edges[0]) - 1, len(self.hyper_lanes), self.width, self.width))
+        alike = all(np.array_equal(edges[b], edges[self.series[0]]) for b in self.series)
+        apart = len(self.hyper_lanes) == len(self.place)
+        self.pooled = not apart
+        self.slab = SLAB_LANES if alike and (apart or len(self.hyper_lanes) == 1) else 1
+
+    def add(self, start: int, states: npt.NDArray[Any]) -> None:
+        """Count the states (lanes, steps, N) that begin at time step `start`."""
+        if self.shift is None:
+            self.shift = self._first_means(start, states)
+        for first in range(0, len(states), self.slab):
+            slab = slice(first, first + self.slab)
+            stops = np.clip(self.edges[self.series[first]] - start, 0, states.shape[1])
+            for segment, (low, high) in enumerate(pairwise(stops)):
+                if low < high:
+                    self._add(segment, slab, states[slab, low:high], self._extra(slab, start + low, start + high))
+
+    def _extra(self, slab: slice, begin: int, end: int) -> Floats:
+        """Inputs and targets of these lanes, (lanes, steps, E), or (1, steps, E) where they share one series."""
+        return np.stack([self.extra[b][begin:end] for b in np.unique(self.series[slab])])
+
+    def _first_means(self, start: int, states: npt.NDArray[Any]) -> Floats:
+        """(groups, P): near enough to the means of each group, from the first chunk of its first lane."""
+        first = [int(np.flatnonzero(self.place == group)[0]) for group in range(len(self.hyper_lanes))]
+        extra = [self.extra[self.series[lane]][start : start + states.shape[1]].mean(axis=0) for lane in first]
+        return np.concatenate([states[first].mean(axis=1, dtype=np.float64), np.array(extra)], axis=1)
+
+    def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats) -> None:
+        shift = self.shift[self.place[slab], None]  # type: ignore[index]
+        rows = np.empty((*states.shape[:2], self.width))
+        rows[:, :, 0] = 1
+        rows[:, :, 1 : self.units + 1] = states
+        rows[:, :, self.units + 1 :] = extra
+        rows[:, :, 1:] -= shift
+        if self.pooled:
+            rows = rows.reshape(1, -1, self.width)
+        # NumPy sees a product with itself and computes only half of it (syrk).
+        product = np.matmul(rows.transpose(0, 2, 1), rows)
+        self.moments[segment, self.place[slab][0] : self.place[slab][-1] + 1] += product
+
+    def statistics(self, segment: int, group: int, features: int) -> Statistics:
+        """Count, mean and centred scatter from the shifted moments."""
+        moments = self.moments[segment, group]
+        count, sums = moments[0, 0], moments[0, 1:]
+        if count == 0 or self.shift is None:
+            return Statistics(np.zeros(()), np.zeros_like(sums), np.zeros_like(moments[1:, 1:]), features)
+        scatter = moments[1:, 1:] - np.outer(sums, sums) / count
+        return Statistics(np.asarray(count), self.shift[group] + sums / count, scatter, features)
+
+
+def _gather(blocks: Sequence[_Accumulator], segment: int, lanes: int | None, features: int) -> Statistics:
+    """The sum over the blocks of lanes, stacked along a leading axis where there are hyper lanes."""
+    totals: dict[int, Statistics] = {}
+    for block in blocks:
+        for group, lane in enumerate(block.hyper_lanes):
+            part = block.statistics(segment, group, features)
+            totals[int(lane)] = totals[int(lane)] + part if int(lane) in totals else part
+    if lanes is None:
+        return totals[0]
+    ordered = [totals[lane] for lane in range(lanes)]
+    return Statistics(
+        np.stack([each.count for each in ordered]),
+        np.stack([each.mean for each in ordered]),
+        np.stack([each.scatter for each in ordered]),
+        features,
+    )

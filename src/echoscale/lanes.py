@@ -1,0 +1,170 @@
+"""Many series and many hyper-parameters on the lanes of one scan: blocks of lanes that fit the cache, fed chunk by chunk.
+
+No state is kept here: every chunk of states goes to a consumer (collect, snapshots, statistics), so memory does not grow
+with the length of a series.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import dynamics
+from echoscale.blas import one_thread
+from echoscale.hyper import Hyper
+from echoscale.series import Series
+
+Indices = npt.NDArray[np.int64]
+# consume(lanes, start, states): the states (len(lanes), steps, N) of these lanes from time step `start` on. Rows past the end
+# of a lane's series repeat its last state. Blocks of lanes may arrive from several threads, one lane's chunks always in order.
+Consumer = Callable[[Indices, int, jax.Array], None]
+
+# Measured (docs/design.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
+CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
+CPU_BLOCK_LANES, GPU_BLOCK_LANES = 256, 8192
+SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048
+
+
+class Layout(NamedTuple):
+    """How a run is cut: blocks of lanes (lane = hyper lane * B + series), and steps per chunk."""
+
+    blocks: list[Indices]
+    width: int
+    steps: int
+    workers: int
+
+
+def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: bool) -> Layout:
+    """Blocks of equal width, one or more per core; the longest series first, so that a block holds like lengths."""
+    lengths = np.tile(series.lengths, hyper_lanes)
+    order = np.argsort(-lengths, kind="stable")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = cores if on_cpu else 1
+    limit = CPU_BLOCK_LANES if on_cpu else GPU_BLOCK_LANES
+    # Few lanes cost as much as one: split them over the cores only where each still gets a vector's worth.
+    parts = max(min(workers, len(order) // 16), -(-len(order) // limit), 1)
+    width = round_up(-(-len(order) // parts))
+    blocks = [order[i : i + width] for i in range(0, len(order), width)]
+    budget = (CPU_CHUNK_BYTES if on_cpu else GPU_CHUNK_BYTES) // (units * width * itemsize)
+    steps = min(max(_power_of_two(budget + 1) // 2, SHORTEST_CHUNK), LONGEST_CHUNK)
+    steps = min(steps, max(_power_of_two(int(lengths.max())), SHORTEST_CHUNK))
+    return Layout(blocks, width, steps, min(workers, len(blocks)))
+
+
+def round_up(count: int) -> int:
+    """The next size of at most eight per power of two: few compiled programs, at most an eighth of idle lanes."""
+    grain = max(_power_of_two(count + 1) // 16, 1)
+    return -(-count // grain) * grain
+
+
+def _power_of_two(count: int) -> int:
+    """The smallest power of two >= count."""
+    return 1 << max(count - 1, 0).bit_length()
+
+
+@contextmanager
+def precision_and_device(dtype: Any, device: Any) -> Iterator[None]:
+    """float64 and the device are asked for here and only here; JAX's global settings stay as the user left them."""
+    with ExitStack() as stack:
+        stack.enter_context(jax.enable_x64(np.dtype(dtype) == np.float64))
+        if device is not None:
+            stack.enter_context(jax.default_device(device))
+        yield
+
+
+def feed(
+    weights: Callable[[int], dynamics.Weights],
+    sizes: tuple[int, ...],
+    hyper: Hyper,
+    series: Series,
+    start: npt.NDArray[Any],
+    consume: Consumer,
+    dtype: Any,
+    device: Any,
+) -> npt.NDArray[Any]:
+    """Run every (hyper lane, series) pair from the states `start` (H * B, N); returns the last states (H * B, N)."""
+    on_cpu = (device.platform if device is not None else jax.default_backend()) == "cpu"
+    plan = layout(series, hyper.lanes or 1, sum(sizes), np.dtype(dtype).itemsize, on_cpu)
+    last = np.empty_like(start)
+    stop = threading.Event()
+    with precision_and_device(dtype, device):
+        fixed = weights(plan.width)
+
+    def run_block(lanes: Indices) -> None:
+        with precision_and_device(dtype, device):
+            last[lanes] = _run_block(fixed, sizes, hyper, series, start, lanes, plan, consume, dtype, stop)
+
+    if plan.workers == 1:
+        with one_thread():
+            for block in plan.blocks:
+                run_block(block)
+        return last
+    with one_thread(), ThreadPoolExecutor(plan.workers) as pool:
+        try:
+            for done in [pool.submit(run_block, block) for block in plan.blocks]:
+                done.result()
+        except BaseException:
+            stop.set()  # so that an interrupt or an error does not wait for the other blocks to run to their end
+            pool.shutdown(cancel_futures=True)
+            raise
+    return last
+
+
+def _run_block(
+    fixed: dynamics.Weights,
+    sizes: tuple[int, ...],
+    hyper: Hyper,
+    series: Series,
+    start: npt.NDArray[Any],
+    lanes: Indices,
+    plan: Layout,
+    consume: Consumer,
+    dtype: Any,
+    stop: threading.Event,
+) -> npt.NDArray[Any]:
+    padded = np.pad(lanes, (0, plan.width - len(lanes)), mode="edge")  # idle lanes repeat the last one
+    which_hyper, which_series = np.divmod(padded, series.count)
+    numbers = jax.tree.map(
+        lambda leaf: jnp.asarray(np.asarray(leaf)[which_hyper] if np.ndim(leaf) else np.reshape(leaf, (1,)), dtype), hyper
+    )
+    edges = np.cumsum(sizes)[:-1]
+    state = tuple(jnp.asarray(part) for part in np.split(np.ascontiguousarray(start[padded].T), edges))
+    remaining = series.lengths[which_series]
+    pending: tuple[int, jax.Array] | None = None
+    for begin in range(0, int(remaining.max()), plan.steps):
+        if stop.is_set():
+            break
+        u = _inputs(series, which_series, begin, plan.steps, dtype)
+        state, states = dynamics.scan(fixed, numbers, state, u, jnp.asarray(remaining - begin, jnp.int32))
+        if pending:  # JAX computes this chunk in the background while the last one is consumed
+            consume(lanes, *pending)
+        steps = min(plan.steps, int(remaining.max()) - begin)
+        pending = (begin, states if (len(lanes), steps) == (plan.width, plan.steps) else states[: len(lanes), :steps])
+    if pending:
+        consume(lanes, *pending)
+    return np.concatenate([np.asarray(part) for part in state]).T[: len(lanes)]
+
+
+def _inputs(series: Series, which: Indices, begin: int, steps: int, dtype: Any) -> npt.NDArray[Any]:
+    """The next inputs of these series, (steps, F, lanes), zero past their ends; one lane where all share one series."""
+    if series.count == 1:
+        which = which[:1]
+    if isinstance(series.values, np.ndarray):
+        part = series.values[which, begin : begin + steps]
+        block = np.zeros((steps, series.features, len(which)), dtype)
+        block[: part.shape[1]] = part.transpose(1, 2, 0)
+        return block
+    block = np.zeros((steps, series.features, len(which)), dtype)
+    for lane, b in enumerate(which):
+        part = series.values[b][begin : begin + steps]
+        block[: len(part), :, lane] = part
+    return block

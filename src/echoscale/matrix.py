@@ -1,0 +1,87 @@
+"""A matrix as a value: what a user's own weights become inside a `Network`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+
+@dataclass(frozen=True, repr=False)
+class Matrix:
+    """A fixed matrix, kept as sorted (row, column, value) triples so that it compares and hashes by value.
+
+    Shapes are (post, pre): `W @ x`. Make one with `Matrix.of(array)` from anything dense or `scipy.sparse`.
+    """
+
+    shape: tuple[int, int]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, array: Any, name: str = "matrix") -> Matrix:
+        """The matrix of a dense array, nested list, data frame or scipy sparse matrix; zeros are dropped."""
+        import scipy.sparse
+
+        if isinstance(array, Matrix):
+            return array
+        if scipy.sparse.issparse(array):
+            coo = scipy.sparse.coo_array(cast(Any, array))
+            coo.sum_duplicates()
+            rows, columns = np.asarray(coo.row, np.int64), np.asarray(coo.col, np.int64)
+            values, shape = coo.data, coo.shape
+        else:
+            dense = np.asarray(array)
+            if dense.ndim != 2:
+                raise ValueError(f"{name} must have two axes (post, pre), got shape {dense.shape}.")
+            rows, columns = (np.asarray(each, np.int64) for each in np.nonzero(dense))
+            values, shape = dense[rows, columns], dense.shape
+        if np.iscomplexobj(values) or not np.issubdtype(np.asarray(values).dtype, np.number):
+            raise TypeError(f"{name} must hold real numbers, got dtype {np.asarray(values).dtype}.")
+        numbers = np.asarray(values, dtype=np.float64)
+        if not np.isfinite(numbers).all():
+            where = int(np.flatnonzero(~np.isfinite(numbers))[0])
+            raise ValueError(f"{name} must be finite, found {numbers[where]} at [{rows[where]}, {columns[where]}].")
+        kept = numbers != 0
+        rows, columns, numbers = rows[kept], columns[kept], numbers[kept]
+        order = np.lexsort((columns, rows))
+        return cls(
+            (int(shape[0]), int(shape[1])),
+            tuple(rows[order].tolist()),
+            tuple(columns[order].tolist()),
+            tuple(numbers[order].tolist()),
+        )
+
+    def sparse(self) -> scipy.sparse.csr_array:
+        """The matrix as `scipy.sparse.csr_array` in float64."""
+        import scipy.sparse
+
+        triples: tuple[npt.NDArray[np.float64], Any] = (np.array(self.values), (self.rows, self.columns))
+        return scipy.sparse.csr_array(triples, shape=self.shape)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers."""
+        return {
+            "shape": list(self.shape),
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "values": list(self.values),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Matrix:
+        """The inverse of `to_dict`."""
+        import scipy.sparse
+
+        triples = (plain["values"], (plain["rows"], plain["columns"]))
+        return cls.of(scipy.sparse.coo_array(triples, shape=tuple(plain["shape"])))
+
+    def __repr__(self) -> str:
+        return f"Matrix({self.shape[0]}x{self.shape[1]}, {len(self.values)} weights)"

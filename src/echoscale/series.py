@@ -1,0 +1,147 @@
+"""What users pass as data, brought into one form: arrays, lists, data frames; one series, a batch, or unequal lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[Any]
+Kind = Literal["one", "batch", "list"]
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Checked series of one dtype. `values[b]` is (T_b, F); `kind` remembers the shape that the user gave."""
+
+    values: Sequence[Numbers] | Numbers
+    kind: Kind
+
+    @property
+    def count(self) -> int:
+        """B, the number of series."""
+        return len(self.values)
+
+    @property
+    def features(self) -> int:
+        """F."""
+        return int(self.values[0].shape[1])
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """T_b of every series, (B,)."""
+        return np.array([len(each) for each in self.values], np.int64)
+
+
+def as_series(u: Any, features: int | None = None, name: str = "u", dtype: Any = np.float64) -> Series:
+    """(T, F) is one series, (B, T, F) a batch, a list of (T_b, F) series of unequal length. One axis (T,) is (T, 1).
+
+    Everything must be finite, non-empty, and have `features` columns where that is given.
+    """
+    kind: Kind
+    values: Sequence[Numbers] | Numbers
+    if is_list_of_series(u):
+        kind, values = "list", [_array(each, f"{name}[{b}]", dtype) for b, each in enumerate(u)]
+        _same_features(values, name)
+    else:
+        array = _array(u, name, dtype)
+        if array.ndim == 1:
+            array = array[:, None]
+        if array.ndim not in (2, 3):
+            raise ValueError(f"{name} must be (T, F), (B, T, F) or a list of (T, F), got shape {array.shape}.")
+        kind, values = ("one", array[None]) if array.ndim == 2 else ("batch", array)
+    for b, each in enumerate(values):
+        _check_one(each, features, name if kind == "one" else f"{name}[{b}]")
+    if len(values) == 0:
+        raise ValueError(f"{name} holds no series at all.")
+    return Series(values, kind)
+
+
+def as_targets(y: Any, series: Series, name: str = "y", dtype: Any = np.float64) -> Series:
+    """Targets step by step for `series`: the same lengths, one or more columns; a missing last axis is one column."""
+    if series.kind == "one":
+        targets = as_series(y, name=name, dtype=dtype)
+        if targets.kind != "one":
+            raise ValueError(f"{name} must be (T,) or (T, outputs) for one series, got shape {np.shape(y)}.")
+    elif series.kind == "batch" and np.ndim(y) == 2:
+        targets = as_series(np.asarray(y)[..., None], name=name, dtype=dtype)
+    else:
+        columns = [_column(each) for each in y]
+        targets = as_series(columns, name=name, dtype=dtype)
+    if targets.count != series.count:
+        raise ValueError(f"{name} holds {targets.count} series, the input {series.count}; give one target series for each.")
+    for b, (ours, theirs) in enumerate(zip(targets.lengths, series.lengths, strict=True)):
+        if ours != theirs:
+            which = name if series.kind == "one" else f"{name}[{b}]"
+            raise ValueError(f"{which} has {ours} steps, its input {theirs}; they must be of the same length.")
+    return targets
+
+
+def is_list_of_series(u: Any) -> bool:
+    """A list or tuple whose entries have two axes each. (A list of numbers or of rows is one series.)"""
+    return isinstance(u, list | tuple) and len(u) > 0 and all(_axes(each) == 2 for each in u)
+
+
+def check_longer_than(series: Series, washout: int, name: str = "u") -> None:
+    """Every series must be longer than the steps that are thrown away."""
+    for b, length in enumerate(series.lengths):
+        if length <= washout:
+            which = name if series.kind == "one" else f"{name}[{b}]"
+            raise ValueError(
+                f"{which} has {length} steps, not more than washout={washout}: nothing would be left. "
+                "Lower the washout or give a longer series."
+            )
+
+
+def _axes(value: Any) -> int:
+    """The number of axes without copying the data; nested lists count their depth."""
+    if hasattr(value, "ndim"):
+        return int(value.ndim)
+    return 1 + _axes(value[0]) if isinstance(value, list | tuple) and len(value) else int(isinstance(value, list | tuple))
+
+
+def _column(values: Any) -> Any:
+    return np.asarray(values)[:, None] if _axes(values) == 1 else values
+
+
+def _array(value: Any, name: str, dtype: Any) -> Numbers:
+    if hasattr(value, "toarray"):
+        raise TypeError(f"{name} is a sparse matrix; series are dense. Use {name}.toarray().")
+    try:
+        raw = np.asarray(value)
+        if np.iscomplexobj(raw):
+            raise TypeError(f"{name} is complex; give real and imaginary part as two features.")
+        with np.errstate(over="ignore"):  # an overflow becomes infinite, and is named below
+            return raw.astype(dtype, copy=False)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read as numbers of shape (T, F): {error}") from error
+
+
+def _same_features(values: Sequence[Numbers], name: str) -> None:
+    counts = [each.shape[1] for each in values]
+    if len(set(counts)) > 1:
+        other = next(b for b, count in enumerate(counts) if count != counts[0])
+        raise ValueError(
+            f"all series of {name} must have the same number of features: {name}[0] has {counts[0]}, {name}[{other}] "
+            f"has {counts[other]}."
+        )
+
+
+def _check_one(array: Numbers, features: int | None, name: str) -> None:
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise ValueError(f"{name} is empty: its shape is {array.shape}.")
+    if features is not None and array.shape[1] != features:
+        raise ValueError(
+            f"{name} has {array.shape[1]} features, the network was built for {features}. "
+            f"A series is (T, {features}), time first."
+        )
+    finite = np.isfinite(array)
+    if not finite.all():
+        t, f = np.argwhere(~finite)[0]
+        raise ValueError(
+            f"{name} must be finite, found {array[t, f]} at step {t}, feature {f} "
+            f"({np.size(finite) - finite.sum()} such values; read as {array.dtype}). Fill or cut the gaps first."
+        )

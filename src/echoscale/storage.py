@@ -1,0 +1,235 @@
+"""Save and load fitted models: one safetensors file, arrays as tensors and the rest as JSON in its header. No pickle.
+
+Loading runs no code from the file. A checksum over the description and all arrays tells a damaged or changed file from a good
+one. Files are written beside their place and moved there at the end, so a killed save leaves the old file as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+import scipy.sparse
+
+from echoscale.esn import ESN
+from echoscale.estimators import ESNClassifier, ESNRegressor
+from echoscale.gram import Statistics
+from echoscale.hyper import Hyper
+from echoscale.matrix import Matrix
+from echoscale.network import Concentric, Network
+from echoscale.readout import Readout
+from echoscale.weights import Drawn
+
+FORMAT_VERSION = 1
+KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
+# Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
+ARRAYS = ("state_", "last_input_")
+NUMBERS = ("steps_seen_", "flat_targets_", "per_sequence_", "ridge_", "n_features_in_")
+
+Tensors = dict[str, npt.NDArray[Any]]
+
+
+class StorageError(ValueError):
+    """The file is not a good echoscale model: damaged, changed, of another kind, or from a newer version."""
+
+
+def save(model: ESN | ESNRegressor | ESNClassifier, path: str | os.PathLike[str]) -> Path:
+    """Write a built `ESN` or a fitted estimator to `path`, atomically. Returns the path."""
+    tensors: Tensors = {}
+    if isinstance(model, ESN):
+        about: dict[str, Any] = {"kind": "ESN", "esn": _pack_esn(model, tensors)}
+    elif type(model).__name__ in KINDS:
+        about = _pack_estimator(model, tensors)
+    else:
+        raise TypeError(f"save takes an ESN, ESNRegressor or ESNClassifier, got {type(model).__name__}.")
+    tensors = {name: np.array(array, order="C") for name, array in tensors.items()}
+    text = json.dumps(about, sort_keys=True)
+    header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text, "sha256": _digest(text, tensors)}
+    target = Path(path)
+    _write_atomically(target, safetensors.numpy.save(tensors, metadata=header))
+    return target
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model that `save` wrote: it predicts the same bits, and `partial_fit` carries on where it was."""
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"there is no file {source}.")
+    try:
+        with safetensors.safe_open(source, framework="numpy") as file:
+            header = dict(file.metadata() or {})
+            _check_header(header, source)
+            tensors: Tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+    except safetensors.SafetensorError as error:
+        raise StorageError(f"{source} is damaged or not an echoscale model ({error}). Save the model again.") from error
+    if _digest(header["model"], tensors) != header["sha256"]:
+        raise StorageError(f"{source} was changed after it was saved: its checksum does not match. Save the model again.")
+    try:
+        about = json.loads(header["model"])
+        return _unpack_esn(about["esn"], tensors) if about["kind"] == "ESN" else _unpack_estimator(about, tensors)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{source} does not describe a whole model ({error!r}). Save the model again.") from error
+
+
+def _check_header(header: Mapping[str, str], source: Path) -> None:
+    if header.get("format") != "echoscale" or not {"version", "model", "sha256"} <= set(header):
+        raise StorageError(f"{source} is a safetensors file, but not an echoscale model.")
+    if not header["version"].isdigit() or int(header["version"]) > FORMAT_VERSION:
+        raise StorageError(
+            f"{source} has format version {header['version']}, this echoscale reads up to {FORMAT_VERSION}. "
+            "Install a newer echoscale."
+        )
+
+
+def _digest(text: str, tensors: Tensors) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        array = tensors[name]
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _write_atomically(target: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:
+    for name in ("recurrent", "couplings"):
+        for k, matrix in enumerate(getattr(esn.drawn, name)):
+            tensors[f"{name}.{k}.data"] = matrix.data
+            tensors[f"{name}.{k}.indices"] = matrix.indices.astype(np.int32)
+            tensors[f"{name}.{k}.indptr"] = matrix.indptr.astype(np.int32)
+    for name in ("inputs", "biases"):
+        for k, array in enumerate(getattr(esn.drawn, name)):
+            tensors[f"{name}.{k}"] = array
+    for name, leaves in zip(Hyper._fields, esn.hyper, strict=True):
+        for k, leaf in enumerate(leaves):
+            tensors[f"hyper.{name}.{k}"] = np.asarray(leaf, np.float64)
+    device = esn.device if isinstance(esn.device, str) else None
+    return {"network": esn.network.to_dict(), "n_inputs": esn.n_inputs, "seed": esn.seed, "dtype": esn.dtype, "device": device}
+
+
+def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
+    network = Network.from_dict(about["network"])
+    sizes = [each.units for each in network.reservoirs]
+
+    def sparse(name: str, k: int, shape: tuple[int, int]) -> Any:
+        parts = tuple(tensors[f"{name}.{k}.{part}"] for part in ("data", "indices", "indptr"))
+        return scipy.sparse.csr_array(parts, shape=shape)
+
+    levels = range(len(sizes))
+    drawn = Drawn(
+        recurrent=tuple(sparse("recurrent", k, (sizes[k], sizes[k])) for k in levels),
+        inputs=tuple(tensors[f"inputs.{k}"] for k in levels),
+        biases=tuple(tensors[f"biases.{k}"] for k in levels),
+        couplings=tuple(
+            sparse("couplings", j, (sizes[each.target], sizes[each.source])) for j, each in enumerate(network.couplings)
+        ),
+    )
+    counts = [len(sizes)] * 4 + [len(network.couplings)]
+    hyper = Hyper(
+        *(tuple(tensors[f"hyper.{name}.{k}"] for k in range(n)) for name, n in zip(Hyper._fields, counts, strict=True))
+    )
+    return ESN(network, about["n_inputs"], about["seed"], about["dtype"], about["device"], drawn, hyper)
+
+
+def _pack_estimator(model: Any, tensors: Tensors) -> dict[str, Any]:
+    if not hasattr(model, "readout_"):
+        raise ValueError(f"this {type(model).__name__} is not fitted yet: there is nothing to save. Call fit first.")
+    for name in ARRAYS:
+        if hasattr(model, name):
+            tensors[name] = np.asarray(getattr(model, name))
+    for name in Readout._fields:
+        tensors[f"readout.{name}"] = np.asarray(getattr(model.readout_, name))
+    for name in ("count", "mean", "scatter"):
+        tensors[f"statistics.{name}"] = np.asarray(getattr(model.statistics_, name))
+    if hasattr(model, "classes_") and model.classes_.dtype.kind in "biuf":
+        tensors["classes"] = model.classes_
+    parameters = {name: _plain(value, name) for name, value in model.get_params(deep=False).items() if name != "random_state"}
+    return {
+        "kind": type(model).__name__,
+        "esn": _pack_esn(model.esn_, tensors),
+        # A generator cannot be written down; the seed that it gave can.
+        "parameters": {**parameters, "random_state": model.esn_.seed},
+        "numbers": {name: _plain(getattr(model, name), name) for name in NUMBERS if hasattr(model, name)},
+        "features": model.statistics_.features,
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+        "class_names": [str(name) for name in model.classes_]
+        if hasattr(model, "classes_") and "classes" not in tensors
+        else None,
+    }
+
+
+def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
+    model = KINDS[about["kind"]](**{name: _rich(value) for name, value in about["parameters"].items()})
+    model.esn_ = _unpack_esn(about["esn"], tensors)
+    for name in ARRAYS:
+        if name in tensors:
+            setattr(model, name, tensors[name])
+    for name, value in about["numbers"].items():
+        setattr(model, name, value)
+    model.readout_ = Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
+    model.statistics_ = Statistics(
+        tensors["statistics.count"], tensors["statistics.mean"], tensors["statistics.scatter"], about["features"]
+    )
+    if about["feature_names"]:
+        model.feature_names_in_ = np.array(about["feature_names"], dtype=object)
+    if about["kind"] == "ESNClassifier":
+        names = about["class_names"]
+        model.classes_ = tensors["classes"] if names is None else np.array(names)
+    return model
+
+
+def _plain(value: Any, name: str) -> Any:
+    """A parameter as JSON."""
+    if isinstance(value, Network):
+        return {"network": value.to_dict()}
+    if isinstance(value, Concentric):
+        return {"concentric": {"rings": value.rings, "jump": value.jump}}
+    if isinstance(value, np.generic):
+        return value.item()
+    if name == "topology" and not isinstance(value, str | list | tuple):
+        return {"matrix": Matrix.of(value).to_dict()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(each, name) for each in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    return None  # a device object: the machine that loads has its own
+
+
+def _rich(value: Any) -> Any:
+    """The inverse of `_plain`; sequences come back as tuples."""
+    if isinstance(value, list):
+        return tuple(_rich(each) for each in value)
+    if isinstance(value, dict):
+        [(kind, content)] = value.items()
+        if kind == "concentric":
+            return Concentric(**content)
+        return Network.from_dict(content) if kind == "network" else Matrix.from_dict(content)
+    return value

@@ -1,0 +1,52 @@
+"""NARMA: a nonlinear autoregressive moving average driven by uniform noise (paper, NARMA10)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+
+Floats = npt.NDArray[np.float64]
+
+# No trajectory comes back from here: stable ones stay below about 1.3.
+DIVERGED = 10.0
+LONGEST_REDRAW = 1 << 14
+
+
+def narma(
+    length: int,
+    order: int = 10,
+    seed: int = 0,
+    *,
+    a: float = 0.3,
+    b: float = 0.05,
+    c: float = 1.5,
+    d: float = 0.1,
+) -> tuple[Floats, Floats]:
+    """y_n = y_{n-1} (a + b sum_{k=1..D} y_{n-k}) + c s_{n-1} s_{n-D} + d,   s_n ~ U[0, 0.5],   D = order.
+
+    Returns (u, y), both (length, 1), with u[n] = s_n and y[n] = y_n; y starts at 0, so wash out the first steps.
+    The recursion can run away (at order 10 about 6 times in a million steps): the inputs of the last steps are then drawn
+    again, further and further back until the series stays bounded.
+    """
+    length = _checks.integer(length, "length", minimum=1)
+    order = _checks.integer(order, "order", minimum=1)
+    rng = np.random.default_rng(_checks.integer(seed, "seed"))
+    s = rng.uniform(0, 0.5, length).tolist()
+    y = [0.0] * min(order, length)
+    back = 0
+    # A plain loop over Python floats: every step needs the one before, and NumPy scalars would be ten times slower.
+    while len(y) < length:
+        n = len(y)
+        new = y[n - 1] * (a + b * sum(y[n - order : n])) + c * s[n - 1] * s[n - order] + d
+        if new < DIVERGED:
+            y.append(new)
+            continue
+        back = max(50, 2 * back)
+        if back > LONGEST_REDRAW:
+            raise ValueError(f"NARMA with order={order}, a={a}, b={b}, c={c}, d={d} diverges whatever the input; lower b or c.")
+        keep = max(n - back, min(order, length))
+        del y[keep:]
+        s[keep - 1 :] = rng.uniform(0, 0.5, length - keep + 1).tolist()
+    return np.array(s)[:, None], np.array(y)[:, None]
