@@ -92,12 +92,16 @@ class ESN:
         last = self.run_chunks(series, collect, state=state, hyper=hyper)
         return (states, last) if return_state else states
 
-    def run_chunks(self, u: Any, consume: Any, *, state: Any = None, hyper: Hyper | None = None) -> Array:
+    def run_chunks(
+        self, u: Any, consume: Any = None, *, every: int = 1, state: Any = None, hyper: Hyper | None = None
+    ) -> Array:
         """Run without keeping states: `consume(lanes, start, states)` gets them chunk by chunk; returns the last states.
 
         lanes   (l,) which lanes these are: lane = hyper lane * B + series
         start   the time step of the first row
-        states  (l, steps, N), a JAX array; rows past the end of a shorter series repeat its last state
+        states  (l, rows, N), a JAX array: the states after every `every` steps; rows past the end of a shorter series repeat
+                its last state
+        Without `consume`, only the last states are computed.
         """
         from echoscale import lanes
 
@@ -113,6 +117,7 @@ class ESN:
             consume,
             np.dtype(self.dtype),
             self._device(),
+            _checks.integer(every, "every", minimum=1),
         )
         return last.reshape(start.shape)
 
@@ -152,13 +157,11 @@ class ESN:
         shape = self._shape(series, hyper or self.hyper)
         kept = np.empty((math.prod(shape), length // every, self.units), self.dtype)
 
-        def keep(which: Any, start: int, states: Any) -> None:
-            first = -(start + 1) % every
-            taken = np.asarray(states[:, first::every])
-            place = (start + first) // every
-            kept[which, place : place + taken.shape[1]] = taken
+        def keep(lanes: Any, start: int, states: Any) -> None:
+            rows = np.asarray(states)
+            kept[lanes, start // every : start // every + rows.shape[1]] = rows
 
-        self.run_chunks(series, keep, state=state, hyper=hyper)
+        self.run_chunks(series, keep, every=every, state=state, hyper=hyper)
         return kept.reshape(*shape, *kept.shape[1:])
 
     def matrices(self, hyper: Hyper | None = None) -> Matrices:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,10 @@ import numpy.typing as npt
 from echoscale import _checks
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
+from echoscale.moments import DeviceMoments, HostMoments, Moments, on_cpu
 from echoscale.series import Series, as_series, as_targets, check_longer_than
 
 Floats = npt.NDArray[np.float64]
-
-# Lanes whose rows are multiplied together: enough to hide the cost of a call, few enough to stay in the cache.
-SLAB_LANES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +113,14 @@ def split_statistics(
         np.concatenate([series.values[b], targets.values[b]] if direct else [targets.values[b]], axis=1)
         for b in range(series.count)
     ]
-    blocks: dict[int, _Accumulator] = {}
+    blocks: dict[int, Moments] = {}
 
     def consume(lanes: Any, start: int, states: Any) -> None:
         key = int(lanes[0])
         if key not in blocks:
-            blocks[key] = _Accumulator(lanes, series.count, esn.units, extra, edges)
-        blocks[key].add(start, np.asarray(states))
+            kind = HostMoments if on_cpu(states) else DeviceMoments
+            blocks[key] = kind(lanes, series.count, esn.units, extra, edges)
+        blocks[key].add(start, states)
 
     last = esn.run_chunks(series, consume, state=state, hyper=hyper)
     # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
@@ -132,75 +130,12 @@ def split_statistics(
     return results, last
 
 
-class _Accumulator:
-    """Moments of one block of lanes: sum of (1, z - shift)(1, z - shift)^T per hyper lane and segment.
-
-    The shift is near the mean (that of the first rows), so that centring at the end loses no digits. Lanes are taken a few at a
-    time, a slab that stays in the cache: each with its own moment matrix (a sweep over one series), or all in one (a batch).
-    """
-
-    def __init__(self, lanes: Any, n_series: int, units: int, extra: Sequence[Floats], edges: Any) -> None:
-        self.hyper_lanes, self.place = np.unique(np.asarray(lanes) // n_series, return_inverse=True)
-        self.series = np.asarray(lanes) % n_series
-        self.units, self.extra, self.edges = units, extra, edges
-        self.width = units + extra[0].shape[1] + 1
-        self.shift: Floats | None = None
-        self.moments = np.zeros((len(edges[0]) - 1, len(self.hyper_lanes), self.width, self.width))
-        alike = all(np.array_equal(edges[b], edges[self.series[0]]) for b in self.series)
-        apart = len(self.hyper_lanes) == len(self.place)
-        self.pooled = not apart
-        self.slab = SLAB_LANES if alike and (apart or len(self.hyper_lanes) == 1) else 1
-
-    def add(self, start: int, states: npt.NDArray[Any]) -> None:
-        """Count the states (lanes, steps, N) that begin at time step `start`."""
-        if self.shift is None:
-            self.shift = self._first_means(start, states)
-        for first in range(0, len(states), self.slab):
-            slab = slice(first, first + self.slab)
-            stops = np.clip(self.edges[self.series[first]] - start, 0, states.shape[1])
-            for segment, (low, high) in enumerate(pairwise(stops)):
-                if low < high:
-                    self._add(segment, slab, states[slab, low:high], self._extra(slab, start + low, start + high))
-
-    def _extra(self, slab: slice, begin: int, end: int) -> Floats:
-        """Inputs and targets of these lanes, (lanes, steps, E), or (1, steps, E) where they share one series."""
-        return np.stack([self.extra[b][begin:end] for b in np.unique(self.series[slab])])
-
-    def _first_means(self, start: int, states: npt.NDArray[Any]) -> Floats:
-        """(groups, P): near enough to the means of each group, from the first chunk of its first lane."""
-        first = [int(np.flatnonzero(self.place == group)[0]) for group in range(len(self.hyper_lanes))]
-        extra = [self.extra[self.series[lane]][start : start + states.shape[1]].mean(axis=0) for lane in first]
-        return np.concatenate([states[first].mean(axis=1, dtype=np.float64), np.array(extra)], axis=1)
-
-    def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats) -> None:
-        shift = self.shift[self.place[slab], None]  # type: ignore[index]
-        rows = np.empty((*states.shape[:2], self.width))
-        rows[:, :, 0] = 1
-        rows[:, :, 1 : self.units + 1] = states
-        rows[:, :, self.units + 1 :] = extra
-        rows[:, :, 1:] -= shift
-        if self.pooled:
-            rows = rows.reshape(1, -1, self.width)
-        # NumPy sees a product with itself and computes only half of it (syrk).
-        product = np.matmul(rows.transpose(0, 2, 1), rows)
-        self.moments[segment, self.place[slab][0] : self.place[slab][-1] + 1] += product
-
-    def statistics(self, segment: int, group: int, features: int) -> Statistics:
-        """Count, mean and centred scatter from the shifted moments."""
-        moments = self.moments[segment, group]
-        count, sums = moments[0, 0], moments[0, 1:]
-        if count == 0 or self.shift is None:
-            return Statistics(np.zeros(()), np.zeros_like(sums), np.zeros_like(moments[1:, 1:]), features)
-        scatter = moments[1:, 1:] - np.outer(sums, sums) / count
-        return Statistics(np.asarray(count), self.shift[group] + sums / count, scatter, features)
-
-
-def _gather(blocks: Sequence[_Accumulator], segment: int, lanes: int | None, features: int) -> Statistics:
+def _gather(blocks: Sequence[Moments], segment: int, lanes: int | None, features: int) -> Statistics:
     """The sum over the blocks of lanes, stacked along a leading axis where there are hyper lanes."""
     totals: dict[int, Statistics] = {}
     for block in blocks:
         for group, lane in enumerate(block.hyper_lanes):
-            part = block.statistics(segment, group, features)
+            part = Statistics(*block.centred(segment, group), features)
             totals[int(lane)] = totals[int(lane)] + part if int(lane) in totals else part
     if lanes is None:
         return totals[0]

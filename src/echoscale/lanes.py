@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -24,26 +23,29 @@ from echoscale.hyper import Hyper
 from echoscale.series import Series
 
 Indices = npt.NDArray[np.int64]
-# consume(lanes, start, states): the states (len(lanes), steps, N) of these lanes from time step `start` on. Rows past the end
-# of a lane's series repeat its last state. Blocks of lanes may arrive from several threads, one lane's chunks always in order.
+# consume(lanes, start, states): the states (len(lanes), rows, N) of these lanes after every `every` steps, from step `start`
+# on. Rows past the end of a lane's series repeat its last state. Blocks of lanes may arrive from several threads, one lane's
+# chunks always in order.
 Consumer = Callable[[Indices, int, jax.Array], None]
 
 # Measured (docs/design.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
 CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
 CPU_BLOCK_LANES, GPU_BLOCK_LANES = 256, 8192
 SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048
+CHEAP_STEP = 10_000  # neurons in all lanes together: a few microseconds
 
 
 class Layout(NamedTuple):
-    """How a run is cut: blocks of lanes (lane = hyper lane * B + series), and steps per chunk."""
+    """How a run is cut: blocks of lanes (lane = hyper lane * B + series) and chunks of steps; every `every`-th is handed on."""
 
     blocks: list[Indices]
     width: int
     steps: int
+    every: int
     workers: int
 
 
-def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: bool) -> Layout:
+def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: bool, every: int | None = 1) -> Layout:
     """Blocks of equal width, one or more per core; the longest series first, so that a block holds like lengths."""
     lengths = np.tile(series.lengths, hyper_lanes)
     order = np.argsort(-lengths, kind="stable")
@@ -55,9 +57,15 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     width = round_up(-(-len(order) // parts))
     blocks = [order[i : i + width] for i in range(0, len(order), width)]
     budget = (CPU_CHUNK_BYTES if on_cpu else GPU_CHUNK_BYTES) // (units * width * itemsize)
-    steps = min(max(_power_of_two(budget + 1) // 2, SHORTEST_CHUNK), LONGEST_CHUNK)
-    steps = min(steps, max(_power_of_two(int(lengths.max())), SHORTEST_CHUNK))
-    return Layout(blocks, width, steps, min(workers, len(blocks)))
+    # Where a step is cheap, idle steps cost less than compiling for one more length; where it is dear, the other way round.
+    fit = _power_of_two if units * width < CHEAP_STEP else round_up
+    longest = min(max(fit(int(lengths.max())), SHORTEST_CHUNK), LONGEST_CHUNK)
+    if every is None:
+        every, rows = longest, 1
+    else:
+        # As many rows as fit the cache, but no more than the longest chunk holds.
+        rows = min(max(_power_of_two(budget + 1) // 2, SHORTEST_CHUNK), -(-longest // every))
+    return Layout(blocks, width, rows * every, every, min(workers, len(blocks)))
 
 
 def round_up(count: int) -> int:
@@ -87,13 +95,14 @@ def feed(
     hyper: Hyper,
     series: Series,
     start: npt.NDArray[Any],
-    consume: Consumer,
+    consume: Consumer | None,
     dtype: Any,
     device: Any,
+    every: int = 1,
 ) -> npt.NDArray[Any]:
     """Run every (hyper lane, series) pair from the states `start` (H * B, N); returns the last states (H * B, N)."""
     on_cpu = (device.platform if device is not None else jax.default_backend()) == "cpu"
-    plan = layout(series, hyper.lanes or 1, sum(sizes), np.dtype(dtype).itemsize, on_cpu)
+    plan = layout(series, hyper.lanes or 1, sum(sizes), np.dtype(dtype).itemsize, on_cpu, every if consume else None)
     last = np.empty_like(start)
     stop = threading.Event()
     with precision_and_device(dtype, device):
@@ -127,31 +136,36 @@ def _run_block(
     start: npt.NDArray[Any],
     lanes: Indices,
     plan: Layout,
-    consume: Consumer,
+    consume: Consumer | None,
     dtype: Any,
     stop: threading.Event,
 ) -> npt.NDArray[Any]:
     padded = np.pad(lanes, (0, plan.width - len(lanes)), mode="edge")  # idle lanes repeat the last one
     which_hyper, which_series = np.divmod(padded, series.count)
-    numbers = jax.tree.map(
-        lambda leaf: jnp.asarray(np.asarray(leaf)[which_hyper] if np.ndim(leaf) else np.reshape(leaf, (1,)), dtype), hyper
-    )
-    edges = np.cumsum(sizes)[:-1]
-    state = tuple(jnp.asarray(part) for part in np.split(np.ascontiguousarray(start[padded].T), edges))
-    remaining = series.lengths[which_series]
+    # NumPy arrays all: a compiled program takes them faster than JAX makes arrays of them one by one.
+    numbers = Hyper(*(tuple(_on_lanes(leaf, which_hyper, dtype) for leaf in leaves) for leaves in hyper))
+    state: Any = tuple(np.split(np.ascontiguousarray(start[padded].T), np.cumsum(sizes)[:-1]))
+    remaining = series.lengths[which_series].astype(np.int32)
     pending: tuple[int, jax.Array] | None = None
     for begin in range(0, int(remaining.max()), plan.steps):
         if stop.is_set():
             break
         u = _inputs(series, which_series, begin, plan.steps, dtype)
-        state, states = dynamics.scan(fixed, numbers, state, u, jnp.asarray(remaining - begin, jnp.int32))
-        if pending:  # JAX computes this chunk in the background while the last one is consumed
+        state, states = dynamics.scan(fixed, numbers, state, u, remaining - np.int32(begin), plan.every)
+        if pending and consume:  # JAX computes this chunk in the background while the last one is consumed
             consume(lanes, *pending)
-        steps = min(plan.steps, int(remaining.max()) - begin)
-        pending = (begin, states if (len(lanes), steps) == (plan.width, plan.steps) else states[: len(lanes), :steps])
-    if pending:
+        rows = min(plan.steps, int(remaining.max()) - begin) // plan.every
+        full = (len(lanes), rows) == states.shape[:2]
+        pending = (begin, states if full else states[: len(lanes), :rows]) if rows else None
+    if pending and consume:
         consume(lanes, *pending)
     return np.concatenate([np.asarray(part) for part in state]).T[: len(lanes)]
+
+
+def _on_lanes(leaf: Any, lanes: Indices, dtype: Any) -> npt.NDArray[Any]:
+    """A leaf of `Hyper` for these lanes: one value each, or (1,) for all."""
+    values = np.asarray(leaf, dtype)
+    return values[lanes] if values.ndim else values.reshape(1)
 
 
 def _inputs(series: Series, which: Indices, begin: int, steps: int, dtype: Any) -> npt.NDArray[Any]:

@@ -222,7 +222,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         if self.direct:
             raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
         if self.features == "last":
-            return self.esn_.run_chunks(series, lambda *_: None, state=state).astype(np.float64)
+            return self.esn_.run_chunks(series, state=state).astype(np.float64)
         if self.features == "snapshots":
             if self.every is None:
                 raise ValueError("features='snapshots' needs every=M, the steps between two snapshots.")

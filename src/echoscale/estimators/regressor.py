@@ -97,7 +97,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         state, last_input = self.state_, self.last_input_
         if warmup is not None:
             series = self._series(warmup, reset=False)
-            state, last_input = self.esn_.run_chunks(series, lambda *_: None), last_inputs(series)
+            state, last_input = self.esn_.run_chunks(series), last_inputs(series)
         return closed_loop(self.esn_, self.readout_, state, last_input, steps)
 
     def _data(self, X: Any, y: Any, reset: bool) -> tuple[Series, Series]:

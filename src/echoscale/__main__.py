@@ -1,0 +1,5 @@
+"""`python -m echoscale`."""
+
+from echoscale.cli import main
+
+main()

@@ -1,0 +1,154 @@
+"""Moment matrices of states and targets, summed in float64 chunk by chunk: with BLAS on the host, with JAX on a GPU.
+
+    M = sum r r^T   with rows   r = (1, z - shift),   z = (states, inputs if direct, targets)
+
+The shift is near the mean (that of the first rows), so that centring at the end loses no digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+# Lanes or rows that are multiplied together: enough to hide the cost of a call, few enough to stay in the cache.
+SLAB_LANES, SLAB_ROWS = 8, 1024
+
+
+def on_cpu(states: jax.Array) -> bool:
+    """Whether the host can read these states without moving them."""
+    return all(device.platform == "cpu" for device in states.devices())
+
+
+class Moments:
+    """Of one block of lanes, (segments, groups, 1 + P, 1 + P): one group per hyper lane, whatever number of series it has."""
+
+    def __init__(
+        self,
+        lanes: Any,
+        n_series: int,
+        units: int,
+        extra: Sequence[Floats],
+        edges: Sequence[npt.NDArray[np.int64]],
+    ) -> None:
+        self.hyper_lanes, self.group = np.unique(np.asarray(lanes) // n_series, return_inverse=True)
+        self.series = np.asarray(lanes) % n_series
+        self.shared = n_series == 1
+        self.units, self.extra, self.edges = units, extra, edges
+        self.width = 1 + units + extra[0].shape[1]
+        self.shift: Any = None
+        self.sums: Any = np.zeros((len(edges[0]) - 1, len(self.hyper_lanes), self.width, self.width))
+
+    def add(self, start: int, states: jax.Array) -> None:
+        """Count the states (lanes, steps, N) that begin at time step `start`."""
+        raise NotImplementedError
+
+    def centred(self, segment: int, group: int) -> tuple[Floats, Floats, Floats]:
+        """Count, mean (P,) and centred scatter (P, P)."""
+        moments = np.asarray(self.sums[segment, group])
+        count, sums = moments[0, 0], moments[0, 1:]
+        if count == 0:
+            return np.zeros(()), np.zeros_like(sums), np.zeros_like(moments[1:, 1:])
+        scatter = moments[1:, 1:] - np.outer(sums, sums) / count
+        return np.asarray(count), np.asarray(self.shift[group]) + sums / count, scatter
+
+    def _extra(self, lanes: slice, begin: int, end: int) -> Floats:
+        """Inputs and targets, (lanes, steps, E); (1, steps, E) where all lanes share one series. Zero past a series' end."""
+        which = self.series[:1] if self.shared else self.series[lanes]
+        rows = np.zeros((len(which), end - begin, self.extra[0].shape[1]))
+        for place, b in enumerate(which):
+            part = self.extra[b][begin:end]
+            rows[place, : len(part)] = part
+        return rows
+
+    def _first_means(self, states: Any) -> Floats:
+        """(groups, P): near enough to the means of each group, from the first chunk of its first lane."""
+        first = [int(np.flatnonzero(self.group == group)[0]) for group in range(len(self.hyper_lanes))]
+        extra = [self.extra[self.series[lane]][: states.shape[1]].mean(axis=0) for lane in first]
+        return np.concatenate([np.asarray(states[np.array(first)]).mean(axis=1, dtype=np.float64), np.array(extra)], axis=1)
+
+
+class HostMoments(Moments):
+    """Lanes are taken a few at a time: each with its own matrix (a sweep over one series), or all in one (a batch)."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.apart = len(self.hyper_lanes) == len(self.group)
+        self.alike = all(np.array_equal(self.edges[b], self.edges[self.series[0]]) for b in self.series)
+
+    def add(self, start: int, states: jax.Array) -> None:
+        """See `Moments.add`."""
+        values = np.asarray(states)
+        if self.shift is None:
+            self.shift = self._first_means(values)
+        together = 1
+        if self.alike and self.apart:
+            together = SLAB_LANES
+        elif self.alike and len(self.hyper_lanes) == 1:
+            together = max(SLAB_ROWS // values.shape[1], 1)
+        for first in range(0, len(values), together):
+            slab = slice(first, first + together)
+            stops = np.clip(self.edges[self.series[first]] - start, 0, values.shape[1])
+            for segment, (low, high) in enumerate(pairwise(stops)):
+                if low < high:
+                    self._add(segment, slab, values[slab, low:high], self._extra(slab, start + low, start + high))
+
+    def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats) -> None:
+        groups = self.group[slab]
+        rows = np.empty((*states.shape[:2], self.width))
+        rows[:, :, 0] = 1
+        rows[:, :, 1 : self.units + 1] = states
+        rows[:, :, self.units + 1 :] = extra
+        rows[:, :, 1:] -= self.shift[groups, None]
+        if not self.apart:
+            rows = rows.reshape(1, -1, self.width)
+        # NumPy sees a product with itself and computes only half of it (syrk).
+        self.sums[segment, groups[0] : groups[-1] + 1] += np.matmul(rows.transpose(0, 2, 1), rows)
+
+
+class DeviceMoments(Moments):
+    """All lanes at once, where the states are; steps that do not count are masked, so that shapes stay the same."""
+
+    def add(self, start: int, states: jax.Array) -> None:
+        """See `Moments.add`."""
+        with jax.enable_x64(True):
+            if self.shift is None:
+                self.shift = jnp.asarray(self._first_means(states))
+                self.sums = [jnp.asarray(each) for each in self.sums]
+            steps = start + np.arange(states.shape[1])
+            extra = jnp.asarray(self._extra(slice(None), start, start + states.shape[1]))
+            edges = np.stack([self.edges[b] for b in self.series])
+            for segment in range(len(self.sums)):
+                live = (steps >= edges[:, segment, None]) & (steps < edges[:, segment + 1, None])
+                if live.any():
+                    self.sums[segment] = _add_on_device(
+                        self.sums[segment], self.shift, states, extra, live, self.group, len(self.hyper_lanes)
+                    )
+
+    def centred(self, segment: int, group: int) -> tuple[Floats, Floats, Floats]:
+        """See `Moments.centred`."""
+        if isinstance(self.sums, list):  # fetched once, when all is summed
+            self.sums, self.shift = np.stack([np.asarray(each) for each in self.sums]), np.asarray(self.shift)
+        return super().centred(segment, group)
+
+
+@partial(jax.jit, static_argnames="groups")
+def _add_on_device(
+    sums: jax.Array, shift: jax.Array, states: jax.Array, extra: jax.Array, live: jax.Array, group: jax.Array, groups: int
+) -> jax.Array:
+    shape = states.shape[:2]
+    parts = [states.astype(jnp.float64), jnp.broadcast_to(extra, (*shape, extra.shape[-1]))]
+    centred = jnp.concatenate(parts, axis=2) - shift[group][:, None]
+    rows = jnp.concatenate([jnp.ones((*shape, 1)), centred], axis=2) * live[..., None]
+    if groups == 1:
+        rows = rows.reshape(1, -1, rows.shape[-1])
+        return sums + jnp.einsum("btp,btq->bpq", rows, rows, precision="highest")
+    return sums + jax.ops.segment_sum(jnp.einsum("btp,btq->bpq", rows, rows, precision="highest"), group, groups)
