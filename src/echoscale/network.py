@@ -86,7 +86,7 @@ class Reservoir(_Readable):
     input_scaling: float = 1.0
     bias_scaling: float = 0.0
     connections: int | None = None
-    topology: Topology = "normal"
+    topology: Any = "normal"  # kept as a `Topology`
     normalise: bool = True
 
     _always_shown = ("leak_rate", "spectral_radius", "input_scaling")
@@ -124,7 +124,7 @@ class Coupling(_Readable):
     target: int
     strength: float = 1.0
     connections: int | None = None
-    topology: str | Matrix = "normal"
+    topology: Any = "normal"  # kept as a string or a `Matrix`
     normalisation: str = "none"
 
     _always_shown = ("strength",)
@@ -162,8 +162,9 @@ class Network(_Readable):
     (feedback) still carries x_l(t), since its new state is not known yet.
     """
 
-    reservoirs: tuple[Reservoir, ...]
-    couplings: tuple[Coupling, ...] = ()
+    # Kept as tuples, whatever sequence was given.
+    reservoirs: Sequence[Reservoir]
+    couplings: Sequence[Coupling] = ()
     coupling_delay: int = 1
 
     _always_shown = ("couplings", "coupling_delay")

@@ -165,7 +165,7 @@ class ESNEstimator(BaseEstimator):
                 "give longer series or fewer folds."
             )
         self._fit_statistics(parts, folds, penalties)
-        self._remember(series, last)
+        self._remember(series, targets, last)
 
     def _partial_fit_steps(self, series: Series, targets: Series, new_series: bool) -> None:
         """Add a chunk that continues the series of the last call (or begins new ones)."""
@@ -189,17 +189,17 @@ class ESNEstimator(BaseEstimator):
             self.esn_, series, targets, edges, direct=bool(self.direct), state=None if begin else self.state_
         )
         self.statistics_ = part if first else self.statistics_ + part
-        self._remember(series, last)
+        self._remember(series, targets, last)
         self.steps_seen_ = seen + int(series.lengths.min())
         self.ridge_ = float(penalties[0])
         if self.statistics_.count > 0:
             self.readout_ = ridge(self.statistics_, self.ridge_, fit_intercept=bool(self.fit_intercept))
 
-    def _remember(self, series: Series, last: Array) -> None:
-        """What continues from here: the last states and, for readouts that see the input, the last inputs."""
+    def _remember(self, series: Series, targets: Series, last: Array) -> None:
+        """What continues from here: the last states, and the last targets for a forecast that begins after them."""
         self.state_ = last
         self.steps_seen_ = int(series.lengths.min())
-        self.last_input_ = last_inputs(series)
+        self.last_target_ = last_rows(targets)
 
     def _outputs(self, series: Series, state: Any) -> tuple[Any, Array]:
         """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""
@@ -245,8 +245,8 @@ def counted(values: Any, washout: int) -> Array:
     return np.concatenate([np.asarray(each)[washout:] for each in values])
 
 
-def last_inputs(series: Series) -> Array:
-    """(F,) for one series, (B, F) for several."""
+def last_rows(series: Series) -> Array:
+    """The last step of one series, (F,), or of several, (B, F)."""
     ends = np.stack([each[-1] for each in series.values])
     return ends[0] if series.kind == "one" else ends
 

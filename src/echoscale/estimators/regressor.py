@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from echoscale import _checks
-from echoscale.estimators.base import ESNEstimator, counted, last_inputs, map_given
+from echoscale.estimators.base import ESNEstimator, counted, last_rows, map_given
 from echoscale.forecast import closed_loop
 from echoscale.series import Series, as_series, as_targets, check_longer_than
 
@@ -45,7 +45,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
 
     Attributes
     ----------
-    esn_, readout_, ridge_, statistics_, state_, last_input_, n_features_in_
+    esn_, readout_, ridge_, statistics_, state_, last_target_, n_features_in_
     """
 
     def fit(self, X: Any, y: Any) -> ESNRegressor:
@@ -83,8 +83,9 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     def forecast(self, steps: int, *, warmup: Any = None) -> Array:
         """Closed loop: predict, feed the prediction back as the next input, and so on; (steps, F).
 
-        For models fitted to predict their own next input, `fit(u[:-1], u[1:])`: the forecast then begins at the step after u's
-        end. It carries on from `state_`; with `warmup`, a series (T, F), from the state after that series instead.
+        For models fitted to predict their own next input, `fit(u[:-1], u[1:])`. The forecast begins after the last value that
+        the model was shown, so its first row is the step after u's end. With `warmup`, a series (T, F), it begins after the end
+        of that series instead.
         """
         check_is_fitted(self, "readout_")
         steps = _checks.integer(steps, "steps", minimum=1)
@@ -94,10 +95,13 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 f"forecast feeds outputs back as inputs, but this model has {outputs} outputs and "
                 f"{self.n_features_in_} inputs; fit it to predict its own next input: fit(u[:-1], u[1:])."
             )
-        state, last_input = self.state_, self.last_input_
-        if warmup is not None:
+        if warmup is None:
+            # The last target is a value of the series too: the network hears it before it is left alone.
+            last_input = self.last_target_
+            state = self.esn_.step(last_input, self.state_)
+        else:
             series = self._series(warmup, reset=False)
-            state, last_input = self.esn_.run_chunks(series), last_inputs(series)
+            state, last_input = self.esn_.run_chunks(series), last_rows(series)
         return closed_loop(self.esn_, self.readout_, state, last_input, steps)
 
     def _data(self, X: Any, y: Any, reset: bool) -> tuple[Series, Series]:
