@@ -1,0 +1,115 @@
+"""The paper's equations as scalar loops, unit by unit and sum by sum: slow, obvious, and importing nothing of the library.
+
+x_k(t+1) = (1 - leak_k) x_k(t) + leak_k tanh(h_k(t))
+h_k(t)   = gamma_k W_in_k s(t) + rho_k W_k x_k(t) + beta_k b_k + sum over couplings l -> k of strength_kl W_kl x_l(t)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Vector = list[float]
+
+
+class Reservoir(NamedTuple):
+    """Plain arrays and factors of one reservoir: W (n, n), W_in (n, F), bias (n,)."""
+
+    W: Array
+    W_in: Array
+    bias: Array
+    leak: float
+    rho: float
+    gamma: float
+    beta: float
+
+
+class Coupling(NamedTuple):
+    """Reservoir `source` drives reservoir `target` through strength * W, W (n_target, n_source)."""
+
+    source: int
+    target: int
+    strength: float
+    W: Array
+
+
+def run(
+    reservoirs: Sequence[Reservoir],
+    couplings: Sequence[Coupling],
+    coupling_delay: int,
+    u: Any,
+    start: Any = None,
+) -> Array:
+    """All states (T, N) of one series u (T, F); row t has seen u[t]."""
+    sizes = [len(each.bias) for each in reservoirs]
+    flat = [0.0] * sum(sizes) if start is None else [float(x) for x in start]
+    state = [flat[sum(sizes[:k]) : sum(sizes[: k + 1])] for k in range(len(sizes))]
+    rows = []
+    for s in u:
+        state = step(reservoirs, couplings, coupling_delay, state, [float(value) for value in s])
+        rows.append([x for part in state for x in part])
+    return np.array(rows)
+
+
+def step(
+    reservoirs: Sequence[Reservoir],
+    couplings: Sequence[Coupling],
+    coupling_delay: int,
+    state: list[Vector],
+    s: Vector,
+) -> list[Vector]:
+    """One time step of every reservoir, in the order of the list."""
+    new: list[Vector] = []
+    for k, reservoir in enumerate(reservoirs):
+        moved = []
+        for i, x in enumerate(state[k]):
+            h = reservoir.gamma * weighted_sum(reservoir.W_in[i], s)
+            h += reservoir.rho * weighted_sum(reservoir.W[i], state[k])
+            h += reservoir.beta * float(reservoir.bias[i])
+            for coupling in couplings:
+                if coupling.target == k:
+                    already_moved = coupling_delay == 0 and coupling.source < k
+                    heard = new[coupling.source] if already_moved else state[coupling.source]
+                    h += coupling.strength * weighted_sum(coupling.W[i], heard)
+            moved.append((1 - reservoir.leak) * x + reservoir.leak * math.tanh(h))
+        new.append(moved)
+    return new
+
+
+def weighted_sum(row: Any, x: Vector) -> float:
+    """sum_j row_j x_j."""
+    total = 0.0
+    for weight, value in zip(row, x, strict=True):
+        total += float(weight) * value
+    return total
+
+
+def states_of(esn: Any, u: Any, *, hyper: Any = None, lane: int | None = None, start: Any = None) -> Array:
+    """The naive run of a built network: its drawn arrays, and its numbers or those of one lane of `hyper`."""
+    numbers = esn.hyper if hyper is None else hyper
+
+    def factor(leaf: Any) -> float:
+        return float(leaf if np.ndim(leaf) == 0 else leaf[lane])
+
+    reservoirs = [
+        Reservoir(
+            W=esn.drawn.recurrent[k].toarray(),
+            W_in=esn.drawn.inputs[k],
+            bias=esn.drawn.biases[k],
+            leak=factor(numbers.leak_rate[k]),
+            rho=factor(numbers.spectral_radius[k]),
+            gamma=factor(numbers.input_scaling[k]),
+            beta=factor(numbers.bias_scaling[k]),
+        )
+        for k in range(len(esn.drawn.recurrent))
+    ]
+    couplings = [
+        Coupling(link.source, link.target, factor(numbers.coupling[j]), esn.drawn.couplings[j].toarray())
+        for j, link in enumerate(esn.network.couplings)
+    ]
+    return run(reservoirs, couplings, esn.network.coupling_delay, np.asarray(u, np.float64), start)

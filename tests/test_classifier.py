@@ -1,0 +1,409 @@
+"""`ESNClassifier` against one-hot ridge regression written in NumPy on the states that `esn_.run` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import echoscale as es
+from echoscale import ESNClassifier
+
+Array = npt.NDArray[Any]
+
+WASHOUT = 10
+COUNT = 30
+NAMES = np.array(["ash", "birch", "cedar"])
+KINDS = pytest.mark.parametrize("kind", ["one", "batch", "list"])
+FEATURES = pytest.mark.parametrize(
+    ("features", "every", "unequal"),
+    [("last", None, False), ("last", None, True), ("mean", None, False), ("mean", None, True), ("snapshots", 7, False)],
+)
+
+
+def model(**parameters: Any) -> ESNClassifier:
+    """A small network in float64."""
+    defaults: dict[str, Any] = {
+        "units": 12,
+        "leak_rate": 0.6,
+        "dtype": "float64",
+        "random_state": 1,
+        "washout": WASHOUT,
+        "ridge": 0.1,
+    }
+    return ESNClassifier(**{**defaults, **parameters})
+
+
+def steps(kind: str, classes: int = 3) -> tuple[Any, Any]:
+    """Two inputs of noise; the class of a step depends on the steps before it."""
+    rng = np.random.default_rng(5)
+    lengths = {"one": (80,), "batch": (80, 80, 80), "list": (60, 80, 47)}[kind]
+    X = [rng.normal(size=(n, 2)) for n in lengths]
+    y = [NAMES[np.digitize(u[:, 0] + np.roll(u[:, 1], 1), [-0.4, 0.6][: classes - 1])] for u in X]
+    if kind == "one":
+        return X[0], y[0]
+    return (np.stack(X), np.stack(y)) if kind == "batch" else (X, y)
+
+
+def sequences(unequal: bool = False, classes: int = 3, noise: float = 0.5, seed: int = 0) -> tuple[Any, Array]:
+    """Noisy oscillations whose frequency is the class, 30 of them with 20 to 40 or with 40 steps."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, classes, COUNT)
+    lengths = rng.integers(20, 41, COUNT) if unequal else np.full(COUNT, 40)
+    times = [np.arange(n)[:, None] * (0.3 + 0.2 * code) + rng.uniform(0, 6) for n, code in zip(lengths, codes, strict=True)]
+    X = [np.hstack([np.sin(t), np.cos(t)]) + noise * rng.normal(size=(len(t), 2)) for t in times]
+    return (X if unequal else np.stack(X)), NAMES[codes]
+
+
+def each(values: Any) -> list[Array]:
+    """The series (or the labels of the series) one by one; one series is a list of one."""
+    return list(values) if isinstance(values, list) or (isinstance(values, np.ndarray) and values.ndim == 3) else [values]
+
+
+def one_hot_ridge(
+    features: Array, labels: Array, classes: Array, penalty: float, fit_intercept: bool = True
+) -> tuple[Array, Array]:
+    """Least squares on rows with sqrt(penalty) I below them; no normal equations."""
+    codes = np.array([[float(label == name) for name in classes] for label in labels])
+    x_mean, y_mean = (features.mean(axis=0), codes.mean(axis=0)) if fit_intercept else (np.zeros(1), np.zeros(1))
+    count = features.shape[1]
+    above = np.vstack([features - x_mean, np.sqrt(penalty) * np.eye(count)])
+    coef = np.linalg.lstsq(above, np.vstack([codes - y_mean, np.zeros((count, len(classes)))]), rcond=None)[0].T
+    return coef, y_mean - coef @ x_mean if fit_intercept else np.zeros(len(classes))
+
+
+def judged_by(esn: es.ESN, X: Any, features: str, every: int | None = None) -> Array:
+    """What each sequence is judged by, from all of its states, each sequence run alone."""
+    states = [esn.run(u) for u in X]
+    if features == "last":
+        return np.array([x[-1] for x in states])
+    if features == "mean":
+        return np.array([x[WASHOUT:].mean(axis=0) for x in states])
+    assert every is not None
+    return np.array([x[every - 1 :: every].ravel() for x in states])
+
+
+def assert_same_readout(found: ESNClassifier, coef: Array, intercept: Array) -> None:
+    """Coefficients relative to the largest of them."""
+    np.testing.assert_allclose(found.readout_.coef, coef, rtol=0, atol=1e-9 * np.abs(coef).max())
+    np.testing.assert_allclose(found.readout_.intercept, intercept, rtol=0, atol=1e-9)
+
+
+@KINDS
+@pytest.mark.parametrize(("fit_intercept", "direct"), [(True, False), (False, False), (True, True)])
+def test_labels_of_steps_are_those_of_one_hot_ridge_on_the_states(kind: str, fit_intercept: bool, direct: bool) -> None:
+    X, y = steps(kind)
+    labels = list(y) if kind == "batch" else each(y)
+    fitted = model(fit_intercept=fit_intercept, direct=direct).fit(X, y)
+    rows = [np.hstack([fitted.esn_.run(u), u]) if direct else fitted.esn_.run(u) for u in each(X)]
+    coef, intercept = one_hot_ridge(
+        np.concatenate([x[WASHOUT:] for x in rows]), np.concatenate([t[WASHOUT:] for t in labels]), NAMES, 0.1, fit_intercept
+    )
+    np.testing.assert_array_equal(fitted.classes_, NAMES)
+    assert_same_readout(fitted, coef, intercept)
+    outputs, guesses = fitted.decision_function(X), fitted.predict(X)
+    correct = []
+    for b, (x, label) in enumerate(zip(rows, labels, strict=True)):
+        scores = x @ coef.T + intercept
+        guess = guesses if kind == "one" else guesses[b]
+        np.testing.assert_allclose(outputs if kind == "one" else outputs[b], scores, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(guess, NAMES[scores.argmax(axis=1)])
+        correct.append(guess[WASHOUT:] == label[WASHOUT:])
+    accuracy = float(np.concatenate(correct).mean())
+    assert 0.5 < accuracy < 1
+    assert fitted.score(X, y) == pytest.approx(accuracy, rel=1e-12)
+
+
+@FEATURES
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_labels_of_sequences_are_those_of_one_hot_ridge_on_their_features(
+    features: str, every: int | None, unequal: bool, fit_intercept: bool
+) -> None:
+    (X, y), (unseen, truth) = sequences(unequal), sequences(unequal, seed=1)
+    fitted = model(features=features, every=every, fit_intercept=fit_intercept).fit(X, y)
+    coef, intercept = one_hot_ridge(judged_by(fitted.esn_, X, features, every), y, NAMES, 0.1, fit_intercept)
+    assert_same_readout(fitted, coef, intercept)
+    scores = judged_by(fitted.esn_, unseen, features, every) @ coef.T + intercept
+    np.testing.assert_allclose(fitted.decision_function(unseen), scores, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(fitted.predict(unseen), NAMES[scores.argmax(axis=1)])
+    assert fitted.score(unseen, truth) == pytest.approx(float((NAMES[scores.argmax(axis=1)] == truth).mean()), rel=1e-12)
+
+
+@pytest.mark.parametrize(("features", "every"), [("last", None), ("mean", None), ("snapshots", 7)])
+def test_one_sequence_alone_is_judged_as_among_others(features: str, every: int | None) -> None:
+    X, y = sequences()
+    fitted = model(features=features, every=every).fit(X, y)
+    alone = [fitted.decision_function(u[None])[0] for u in X]
+    np.testing.assert_allclose(fitted.decision_function(X), alone, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.decision_function(list(X)), alone, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("per_sequence", [False, True])
+def test_two_classes_have_one_decision(per_sequence: bool) -> None:
+    """Positive for the second class; it is the difference of the two outputs."""
+    X, y = sequences(classes=2) if per_sequence else steps("one", classes=2)
+    fitted = model().fit(X, y)
+    decision = fitted.decision_function(X)
+    rows = judged_by(fitted.esn_, X, "last") if per_sequence else fitted.esn_.run(X)
+    coef, intercept = fitted.readout_.coef, fitted.readout_.intercept
+    np.testing.assert_allclose(decision, rows @ (coef[1] - coef[0]) + intercept[1] - intercept[0], rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(fitted.predict(X), np.where(decision > 0, "birch", "ash"))
+    assert (decision > 0).any()
+    assert (decision < 0).any()
+
+
+def convert_to_codes(names: Array) -> Array:
+    """-1, 7, 20 in the order of the names."""
+    return np.array([-1, 7, 20])[np.searchsorted(NAMES, names)]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        convert_to_codes,
+        lambda y: convert_to_codes(y).astype(float),
+        lambda y: y.astype(object),
+        lambda y: y.tolist(),
+        pd.Series,
+    ],
+    ids=["ints", "floats", "objects", "list", "pandas"],
+)
+@pytest.mark.parametrize("per_sequence", [False, True])
+def test_labels_may_be_of_any_type(convert: Callable[[Array], Any], per_sequence: bool) -> None:
+    X, y = sequences() if per_sequence else steps("one")
+    expected = model().fit(X, y)
+    found = model().fit(X, convert(y))
+    np.testing.assert_array_equal(found.readout_.coef, expected.readout_.coef)
+    np.testing.assert_array_equal(found.predict(X), np.asarray(convert(expected.predict(X))))
+    assert found.score(X, convert(y)) == expected.score(X, y)
+
+
+@pytest.mark.parametrize("kind", ["one", "batch"])
+@pytest.mark.parametrize("ends", [(30, 60), (3, 9, 40)])
+def test_chunks_of_steps_equal_the_whole(kind: str, ends: tuple[int, ...]) -> None:
+    """The washout of 10 steps may be longer than the first chunks."""
+    X, y = steps(kind)
+    whole, chunked = model().fit(X, y), model()
+    for a, b in zip((0, *ends), (*ends, 80), strict=True):
+        chunked.partial_fit(X[..., a:b, :], y[..., a:b], classes=NAMES)
+    assert_same_readout(chunked, whole.readout_.coef, whole.readout_.intercept)
+    np.testing.assert_array_equal(chunked.predict(X), whole.predict(X))
+
+
+def test_a_new_series_of_steps_starts_from_zero() -> None:
+    X, y = steps("batch")
+    whole, chunked = model().fit(X, y), model()
+    for u, labels in zip(X, y, strict=True):
+        chunked.partial_fit(u, labels, classes=NAMES, new_series=True)
+    assert_same_readout(chunked, whole.readout_.coef, whole.readout_.intercept)
+
+
+@FEATURES
+def test_groups_of_sequences_equal_the_whole(features: str, every: int | None, unequal: bool) -> None:
+    """Sorted by class, so that the first group does not hold all of them."""
+    X, y = sequences(unequal)
+    order = np.argsort(y, kind="stable")
+    whole, grouped = model(features=features, every=every).fit(X, y), model(features=features, every=every)
+    for group in (order[:4], order[4:5], order[5:]):
+        grouped.partial_fit([X[b] for b in group], y[group], classes=NAMES)
+    assert_same_readout(grouped, whole.readout_.coef, whole.readout_.intercept)
+
+
+def test_states_chain_the_pieces_of_a_series() -> None:
+    X, y = steps("one")
+    fitted = model().fit(X, y)
+    head, state = fitted.predict(X[:33], return_state=True)
+    tail = fitted.predict(X[33:], state=state)
+    np.testing.assert_array_equal(np.concatenate([head, tail]), fitted.predict(X))
+    np.testing.assert_allclose(
+        fitted.decision_function(X, state=fitted.state_), fitted.decision_function(np.vstack([X, X]))[80:], rtol=0, atol=1e-10
+    )
+
+
+PENALTIES = np.geomspace(1e-4, 1e4, 9).tolist()
+
+
+@pytest.mark.parametrize(("validation", "groups"), [(0.2, 5), (3, 3)])
+def test_the_penalty_is_the_best_on_held_out_sequences(validation: float | int, groups: int) -> None:
+    """Every fifth sequence is held out, or every third of three folds; the readout is then solved on all of them."""
+    X, y = sequences(noise=1.0)
+    fitted = model(units=40, ridge=PENALTIES, validation=validation).fit(X, y)
+    rows = judged_by(fitted.esn_, X, "last")
+    folds = [np.arange(COUNT) % groups == k for k in range(groups if isinstance(validation, int) else 1)]
+
+    def error(penalty: float) -> float:
+        total = 0.0
+        for held_out in folds:
+            coef, intercept = one_hot_ridge(rows[~held_out], y[~held_out], NAMES, penalty)
+            total += ((rows[held_out] @ coef.T + intercept - (y[held_out, None] == NAMES)) ** 2).sum()
+        return float(total)
+
+    best = min(PENALTIES, key=error)
+    assert best not in (PENALTIES[0], PENALTIES[-1])
+    assert fitted.ridge_ == best
+    assert_same_readout(fitted, *one_hot_ridge(rows, y, NAMES, best))
+
+
+def test_the_penalty_of_steps_is_the_best_on_the_tail() -> None:
+    X, y = steps("one")
+    fitted = model(units=40, ridge=PENALTIES).fit(X, y)
+    rows = fitted.esn_.run(X)
+    cut = 80 - 14  # a fifth of the 70 steps after the washout
+
+    def error(penalty: float) -> float:
+        coef, intercept = one_hot_ridge(rows[WASHOUT:cut], y[WASHOUT:cut], NAMES, penalty)
+        return float(((rows[cut:] @ coef.T + intercept - (y[cut:, None] == NAMES)) ** 2).sum())
+
+    best = min(PENALTIES, key=error)
+    assert best not in (PENALTIES[0], PENALTIES[-1])
+    assert fitted.ridge_ == best
+
+
+@pytest.mark.parametrize(("features", "every"), [("last", None), ("mean", None), ("snapshots", 10)])
+def test_two_frequencies_in_noise_are_told_apart(features: str, every: int | None) -> None:
+    """Sines of random phase with periods of 12 and 18 steps; 200 to learn from, 200 unseen. Guessing gives a half."""
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.arange(400) % 2)
+    times = np.arange(60) * np.array([2 * np.pi / 12, 2 * np.pi / 18])[labels, None] + rng.uniform(0, 2 * np.pi, (400, 1))
+    X = (np.sin(times) + 0.2 * rng.normal(size=times.shape))[..., None]
+    fitted = ESNClassifier(
+        units=100, leak_rate=0.5, bias_scaling=0.5, features=features, every=every, washout=20, ridge=1e-2, random_state=0
+    ).fit(X[:200], labels[:200])
+    assert fitted.score(X[200:], labels[200:]) > 0.95
+
+
+X0, Y0 = steps("one")
+S0, L0 = sequences()
+BAD_DATA: list[tuple[str, Any, Any, str]] = [
+    ("NaN in X", np.where(np.arange(80)[:, None] == 3, np.nan, X0), Y0, "contains NaN"),
+    ("inf in a batch", np.where(np.arange(40)[:, None] == 3, np.inf, S0), L0, r"X\[0\] must be finite, found inf at step 3"),
+    ("NaN in y", X0, np.where(Y0 == "ash", np.nan, 1.0), "y contains NaN"),
+    ("NaN in labels of sequences", S0, np.where(L0 == "ash", np.nan, 1.0), "y contains NaN"),
+    ("no steps", X0[:0], Y0[:0], "0 sample"),
+    ("one step", X0[:1], Y0[:1], "1 sample.*minimum of 2 is required"),
+    ("as long as the washout", X0[:WASHOUT], Y0[:WASHOUT], f"X has {WASHOUT} steps.*washout={WASHOUT}\\b"),
+    ("mixed features", [S0[0], S0[1][:, :1]], L0[:2], r"same number of features: X\[0\] has 2, X\[1\] has 1"),
+    ("labels of another length", X0, Y0[:-1], r"inconsistent numbers of samples: \[80, 79\]"),
+    ("labels of another length in a list", [X0, X0[:50]], [Y0, Y0], r"y\[1\] has 80 steps, its input 50"),
+    ("too few labels", S0, L0[:-1], "y holds 29 entries for 30 series: give one label or one row of labels each"),
+    ("one class only", X0, np.full(80, "ash"), r"one class only, \['ash'\]: a classifier needs at least two"),
+    ("one class of sequences", S0, np.full(COUNT, 4), r"one class only, \[4\]: a classifier needs at least two"),
+    ("continuous labels", X0, X0[:, 0], "continuous"),
+    ("continuous labels of sequences", S0, S0[:, 0, 0], "continuous"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning:sklearn")  # before it raises on NaN
+@pytest.mark.parametrize(("X", "y", "message"), [case[1:] for case in BAD_DATA], ids=[case[0] for case in BAD_DATA])
+def test_bad_data_is_named_by_fit(X: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model().fit(X, y)
+
+
+BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"features": "first"}, ValueError, "features must be one of 'last', 'mean', 'snapshots'; got 'first'"),
+    ({"features": "snapshots"}, ValueError, "features='snapshots' needs every=M"),
+    ({"features": "snapshots", "every": 0}, ValueError, "every must be at least 1, got 0"),
+    ({"features": "snapshots", "every": 2.5}, TypeError, "every must be a whole number, got 2.5"),
+    ({"features": "snapshots", "every": 41}, ValueError, "every=41 is longer than the series of 40 steps"),
+    ({"features": "mean", "washout": 40}, ValueError, r"X\[0\] has 40 steps, not more than washout=40"),
+    ({"washout": -1}, ValueError, "washout must be at least 0, got -1"),
+    ({"ridge": []}, ValueError, "ridge is an empty list"),
+    ({"ridge": -1.0}, ValueError, "ridge must not be negative, got -1"),
+    ({"ridge": [1.0, 2.0], "validation": 1.0}, ValueError, r"validation must be a fraction in \(0, 1\).*got 1.0"),
+    ({"ridge": [1.0, 2.0], "validation": 31}, ValueError, "validation=31 leaves a part without any of the 30 sequences"),
+    ({"structure": "deep"}, ValueError, "structure must be one of .*got 'deep'"),
+    ({"direct": True}, ValueError, "direct=True has no meaning with one label per sequence"),
+    ({"dtype": "float16"}, ValueError, "dtype must be one of 'float32', 'float64'; got 'float16'"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "error", "message"), BAD_PARAMETERS)
+def test_bad_parameters_are_named_by_fit(parameters: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        model(**parameters).fit(S0, L0)
+
+
+def test_unknown_parameters_are_named() -> None:
+    with pytest.raises(TypeError, match="feature"):
+        ESNClassifier(feature="mean")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="Invalid parameter 'feature'"):
+        ESNClassifier().set_params(feature="mean")
+
+
+def test_nothing_works_before_fit() -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: model().predict(X0),
+        lambda: model().decision_function(X0),
+        lambda: model().score(X0, Y0),
+    ]
+    for call in calls:
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            call()
+
+
+def test_a_model_of_sequences_needs_sequences() -> None:
+    fitted = model().fit(S0, L0)
+    with pytest.raises(ValueError, match=r"one label per sequence: pass \(B, T, F\) or a list.*X\[None\]"):
+        fitted.predict(S0[0])
+    with pytest.raises(ValueError, match="one label per step, the model was fitted with one label per sequence"):
+        fitted.score(X0, Y0)
+    with pytest.raises(ValueError, match="one label per sequence, the model was fitted with one label per step"):
+        model().fit(X0, Y0).score(S0, L0)
+
+
+def test_other_numbers_of_features_are_named() -> None:
+    with pytest.raises(ValueError, match="1 features, but ESNClassifier is expecting 2"):
+        model().fit(X0, Y0).predict(X0[:, :1])
+    with pytest.raises(ValueError, match=r"X\[0\] has 1 features, the network was built for 2"):
+        model().fit(S0, L0).predict(S0[:, :, :1])
+
+
+def test_snapshots_need_sequences_of_one_length() -> None:
+    """In fit, and in predict the length that was fitted."""
+    with pytest.raises(ValueError, match="snapshots need series of one length, got 20 to 40 steps"):
+        model(features="snapshots", every=5).fit([S0[0], S0[1][:20]], ["ash", "birch"])
+    fitted = model(features="snapshots", every=5).fit(S0, L0)
+    with pytest.raises(ValueError, match=r"(?s)20 steps.*snapshots|snapshots.*20 steps"):
+        fitted.predict(S0[:, :20])
+
+
+def test_score_needs_steps_after_the_washout() -> None:
+    with pytest.raises(ValueError, match=f"X has {WASHOUT} steps, not more than washout={WASHOUT}"):
+        model().fit(X0, Y0).score(X0[:WASHOUT], Y0[:WASHOUT])
+
+
+@pytest.mark.parametrize("per_sequence", [False, True])
+def test_labels_that_are_not_among_the_classes_are_named(per_sequence: bool) -> None:
+    X, y = (S0, L0) if per_sequence else (X0, Y0)
+    message = r"y holds \['cedar'\], which are not among the classes \['ash', 'birch'\]"
+    with pytest.raises(ValueError, match=message):
+        model().partial_fit(X, y, classes=["ash", "birch"])
+    begun = model().partial_fit(X, np.where(y == "cedar", "ash", y))
+    with pytest.raises(ValueError, match=message):
+        begun.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("per_sequence", [False, True])
+def test_partial_fit_needs_two_classes(per_sequence: bool) -> None:
+    X, y = (S0, np.full(COUNT, "ash")) if per_sequence else (X0, np.full(80, "ash"))
+    for classes in (None, ["ash"]):
+        with pytest.raises(ValueError, match=r"one class only, \['ash'\]"):
+            model().partial_fit(X, y, classes=classes)
+
+
+@pytest.mark.parametrize("per_sequence", [False, True])
+def test_partial_fit_needs_one_penalty(per_sequence: bool) -> None:
+    with pytest.raises(ValueError, match="partial_fit needs one fixed ridge, got 2"):
+        model(ridge=[1.0, 2.0]).partial_fit(*((S0, L0) if per_sequence else (X0, Y0)))
+
+
+def test_partial_fit_needs_the_series_of_the_chunk_before() -> None:
+    begun = model().partial_fit(X0, Y0)
+    with pytest.raises(ValueError, match=r"this chunk holds 2 series.*pass new_series=True"):
+        begun.partial_fit(np.stack([X0, X0]), np.stack([Y0, Y0]))

@@ -1,0 +1,548 @@
+"""`ESNRegressor` against ridge regression written in NumPy on the states that `esn_.run` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import r2_score
+
+import echoscale as es
+from echoscale import ESNRegressor
+from echoscale.tasks import narma
+
+Array = npt.NDArray[Any]
+
+WASHOUT = 20
+VARIANTS = pytest.mark.parametrize(("fit_intercept", "direct"), [(True, False), (False, False), (True, True), (False, True)])
+KINDS = pytest.mark.parametrize("kind", ["one", "batch", "list"])
+
+
+def model(**parameters: Any) -> ESNRegressor:
+    """A small network in float64."""
+    defaults: dict[str, Any] = {
+        "units": 15,
+        "leak_rate": 0.7,
+        "dtype": "float64",
+        "random_state": 1,
+        "washout": WASHOUT,
+        "ridge": 0.1,
+    }
+    return ESNRegressor(**{**defaults, **parameters})
+
+
+def signal(length: int = 120, seed: int = 0, outputs: int = 2, noise: float = 0.1) -> tuple[Array, Array]:
+    """Two inputs of noise, and outputs that depend on the inputs of some steps ago."""
+    rng = np.random.default_rng(seed)
+    u = rng.uniform(-1, 1, (length + 3, 2))
+    y = np.column_stack([u[2:-1, 0] + u[1:-2, 1], u[2:-1, 0] * u[:-3, 1] + 2])[:, :outputs]
+    return u[3:], y + noise * rng.normal(size=y.shape)
+
+
+def data(kind: str, outputs: int = 2, noise: float = 0.1, lengths: tuple[int, ...] = (90, 120, 103)) -> tuple[Any, Any]:
+    """One series, a batch of three, or a list of unequal lengths."""
+    if kind == "one":
+        return signal(outputs=outputs, noise=noise)
+    pairs = [signal(120 if kind == "batch" else n, seed, outputs, noise) for seed, n in enumerate(lengths)]
+    X, y = [u for u, _ in pairs], [t for _, t in pairs]
+    return (np.stack(X), np.stack(y)) if kind == "batch" else (X, y)
+
+
+def each(values: Any) -> list[Array]:
+    """The series one by one."""
+    return [values] if isinstance(values, np.ndarray) and values.ndim == 2 else list(values)
+
+
+def state_rows(esn: es.ESN, X: Any, direct: bool = False) -> list[Array]:
+    """The features of every step, (T_b, features) for every series, each run alone."""
+    return [np.hstack([esn.run(u), u]) if direct else esn.run(u) for u in each(X)]
+
+
+def least_squares(features: Array, targets: Array, penalty: float, fit_intercept: bool = True) -> tuple[Array, Array]:
+    """Ridge as ordinary least squares on rows with sqrt(penalty) I below them; no normal equations."""
+    x_mean, y_mean = (features.mean(axis=0), targets.mean(axis=0)) if fit_intercept else (np.zeros(1), np.zeros(1))
+    count, outputs = features.shape[1], targets.shape[1]
+    above = np.vstack([features - x_mean, np.sqrt(penalty) * np.eye(count)])
+    coef = np.linalg.lstsq(above, np.vstack([targets - y_mean, np.zeros((count, outputs))]), rcond=None)[0].T
+    return coef, y_mean - coef @ x_mean if fit_intercept else np.zeros(outputs)
+
+
+def cut(parts: list[Array], begin: int, end: int | None = None) -> Array:
+    """Steps `begin` to `end` of all series together."""
+    return np.concatenate([part[begin:end] for part in parts])
+
+
+def assert_same_readout(found: ESNRegressor, coef: Array, intercept: Array, tolerance: float = 1e-9) -> None:
+    """Coefficients relative to the largest of them."""
+    np.testing.assert_allclose(found.readout_.coef, coef, rtol=0, atol=tolerance * np.abs(coef).max())
+    np.testing.assert_allclose(found.readout_.intercept, intercept, rtol=0, atol=tolerance * max(np.abs(intercept).max(), 1))
+
+
+def best_by_search(errors: Callable[[float], float], penalties: list[float]) -> float:
+    """The penalty with the least error, which must not be the first or last for the search to mean something."""
+    best = min(penalties, key=errors)
+    assert best not in (penalties[0], penalties[-1])
+    return best
+
+
+@KINDS
+@VARIANTS
+def test_fit_is_ridge_regression_on_the_states(kind: str, fit_intercept: bool, direct: bool) -> None:
+    X, y = data(kind)
+    fitted = model(fit_intercept=fit_intercept, direct=direct).fit(X, y)
+    rows = cut(state_rows(fitted.esn_, X, direct), WASHOUT)
+    assert fitted.statistics_.count == len(rows)
+    assert_same_readout(fitted, *least_squares(rows, cut(each(y), WASHOUT), 0.1, fit_intercept))
+
+
+@KINDS
+@VARIANTS
+def test_predictions_are_the_readout_of_the_states(kind: str, fit_intercept: bool, direct: bool) -> None:
+    """Of every step, washout included; a batch or a list gives what its series give alone."""
+    X, y = data(kind)
+    fitted = model(fit_intercept=fit_intercept, direct=direct).fit(X, y)
+    others, _ = data(kind, lengths=(30, 120, 77))
+    guesses = each(fitted.predict(others))
+    for u, rows, guess in zip(each(others), state_rows(fitted.esn_, others, direct), guesses, strict=True):
+        np.testing.assert_allclose(guess, rows @ fitted.readout_.coef.T + fitted.readout_.intercept, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(guess, fitted.predict(u), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("structure", ["parallel", "hierarchical"])
+def test_flat_parameters_describe_the_network(structure: str) -> None:
+    """A tuple has one entry for each level."""
+    options: dict[str, Any] = {"leak_rate": (1.0, 0.2), "spectral_radius": (0.9, 0.5), "connections": 3, "bias_scaling": 0.1}
+    fitted = model(units=(8, 6), structure=structure, input_scaling=0.3, **options).fit(*data("one"))
+    assert fitted.esn_.network == getattr(es, structure)([8, 6], input_scaling=0.3, **options)
+    same = ESNRegressor(network=fitted.esn_.network, random_state=1, washout=WASHOUT, ridge=0.1, dtype="float64").fit(
+        *data("one")
+    )
+    np.testing.assert_array_equal(same.readout_.coef, fitted.readout_.coef)
+
+
+@pytest.mark.parametrize("kind", ["one", "batch"])
+@VARIANTS
+@pytest.mark.parametrize("ends", [(50, 90), (7, 13, 14, 60), (2, 21, 119)])
+def test_chunks_equal_the_whole(kind: str, fit_intercept: bool, direct: bool, ends: tuple[int, ...]) -> None:
+    """The washout of 20 steps may be longer than the first chunks; a chunk may be one step."""
+    X, y = data(kind)
+    whole = model(fit_intercept=fit_intercept, direct=direct).fit(X, y)
+    chunked = model(fit_intercept=fit_intercept, direct=direct)
+    for a, b in zip((0, *ends), (*ends, 120), strict=True):
+        chunked.partial_fit(X[..., a:b, :], y[..., a:b, :])
+    assert chunked.statistics_.count == whole.statistics_.count
+    assert_same_readout(chunked, whole.readout_.coef, whole.readout_.intercept)
+    np.testing.assert_allclose(chunked.state_, whole.state_, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("ends", [(50, 60, 70), (5, 40, 90), (5, 6, 7)])
+def test_chunks_of_a_list_equal_the_whole(ends: tuple[int, ...]) -> None:
+    """Chunks of unequal lengths: every series has its own washout."""
+    X, y = data("list")
+    whole = model().fit(X, y)
+    chunked = model().partial_fit([u[:n] for u, n in zip(X, ends, strict=True)], [t[:n] for t, n in zip(y, ends, strict=True)])
+    chunked.partial_fit([u[n:] for u, n in zip(X, ends, strict=True)], [t[n:] for t, n in zip(y, ends, strict=True)])
+    assert chunked.statistics_.count == whole.statistics_.count
+    assert_same_readout(chunked, whole.readout_.coef, whole.readout_.intercept)
+
+
+def test_a_new_series_starts_from_zero_and_is_washed_out_again() -> None:
+    """Two series one after the other equal one fit of both."""
+    X, y = data("batch")
+    whole = model().fit(X, y)
+    chunked = model()
+    for u, t in zip(X, y, strict=True):
+        chunked.partial_fit(u[:50], t[:50], new_series=True).partial_fit(u[50:], t[50:])
+    assert_same_readout(chunked, whole.readout_.coef, whole.readout_.intercept)
+
+
+def test_partial_fit_carries_on_after_fit() -> None:
+    X, y = data("one")
+    chunked, whole = model().fit(X[:60], y[:60]).partial_fit(X[60:], y[60:]), model().fit(X, y)
+    assert_same_readout(chunked, whole.readout_.coef, whole.readout_.intercept)
+
+
+def test_fit_forgets_what_was_fitted_before() -> None:
+    X, y = data("one")
+    once, again = model().fit(X, y), model().fit(-X, y[:, ::-1]).partial_fit(X, y).fit(X, y)
+    np.testing.assert_array_equal(once.readout_.coef, again.readout_.coef)
+    np.testing.assert_array_equal(once.state_, again.state_)
+
+
+def test_nothing_is_fitted_before_the_washout_is_over() -> None:
+    X, y = data("one")
+    with pytest.raises(NotFittedError):
+        model().partial_fit(X[:10], y[:10]).predict(X)
+
+
+PENALTIES = np.geomspace(1e-4, 1e4, 9).tolist()
+
+
+@KINDS
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_penalty_is_the_best_on_the_validation_tail(kind: str, fit_intercept: bool) -> None:
+    """The last fifth after the washout of every series chooses; the readout is then solved on all of the data."""
+    X, y = data(kind, noise=1.0)
+    fitted = model(units=40, ridge=PENALTIES, fit_intercept=fit_intercept).fit(X, y)
+    rows, targets = state_rows(fitted.esn_, X), each(y)
+    tails = [len(t) - round((len(t) - WASHOUT) * 0.2) for t in targets]
+
+    def pieces(parts: list[Array]) -> tuple[Array, Array]:
+        both = zip(parts, tails, strict=True)
+        before, after = zip(*[(part[WASHOUT:n], part[n:]) for part, n in both], strict=True)
+        return np.concatenate(before), np.concatenate(after)
+
+    (features, x), (wanted, truth) = pieces(rows), pieces(targets)
+
+    def error(penalty: float) -> float:
+        coef, intercept = least_squares(features, wanted, penalty, fit_intercept)
+        return float(((x @ coef.T + intercept - truth) ** 2).sum())
+
+    assert fitted.ridge_ == best_by_search(error, PENALTIES)
+    assert_same_readout(fitted, *least_squares(cut(rows, WASHOUT), cut(targets, WASHOUT), fitted.ridge_, fit_intercept))
+
+
+@pytest.mark.parametrize("kind", ["one", "batch"])
+def test_the_penalty_is_the_best_over_folds_of_time(kind: str) -> None:
+    """Four blocks of 25 consecutive steps after the washout, each held out once."""
+    X, y = data(kind, noise=1.0)
+    fitted = model(units=40, ridge=PENALTIES, validation=4).fit(X, y)
+    rows, targets = state_rows(fitted.esn_, X), each(y)
+    blocks = [(WASHOUT + 25 * k, WASHOUT + 25 * (k + 1)) for k in range(4)]
+
+    def error(penalty: float) -> float:
+        total = 0.0
+        for held_out in blocks:
+            kept = [block for block in blocks if block != held_out]
+            features, wanted = (np.concatenate([cut(part, *block) for block in kept]) for part in (rows, targets))
+            coef, intercept = least_squares(features, wanted, penalty)
+            total += ((cut(rows, *held_out) @ coef.T + intercept - cut(targets, *held_out)) ** 2).sum()
+        return float(total)
+
+    assert fitted.ridge_ == best_by_search(error, PENALTIES)
+    assert_same_readout(fitted, *least_squares(cut(rows, WASHOUT), cut(targets, WASHOUT), fitted.ridge_))
+
+
+@KINDS
+def test_outputs_have_the_axes_of_the_targets(kind: str) -> None:
+    """A flat target is predicted flat, a column as a column; the numbers are the same."""
+    X, y = data(kind, outputs=1)
+    flat = y[..., 0] if isinstance(y, np.ndarray) else [t[:, 0] for t in y]
+    columns, lines = each(model().fit(X, y).predict(X)), model().fit(X, flat).predict(X)
+    for line, column in zip([lines] if kind == "one" else lines, columns, strict=True):
+        assert (line.ndim, column.shape) == (1, (len(line), 1))
+        np.testing.assert_array_equal(line, column[:, 0])
+
+
+def test_several_outputs_are_fitted_one_by_one() -> None:
+    X, y = data("one")
+    both = model().fit(X, y)
+    for output in range(2):
+        alone = model().fit(X, y[:, output])
+        assert_same_readout(alone, both.readout_.coef[[output]], both.readout_.intercept[[output]], tolerance=1e-12)
+
+
+@KINDS
+def test_predict_keeps_no_state(kind: str) -> None:
+    X, y = data(kind)
+    fitted = model().fit(X, y)
+    first, _, second = fitted.predict(X), fitted.predict(each(X)[0]), fitted.predict(X)
+    for one, two in zip(each(first), each(second), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@KINDS
+def test_the_state_of_fit_continues_the_training_data(kind: str) -> None:
+    X, y = data(kind)
+    fitted = model().fit(X, y)
+    more, _ = data(kind, noise=0.3, lengths=(44, 30, 71))
+    tails = each(fitted.predict(more, state=fitted.state_))
+    for before, after, tail in zip(each(X), each(more), tails, strict=True):
+        whole = fitted.predict(np.concatenate([before, after]))
+        np.testing.assert_allclose(tail, whole[len(before) :], rtol=0, atol=1e-10)
+        assert np.abs(tail - fitted.predict(after)).max() > 1e-3  # from zero it is another prediction
+
+
+@KINDS
+def test_returned_states_chain_pieces_to_the_whole(kind: str) -> None:
+    X, y = data(kind)
+    fitted = model().fit(X, y)
+    pieces: list[list[Array]] = []
+    state: Any = None
+    for begin, end in ((0, 11), (11, 12), (12, 80), (80, None)):
+        piece = [u[begin:end] for u in each(X)]
+        guess, state = fitted.predict(piece[0] if kind == "one" else piece, state=state, return_state=True)
+        pieces.append(each(guess))
+    for b, whole in enumerate(each(fitted.predict(X))):
+        np.testing.assert_allclose(np.concatenate([piece[b] for piece in pieces]), whole, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(state, fitted.state_, rtol=0, atol=1e-10)
+
+
+@KINDS
+def test_score_is_r2_after_the_washout(kind: str) -> None:
+    X, y = data(kind)
+    fitted = model().fit(X, y)
+    guesses = each(fitted.predict(X))
+    expected = r2_score(cut(each(y), WASHOUT), cut(guesses, WASHOUT))
+    assert fitted.score(X, y) == pytest.approx(expected, rel=1e-12)
+    assert abs(expected - r2_score(cut(each(y), 0), cut(guesses, 0))) > 1e-6
+
+
+def test_score_takes_weights_of_the_steps() -> None:
+    X, y = data("one")
+    fitted, weights = model().fit(X, y), np.linspace(0, 1, 120)
+    expected = r2_score(y[WASHOUT:], fitted.predict(X)[WASHOUT:], sample_weight=weights[WASHOUT:])
+    assert fitted.score(X, y, sample_weight=weights) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_seed_decides() -> None:
+    """Whole numbers and RandomState objects; the same seed gives the same bits."""
+    X, y = data("one")
+
+    def guess(seed: Any) -> Array:
+        return np.asarray(model(random_state=seed).fit(X, y).predict(X))
+
+    np.testing.assert_array_equal(guess(3), guess(np.int64(3)))
+    np.testing.assert_array_equal(guess(np.random.RandomState(0)), guess(np.random.RandomState(0)))
+    assert np.abs(guess(3) - guess(4)).max() > 1e-6
+    assert np.abs(guess(None) - guess(None)).max() > 1e-6
+
+
+def test_narma10_is_learned() -> None:
+    """Two coupled reservoirs of 100 units on unseen data; the mean of the target would give 1."""
+    X, y = narma(4000, seed=1)
+    unseen, truth = narma(2000, seed=2)
+    fitted = ESNRegressor(
+        units=(100, 100),
+        structure="hierarchical",
+        leak_rate=(1.0, 0.5),
+        input_scaling=0.2,
+        washout=200,
+        ridge=[1e-8, 1e-6, 1e-4],
+        random_state=0,
+    ).fit(X, y)
+    assert es.nrmse(truth[200:], fitted.predict(unseen)[200:]) < 0.45
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda a: a.tolist(),
+        lambda a: a.astype(np.float16),
+        lambda a: a.astype(np.float32),
+        lambda a: a.astype(np.int8),
+        lambda a: pd.Series(a) if a.ndim == 1 else pd.DataFrame(a) if a.ndim == 2 else a,
+        lambda a: np.asfortranarray(a),
+    ],
+    ids=["nested lists", "float16", "float32", "int8", "pandas", "Fortran order"],
+)
+@KINDS
+def test_what_is_accepted_as_data(convert: Callable[[Array], Any], kind: str) -> None:
+    """Small whole numbers are the same in every type, so the predictions must be the same bits."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-2, 3, (3, 40, 2)).astype(float), rng.integers(-9, 9, (3, 40)).astype(float)
+    plain: Any = (X[0], y[0]) if kind == "one" else (list(X), list(y)) if kind == "list" else (X, y)
+    given = tuple([convert(each) for each in a] if isinstance(a, list) else convert(a) for a in plain)
+    expected, found = model().fit(*plain), model().fit(*given)
+    np.testing.assert_array_equal(found.readout_.coef, expected.readout_.coef)
+    np.testing.assert_array_equal(np.asarray(found.predict(given[0])), np.asarray(expected.predict(plain[0])))
+    assert found.score(*given) == expected.score(*plain)
+
+
+X0, Y0 = signal(60)
+GAP = np.where(np.arange(60)[:, None] == 7, np.nan, X0)
+BAD_DATA: list[tuple[str, Any, Any, str]] = [
+    ("NaN in X", GAP, Y0, "contains NaN"),
+    ("inf in X", np.where(np.isnan(GAP), np.inf, X0), Y0, "contains infinity"),
+    ("NaN in y", X0, np.where(np.isnan(GAP), np.nan, Y0), "y contains NaN"),
+    ("inf in y", X0, np.where(np.isnan(GAP), -np.inf, Y0), "y contains infinity"),
+    ("NaN in a batch", np.stack([X0, GAP]), np.stack([Y0, Y0]), r"X\[1\] must be finite, found nan at step 7, feature 0"),
+    ("inf in a list", [X0, GAP + np.inf], [Y0, Y0], r"X\[1\] must be finite"),
+    ("NaN in targets of a batch", np.stack([X0, X0]), np.stack([GAP, Y0]), r"y\[0\] must be finite, found nan at step 7"),
+    ("no steps", X0[:0], Y0[:0], "0 sample"),
+    ("one step", X0[:1], Y0[:1], "1 sample.*minimum of 2 is required"),
+    ("no features", X0[:, :0], Y0, "0 feature"),
+    ("no series", X0[None][:0], Y0[None][:0], "no series at all"),
+    ("series of no steps", [X0, X0[:0]], [Y0, Y0[:0]], r"X\[1\] is empty"),
+    ("as long as the washout", X0[:WASHOUT], Y0[:WASHOUT], f"X has {WASHOUT} steps.*washout={WASHOUT}.*[Ll]ower the washout"),
+    (
+        "a step longer than the washout",
+        X0[: WASHOUT + 1],
+        Y0[: WASHOUT + 1],
+        f"X has {WASHOUT + 1} steps.*washout={WASHOUT}\\b",
+    ),
+    ("one too short", [X0, X0[:9]], [Y0, Y0[:9]], f"X\\[1\\] has 9 steps.*washout={WASHOUT}\\b"),
+    ("mixed features", [X0, X0[:, :1]], [Y0, Y0], r"same number of features: X\[0\] has 2, X\[1\] has 1"),
+    ("targets of another length", X0, Y0[:-1], r"inconsistent numbers of samples: \[60, 59\]"),
+    (
+        "targets of another length in a batch",
+        np.stack([X0, X0]),
+        np.stack([Y0, Y0])[:, :-1],
+        r"y\[0\] has 59 steps, its input 60",
+    ),
+    (
+        "targets of unequal lengths for a batch",
+        np.stack([X0, X0]),
+        [Y0[:, 0], Y0[:-1, 0]],
+        r"y\[1\] has 59 steps, its input 60",
+    ),
+    ("targets of another length in a list", [X0, X0[:50]], [Y0, Y0], r"y\[1\] has 60 steps, its input 50"),
+    ("too many target series", [X0, X0], [Y0, Y0, Y0], "y holds 3 series, the input 2"),
+    ("too few target series", np.stack([X0, X0]), Y0[None], "y holds 1 series, the input 2"),
+    ("one axis", X0[:, 0], Y0, "Expected 2D array, got 1D array"),
+    ("four axes", X0[None, None], Y0[None, None], "dim 4"),
+    ("a series of one axis in a list", [X0, X0[:, 0]], [Y0, Y0], r"X.*\(T, F\)"),
+    ("too large for float32", X0 * 1e39, Y0, "X must be finite, found -?inf.*float32"),
+]
+
+
+@pytest.mark.parametrize(("X", "y", "message"), [case[1:] for case in BAD_DATA], ids=[case[0] for case in BAD_DATA])
+def test_bad_data_is_named_by_fit(X: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model(dtype="float32").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (X0[:, :1], "1 features, but ESNRegressor is expecting 2"),
+        (X0[None, :, :1], r"X\[0\] has 1 features, the network was built for 2"),
+        ([X0, X0[:, :1]], "same number of features"),
+        (GAP, "contains NaN"),
+        ([X0, GAP], r"X\[1\] must be finite, found nan at step 7"),
+        (X0[:0], "0 sample"),
+    ],
+)
+def test_bad_data_is_named_by_predict(X: Any, message: str) -> None:
+    fitted = model().fit(X0, Y0)
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (X0[:WASHOUT], Y0[:WASHOUT], f"X has {WASHOUT} steps, not more than washout={WASHOUT}"),
+        ([X0, X0[:3]], [Y0, Y0[:3]], f"X\\[1\\] has 3 steps, not more than washout={WASHOUT}"),
+        (X0, Y0[:, 0], "y has 1 outputs, the model was fitted with 2"),
+        (X0, Y0[:-1], "inconsistent numbers of samples"),
+    ],
+)
+def test_bad_data_is_named_by_score(X: Any, y: Any, message: str) -> None:
+    fitted = model().fit(X0, Y0)
+    with pytest.raises(ValueError, match=message):
+        fitted.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [(np.zeros(14), r"state must have shape \(15,\)"), (np.full(15, np.nan), "state must be finite")],
+)
+def test_a_bad_state_is_named(state: Array, message: str) -> None:
+    fitted = model().fit(X0, Y0)
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(X0, state=state)
+
+
+def test_nothing_works_before_fit() -> None:
+    for call in (lambda: model().predict(X0), lambda: model().score(X0, Y0), lambda: model().forecast(3)):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            call()
+
+
+def test_unknown_parameters_are_named() -> None:
+    with pytest.raises(TypeError, match="leakrate"):
+        ESNRegressor(leakrate=0.3)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="Invalid parameter 'leakrate'"):
+        ESNRegressor().set_params(leakrate=0.3)
+
+
+BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"structure": "deep"}, ValueError, "structure must be one of 'single', 'parallel', 'hierarchical'; got 'deep'"),
+    ({"units": (8, 8)}, ValueError, r"units=\(8, 8\) names 2 levels: set structure"),
+    ({"units": 0}, ValueError, "units must be at least 1, got 0"),
+    ({"units": 2.5}, TypeError, "units must be a whole number, got 2.5"),
+    (
+        {"units": (8, 8), "structure": "parallel", "coupling": 0.5},
+        ValueError,
+        "'parallel' has no couplings, so coupling would be ignored",
+    ),
+    ({"coupling_delay": 0}, ValueError, "'single' has no couplings, so coupling_delay would be ignored"),
+    (
+        {"units": (8, 8), "structure": "hierarchical", "leak_rate": (1.0, 0.5, 0.2)},
+        ValueError,
+        "leak_rate has 3 entries for 2 levels",
+    ),
+    ({"leak_rate": 0.0}, ValueError, r"leak_rate must lie in \(0, 1\], got 0.0"),
+    ({"leak_rate": 1.5}, ValueError, r"leak_rate must lie in \(0, 1\], got 1.5"),
+    ({"spectral_radius": -0.5}, ValueError, "spectral_radius must not be negative, got -0.5"),
+    ({"topology": "star"}, ValueError, "topology must be one of .*got 'star'"),
+    ({"connections": 99}, ValueError, "connections=99 is above the size, 15"),
+    ({"network": es.single(9)}, ValueError, "network= is given, so units, leak_rate would be ignored"),
+    ({"network": "single"}, TypeError, "network must be an echoscale Network, got 'single'"),
+    ({"ridge": -1.0}, ValueError, "ridge must not be negative, got -1"),
+    ({"ridge": float("nan")}, ValueError, "ridge must be finite, got nan"),
+    ({"ridge": []}, ValueError, "ridge is an empty list: give at least one"),
+    ({"ridge": None}, TypeError, "ridge must be a number, got None"),
+    ({"ridge": [1.0, -2.0]}, ValueError, "ridge must not be negative, got -2"),
+    ({"washout": -1}, ValueError, "washout must be at least 0, got -1"),
+    ({"washout": 2.5}, TypeError, "washout must be a whole number, got 2.5"),
+    (
+        {"ridge": [1.0, 2.0], "validation": 0.0},
+        ValueError,
+        r"validation must be a fraction in \(0, 1\) or a number of folds.*got 0",
+    ),
+    ({"ridge": [1.0, 2.0], "validation": 1.5}, ValueError, r"validation must be a fraction in \(0, 1\).*got 1.5"),
+    ({"ridge": [1.0, 2.0], "validation": 1}, ValueError, "validation, as a number of folds, must be at least 2, got 1"),
+    ({"ridge": [1.0, 2.0], "validation": "tail"}, TypeError, "validation must be a number, got 'tail'"),
+    (
+        {"ridge": [1.0, 2.0], "validation": 41},
+        ValueError,
+        "validation=41 leaves a part of the series without a step.*fewer folds",
+    ),
+    ({"dtype": "float16"}, ValueError, "dtype must be one of 'float32', 'float64'; got 'float16'"),
+    ({"fit_intercept": "yes"}, TypeError, "fit_intercept must be True or False, got 'yes'"),
+    ({"direct": 1}, TypeError, "direct must be True or False, got 1"),
+    ({"device": "abacus"}, ValueError, "device='abacus' is not there; JAX sees cpu"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "error", "message"), BAD_PARAMETERS)
+def test_bad_parameters_are_named(parameters: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        model(**parameters).fit(X0, Y0)
+
+
+def test_partial_fit_needs_one_penalty() -> None:
+    with pytest.raises(ValueError, match="partial_fit needs one fixed ridge, got 2"):
+        model(ridge=[1.0, 2.0]).partial_fit(X0, Y0)
+
+
+@pytest.mark.parametrize(("X", "y"), [(X0, Y0), (np.stack([X0] * 3), np.stack([Y0] * 3))])
+def test_partial_fit_needs_the_series_of_the_chunk_before(X: Array, y: Array) -> None:
+    """Unless new ones are begun."""
+    begun = model().partial_fit(np.stack([X0, X0]), np.stack([Y0, Y0]))
+    with pytest.raises(ValueError, match=r"this chunk holds \d series.*pass new_series=True"):
+        begun.partial_fit(X, y)
+    assert begun.partial_fit(X, y, new_series=True).statistics_.count == 40 * (2 + len(each(X)))
+
+
+def test_partial_fit_needs_the_outputs_of_the_chunk_before() -> None:
+    with pytest.raises(ValueError, match="y has 1 outputs, the model was fitted with 2"):
+        model().partial_fit(X0, Y0).partial_fit(X0, Y0[:, :1])
+
+
+def test_a_failed_chunk_changes_nothing() -> None:
+    """What was learned stays usable, and the next good chunk carries on."""
+    X, y = data("one")
+    chunked = model().partial_fit(X[:60], y[:60])
+    for bad in (X[60:, :1], X[60:] * np.nan):
+        with pytest.raises(ValueError, match=r"features|NaN"):
+            chunked.partial_fit(bad, y[60:])
+    whole = model().fit(X, y)
+    assert_same_readout(chunked.partial_fit(X[60:], y[60:]), whole.readout_.coef, whole.readout_.intercept)

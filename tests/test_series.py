@@ -1,0 +1,124 @@
+"""What users pass as series and targets, in one form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from echoscale.series import as_series, as_targets, check_longer_than, is_list_of_series
+
+Array = npt.NDArray[Any]
+
+
+def counting(*shape: int) -> Array:
+    return np.arange(np.prod(shape), dtype=float).reshape(shape)
+
+
+@pytest.mark.parametrize(
+    ("u", "kind", "lengths", "features"),
+    [
+        (counting(5), "one", [5], 1),
+        (counting(5, 2), "one", [5], 2),
+        ([1, 2, 3], "one", [3], 1),
+        ([[1, 2], [3, 4], [5, 6]], "one", [3], 2),
+        ([counting(4), counting(4)], "one", [2], 4),
+        (counting(3, 5, 2), "batch", [5, 5, 5], 2),
+        ([counting(3, 2), counting(5, 2)], "list", [3, 5], 2),
+        ((counting(3, 2), counting(3, 2)), "list", [3, 3], 2),
+        ([[[1, 2], [3, 4]], [[5, 6]]], "list", [2, 1], 2),
+        ([pd.DataFrame(counting(3, 2)), counting(4, 2)], "list", [3, 4], 2),
+    ],
+)
+def test_the_shape_decides_what_data_are(u: Any, kind: str, lengths: list[int], features: int) -> None:
+    series = as_series(u)
+    assert (series.kind, series.lengths.tolist(), series.features, series.count) == (kind, lengths, features, len(lengths))
+    assert is_list_of_series(u) == (kind == "list")
+    given_values = u if kind == "list" else [u] if kind == "one" else list(u)
+    for ours, theirs in zip(series.values, given_values, strict=True):
+        np.testing.assert_array_equal(ours, np.reshape(np.asarray(theirs, float), ours.shape))
+
+
+@given(
+    lengths=st.lists(st.integers(1, 6), min_size=1, max_size=5),
+    features=st.integers(1, 3),
+    bad=st.sampled_from([np.nan, np.inf, -np.inf]),
+    data=st.data(),
+)
+def test_the_place_of_a_bad_value_is_named(lengths: list[int], features: int, bad: float, data: st.DataObject) -> None:
+    series = [np.zeros((length, features)) for length in lengths]
+    b = data.draw(st.integers(0, len(series) - 1))
+    t, f = data.draw(st.integers(0, lengths[b] - 1)), data.draw(st.integers(0, features - 1))
+    as_series(series)
+    series[b][t, f] = bad
+    with pytest.raises(ValueError, match=rf"^u\[{b}\] must be finite, found {bad} at step {t}, feature {f} \(1 such"):
+        as_series(series)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_dtype_for_all(dtype: Any) -> None:
+    series = as_series([np.ones((2, 1), np.float16), np.ones((3, 1), int)], dtype=dtype)
+    assert {each.dtype for each in series.values} == {np.dtype(dtype)}
+
+
+ONE, BATCH, LIST = as_series(counting(4, 1)), as_series(counting(3, 4, 2)), as_series([counting(4, 2), counting(6, 2)])
+
+
+@pytest.mark.parametrize(
+    ("series", "y", "shapes"),
+    [
+        (ONE, counting(4), [(4, 1)]),
+        (ONE, counting(4, 3), [(4, 3)]),
+        (ONE, pd.Series([1, 2, 3, 4]), [(4, 1)]),
+        (BATCH, counting(3, 4), [(4, 1)] * 3),
+        (BATCH, counting(3, 4, 2), [(4, 2)] * 3),
+        (BATCH, counting(3, 4).tolist(), [(4, 1)] * 3),
+        (BATCH, list(counting(3, 4, 2)), [(4, 2)] * 3),
+        (LIST, [counting(4), counting(6)], [(4, 1), (6, 1)]),
+        (LIST, [counting(4, 3), counting(6, 3)], [(4, 3), (6, 3)]),
+        (LIST, [[1, 2, 3, 4], [1, 2, 3, 4, 5, 6]], [(4, 1), (6, 1)]),
+    ],
+)
+def test_targets_match_their_series(series: Any, y: Any, shapes: list[tuple[int, int]]) -> None:
+    targets = as_targets(y, series)
+    assert [each.shape for each in targets.values] == shapes
+    wanted = [y] if series is ONE else list(y)
+    for ours, theirs in zip(targets.values, wanted, strict=True):
+        np.testing.assert_array_equal(ours, np.reshape(np.asarray(theirs, float), ours.shape))
+
+
+@pytest.mark.parametrize(
+    ("series", "y", "message"),
+    [
+        (ONE, counting(5), r"y has 5 steps, its input 4; they must be of the same length"),
+        (ONE, counting(1, 4, 1), r"y must be \(T,\) or \(T, outputs\) for one series, got shape \(1, 4, 1\)"),
+        (BATCH, counting(2, 4), r"y holds 2 series, the input 3; give one target series for each"),
+        (BATCH, counting(3, 5), r"y\[0\] has 5 steps, its input 4"),
+        (LIST, [counting(4), counting(5)], r"y\[1\] has 5 steps, its input 6"),
+        (LIST, [counting(4)], r"y holds 1 series, the input 2"),
+        (LIST, [counting(4, 1), counting(6, 2)], r"same number of features: y\[0\] has 1, y\[1\] has 2"),
+        (BATCH, [[0, 1, np.nan, 3]] * 3, r"y\[0\] must be finite, found nan at step 2"),
+        (BATCH, [counting(4), counting(4), counting(3)], r"y\[2\] has 3 steps, its input 4"),
+        (BATCH, None, r"^y .*None"),
+        (LIST, 1.5, r"^y .*1\.5"),
+    ],
+)
+def test_targets_that_do_not_match_are_named(series: Any, y: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        as_targets(y, series)
+
+
+def test_a_washout_must_leave_something() -> None:
+    check_longer_than(ONE, 3)
+    check_longer_than(LIST, 3)
+    with pytest.raises(
+        ValueError, match=r"^u has 4 steps, not more than washout=4: .*Lower the washout or give a longer series"
+    ):
+        check_longer_than(ONE, 4)
+    with pytest.raises(ValueError, match=r"^u\[0\] has 4 steps, not more than washout=5"):
+        check_longer_than(LIST, 5)
