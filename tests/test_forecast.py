@@ -49,7 +49,7 @@ def loop(fitted: ESNRegressor, series: Array, steps: int) -> Array:
 def test_forecast_is_a_loop_of_readout_and_step(name: str, direct: bool, fit_intercept: bool) -> None:
     u = waves(0)
     fitted = model(name, direct=direct, fit_intercept=fit_intercept).fit(u[:-1], u[1:])
-    expected = loop(fitted, u[:-1], 37)
+    expected = loop(fitted, u, 37)
     assert expected[20:].std() > 0.1  # it has not died out
     np.testing.assert_allclose(fitted.forecast(37), expected, rtol=0, atol=1e-10)
 
@@ -73,7 +73,7 @@ def test_forecast_continues_every_series_of_the_training_data(lengths: tuple[int
     X, y = [u[:-1] for u in series], [u[1:] for u in series]
     equal = len(set(lengths)) == 1
     fitted = model(direct=direct).fit(np.stack(X) if equal else X, np.stack(y) if equal else y)
-    np.testing.assert_allclose(fitted.forecast(30), [loop(fitted, each, 30) for each in X], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.forecast(30), [loop(fitted, each, 30) for each in series], rtol=0, atol=1e-10)
     alone = waves(9, 50)
     np.testing.assert_allclose(fitted.forecast(30, warmup=alone), loop(fitted, alone, 30), rtol=0, atol=1e-10)
 
@@ -81,13 +81,14 @@ def test_forecast_continues_every_series_of_the_training_data(lengths: tuple[int
 def test_forecast_continues_the_last_chunk() -> None:
     u = waves(0)
     chunked = model().partial_fit(u[:70], u[1:71]).partial_fit(u[70:-1], u[71:])
-    np.testing.assert_allclose(chunked.forecast(30), loop(chunked, u[:-1], 30), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(chunked.forecast(30), loop(chunked, u, 30), rtol=0, atol=1e-10)
 
 
-def test_forecast_starts_with_the_prediction_for_the_last_input() -> None:
+def test_forecast_begins_after_the_last_value_that_was_shown() -> None:
+    """The last target counts as shown, so that the first row is the first unknown one."""
     u = waves(0)
     fitted = model().fit(u[:-1], u[1:])
-    np.testing.assert_allclose(fitted.forecast(1)[0], fitted.predict(u[:-1])[-1], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.forecast(1)[0], fitted.predict(u)[-1], rtol=0, atol=1e-10)
     np.testing.assert_allclose(fitted.forecast(1, warmup=u)[0], fitted.predict(u)[-1], rtol=0, atol=1e-10)
 
 
@@ -102,24 +103,24 @@ def test_forecast_keeps_no_state_and_a_longer_one_only_adds() -> None:
 def test_a_flat_target_gives_a_column() -> None:
     u = waves(0)[:, :1]
     fitted = model().fit(u[:-1], u[1:, 0])
-    np.testing.assert_allclose(fitted.forecast(30), loop(fitted, u[:-1], 30), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.forecast(30), loop(fitted, u, 30), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["one sine", "sum of sines", "two sines"])
 def test_oscillations_go_on(name: str, dtype: str) -> None:
-    """200 steps, eight periods, from the step after the last input on.
+    """200 steps, eight periods, from the step after the last target on.
 
     On an orbit that neither attracts nor repels, errors add up: after n steps they may reach n times the error of one step,
     which is known from the training data. That bound must itself be small for the test to say something.
     """
-    t = np.arange(1001.0)[:, None]
+    t = np.arange(1002.0)[:, None]
     series = {
         "one sine": np.sin(2 * np.pi * t / 25.3),
         "sum of sines": np.sin(0.25 * t) + 0.5 * np.sin(0.311 * t),
         "two sines": np.hstack([np.sin(0.25 * t), 0.5 * np.cos(0.311 * t)]),
     }[name]
-    X, y, future = series[:800], series[1:801], series[800:1000]
+    X, y, future = series[:800], series[1:801], series[801:1001]
     fitted = ESNRegressor(
         units=100, leak_rate=0.5, input_scaling=0.5, washout=100, ridge=1e-8, dtype=dtype, random_state=0
     ).fit(X, y)

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_info
 import echoscale as es
 from echoscale import gram, lanes
 from echoscale.gram import of_rows, split_statistics
+from echoscale.moments import DeviceMoments
 from echoscale.series import as_series, as_targets
 
 Array = npt.NDArray[Any]
@@ -43,7 +44,8 @@ def data(kind: str, seed: int = 0) -> tuple[Any, Any]:
 
 def sum_on(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products are summed by BLAS on the host, or by JAX as on a GPU."""
-    monkeypatch.setattr(gram, "on_cpu", lambda states: where == "host")
+    if where == "device":
+        monkeypatch.setattr(gram, "HostMoments", DeviceMoments)
 
 
 def each(values: Any) -> list[Array]:

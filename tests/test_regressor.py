@@ -374,7 +374,7 @@ BAD_DATA: list[tuple[str, Any, Any, str]] = [
         "a step longer than the washout",
         X0[: WASHOUT + 1],
         Y0[: WASHOUT + 1],
-        f"X has {WASHOUT + 1} steps.*washout={WASHOUT}\\b",
+        f"X leaves 1 step after washout={WASHOUT}: a readout needs at least 2",
     ),
     ("one too short", [X0, X0[:9]], [Y0, Y0[:9]], f"X\\[1\\] has 9 steps.*washout={WASHOUT}\\b"),
     ("mixed features", [X0, X0[:, :1]], [Y0, Y0], r"same number of features: X\[0\] has 2, X\[1\] has 1"),
@@ -395,7 +395,7 @@ BAD_DATA: list[tuple[str, Any, Any, str]] = [
     ("too many target series", [X0, X0], [Y0, Y0, Y0], "y holds 3 series, the input 2"),
     ("too few target series", np.stack([X0, X0]), Y0[None], "y holds 1 series, the input 2"),
     ("one axis", X0[:, 0], Y0, "Expected 2D array, got 1D array"),
-    ("four axes", X0[None, None], Y0[None, None], "dim 4"),
+    ("four axes", X0[None, None], Y0[None, None], r"got shape \(1, 1, 60, 2\)"),
     ("a series of one axis in a list", [X0, X0[:, 0]], [Y0, Y0], r"X.*\(T, F\)"),
     ("too large for float32", X0 * 1e39, Y0, "X must be finite, found -?inf.*float32"),
 ]

@@ -18,11 +18,11 @@ def number(value: Any, name: str) -> float:
     return result
 
 
-def non_negative(value: Any, name: str) -> float:
+def non_negative(value: Any, name: str, remedy: str = "Signs belong to the random weights: give the size.") -> float:
     """A finite number >= 0."""
     result = number(value, name)
     if result < 0:
-        raise ValueError(f"{name} must not be negative, got {result}. The sign belongs to the random weights.")
+        raise ValueError(f"{name} must not be negative, got {result}. {remedy}")
     return result
 
 

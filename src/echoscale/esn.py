@@ -99,14 +99,14 @@ class ESN:
 
         lanes   (l,) which lanes these are: lane = hyper lane * B + series
         start   the time step of the first row
-        states  (l, rows, N), a JAX array: the states after every `every` steps; rows past the end of a shorter series repeat
-                its last state
+        states  (l, rows, N): the states after every `every` steps, a NumPy array on the CPU and a JAX array elsewhere, valid
+                during the call; rows past the end of a shorter series repeat its last state
         Without `consume`, only the last states are computed.
         """
         from echoscale import lanes
 
-        series = u if isinstance(u, Series) else self._series(u)
-        used = hyper or self.hyper
+        series = u.cast(np.dtype(self.dtype)) if isinstance(u, Series) else self._series(u)
+        used = self._check_hyper(hyper)
         start = self._start(state, series, used)
         last = lanes.feed(
             self.weights,
@@ -158,17 +158,14 @@ class ESN:
         kept = np.empty((math.prod(shape), length // every, self.units), self.dtype)
 
         def keep(lanes: Any, start: int, states: Any) -> None:
-            rows = np.asarray(states)
-            kept[lanes, start // every : start // every + rows.shape[1]] = rows
+            kept[lanes, start // every : start // every + states.shape[1]] = states
 
         self.run_chunks(series, keep, every=every, state=state, hyper=hyper)
         return kept.reshape(*shape, *kept.shape[1:])
 
     def matrices(self, hyper: Hyper | None = None) -> Matrices:
         """The block matrix, input matrix, bias and leak vector with all factors applied; see `Matrices`."""
-        numbers = hyper or self.hyper
-        if numbers.lanes is not None:
-            raise ValueError(f"matrices() describes one network, but this Hyper has {numbers.lanes} lanes.")
+        numbers = self._check_single(self._check_hyper(hyper))
         count = len(self.network.reservoirs)
         blocks: list[list[Any]] = [[None] * count for _ in range(count)]
         for k, matrix in enumerate(self.drawn.recurrent):
@@ -196,9 +193,24 @@ class ESN:
         import jax
         import jax.numpy as jnp
 
-        if self._numbers is None:
-            self._numbers = jax.tree.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.dtype), (1,)), self.hyper)
-        return self._numbers
+        if self._numbers is None or self._numbers[0] is not self.hyper:
+            self._check_single(self.hyper)
+            arrays = jax.tree.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.dtype), (1,)), self.hyper)
+            self._numbers = (self.hyper, arrays)
+        return self._numbers[1]
+
+    def _check_hyper(self, hyper: Hyper | None) -> Hyper:
+        if hyper is None:
+            return self.hyper
+        counts, ours = ([len(leaves) for leaves in each] for each in (hyper, self.hyper))
+        if counts != ours:
+            raise ValueError(f"this Hyper has {counts} leaves, the network {ours}: make it with esn.hyper.replace(...).")
+        return hyper
+
+    def _check_single(self, hyper: Hyper) -> Hyper:
+        if hyper.lanes is not None:
+            raise ValueError(f"this is for one network, but the Hyper has {hyper.lanes} lanes; take one value of each leaf.")
+        return hyper
 
     def _series(self, u: Any) -> Series:
         return as_series(u, self.n_inputs, dtype=np.dtype(self.dtype))
@@ -248,8 +260,7 @@ def _array_collector(series: Series, shape: tuple[int, ...], units: int, dtype: 
     states = np.empty((math.prod(shape), int(series.lengths[0]), units), dtype)
 
     def collect(lanes: Any, start: int, chunk: Any) -> None:
-        rows = np.asarray(chunk)
-        states[lanes, start : start + rows.shape[1]] = rows
+        states[lanes, start : start + chunk.shape[1]] = chunk
 
     return states.reshape(*shape, *states.shape[1:]), collect
 

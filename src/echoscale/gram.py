@@ -18,7 +18,7 @@ import numpy.typing as npt
 from echoscale import _checks
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
-from echoscale.moments import DeviceMoments, HostMoments, Moments, on_cpu
+from echoscale.moments import DeviceMoments, HostMoments, Moments
 from echoscale.series import Series, as_series, as_targets, check_longer_than
 
 Floats = npt.NDArray[np.float64]
@@ -118,7 +118,7 @@ def split_statistics(
     def consume(lanes: Any, start: int, states: Any) -> None:
         key = int(lanes[0])
         if key not in blocks:
-            kind = HostMoments if on_cpu(states) else DeviceMoments
+            kind = HostMoments if isinstance(states, np.ndarray) else DeviceMoments
             blocks[key] = kind(lanes, series.count, esn.units, extra, edges)
         blocks[key].add(start, states)
 

@@ -24,9 +24,9 @@ from echoscale.series import Series
 
 Indices = npt.NDArray[np.int64]
 # consume(lanes, start, states): the states (len(lanes), rows, N) of these lanes after every `every` steps, from step `start`
-# on. Rows past the end of a lane's series repeat its last state. Blocks of lanes may arrive from several threads, one lane's
-# chunks always in order.
-Consumer = Callable[[Indices, int, jax.Array], None]
+# on: a NumPy array on the CPU, a JAX array elsewhere. Rows past the end of a lane's series repeat its last state. Blocks of
+# lanes may arrive from several threads, one lane's chunks always in order.
+Consumer = Callable[[Indices, int, Any], None]
 
 # Measured (docs/design.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
 CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
@@ -43,6 +43,7 @@ class Layout(NamedTuple):
     steps: int
     every: int
     workers: int
+    on_cpu: bool
 
 
 def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: bool, every: int | None = 1) -> Layout:
@@ -65,7 +66,7 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     else:
         # As many rows as fit the cache, but no more than the longest chunk holds.
         rows = min(max(_power_of_two(budget + 1) // 2, SHORTEST_CHUNK), -(-longest // every))
-    return Layout(blocks, width, rows * every, every, min(workers, len(blocks)))
+    return Layout(blocks, width, rows * every, every, min(workers, len(blocks)), on_cpu)
 
 
 def round_up(count: int) -> int:
@@ -146,19 +147,24 @@ def _run_block(
     numbers = Hyper(*(tuple(_on_lanes(leaf, which_hyper, dtype) for leaf in leaves) for leaves in hyper))
     state: Any = tuple(np.split(np.ascontiguousarray(start[padded].T), np.cumsum(sizes)[:-1]))
     remaining = series.lengths[which_series].astype(np.int32)
+    longest = int(remaining.max())
+
+    def hand_on(begin: int, states: jax.Array) -> None:
+        rows = min(plan.steps, longest - begin) // plan.every
+        if consume and rows:
+            consume(lanes, begin, (np.asarray(states) if plan.on_cpu else states)[: len(lanes), :rows])
+
     pending: tuple[int, jax.Array] | None = None
-    for begin in range(0, int(remaining.max()), plan.steps):
+    for begin in range(0, longest, plan.steps):
         if stop.is_set():
             break
         u = _inputs(series, which_series, begin, plan.steps, dtype)
         state, states = dynamics.scan(fixed, numbers, state, u, remaining - np.int32(begin), plan.every)
-        if pending and consume:  # JAX computes this chunk in the background while the last one is consumed
-            consume(lanes, *pending)
-        rows = min(plan.steps, int(remaining.max()) - begin) // plan.every
-        full = (len(lanes), rows) == states.shape[:2]
-        pending = (begin, states if full else states[: len(lanes), :rows]) if rows else None
-    if pending and consume:
-        consume(lanes, *pending)
+        if pending:  # JAX computes this chunk in the background while the last one is consumed
+            hand_on(*pending)
+        pending = (begin, states)
+    if pending:
+        hand_on(*pending)
     return np.concatenate([np.asarray(part) for part in state]).T[: len(lanes)]
 
 
@@ -172,12 +178,11 @@ def _inputs(series: Series, which: Indices, begin: int, steps: int, dtype: Any) 
     """The next inputs of these series, (steps, F, lanes), zero past their ends; one lane where all share one series."""
     if series.count == 1:
         which = which[:1]
+    block = np.zeros((steps, series.features, len(which)), dtype)
     if isinstance(series.values, np.ndarray):
         part = series.values[which, begin : begin + steps]
-        block = np.zeros((steps, series.features, len(which)), dtype)
         block[: part.shape[1]] = part.transpose(1, 2, 0)
         return block
-    block = np.zeros((steps, series.features, len(which)), dtype)
     for lane, b in enumerate(which):
         part = series.values[b][begin : begin + steps]
         block[: len(part), :, lane] = part

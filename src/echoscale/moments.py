@@ -21,11 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 # Lanes or rows that are multiplied together: enough to hide the cost of a call, few enough to stay in the cache.
 SLAB_LANES, SLAB_ROWS = 8, 1024
-
-
-def on_cpu(states: jax.Array) -> bool:
-    """Whether the host can read these states without moving them."""
-    return all(device.platform == "cpu" for device in states.devices())
+SHIFT_ROWS = 64
 
 
 class Moments:
@@ -44,10 +40,11 @@ class Moments:
         self.shared = n_series == 1
         self.units, self.extra, self.edges = units, extra, edges
         self.width = 1 + units + extra[0].shape[1]
-        self.shift: Any = None
+        # Per group; unknown (NaN) until the first rows that count have come.
+        self.shift: Any = np.full((len(self.hyper_lanes), self.width - 1), np.nan)
         self.sums: Any = np.zeros((len(edges[0]) - 1, len(self.hyper_lanes), self.width, self.width))
 
-    def add(self, start: int, states: jax.Array) -> None:
+    def add(self, start: int, states: Any) -> None:
         """Count the states (lanes, steps, N) that begin at time step `start`."""
         raise NotImplementedError
 
@@ -55,7 +52,7 @@ class Moments:
         """Count, mean (P,) and centred scatter (P, P)."""
         moments = np.asarray(self.sums[segment, group])
         count, sums = moments[0, 0], moments[0, 1:]
-        if count == 0:
+        if count == 0:  # its shift is unknown
             return np.zeros(()), np.zeros_like(sums), np.zeros_like(moments[1:, 1:])
         scatter = moments[1:, 1:] - np.outer(sums, sums) / count
         return np.asarray(count), np.asarray(self.shift[group]) + sums / count, scatter
@@ -69,11 +66,15 @@ class Moments:
             rows[place, : len(part)] = part
         return rows
 
-    def _first_means(self, states: Any) -> Floats:
-        """(groups, P): near enough to the means of each group, from the first chunk of its first lane."""
-        first = [int(np.flatnonzero(self.group == group)[0]) for group in range(len(self.hyper_lanes))]
-        extra = [self.extra[self.series[lane]][: states.shape[1]].mean(axis=0) for lane in first]
-        return np.concatenate([np.asarray(states[np.array(first)]).mean(axis=1, dtype=np.float64), np.array(extra)], axis=1)
+    def _set_shifts(self, start: int, states: Any) -> None:
+        """Near enough to the means of each group: those of the first rows that count, of the first lane that has any."""
+        for lane, (group, b) in enumerate(zip(self.group, self.series, strict=True)):
+            low = max(int(self.edges[b][0]) - start, 0)
+            high = min(int(self.edges[b][-1]) - start, states.shape[1], low + SHIFT_ROWS)
+            if np.isnan(self.shift[group, 0]) and low < high:
+                rows = np.asarray(states[lane, low:high])
+                means = rows.mean(axis=0, dtype=np.float64), self.extra[b][start + low : start + high].mean(axis=0)
+                self.shift[group] = np.concatenate(means)
 
 
 class HostMoments(Moments):
@@ -84,22 +85,21 @@ class HostMoments(Moments):
         self.apart = len(self.hyper_lanes) == len(self.group)
         self.alike = all(np.array_equal(self.edges[b], self.edges[self.series[0]]) for b in self.series)
 
-    def add(self, start: int, states: jax.Array) -> None:
+    def add(self, start: int, states: npt.NDArray[Any]) -> None:
         """See `Moments.add`."""
-        values = np.asarray(states)
-        if self.shift is None:
-            self.shift = self._first_means(values)
+        if np.isnan(self.shift[:, 0]).any():
+            self._set_shifts(start, states)
         together = 1
         if self.alike and self.apart:
             together = SLAB_LANES
         elif self.alike and len(self.hyper_lanes) == 1:
-            together = max(SLAB_ROWS // values.shape[1], 1)
-        for first in range(0, len(values), together):
+            together = max(SLAB_ROWS // states.shape[1], 1)
+        for first in range(0, len(states), together):
             slab = slice(first, first + together)
-            stops = np.clip(self.edges[self.series[first]] - start, 0, values.shape[1])
+            stops = np.clip(self.edges[self.series[first]] - start, 0, states.shape[1])
             for segment, (low, high) in enumerate(pairwise(stops)):
                 if low < high:
-                    self._add(segment, slab, values[slab, low:high], self._extra(slab, start + low, start + high))
+                    self._add(segment, slab, states[slab, low:high], self._extra(slab, start + low, start + high))
 
     def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats) -> None:
         groups = self.group[slab]
@@ -111,7 +111,12 @@ class HostMoments(Moments):
         if not self.apart:
             rows = rows.reshape(1, -1, self.width)
         # NumPy sees a product with itself and computes only half of it (syrk).
-        self.sums[segment, groups[0] : groups[-1] + 1] += np.matmul(rows.transpose(0, 2, 1), rows)
+        product = np.matmul(rows.transpose(0, 2, 1), rows)
+        if self.apart:
+            place: Any = slice(groups[0], groups[-1] + 1) if (np.diff(groups) == 1).all() else groups
+            self.sums[segment, place] += product
+        else:
+            self.sums[segment, groups[0]] += product[0]
 
 
 class DeviceMoments(Moments):
@@ -119,9 +124,10 @@ class DeviceMoments(Moments):
 
     def add(self, start: int, states: jax.Array) -> None:
         """See `Moments.add`."""
+        if np.isnan(self.shift[:, 0]).any():
+            self._set_shifts(start, states)
         with jax.enable_x64(True):
-            if self.shift is None:
-                self.shift = jnp.asarray(self._first_means(states))
+            if isinstance(self.sums, np.ndarray):
                 self.sums = [jnp.asarray(each) for each in self.sums]
             steps = start + np.arange(states.shape[1])
             extra = jnp.asarray(self._extra(slice(None), start, start + states.shape[1]))
@@ -130,13 +136,13 @@ class DeviceMoments(Moments):
                 live = (steps >= edges[:, segment, None]) & (steps < edges[:, segment + 1, None])
                 if live.any():
                     self.sums[segment] = _add_on_device(
-                        self.sums[segment], self.shift, states, extra, live, self.group, len(self.hyper_lanes)
+                        self.sums[segment], np.nan_to_num(self.shift), states, extra, live, self.group, len(self.hyper_lanes)
                     )
 
     def centred(self, segment: int, group: int) -> tuple[Floats, Floats, Floats]:
         """See `Moments.centred`."""
         if isinstance(self.sums, list):  # fetched once, when all is summed
-            self.sums, self.shift = np.stack([np.asarray(each) for each in self.sums]), np.asarray(self.shift)
+            self.sums = np.stack([np.asarray(each) for each in self.sums])
         return super().centred(segment, group)
 
 

@@ -45,14 +45,12 @@ class Readout(NamedTuple):
 
 def ridge(statistics: Statistics, penalty: float, *, fit_intercept: bool = True) -> Readout:
     """The ridge solution for one penalty, for every lane at once."""
-    penalty = _checks.non_negative(penalty, "ridge")
+    [penalty] = check_path(penalty)
     gram, cross = _normal_equations(statistics, fit_intercept)
     penalised = gram + penalty * np.eye(gram.shape[-1])
     with _threads_for(gram):
-        try:
-            coef = np.linalg.solve(penalised, cross)
-        except np.linalg.LinAlgError:
-            coef = _minimum_norm(penalised, cross)
+        # Without a penalty the system may be singular, which a direct solver need not notice.
+        coef = np.linalg.solve(penalised, cross) if penalty else _minimum_norm(gram, cross)
     return _readout(np.swapaxes(coef, -1, -2), statistics, np.asarray(penalty), fit_intercept)
 
 
@@ -107,9 +105,10 @@ def best_penalty(
     return best
 
 
-def check_path(penalties: Sequence[float] | Floats) -> Floats:
-    """The penalties as an array, each a finite number >= 0."""
-    path = np.array([_checks.non_negative(each, "ridge") for each in np.ravel(penalties).tolist()])
+def check_path(penalties: Any) -> Floats:
+    """One penalty or several as an array, each a finite number >= 0."""
+    several = list(penalties) if np.ndim(penalties) else [penalties]
+    path = np.array([_checks.non_negative(each, "ridge", "A penalty of 0 is plain least squares.") for each in several])
     if not path.size:
         raise ValueError("ridge is an empty list: give at least one penalty.")
     return path

@@ -19,6 +19,7 @@ class Series:
 
     values: Sequence[Numbers] | Numbers
     kind: Kind
+    name: str = "u"
 
     @property
     def count(self) -> int:
@@ -34,6 +35,12 @@ class Series:
     def lengths(self) -> npt.NDArray[np.int64]:
         """T_b of every series, (B,)."""
         return np.array([len(each) for each in self.values], np.int64)
+
+    def cast(self, dtype: np.dtype[Any]) -> Series:
+        """The same series in another precision; values that do not fit in it are named."""
+        if all(each.dtype == dtype for each in self.values):
+            return self
+        return as_series(self.values[0] if self.kind == "one" else self.values, name=self.name, dtype=dtype)
 
 
 def as_series(u: Any, features: int | None = None, name: str = "u", dtype: Any = np.float64) -> Series:
@@ -57,7 +64,7 @@ def as_series(u: Any, features: int | None = None, name: str = "u", dtype: Any =
         _check_one(each, features, name if kind == "one" else f"{name}[{b}]")
     if len(values) == 0:
         raise ValueError(f"{name} holds no series at all.")
-    return Series(values, kind)
+    return Series(values, kind, name)
 
 
 def as_targets(y: Any, series: Series, name: str = "y", dtype: Any = np.float64) -> Series:
@@ -66,7 +73,7 @@ def as_targets(y: Any, series: Series, name: str = "y", dtype: Any = np.float64)
         targets = as_series(y, name=name, dtype=dtype)
         if targets.kind != "one":
             raise ValueError(f"{name} must be (T,) or (T, outputs) for one series, got shape {np.shape(y)}.")
-    elif series.kind == "batch" and np.ndim(y) == 2:
+    elif series.kind == "batch" and hasattr(y, "ndim") and y.ndim == 2:
         targets = as_series(np.asarray(y)[..., None], name=name, dtype=dtype)
     else:
         columns = [_column(each) for each in y]
@@ -82,7 +89,7 @@ def as_targets(y: Any, series: Series, name: str = "y", dtype: Any = np.float64)
 
 def is_list_of_series(u: Any) -> bool:
     """A list or tuple whose entries have two axes each. (A list of numbers or of rows is one series.)"""
-    return isinstance(u, list | tuple) and len(u) > 0 and all(_axes(each) == 2 for each in u)
+    return isinstance(u, list | tuple) and len(u) > 0 and all(axes(each) == 2 for each in u)
 
 
 def check_longer_than(series: Series, washout: int, name: str = "u") -> None:
@@ -96,15 +103,15 @@ def check_longer_than(series: Series, washout: int, name: str = "u") -> None:
             )
 
 
-def _axes(value: Any) -> int:
+def axes(value: Any) -> int:
     """The number of axes without copying the data; nested lists count their depth."""
     if hasattr(value, "ndim"):
         return int(value.ndim)
-    return 1 + _axes(value[0]) if isinstance(value, list | tuple) and len(value) else int(isinstance(value, list | tuple))
+    return 1 + axes(value[0]) if isinstance(value, list | tuple) and len(value) else int(isinstance(value, list | tuple))
 
 
 def _column(values: Any) -> Any:
-    return np.asarray(values)[:, None] if _axes(values) == 1 else values
+    return np.asarray(values)[:, None] if axes(values) == 1 else values
 
 
 def _array(value: Any, name: str, dtype: Any) -> Numbers:

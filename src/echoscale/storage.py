@@ -32,8 +32,8 @@ from echoscale.weights import Drawn
 FORMAT_VERSION = 1
 KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
 # Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
-ARRAYS = ("state_", "last_target_")
-NUMBERS = ("steps_seen_", "flat_targets_", "per_sequence_", "ridge_", "n_features_in_")
+ARRAYS = ("state_", "last_target_", "steps_seen_")
+NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "n_features_in_")
 
 Tensors = dict[str, npt.NDArray[Any]]
 

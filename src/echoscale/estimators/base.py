@@ -15,7 +15,7 @@ from echoscale import _checks, network
 from echoscale.esn import ESN, fresh_seed
 from echoscale.gram import Statistics, split_statistics
 from echoscale.readout import best_penalty, check_path, ridge
-from echoscale.series import Series, as_series, check_longer_than, is_list_of_series
+from echoscale.series import Series, as_series, axes, check_longer_than, is_list_of_series
 
 Array = npt.NDArray[Any]
 
@@ -26,7 +26,7 @@ class ESNEstimator(BaseEstimator):
     """Flat parameters, so that clone, GridSearchCV and set_params reach every one of them; see `ESNRegressor`."""
 
     n_features_in_: int
-    steps_seen_: int
+    steps_seen_: npt.NDArray[np.int64]
 
     def __init__(
         self,
@@ -112,21 +112,22 @@ class ESNEstimator(BaseEstimator):
         for name in ("fit_intercept", "direct"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        return _checks.integer(self.washout, "washout"), check_path(self.ridge)  # type: ignore[arg-type]
+        validation_parts(self.validation)
+        return _checks.integer(self.washout, "washout"), check_path(self.ridge)
 
     @staticmethod
     def _many(X: Any) -> bool:
         """A batch or a list of series, which scikit-learn's own checks do not know."""
-        return is_list_of_series(X) or getattr(X, "ndim", 0) == 3 or (isinstance(X, list | tuple) and np.ndim(X) == 3)
+        return is_list_of_series(X) or axes(X) >= 3
 
     def _series(self, X: Any, reset: bool) -> Series:
-        """Checked input; `reset` on the first fit, when the number of features becomes known."""
+        """Checked input without a target; `reset` on the first fit, when the number of features becomes known."""
         if self._many(X):
             series = as_series(X, None if reset else self.n_features_in_, name="X")
             if reset:
                 self.n_features_in_ = series.features
             return series
-        checked = validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1)
+        checked = validate_data(self, X, reset=reset, dtype=np.float64)
         return as_series(checked, name="X")
 
     def _fit_statistics(self, parts: Sequence[Statistics], folds: bool, penalties: npt.NDArray[np.float64]) -> None:
@@ -155,7 +156,10 @@ class ESNEstimator(BaseEstimator):
     def _fit_steps(self, series: Series, targets: Series) -> None:
         """Fit on targets step by step, all series from the zero state."""
         washout, penalties = self._check_parameters()
-        check_longer_than(series, washout + 1, "X")
+        check_longer_than(series, washout, "X")
+        left = int((series.lengths - washout).sum())
+        if left < 2:
+            raise ValueError(f"X leaves {left} step after washout={washout}: a readout needs at least 2 steps to be fitted to.")
         edges, folds = self._segments(series.lengths, washout, len(penalties) > 1)
         self.esn_ = self._build(series.features)
         parts, last = split_statistics(self.esn_, series, targets, edges, direct=bool(self.direct))
@@ -178,19 +182,20 @@ class ESNEstimator(BaseEstimator):
         if first:
             self.esn_ = self._build(series.features)
         begin = first or new_series
-        seen = 0 if begin else self.steps_seen_
+        seen = np.zeros(series.count, np.int64) if begin else self.steps_seen_
         if not begin and np.shape(self.state_)[:-1] != (() if series.kind == "one" else (series.count,)):
             raise ValueError(
                 f"this chunk holds {series.count} series, the last one had {np.shape(self.state_)[:-1] or 1}; "
                 "pass new_series=True to begin others."
             )
-        edges = [np.array([min(max(washout - seen, 0), length), length]) for length in series.lengths]
+        starts = np.clip(washout - seen, 0, series.lengths)
+        edges = list(np.stack([starts, series.lengths], axis=1))
         [part], last = split_statistics(
             self.esn_, series, targets, edges, direct=bool(self.direct), state=None if begin else self.state_
         )
         self.statistics_ = part if first else self.statistics_ + part
         self._remember(series, targets, last)
-        self.steps_seen_ = seen + int(series.lengths.min())
+        self.steps_seen_ = seen + series.lengths
         self.ridge_ = float(penalties[0])
         if self.statistics_.count > 0:
             self.readout_ = ridge(self.statistics_, self.ridge_, fit_intercept=bool(self.fit_intercept))
@@ -198,7 +203,7 @@ class ESNEstimator(BaseEstimator):
     def _remember(self, series: Series, targets: Series, last: Array) -> None:
         """What continues from here: the last states, and the last targets for a forecast that begins after them."""
         self.state_ = last
-        self.steps_seen_ = int(series.lengths.min())
+        self.steps_seen_ = series.lengths
         self.last_target_ = last_rows(targets)
 
     def _outputs(self, series: Series, state: Any) -> tuple[Any, Array]:
@@ -259,7 +264,7 @@ def _sum(parts: Sequence[Statistics]) -> Statistics:
 
 
 def _same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and bool(value == default)
+    return value is default or (np.ndim(value) == 0 and bool(value == default))
 
 
 _NETWORK_PARAMETERS = (

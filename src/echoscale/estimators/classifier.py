@@ -92,7 +92,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
     def fit(self, X: Any, y: Any) -> ESNClassifier:
         """Run the network from the zero state and solve for the readout. Returns self."""
-        series, labels = self._data(X, y, reset=True)
+        series, labels = self._data(X, y, reset=True, least=2)
         self.classes_ = self._classes(labels)
         if self.per_sequence_:
             self._fit_sequences(series, np.asarray(labels))
@@ -105,7 +105,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         first = not hasattr(self, "esn_")
         series, labels = self._data(X, y, reset=first)
         if first:
-            self.classes_ = self._classes(labels) if classes is None else np.unique(np.asarray(classes))
+            self.classes_ = self._classes(labels if classes is None else np.asarray(classes))
         if not self.per_sequence_:
             self._partial_fit_steps(series, self._one_hot(labels, series), new_series)
             return self
@@ -133,6 +133,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     def predict(self, X: Any, *, state: Any = None, return_state: bool = False) -> Any:
         """Labels of every step (washout included), or of every sequence; from the zero state unless `state` is given."""
         check_is_fitted(self, "readout_")
+        if return_state and self.per_sequence_:
+            raise ValueError("return_state=True is for one label per step: every sequence is judged as a whole.")
         scores, last = self._scores(self._series(X, reset=False), state)
         labels = map_given(lambda each: self.classes_[np.argmax(each, axis=-1)], scores)
         return (labels, last) if return_state else labels
@@ -145,14 +147,15 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         if self.per_sequence_:
             return float(accuracy_score(labels, guess, sample_weight=sample_weight))
         check_longer_than(series, self.washout, "X")
-        weights = None if sample_weight is None else np.asarray(sample_weight)[self.washout :]
-        truth, guess = ([labels], [guess]) if series.kind == "one" else (labels, guess)
-        return float(accuracy_score(counted(truth, self.washout), counted(guess, self.washout), sample_weight=weights))
+        if series.kind == "one":
+            labels, guess, sample_weight = [labels], [guess], None if sample_weight is None else [sample_weight]
+        weights = None if sample_weight is None else counted(sample_weight, self.washout)
+        return float(accuracy_score(counted(labels, self.washout), counted(guess, self.washout), sample_weight=weights))
 
-    def _data(self, X: Any, y: Any, reset: bool) -> tuple[Series, Any]:
+    def _data(self, X: Any, y: Any, reset: bool, least: int = 1) -> tuple[Series, Any]:
         """Checked series and labels: (T,) for one series, (B,) per sequence, otherwise (T_b,) for every series."""
         if not self._many(X):
-            X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1)
+            X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_min_samples=least)
             check_classification_targets(y)
             series, labels, per_sequence = as_series(X, name="X"), y, False
         else:
@@ -172,10 +175,16 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             raise ValueError(f"y gives {kinds[per_sequence]}, the model was fitted with {kinds[self.per_sequence_]}.")
         return series, labels
 
+    def _check_parameters(self) -> tuple[int, npt.NDArray[np.float64]]:
+        _checks.choice(self.features, FEATURES, "features")
+        if self.every is not None:
+            _checks.integer(self.every, "every", minimum=1)
+        return super()._check_parameters()
+
     def _classes(self, labels: Any) -> Array:
         classes = np.unique(labels if isinstance(labels, np.ndarray) else np.concatenate(labels))
         if len(classes) < 2:
-            raise ValueError(f"y holds one class only, {classes.tolist()}: a classifier needs at least two.")
+            raise ValueError(f"there is one class only, {classes.tolist()}: a classifier needs at least two.")
         return classes
 
     def _codes(self, labels: Array) -> Array:
@@ -214,11 +223,17 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             raise ValueError(
                 "this model gives one label per sequence: pass (B, T, F) or a list of (T, F), for one sequence X[None]."
             )
-        return self.readout_.predict(self._sequence_features(series, state)), None
+        features = self._sequence_features(series, state)
+        if features.shape[1] != self.statistics_.features:
+            per_snapshot = self.esn_.units
+            raise ValueError(
+                f"sequences of {series.lengths[0]} steps give {features.shape[1] // per_snapshot} snapshots, those of the fit gave "
+                f"{self.statistics_.features // per_snapshot}: they must be of the same length."
+            )
+        return self.readout_.predict(features), None
 
     def _sequence_features(self, series: Series, state: Any = None) -> Array:
         """What every sequence is judged by, (B, features)."""
-        _checks.choice(self.features, FEATURES, "features")
         if self.direct:
             raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
         if self.features == "last":

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from echoscale import _checks
 from echoscale.estimators.base import ESNEstimator, counted, last_rows, map_given
 from echoscale.forecast import closed_loop
-from echoscale.series import Series, as_series, as_targets, check_longer_than
+from echoscale.series import Series, as_series, as_targets, axes, check_longer_than
 
 Array = npt.NDArray[Any]
 
@@ -50,7 +50,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
 
     def fit(self, X: Any, y: Any) -> ESNRegressor:
         """Run the network over X from the zero state and solve for the readout. Returns self."""
-        self._fit_steps(*self._data(X, y, reset=True))
+        self._fit_steps(*self._data(X, y, reset=True, least=2))
         return self
 
     def partial_fit(self, X: Any, y: Any, *, new_series: bool = False) -> ESNRegressor:
@@ -76,8 +76,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         series, targets = self._data(X, y, reset=False)
         check_longer_than(series, self.washout, "X")
         guess, _ = self._outputs(series, None)
-        weights = None if sample_weight is None else np.asarray(sample_weight)[self.washout :]
-        rows = counted(targets.values, self.washout), counted(guess if series.kind != "one" else [guess], self.washout)
+        if series.kind == "one":
+            guess, sample_weight = [guess], None if sample_weight is None else [sample_weight]
+        weights = None if sample_weight is None else counted(sample_weight, self.washout)
+        rows = counted(targets.values, self.washout), counted(guess, self.washout)
         return float(r2_score(*rows, sample_weight=weights))
 
     def forecast(self, steps: int, *, warmup: Any = None) -> Array:
@@ -104,11 +106,11 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             state, last_input = self.esn_.run_chunks(series), last_rows(series)
         return closed_loop(self.esn_, self.readout_, state, last_input, steps)
 
-    def _data(self, X: Any, y: Any, reset: bool) -> tuple[Series, Series]:
+    def _data(self, X: Any, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
         if self._many(X):
             series = self._series(X, reset)
             targets = as_targets(y, series)
-            flat = all(np.ndim(each) == 1 for each in y)
+            flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
         else:
             X, y = validate_data(
                 self,
@@ -118,7 +120,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 dtype=np.float64,
                 multi_output=True,
                 y_numeric=True,
-                ensure_min_samples=2 if reset else 1,
+                ensure_min_samples=least,
             )
             series = as_series(X, name="X")
             targets, flat = as_targets(y, series), np.ndim(y) == 1

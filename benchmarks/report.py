@@ -1,0 +1,153 @@
+"""Results -> one table in Markdown, and the machine it was measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from contenders import CONTENDERS, OURS
+
+EXTRAPOLATED = "†"
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores available to this process, memory, system and Python."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "cpu": _cpu_model(),
+        "cores": cores,
+        "memory_gib": _memory_gib(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+    }
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or "unknown"
+
+
+def _memory_gib() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The whole report."""
+    host = results["machine"]
+    quick = " Small sizes (`--quick`): for a look, not for quoting." if results["quick"] else ""
+    lines = [
+        "# Speed",
+        "",
+        f"{results['date']}. {host['cpu']}, {host['cores']} cores, {host['memory_gib']} GiB, {host['system']}, "
+        f"Python {host['python']}. CPU only; thread counts as every library sets them by itself. Load before the start: "
+        f"{host['load']}.{quick}",
+        "",
+        f"Each cell: time, and in brackets how many times the time of {OURS} that is. Every contender runs in a process of "
+        f"its own, compiled and warmed up; the contenders of a row take turns, and the time is the smallest of "
+        f"{results['repeats']}. {EXTRAPOLATED} measured on a part of the work and extrapolated, see below.",
+        "",
+        *_table(results),
+        "",
+        *_details(results),
+        "",
+        *_notes(results),
+        "",
+        f"Versions: {_versions(results)}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _table(results: dict[str, Any]) -> list[str]:
+    names = results["contenders"]
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
+    for row in results["rows"]:
+        ours = row["entries"].get(OURS, {}).get("seconds")
+        cells = [_cell(name, row["entries"].get(name, {}), ours) for name in names]
+        lines.append(f"| {row['title']} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell(name: str, entry: dict[str, Any], ours: float | None) -> str:
+    if entry.get("seconds") is None:
+        return str(entry["status"]) if entry.get("reason") else "not measured"
+    text = duration(entry["seconds"]) + (f" {EXTRAPOLATED}" if entry["share"] < 1 else "")
+    if name == OURS:
+        return f"**{text}** (first call {duration(entry['first_call'])})"
+    return text if ours is None else f"{text} ({ratio(entry['seconds'] / ours)})"
+
+
+def duration(seconds: float) -> str:
+    """Three digits in the unit that suits."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.3g} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:.0f} s"
+
+
+def ratio(value: float) -> str:
+    """Two digits: more would be noise."""
+    return f"{value:.2g}×" if value < 100 else f"{float(f'{value:.2g}'):.0f}×"
+
+
+def _details(results: dict[str, Any]) -> list[str]:
+    """What was run for every cell, from the measurement itself."""
+    lines = ["How each cell was measured (the fastest of the options tried):", ""]
+    for row in results["rows"]:
+        parts = []
+        for name in results["contenders"]:
+            entry = row["entries"].get(name, {})
+            if entry.get("seconds") is not None:
+                mark = f" {EXTRAPOLATED}" if entry["share"] < 1 else ""
+                parts.append(f"{name}: {entry['candidate']}, {entry['dtype']}{mark}")
+        lines.append(f"- {row['name']}. " + "; ".join(parts) + ".")
+    differences = [
+        entry["difference"]
+        for row in results["rows"]
+        for entry in row["entries"].values()
+        if entry.get("difference") is not None
+    ]
+    if differences:
+        lines += [
+            "",
+            "Before it is measured, every contender must return the states of a plain loop in float64 with the same weights; "
+            f"the largest difference was {max(differences):.1e}. {OURS} draws its weights itself, of the same kind and number "
+            "as those that the others are given.",
+        ]
+    return lines
+
+
+def _notes(results: dict[str, Any]) -> list[str]:
+    lines = ["Notes:", ""]
+    lines += [
+        f"- {contender.name}: {note}"
+        for contender in CONTENDERS
+        if contender.name in results["contenders"]
+        for note in contender.notes
+    ]
+    problems = {
+        f"- {row['name']}, {name}: {entry['reason']}"
+        for row in results["rows"]
+        for name, entry in row["entries"].items()
+        if entry.get("reason")
+    }
+    return [*lines, *sorted(problems)]
+
+
+def _versions(results: dict[str, Any]) -> str:
+    found: dict[str, str] = {}
+    for row in results["rows"]:
+        for entry in row["entries"].values():
+            found |= entry.get("versions") or {}
+    return ", ".join(f"{name} {version}" for name, version in sorted(found.items(), key=lambda item: item[0].lower()))
