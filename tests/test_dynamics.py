@@ -115,12 +115,12 @@ def test_several_input_features(features: int, dtype: str) -> None:
     assert_naive(esn, noise(20, features))
 
 
-@pytest.mark.parametrize(("units", "connections"), [(150, 10), (150, 40), (150, 60)])
+@pytest.mark.parametrize(("units", "connections"), [(20, 10), (150, 10), (500, 10), (150, 40), (150, 60)])
 @both_dtypes
 def test_every_form_of_storage_at_one_lane(units: int, connections: int, dtype: str) -> None:
-    """Neighbour lists, full rows and dense rows: the choice changes the speed, not the states."""
+    """Neighbour lists short and long, full rows and dense rows: the choice changes the speed, not the states."""
     esn = single(units, leak_rate=0.5, connections=connections).build(1, dtype=dtype)
-    u = noise(6, 1)
+    u = noise(4, 1)
     np.testing.assert_allclose(esn.run(u), naive.states_of(esn, u), rtol=0, atol=TOLERANCE[dtype])
 
 
@@ -265,8 +265,9 @@ def test_a_stored_matrix_multiplies_like_the_matrix(post: int, pre: int, density
 
 def test_neighbour_lists_and_dense_storage_are_both_in_use() -> None:
     """The oracle tests above would prove nothing about a form of storage that they never reach."""
-    esn = single(150).build(1)
+    lists = [single(units).build(1).weights(1).recurrent[0] for units in (150, 500)]
     small = NETWORKS["single"].build(1)
-    assert isinstance(esn.weights(1).recurrent[0], dynamics.Neighbours)
+    assert all(isinstance(each, dynamics.Neighbours) for each in lists)
+    assert lists[0].values.size <= dynamics.SMALL < lists[1].values.size
     assert not isinstance(small.weights(1).recurrent[0], dynamics.Neighbours)
     assert isinstance(small.weights(3).recurrent[0], dynamics.Neighbours)

@@ -281,7 +281,10 @@ def test_the_hyper_of_another_network_is_refused(levels: int) -> None:
 @pytest.mark.parametrize("hyper", [None, ALL_AT_ONCE], ids=["no lanes", "three lanes"])
 @pytest.mark.parametrize("unequal", [False, True], ids=["batch", "unequal lengths"])
 def test_a_consumer_sees_exactly_the_states_of_run(hyper: Hyper | None, unequal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of a lane come in order without a gap; rows past the end of a shorter series repeat its last state."""
+    """Chunks of a lane come in order without a gap; rows past the end of a shorter series repeat its last state.
+
+    The states are copied, since they are valid during the call only.
+    """
     monkeypatch.setattr(lanes, "LONGEST_CHUNK", 16)
     monkeypatch.setattr(lanes, "CPU_BLOCK_LANES", 4)
     series = [noise(50 - 7 * b * unequal, 2, seed=b) for b in range(5)]
@@ -290,7 +293,7 @@ def test_a_consumer_sees_exactly_the_states_of_run(hyper: Hyper | None, unequal:
     starts: list[list[int]] = [[] for _ in seen]
 
     def consume(which: Array, start: int, states: Any) -> None:
-        for lane, rows in zip(which, np.asarray(states), strict=True):
+        for lane, rows in zip(which, np.array(states), strict=True):
             starts[lane].append(start)
             assert start == sum(map(len, seen[lane]))
             seen[lane].append(rows)
@@ -316,7 +319,7 @@ def test_a_consumer_of_every_nth_state(every: int, monkeypatch: pytest.MonkeyPat
     def consume(which: Array, start: int, states: Any) -> None:
         assert which.tolist() == [0]
         assert start == sum(map(len, seen)) * every
-        seen.append(np.asarray(states)[0])
+        seen.append(np.array(states)[0])
 
     last = ESN64.run_chunks(u, consume, every=every)
     whole = ESN64.run(u)
@@ -387,8 +390,15 @@ def test_matrices_hold_every_factor() -> None:
 
 
 def test_matrices_of_several_lanes_are_refused() -> None:
-    with pytest.raises(ValueError, match="describes one network, but this Hyper has 3 lanes"):
+    with pytest.raises(ValueError, match="one network, but the Hyper has 3 lanes; take one value of each leaf"):
         ESN64.matrices(ALL_AT_ONCE)
+
+
+def test_a_step_of_several_lanes_is_refused() -> None:
+    esn = feedback_network().build(2)
+    esn.hyper = esn.hyper.replace(leak_rate=np.array([0.1, 0.2]))
+    with pytest.raises(ValueError, match="one network, but the Hyper has 2 lanes; take one value of each leaf"):
+        esn.step(noise(2))
 
 
 # Copies, dtypes and JAX's own settings

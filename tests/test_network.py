@@ -268,7 +268,7 @@ def test_bad_leak_rates(make: Any, value: Any, kind: type[Exception], message: s
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (-0.5, "must not be negative, got -0.5. The sign belongs to the random weights"),
+        (-0.5, r"must not be negative, got -0\.5\. .*random weights"),
         (float("nan"), "must be finite, got nan"),
     ],
 )
@@ -402,8 +402,8 @@ def test_bad_couplings(make: Any, kind: type[Exception], message: str) -> None:
         (lambda: Reservoir(3, topology=np.nan * OWN), ValueError, r"be finite, found nan at \[0, 0\]"),
         (lambda: Reservoir(3, normalise=1), TypeError, r"normalise must be True or False, got 1"),  # type: ignore[arg-type]
         (lambda: Network(()), ValueError, r"at least one reservoir; `reservoirs` is empty"),
-        (lambda: Network([5]), TypeError, r"reservoirs must be a list of Reservoir objects, got \[5\]"),  # type: ignore[arg-type]
-        (lambda: Network(TWO, [(0, 1)]), TypeError, r"couplings must be a list of Coupling objects, got \[\(0, 1\)\]"),  # type: ignore[arg-type]
+        (lambda: Network([5]), TypeError, r"reservoirs must be a list of Reservoir objects, got \[5\]"),  # type: ignore[list-item]
+        (lambda: Network(TWO, [(0, 1)]), TypeError, r"couplings must be a list of Coupling objects, got \[\(0, 1\)\]"),  # type: ignore[list-item]
         (lambda: Network(TWO, coupling_delay=2), ValueError, r"coupling_delay must be one of 0, 1; got 2"),
     ],
 )

@@ -154,13 +154,13 @@ def _scan(weights: Weights, hyper: Hyper, state: State, u: Array, remaining: Arr
         state, t = carry
         return (masked_step(weights, hyper, state, u_t, t < remaining), t + 1), None
 
-    def stretch(carry: tuple[State, Array], part: Array) -> tuple[tuple[State, Array], State]:
+    def stretch(carry: tuple[State, Array], part: Array) -> tuple[tuple[State, Array], Array]:
         carry, _ = body(carry, part[0]) if every == 1 else jax.lax.scan(body, carry, part)
-        return carry, carry[0]
+        return carry, jnp.concatenate(carry[0])
 
     parts = u.reshape(u.shape[0] // every, every, *u.shape[1:])
     (last, _), states = jax.lax.scan(stretch, (state, jnp.int32(0)), parts)
-    return last, jnp.concatenate([jnp.transpose(each, (2, 0, 1)) for each in states], axis=2)
+    return last, jnp.transpose(states, (2, 0, 1))
 
 
 scan = jax.jit(_scan, static_argnames="every", compiler_options=COMPILER_OPTIONS)

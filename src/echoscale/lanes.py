@@ -29,8 +29,9 @@ Indices = npt.NDArray[np.int64]
 Consumer = Callable[[Indices, int, Any], None]
 
 # Measured (docs/design.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
-CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
-CPU_BLOCK_LANES, GPU_BLOCK_LANES = 256, 8192
+CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 8 << 20, 1 << 30
+# And the states of one step in its second-level cache.
+CPU_STATE_BYTES, CPU_BLOCK_LANES, GPU_BLOCK_LANES = 1 << 19, 256, 8192
 SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048
 CHEAP_STEP = 10_000  # neurons in all lanes together: a few microseconds
 
@@ -52,10 +53,12 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     order = np.argsort(-lengths, kind="stable")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = cores if on_cpu else 1
-    limit = CPU_BLOCK_LANES if on_cpu else GPU_BLOCK_LANES
-    # Few lanes cost as much as one: split them over the cores only where each still gets a vector's worth.
-    parts = max(min(workers, len(order) // 16), -(-len(order) // limit), 1)
-    width = round_up(-(-len(order) // parts))
+    limit = min(max(CPU_STATE_BYTES // (units * itemsize), 32), CPU_BLOCK_LANES) if on_cpu else GPU_BLOCK_LANES
+    # Few lanes cost as much as one: split them over the cores only where each still gets a vector's worth. Many blocks come
+    # in multiples of the cores, so that none is idle at the end.
+    parts = -(-len(order) // limit)
+    parts = -(-parts // workers) * workers if parts > 1 else max(min(workers, len(order) // 16), 1)
+    width = lane_count(-(-len(order) // parts))
     blocks = [order[i : i + width] for i in range(0, len(order), width)]
     budget = (CPU_CHUNK_BYTES if on_cpu else GPU_CHUNK_BYTES) // (units * width * itemsize)
     # Where a step is cheap, idle steps cost less than compiling for one more length; where it is dear, the other way round.
@@ -69,8 +72,13 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     return Layout(blocks, width, rows * every, every, min(workers, len(blocks)), on_cpu)
 
 
+def lane_count(count: int) -> int:
+    """The next power of two up to 16, the next multiple of 16 beyond: whole vectors, and few compiled programs."""
+    return _power_of_two(count) if count <= 16 else -(-count // 16) * 16
+
+
 def round_up(count: int) -> int:
-    """The next size of at most eight per power of two: few compiled programs, at most an eighth of idle lanes."""
+    """The next size of at most eight per power of two: at most an eighth of the steps is idle."""
     grain = max(_power_of_two(count + 1) // 16, 1)
     return -(-count // grain) * grain
 

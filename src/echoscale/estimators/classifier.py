@@ -227,8 +227,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         if features.shape[1] != self.statistics_.features:
             per_snapshot = self.esn_.units
             raise ValueError(
-                f"sequences of {series.lengths[0]} steps give {features.shape[1] // per_snapshot} snapshots, those of the fit gave "
-                f"{self.statistics_.features // per_snapshot}: they must be of the same length."
+                f"sequences of {series.lengths[0]} steps give {features.shape[1] // per_snapshot} snapshots, those of the fit "
+                f"gave {self.statistics_.features // per_snapshot}: they must be of the same length."
             )
         return self.readout_.predict(features), None
 
