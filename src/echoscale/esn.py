@@ -12,7 +12,7 @@ import scipy.sparse
 from echoscale import _checks
 from echoscale.hyper import Hyper
 from echoscale.network import Network
-from echoscale.series import Series, as_series
+from echoscale.series import Series, as_numbers, as_series
 from echoscale.weights import Drawn, draw
 
 Array = npt.NDArray[Any]
@@ -55,6 +55,7 @@ class ESN:
         _checks.choice(dtype, ("float32", "float64"), "dtype")
         inputs = _checks.integer(n_inputs, "n_inputs", minimum=1)
         known = fresh_seed() if seed is None else _checks.integer(seed, "seed")
+        device_of(device)  # so that a wrong name is noticed now and not at the first run
         return cls(network, inputs, known, dtype, device, draw(network, inputs, known), Hyper.of(network))
 
     @property
@@ -116,7 +117,7 @@ class ESN:
             start.reshape(-1, self.units),
             consume,
             np.dtype(self.dtype),
-            self._device(),
+            device_of(self.device),
             _checks.integer(every, "every", minimum=1),
         )
         return last.reshape(start.shape)
@@ -130,7 +131,7 @@ class ESN:
             raise ValueError(f"u must be one step, (F,) or (B, F), got shape {now.shape}; use run() for whole series.")
         series = self._series(now[..., None, :])
         start = self._start(state, series, self.hyper)
-        with lanes.precision_and_device(self.dtype, self._device()):
+        with lanes.precision_and_device(self.dtype, device_of(self.device)):
             new = dynamics.advance(
                 self.weights(series.count),
                 self.numbers(),
@@ -224,30 +225,34 @@ class ESN:
         shape = (*self._shape(series, hyper), self.units)
         if state is None:
             return np.zeros(shape, self.dtype)
-        given = np.asarray(state, self.dtype)
+        given = as_numbers(state, "state", self.dtype)
         if not np.isfinite(given).all():
-            raise ValueError("state must be finite: it holds NaN or infinity.")
+            raise ValueError(f"state must be finite: read as {self.dtype} it holds NaN or infinity.")
         try:
             return np.array(np.broadcast_to(given, shape))
         except ValueError:
             raise ValueError(f"state must have shape {shape} (or one that broadcasts to it), got {given.shape}.") from None
-
-    def _device(self) -> Any:
-        if self.device is None or not isinstance(self.device, str):
-            return self.device
-        import jax
-
-        try:
-            return jax.devices(self.device)[0]
-        except RuntimeError as error:
-            have = sorted({each.platform for each in jax.devices()})
-            raise ValueError(f"device={self.device!r} is not there; JAX sees {', '.join(have)}. ({error})") from error
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_stored": {}, "_numbers": None}  # device arrays are made again where they are needed
 
     def __repr__(self) -> str:
         return f"ESN({self.network!r}, n_inputs={self.n_inputs}, seed={self.seed}, dtype={self.dtype!r})"
+
+
+def device_of(device: Any) -> Any:
+    """None (JAX's choice) or a `jax.Device`, from a name like "gpu" or a device."""
+    if device is None or hasattr(device, "platform"):
+        return device
+    if not isinstance(device, str):
+        raise TypeError(f"device must be None, a name like 'cpu' or 'gpu', or a jax.Device, got {device!r}.")
+    import jax
+
+    try:
+        return jax.devices(device)[0]
+    except RuntimeError as error:
+        have = sorted({each.platform for each in jax.devices()})
+        raise ValueError(f"device={device!r} is not there; JAX sees {', '.join(have)}. ({error})") from error
 
 
 def fresh_seed() -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import dynamics
-from echoscale.esn import ESN
+from echoscale.esn import ESN, device_of
 from echoscale.hyper import Hyper
 from echoscale.lanes import precision_and_device
 from echoscale.readout import Readout
@@ -23,7 +23,7 @@ def closed_loop(esn: ESN, readout: Readout, state: Any, last_input: Any, steps: 
     `last_input` is the u(t) that `state` has seen last; only readouts with direct input features use it.
     """
     states = np.atleast_2d(np.asarray(state, esn.dtype))
-    with precision_and_device(esn.dtype, esn._device()):
+    with precision_and_device(esn.dtype, device_of(esn.device)):
         edges = np.cumsum(esn.sizes)[:-1]
         outputs = _scan(
             esn.weights(len(states)),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from echoscale.series import as_series, is_list_of_series
+from echoscale.series import Series, as_series
 
 
 def nmse(y: Any, y_hat: Any) -> float:
@@ -15,13 +15,15 @@ def nmse(y: Any, y_hat: Any) -> float:
     y and y_hat are (T,), (T, outputs), (B, T, outputs) or lists of series. Several outputs are normalised one by one and
     averaged.
     """
-    truth, guess = _rows(y, "y"), _rows(y_hat, "y_hat")
-    if truth.shape != guess.shape:
-        raise ValueError(f"y and y_hat must have the same shape, got {truth.shape} and {guess.shape}.")
-    variance = truth.var(axis=0)
-    if not (variance > 0).all():
+    both = _series(y, "y"), _series(y_hat, "y_hat")
+    ours, theirs = ([each.shape for each in series.values] for series in both)
+    if ours != theirs:
+        shapes = f"{ours} and {theirs}" if len(ours) < 10 else f"{len(ours)} and {len(theirs)} series"
+        raise ValueError(f"y and y_hat must have the same shape, series by series, got {shapes}.")
+    truth, guess = (np.concatenate(list(series.values)) for series in both)
+    if (truth.max(axis=0) == truth.min(axis=0)).any():
         raise ValueError("y is constant: its variance is 0, so errors cannot be normalised by it.")
-    return float((((guess - truth) ** 2).mean(axis=0) / variance).mean())
+    return float((((guess - truth) ** 2).mean(axis=0) / truth.var(axis=0)).mean())
 
 
 def nrmse(y: Any, y_hat: Any) -> float:
@@ -29,9 +31,8 @@ def nrmse(y: Any, y_hat: Any) -> float:
     return float(np.sqrt(nmse(y, y_hat)))
 
 
-def _rows(values: Any, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """(rows, outputs) of all series together."""
-    series = as_series(values, name=name)
-    if is_list_of_series(values) or series.kind == "batch":
-        return np.concatenate(list(series.values))
-    return np.asarray(series.values[0])
+def _series(values: Any, name: str) -> Series:
+    """Checked series; a list of arrays of one axis, as estimators return it, is a list of series with one output."""
+    if isinstance(values, list | tuple) and values and all(getattr(each, "ndim", 0) == 1 for each in values):
+        values = [np.asarray(each)[:, None] for each in values]
+    return as_series(values, name=name)

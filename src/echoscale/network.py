@@ -244,6 +244,8 @@ class Network(_Readable):
     def from_dict(cls, plain: Mapping[str, Any]) -> Network:
         """The inverse of `to_dict`."""
         _known(plain, ("reservoirs", "couplings", "coupling_delay"), "Network")
+        if "reservoirs" not in plain:
+            raise ValueError(f"a Network needs its reservoirs, got only {sorted(plain)}.")
         return cls(
             reservoirs=tuple(_from_dict(Reservoir, each) for each in plain["reservoirs"]),
             couplings=tuple(_from_dict(Coupling, each) for each in plain.get("couplings", ())),
@@ -429,8 +431,12 @@ def _from_dict(kind: type[Any], plain: Mapping[str, Any]) -> Any:
     values = dict(plain)
     topology = values.get("topology", "normal")
     if isinstance(topology, Mapping):
+        if len(topology) != 1:
+            raise ValueError(f"a topology is of one kind, got {sorted(topology)}.")
         [(name, content)] = topology.items()
         _checks.choice(name, ("matrix", "concentric"), "the kind of topology")
+        if name == "concentric":
+            _known(content, [field.name for field in fields(Concentric)], "Concentric")
         values["topology"] = Matrix.from_dict(content) if name == "matrix" else Concentric(**content)
     return kind(**values)
 

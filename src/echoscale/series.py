@@ -69,6 +69,8 @@ def as_series(u: Any, features: int | None = None, name: str = "u", dtype: Any =
 
 def as_targets(y: Any, series: Series, name: str = "y", dtype: Any = np.float64) -> Series:
     """Targets step by step for `series`: the same lengths, one or more columns; a missing last axis is one column."""
+    if y is None or np.isscalar(y):
+        raise ValueError(f"{name} must hold one target series for every series, got {y!r}.")
     if series.kind == "one":
         targets = as_series(y, name=name, dtype=dtype)
         if targets.kind != "one":
@@ -119,12 +121,23 @@ def _array(value: Any, name: str, dtype: Any) -> Numbers:
         raise TypeError(f"{name} is a sparse matrix; series are dense. Use {name}.toarray().")
     try:
         raw = np.asarray(value)
-        if np.iscomplexobj(raw):
-            raise TypeError(f"{name} is complex; give real and imaginary part as two features.")
-        with np.errstate(over="ignore"):  # an overflow becomes infinite, and is named below
-            return raw.astype(dtype, copy=False)
     except ValueError as error:
         raise ValueError(f"{name} cannot be read as numbers of shape (T, F): {error}") from error
+    return as_numbers(raw, name, dtype)
+
+
+def as_numbers(value: Any, name: str, dtype: Any) -> Numbers:
+    """Real numbers of the given dtype, from anything that holds real numbers; too large ones become infinite."""
+    raw = np.asarray(value)
+    if np.iscomplexobj(raw):
+        raise TypeError(f"{name} is complex; give real and imaginary part as two features.")
+    if raw.dtype.kind in "mMV":  # times and records, which NumPy would turn into numbers without a word
+        raise TypeError(f"{name} cannot be read as numbers: its dtype is {raw.dtype}.")
+    try:
+        with np.errstate(over="ignore"):
+            return raw.astype(dtype, copy=False)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} cannot be read as numbers: {error}") from error
 
 
 def _same_features(values: Sequence[Numbers], name: str) -> None:
@@ -150,5 +163,6 @@ def _check_one(array: Numbers, features: int | None, name: str) -> None:
         t, f = np.argwhere(~finite)[0]
         raise ValueError(
             f"{name} must be finite, found {array[t, f]} at step {t}, feature {f} "
-            f"({np.size(finite) - finite.sum()} such values; read as {array.dtype}). Fill or cut the gaps first."
+            f"({np.size(finite) - finite.sum()} such values; read as {array.dtype}). Fill or cut the gaps first"
+            + (", or use dtype='float64' if they are too large for float32." if array.dtype == np.float32 else ".")
         )

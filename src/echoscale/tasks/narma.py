@@ -35,15 +35,16 @@ def narma(
     rng = np.random.default_rng(_checks.integer(seed, "seed"))
     s = rng.uniform(0, 0.5, length).tolist()
     y = [0.0] * min(order, length)
-    back = 0
+    back = furthest = 0
     # A plain loop over Python floats: every step needs the one before, and NumPy scalars would be ten times slower.
     while len(y) < length:
         n = len(y)
         new = y[n - 1] * (a + b * sum(y[n - order : n])) + c * s[n - 1] * s[n - order] + d
-        if new < DIVERGED:
+        if abs(new) < DIVERGED:
             y.append(new)
             continue
-        back = max(50, 2 * back)
+        back = 50 if n > furthest else 2 * back  # the same place again: further back
+        furthest = max(n, furthest)
         if back > LONGEST_REDRAW:
             raise ValueError(f"NARMA with order={order}, a={a}, b={b}, c={c}, d={d} diverges whatever the input; lower b or c.")
         keep = max(n - back, min(order, length))
