@@ -94,7 +94,7 @@ def errors(candidate: Candidate, seed: int) -> tuple[Floats, Floats]:
     on_validation, on_test = (_normalised(path, part) for part in (validation, test))
     picked = []
     for floor in FLOORS.values():
-        allowed = np.where((PENALTIES >= floor * 0.99)[:, None, None], on_validation, np.inf)
+        allowed = np.where((floor * 0.99 <= PENALTIES)[:, None, None], on_validation, np.inf)
         best = np.argmin(allowed, axis=0)[None]
         picked.append([np.take_along_axis(part, best, axis=0)[0].T for part in (on_validation, on_test)])
     validated, tested = zip(*picked, strict=True)
@@ -130,9 +130,8 @@ def table(seeds: int, steps: int, console: Console) -> str:
                 gain, won = f"{100 * (connected.mean() / mean - 1):+.1f} %", f"{(connected < test).sum()} of {seeds}"
                 if candidate.name.startswith("connected (1"):
                     gain = won = ""
-                lines.append(
-                    f"| {lag}, {floor} | {candidate.name} | {candidate.leaks[point]} | {mean:.3f} ± {spread:.3f} | {gain} | {won} |"
-                )
+                cells = [f"{lag}, {floor}", candidate.name, candidate.leaks[point], f"{mean:.3f} ± {spread:.3f}", gain, won]
+                lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -147,9 +146,9 @@ def main() -> None:
     rows = table(options.seeds, options.grid, console)
     text = (
         f"# NARMA10, {options.seeds} seeds\n\n"
-        f"`python benchmarks/narma10.py --seeds {options.seeds} --grid {options.grid}`, echoscale {es.__version__}, float32 states, "
-        f"{time.perf_counter() - start:.0f} s. N = 100, spectral radius 0.95 (single: 0.95 or 1), input scaling 0.2, coupling 1, "
-        f"washout {WASHOUT}, {TRAIN} training, {VALIDATION} validation and {TEST} test steps; seed s draws weights and series; "
+        f"`python benchmarks/narma10.py --seeds {options.seeds} --grid {options.grid}`, echoscale {es.__version__}, float32 "
+        f"states, {time.perf_counter() - start:.0f} s. N = 100, spectral radius 0.95 (single: 0.95 or 1), input scaling 0.2, "
+        f"coupling 1, washout {WASHOUT}, {TRAIN} training, {VALIDATION} validation and {TEST} test steps; seed s draws weights and series; "
         f"± is the standard error. Penalties 10^-12 to 10 in half decades.\n\n{rows}\n"
     )
     print(text)

@@ -29,7 +29,7 @@ Indices = npt.NDArray[np.int64]
 Consumer = Callable[[Indices, int, Any], None]
 
 # Measured (docs/design.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
-CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 8 << 20, 1 << 30
+CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
 # And the states of one step in its second-level cache.
 CPU_STATE_BYTES, CPU_BLOCK_LANES, GPU_BLOCK_LANES = 1 << 19, 256, 8192
 SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048

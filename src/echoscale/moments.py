@@ -20,7 +20,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 # Lanes or rows that are multiplied together: enough to hide the cost of a call, few enough to stay in the cache.
-SLAB_LANES, SLAB_ROWS = 8, 1024
+SLAB_LANES, SLAB_ROWS = 16, 1024
 SHIFT_ROWS = 64
 
 
