@@ -128,8 +128,8 @@ def table(seeds: int, steps: int, console: Console) -> str:
                 test = tested[:, f, k, point]
                 mean, spread = test.mean(), test.std(ddof=1) / np.sqrt(seeds)
                 gain, won = f"{100 * (connected.mean() / mean - 1):+.1f} %", f"{(connected < test).sum()} of {seeds}"
-                if candidate.name.startswith("connected (1"):
-                    gain = won = ""
+                if candidate.network == entrants[2].network and candidate.leaks[point] == entrants[2].leaks[0]:
+                    gain = won = "the same"
                 cells = [f"{lag}, {floor}", candidate.name, candidate.leaks[point], f"{mean:.3f} ± {spread:.3f}", gain, won]
                 lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -148,8 +148,8 @@ def main() -> None:
         f"# NARMA10, {options.seeds} seeds\n\n"
         f"`python benchmarks/narma10.py --seeds {options.seeds} --grid {options.grid}`, echoscale {es.__version__}, float32 "
         f"states, {time.perf_counter() - start:.0f} s. N = 100, spectral radius 0.95 (single: 0.95 or 1), input scaling 0.2, "
-        f"coupling 1, washout {WASHOUT}, {TRAIN} training, {VALIDATION} validation and {TEST} test steps; seed s draws weights and series; "
-        f"± is the standard error. Penalties 10^-12 to 10 in half decades.\n\n{rows}\n"
+        f"coupling 1, washout {WASHOUT}, {TRAIN} training, {VALIDATION} validation and {TEST} test steps; seed s draws weights "
+        f"and series; ± is the standard error. Penalties 10^-12 to 10 in half decades.\n\n{rows}\n"
     )
     print(text)
     target = Path(__file__).parent / "results" / "narma10.md"
