@@ -271,3 +271,20 @@ def test_neighbour_lists_and_dense_storage_are_both_in_use() -> None:
     assert lists[0].values.size <= dynamics.SMALL < lists[1].values.size
     assert not isinstance(small.weights(1).recurrent[0], dynamics.Neighbours)
     assert isinstance(small.weights(3).recurrent[0], dynamics.Neighbours)
+
+
+def test_other_lengths_share_one_compiled_program() -> None:
+    """Chunks have a fixed length, and short series are rounded up to a few."""
+    esn = single(23).build(1, seed=0)
+
+    def programs() -> int:
+        return dynamics.scan._cache_size()  # type: ignore[attr-defined, no-any-return]
+
+    esn.run(noise(5000, 1))
+    compiled = programs()
+    for length in (2049, 4096, 7001):
+        esn.run(noise(length, 1))
+    assert programs() == compiled
+    for length in (513, 700, 1000):
+        esn.run(noise(length, 1))
+    assert programs() == compiled + 1

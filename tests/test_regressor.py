@@ -546,3 +546,12 @@ def test_a_failed_chunk_changes_nothing() -> None:
             chunked.partial_fit(bad, y[60:])
     whole = model().fit(X, y)
     assert_same_readout(chunked.partial_fit(X[60:], y[60:]), whole.readout_.coef, whole.readout_.intercept)
+
+
+def test_a_fit_that_fails_leaves_the_last_one_whole() -> None:
+    fitted = model(random_state=0).fit(X0, Y0)
+    before = fitted.predict(X0)
+    fitted.set_params(random_state=1, ridge=[1e-3, 1e-1], validation=1000)
+    with pytest.raises(ValueError, match="validation=1000 leaves a part"):
+        fitted.fit(X0, Y0)
+    np.testing.assert_array_equal(fitted.predict(X0), before)

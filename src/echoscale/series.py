@@ -34,11 +34,13 @@ class Series:
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
         """T_b of every series, (B,)."""
+        if isinstance(self.values, np.ndarray):
+            return np.full(len(self.values), self.values.shape[1], np.int64)
         return np.array([len(each) for each in self.values], np.int64)
 
     def cast(self, dtype: np.dtype[Any]) -> Series:
         """The same series in another precision; values that do not fit in it are named."""
-        if all(each.dtype == dtype for each in self.values):
+        if self.values[0].dtype == dtype:
             return self
         return as_series(self.values[0] if self.kind == "one" else self.values, name=self.name, dtype=dtype)
 
@@ -60,10 +62,12 @@ def as_series(u: Any, features: int | None = None, name: str = "u", dtype: Any =
         if array.ndim not in (2, 3):
             raise ValueError(f"{name} must be (T, F), (B, T, F) or a list of (T, F), got shape {array.shape}.")
         kind, values = ("one", array[None]) if array.ndim == 2 else ("batch", array)
-    for b, each in enumerate(values):
-        _check_one(each, features, name if kind == "one" else f"{name}[{b}]")
     if len(values) == 0:
         raise ValueError(f"{name} holds no series at all.")
+    # A batch is looked at as a whole; only a bad one is searched series by series.
+    if kind != "batch" or values[0].size == 0 or features not in (None, values[0].shape[1]) or not np.isfinite(values).all():
+        for b, each in enumerate(values):
+            _check_one(each, features, name if kind == "one" else f"{name}[{b}]")
     return Series(values, kind, name)
 
 

@@ -161,13 +161,14 @@ class ESNEstimator(BaseEstimator):
         if left < 2:
             raise ValueError(f"X leaves {left} step after washout={washout}: a readout needs at least 2 steps to be fitted to.")
         edges, folds = self._segments(series.lengths, washout, len(penalties) > 1)
-        self.esn_ = self._build(series.features)
-        parts, last = split_statistics(self.esn_, series, targets, edges, direct=bool(self.direct))
+        esn = self._build(series.features)
+        parts, last = split_statistics(esn, series, targets, edges, direct=bool(self.direct))
         if min(float(part.count) for part in parts) < 1:
             raise ValueError(
                 f"validation={self.validation} leaves a part of the series without a step to count after washout={washout}; "
                 "give longer series or fewer folds."
             )
+        self.esn_ = esn  # only now, so that a fit that fails leaves the last one whole
         self._fit_statistics(parts, folds, penalties)
         self._remember(series, targets, last)
 
@@ -179,8 +180,7 @@ class ESNEstimator(BaseEstimator):
                 f"partial_fit needs one fixed ridge, got {len(penalties)}: there is no validation data to choose by."
             )
         first = not hasattr(self, "esn_")
-        if first:
-            self.esn_ = self._build(series.features)
+        esn = self._build(series.features) if first else self.esn_
         begin = first or new_series
         seen = np.zeros(series.count, np.int64) if begin else self.steps_seen_
         if not begin and np.shape(self.state_)[:-1] != (() if series.kind == "one" else (series.count,)):
@@ -190,9 +190,9 @@ class ESNEstimator(BaseEstimator):
             )
         starts = np.clip(washout - seen, 0, series.lengths)
         edges = list(np.stack([starts, series.lengths], axis=1))
-        [part], last = split_statistics(
-            self.esn_, series, targets, edges, direct=bool(self.direct), state=None if begin else self.state_
-        )
+        start = None if begin else self.state_
+        [part], last = split_statistics(esn, series, targets, edges, direct=bool(self.direct), state=start)
+        self.esn_ = esn
         self.statistics_ = part if first else self.statistics_ + part
         self._remember(series, targets, last)
         self.steps_seen_ = seen + series.lengths

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from echoscale import _checks
+from echoscale.esn import ESN
 from echoscale.estimators.base import ESNEstimator, counted, map_given, validation_parts
 from echoscale.gram import of_rows
 from echoscale.network import Network
@@ -114,9 +115,9 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             raise ValueError(
                 f"partial_fit needs one fixed ridge, got {len(penalties)}: there is no validation data to choose by."
             )
-        if first:
-            self.esn_ = self._build(series.features)
-        part = of_rows(self._sequence_features(series), self._codes(np.asarray(labels)))
+        esn = self._build(series.features) if first else self.esn_
+        part = of_rows(self._sequence_features(esn, series), self._codes(np.asarray(labels)))
+        self.esn_ = esn
         self.statistics_ = part if first else self.statistics_ + part
         self.ridge_ = float(penalties[0])
         self.readout_ = solve_ridge(self.statistics_, self.ridge_, fit_intercept=bool(self.fit_intercept))
@@ -202,8 +203,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
     def _fit_sequences(self, series: Series, labels: Array) -> None:
         _, penalties = self._check_parameters()
-        self.esn_ = self._build(series.features)
-        features, codes = self._sequence_features(series), self._codes(labels)
+        esn = self._build(series.features)
+        features, codes = self._sequence_features(esn, series), self._codes(labels)
         parts, folds = validation_parts(self.validation)
         if len(penalties) == 1:
             groups, folds = [np.arange(len(codes))], False
@@ -214,6 +215,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             groups = [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
         if not all(map(len, groups)):
             raise ValueError(f"validation={self.validation} leaves a part without any of the {len(codes)} sequences.")
+        self.esn_ = esn
         self._fit_statistics([of_rows(features[rows], codes[rows]) for rows in groups], folds, penalties)
 
     def _scores(self, series: Series, state: Any) -> tuple[Any, Array | None]:
@@ -223,7 +225,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             raise ValueError(
                 "this model gives one label per sequence: pass (B, T, F) or a list of (T, F), for one sequence X[None]."
             )
-        features = self._sequence_features(series, state)
+        features = self._sequence_features(self.esn_, series, state)
         if features.shape[1] != self.statistics_.features:
             per_snapshot = self.esn_.units
             raise ValueError(
@@ -232,19 +234,19 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             )
         return self.readout_.predict(features), None
 
-    def _sequence_features(self, series: Series, state: Any = None) -> Array:
+    def _sequence_features(self, esn: ESN, series: Series, state: Any = None) -> Array:
         """What every sequence is judged by, (B, features)."""
         if self.direct:
             raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
         if self.features == "last":
-            return self.esn_.run_chunks(series, state=state).astype(np.float64)
+            return esn.run_chunks(series, state=state).astype(np.float64)
         if self.features == "snapshots":
             if self.every is None:
                 raise ValueError("features='snapshots' needs every=M, the steps between two snapshots.")
             values = list(series.values) if series.kind == "list" else series.values
-            return self.esn_.snapshots(values, self.every, state=state).reshape(series.count, -1).astype(np.float64)
+            return esn.snapshots(values, self.every, state=state).reshape(series.count, -1).astype(np.float64)
         check_longer_than(series, self.washout, "X")
-        sums = np.zeros((series.count, self.esn_.units))
+        sums = np.zeros((series.count, esn.units))
 
         def add(lanes: Any, start: int, states: Any) -> None:
             rows = np.asarray(states)
@@ -252,7 +254,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             live = (times >= self.washout) & (times < series.lengths[lanes][:, None])
             sums[lanes] += np.einsum("btn,bt->bn", rows, live, dtype=np.float64)
 
-        self.esn_.run_chunks(series, add, state=state)
+        esn.run_chunks(series, add, state=state)
         return sums / (series.lengths - self.washout)[:, None]
 
     def __sklearn_tags__(self) -> Any:
