@@ -1,13 +1,15 @@
 """One GPU: agreement with the CPU, images a second of the psMNIST network, and a sweep from states to fitted ridge.
 
-Run on a machine with a GPU: python benchmarks/gpu.py
+Run on a machine with a GPU: python benchmarks/gpu.py [benchmarks/results/gpu.md]
 """
 
 from __future__ import annotations
 
-import json
+import sys
 import time
 from collections.abc import Callable
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -69,14 +71,25 @@ def series_microseconds(units: int) -> float:
 
 
 def main() -> None:
-    """Print every figure as JSON."""
-    print(json.dumps({"device": str(jax.devices()[0]), "jax": jax.__version__}), flush=True)
-    print(json.dumps(agreement()), flush=True)
-    for lanes in (1024, 4096, 8192, 16384):
-        print(json.dumps({"lanes": lanes, "images/s": images_per_second(lanes)}), flush=True)
-    print(json.dumps({"sweep 20x20, T=5000, s": round(sweep_seconds(), 3)}), flush=True)
+    """Print the figures as they come, then all of them as a Markdown list (to a file, if one is named)."""
+    lines = [
+        f"# One GPU\n\n`python benchmarks/gpu.py`, {jax.devices()[0].device_kind}, jax {jax.__version__}, {date.today()}.\n"
+    ]
+
+    def report(what: str, value: object) -> None:
+        lines.append(f"- {what}: {value}")
+        print(lines[-1], flush=True)
+
+    for what, difference in agreement().items():
+        report(f"largest difference from the CPU, {what}", f"{difference:.1e}")
+    for lanes in (1024, 4096, 16384):
+        for what, rate in images_per_second(lanes).items():
+            report(f"2 x 600 units, 784 steps, {lanes} sequences at once, {what}", f"{rate:,} sequences/s")
+    report("20 x 20 leak rates, 2 x 50 units, 5,000 steps, states to ridge", f"{sweep_seconds():.2f} s")
     for units in (100, 1000):
-        print(json.dumps({"units": units, "us/step, one series": round(series_microseconds(units), 2)}), flush=True)
+        report(f"one series, {units} units", f"{series_microseconds(units):.1f} us a step")
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -233,6 +233,11 @@ def test_the_default_filter_shows_the_same_warning_once() -> None:
     assert len(caught("always", 1.2, 1.2, 1.2)) == 3
 
 
+def test_nested_lists_are_a_matrix_in_the_short_way_in_too() -> None:
+    matrix = [[0, 3], [2, 1]]
+    assert single(2, topology=matrix) == Network([Reservoir(2, topology=np.array(matrix))])
+
+
 def test_below_1_nothing_is_warned_of() -> None:
     assert caught("always", 0.999) == []
 

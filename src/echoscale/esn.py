@@ -108,19 +108,19 @@ class ESN:
 
         series = u.cast(np.dtype(self.dtype)) if isinstance(u, Series) else self._series(u)
         used = self._check_hyper(hyper)
-        start = self._start(state, series, used)
+        start = None if state is None else self._start(state, series, used).reshape(-1, self.units)
         last = lanes.feed(
             self.weights,
             self.sizes,
             used,
             series,
-            start.reshape(-1, self.units),
+            start,
             consume,
             np.dtype(self.dtype),
             device_of(self.device),
             _checks.integer(every, "every", minimum=1),
         )
-        return last.reshape(start.shape)
+        return last.reshape(*self._shape(series, used), self.units)
 
     def step(self, u: Any, state: Any = None) -> Array:
         """One time step for streams: input (F,) and state (N,) -> the next state (N,); or (B, F) and (B, N) -> (B, N)."""

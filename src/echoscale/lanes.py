@@ -103,16 +103,16 @@ def feed(
     sizes: tuple[int, ...],
     hyper: Hyper,
     series: Series,
-    start: npt.NDArray[Any],
+    start: npt.NDArray[Any] | None,
     consume: Consumer | None,
     dtype: Any,
     device: Any,
     every: int = 1,
 ) -> npt.NDArray[Any]:
-    """Run every (hyper lane, series) pair from the states `start` (H * B, N); returns the last states (H * B, N)."""
+    """Run every (hyper lane, series) pair from the states `start` (H * B, N), or zero; returns the last states (H * B, N)."""
     on_cpu = (device.platform if device is not None else jax.default_backend()) == "cpu"
     plan = layout(series, hyper.lanes or 1, sum(sizes), np.dtype(dtype).itemsize, on_cpu, every if consume else None)
-    last = np.empty_like(start)
+    last = np.empty(((hyper.lanes or 1) * series.count, sum(sizes)), dtype)
     stop = threading.Event()
     with precision_and_device(dtype, device):
         fixed = weights(plan.width)
@@ -142,7 +142,7 @@ def _run_block(
     sizes: tuple[int, ...],
     hyper: Hyper,
     series: Series,
-    start: npt.NDArray[Any],
+    start: npt.NDArray[Any] | None,
     lanes: Indices,
     plan: Layout,
     consume: Consumer | None,
@@ -153,7 +153,10 @@ def _run_block(
     which_hyper, which_series = np.divmod(padded, series.count)
     # NumPy arrays all: a compiled program takes them faster than JAX makes arrays of them one by one.
     numbers = Hyper(*(tuple(_on_lanes(leaf, which_hyper, dtype) for leaf in leaves) for leaves in hyper))
-    state: Any = tuple(np.split(np.ascontiguousarray(start[padded].T), np.cumsum(sizes)[:-1]))
+    if start is None:
+        state: Any = tuple(np.zeros((size, plan.width), dtype) for size in sizes)
+    else:
+        state = tuple(np.split(np.ascontiguousarray(start[padded].T), np.cumsum(sizes)[:-1]))
     remaining = series.lengths[which_series].astype(np.int32)
     longest = int(remaining.max())
 

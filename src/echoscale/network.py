@@ -271,7 +271,7 @@ def single(
         input_scaling=input_scaling,
         bias_scaling=bias_scaling,
         connections=connections,
-        topology=topology,
+        topology=[topology],  # so that nested lists are read as a matrix, not as one entry per level
     )
 
 
