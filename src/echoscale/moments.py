@@ -84,6 +84,9 @@ class HostMoments(Moments):
         super().__init__(*arguments)
         self.apart = len(self.hyper_lanes) == len(self.group)
         self.alike = all(np.array_equal(self.edges[b], self.edges[self.series[0]]) for b in self.series)
+        # Kept from chunk to chunk: fresh memory for every product would cost a quarter of the time.
+        self.rows = np.empty((0, self.width))
+        self.product = np.empty((0, self.width, self.width))
 
     def add(self, start: int, states: npt.NDArray[Any]) -> None:
         """See `Moments.add`."""
@@ -103,7 +106,12 @@ class HostMoments(Moments):
 
     def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats) -> None:
         groups = self.group[slab]
-        rows = np.empty((*states.shape[:2], self.width))
+        lanes, steps = states.shape[:2]
+        if len(self.rows) < lanes * steps:
+            self.rows = np.empty((lanes * steps, self.width))
+        if len(self.product) < lanes:
+            self.product = np.empty((lanes, self.width, self.width))
+        rows = self.rows[: lanes * steps].reshape(lanes, steps, self.width)
         rows[:, :, 0] = 1
         rows[:, :, 1 : self.units + 1] = states
         rows[:, :, self.units + 1 :] = extra
@@ -111,7 +119,7 @@ class HostMoments(Moments):
         if not self.apart:
             rows = rows.reshape(1, -1, self.width)
         # NumPy sees a product with itself and computes only half of it (syrk).
-        product = np.matmul(rows.transpose(0, 2, 1), rows)
+        product = np.matmul(rows.transpose(0, 2, 1), rows, out=self.product[: len(rows)])
         if self.apart:
             place: Any = slice(groups[0], groups[-1] + 1) if (np.diff(groups) == 1).all() else groups
             self.sums[segment, place] += product
