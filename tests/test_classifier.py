@@ -280,9 +280,9 @@ def test_two_frequencies_in_noise_are_told_apart(features: str, every: int | Non
 X0, Y0 = steps("one")
 S0, L0 = sequences()
 BAD_DATA: list[tuple[str, Any, Any, str]] = [
-    ("NaN in X", np.where(np.arange(80)[:, None] == 3, np.nan, X0), Y0, "contains NaN"),
+    ("NaN in X", np.where(np.arange(80)[:, None] == 3, np.nan, X0), Y0, "X must be finite, found NaN at step"),
     ("inf in a batch", np.where(np.arange(40)[:, None] == 3, np.inf, S0), L0, r"X\[0\] must be finite, found inf at step 3"),
-    ("NaN in y", X0, np.where(Y0 == "ash", np.nan, 1.0), "y contains NaN"),
+    ("NaN in y", X0, np.where(Y0 == "ash", np.nan, 1.0), "y must be finite, found NaN at step"),
     ("NaN in labels of sequences", S0, np.where(L0 == "ash", np.nan, 1.0), "y contains NaN"),
     ("no steps", X0[:0], Y0[:0], "0 sample"),
     ("one step", X0[:1], Y0[:1], "1 sample.*minimum of 2 is required"),

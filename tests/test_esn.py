@@ -470,11 +470,11 @@ def test_one_axis_is_one_feature(u: Any) -> None:
 @pytest.mark.parametrize(
     ("u", "kind", "message"),
     [
-        ([[0.0], [np.nan], [1.0]], ValueError, r"u must be finite, found nan at step 1, feature 0.*Fill or cut"),
+        ([[0.0], [np.nan], [1.0]], ValueError, r"u must be finite, found NaN at step 1, feature 0.*Fill or cut"),
         (np.array([[0.0], [1.0], [-np.inf]]), ValueError, r"found -inf at step 2, feature 0"),
-        (np.full((3, 4, 1), np.nan), ValueError, r"u\[0\] must be finite, found nan at step 0"),
+        (np.full((3, 4, 1), np.nan), ValueError, r"u\[0\] must be finite, found NaN at step 0"),
         ([np.zeros((3, 1)), np.full((4, 1), np.inf)], ValueError, r"u\[1\] must be finite, found inf at step 0"),
-        ([None, 1.0], ValueError, r"found nan at step 0"),
+        ([None, 1.0], ValueError, r"found NaN at step 0"),
         (np.ones((4, 3)), ValueError, r"u has 3 features, the network was built for 1\. A series is \(T, 1\)"),
         ([np.ones((4, 1)), np.ones((4, 2))], ValueError, r"same number of features: u\[0\] has 1, u\[1\] has 2"),
         ([np.ones((4, 2)), np.ones((3, 2))], ValueError, r"u\[0\] has 2 features, the network was built for 1"),
@@ -539,7 +539,7 @@ def test_bad_states_are_named_with_the_remedy(u: Array, state: Any, message: str
         (0.5, ValueError, r"u must be one step, \(F,\) or \(B, F\), got shape \(\); use run"),
         (np.ones((1, 2, 1)), ValueError, r"u must be one step.*got shape \(1, 2, 1\); use run"),
         ([1.0, 2.0], ValueError, r"u has 2 features, the network was built for 1"),
-        ([np.nan], ValueError, r"u must be finite, found nan"),
+        ([np.nan], ValueError, r"u must be finite, found NaN"),
         ([[0.0], [np.inf]], ValueError, r"u\[1\] must be finite, found inf"),
         ([1j], TypeError, r"u is complex; give real and imaginary part"),
         (["a"], ValueError, r"u cannot be read as numbers"),

@@ -284,7 +284,7 @@ def test_statistics_of_other_columns_cannot_be_added() -> None:
         (np.ones((2, 9, 2)), np.ones((3, 9)), 0, "y holds 3 series, the input 2"),
         (np.ones((9, 3)), np.ones(9), 0, "3 features, the network was built for 2"),
         (np.ones((9, 2)), np.ones(9), -1, "washout must be at least 0, got -1"),
-        (np.ones((9, 2)), np.full(9, np.nan), 0, "y must be finite, found nan at step 0"),
+        (np.ones((9, 2)), np.full(9, np.nan), 0, "y must be finite, found NaN at step 0"),
         (np.full((9, 2), 1e39), np.ones(9), 0, "u must be finite, found inf at step 0.*float32"),
     ],
 )

@@ -104,7 +104,7 @@ def test_shapes_must_agree(y: Any, guess: Any) -> None:
 @pytest.mark.parametrize(
     ("y", "guess", "message"),
     [
-        ([0.0, 1.0, np.nan], [0.0, 1.0, 2.0], r"y must be finite, found nan at step 2"),
+        ([0.0, 1.0, np.nan], [0.0, 1.0, 2.0], r"y must be finite, found NaN at step 2"),
         ([0.0, 1.0, 2.0], [0.0, np.inf, 2.0], r"y_hat must be finite, found inf at step 1"),
         ([], [], r"y is empty"),
     ],

@@ -357,13 +357,13 @@ def test_what_is_accepted_as_data(convert: Callable[[Array], Any], kind: str) ->
 X0, Y0 = signal(60)
 GAP = np.where(np.arange(60)[:, None] == 7, np.nan, X0)
 BAD_DATA: list[tuple[str, Any, Any, str]] = [
-    ("NaN in X", GAP, Y0, "contains NaN"),
-    ("inf in X", np.where(np.isnan(GAP), np.inf, X0), Y0, "contains infinity"),
-    ("NaN in y", X0, np.where(np.isnan(GAP), np.nan, Y0), "y contains NaN"),
-    ("inf in y", X0, np.where(np.isnan(GAP), -np.inf, Y0), "y contains infinity"),
-    ("NaN in a batch", np.stack([X0, GAP]), np.stack([Y0, Y0]), r"X\[1\] must be finite, found nan at step 7, feature 0"),
+    ("NaN in X", GAP, Y0, "X must be finite, found NaN at step"),
+    ("inf in X", np.where(np.isnan(GAP), np.inf, X0), Y0, "X must be finite, found inf at step"),
+    ("NaN in y", X0, np.where(np.isnan(GAP), np.nan, Y0), "y must be finite, found NaN at step"),
+    ("inf in y", X0, np.where(np.isnan(GAP), -np.inf, Y0), "y must be finite, found -inf at step"),
+    ("NaN in a batch", np.stack([X0, GAP]), np.stack([Y0, Y0]), r"X\[1\] must be finite, found NaN at step 7, feature 0"),
     ("inf in a list", [X0, GAP + np.inf], [Y0, Y0], r"X\[1\] must be finite"),
-    ("NaN in targets of a batch", np.stack([X0, X0]), np.stack([GAP, Y0]), r"y\[0\] must be finite, found nan at step 7"),
+    ("NaN in targets of a batch", np.stack([X0, X0]), np.stack([GAP, Y0]), r"y\[0\] must be finite, found NaN at step 7"),
     ("no steps", X0[:0], Y0[:0], "0 sample"),
     ("one step", X0[:1], Y0[:1], "1 sample.*minimum of 2 is required"),
     ("no features", X0[:, :0], Y0, "0 feature"),
@@ -413,8 +413,8 @@ def test_bad_data_is_named_by_fit(X: Any, y: Any, message: str) -> None:
         (X0[:, :1], "1 features, but ESNRegressor is expecting 2"),
         (X0[None, :, :1], r"X\[0\] has 1 features, the network was built for 2"),
         ([X0, X0[:, :1]], "same number of features"),
-        (GAP, "contains NaN"),
-        ([X0, GAP], r"X\[1\] must be finite, found nan at step 7"),
+        (GAP, "X must be finite, found NaN at step"),
+        ([X0, GAP], r"X\[1\] must be finite, found NaN at step 7"),
         (X0[:0], "0 sample"),
     ],
 )

@@ -56,7 +56,10 @@ def test_the_place_of_a_bad_value_is_named(lengths: list[int], features: int, ba
     t, f = data.draw(st.integers(0, lengths[b] - 1)), data.draw(st.integers(0, features - 1))
     as_series(series)
     series[b][t, f] = bad
-    with pytest.raises(ValueError, match=rf"^u\[{b}\] must be finite, found {bad} at step {t}, feature {f} \(1 such"):
+    with pytest.raises(
+        ValueError,
+        match=rf"^u\[{b}\] must be finite, found {'NaN' if np.isnan(bad) else bad} at step {t}, feature {f} \(1 such",
+    ):
         as_series(series)
 
 
@@ -102,7 +105,7 @@ def test_targets_match_their_series(series: Any, y: Any, shapes: list[tuple[int,
         (LIST, [counting(4), counting(5)], r"y\[1\] has 5 steps, its input 6"),
         (LIST, [counting(4)], r"y holds 1 series, the input 2"),
         (LIST, [counting(4, 1), counting(6, 2)], r"same number of features: y\[0\] has 1, y\[1\] has 2"),
-        (BATCH, [[0, 1, np.nan, 3]] * 3, r"y\[0\] must be finite, found nan at step 2"),
+        (BATCH, [[0, 1, np.nan, 3]] * 3, r"y\[0\] must be finite, found NaN at step 2"),
         (BATCH, [counting(4), counting(4), counting(3)], r"y\[2\] has 3 steps, its input 4"),
         (BATCH, None, r"^y .*None"),
         (LIST, 1.5, r"^y .*1\.5"),

@@ -126,7 +126,9 @@ def _array(value: Any, name: str, dtype: Any) -> Numbers:
     try:
         raw = np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"{name} cannot be read as numbers of shape (T, F): {error}") from error
+        raise ValueError(
+            f"{name} cannot be read as numbers of shape (T, F): {error}. In a list of series every one needs two axes, (T, F)."
+        ) from error
     return as_numbers(raw, name, dtype)
 
 
@@ -165,8 +167,9 @@ def _check_one(array: Numbers, features: int | None, name: str) -> None:
     finite = np.isfinite(array)
     if not finite.all():
         t, f = np.argwhere(~finite)[0]
+        found = "NaN" if np.isnan(array[t, f]) else array[t, f]
         raise ValueError(
-            f"{name} must be finite, found {array[t, f]} at step {t}, feature {f} "
+            f"{name} must be finite, found {found} at step {t}, feature {f} "
             f"({np.size(finite) - finite.sum()} such values; read as {array.dtype}). Fill or cut the gaps first"
             + (", or use dtype='float64' if they are too large for float32." if array.dtype == np.float32 else ".")
         )

@@ -127,7 +127,8 @@ class ESNEstimator(BaseEstimator):
             if reset:
                 self.n_features_in_ = series.features
             return series
-        checked = validate_data(self, X, reset=reset, dtype=np.float64)
+        # Gaps are left to as_series, which says where they are.
+        checked = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         return as_series(checked, name="X")
 
     def _fit_statistics(self, parts: Sequence[Statistics], folds: bool, penalties: npt.NDArray[np.float64]) -> None:
@@ -248,6 +249,16 @@ def map_given(function: Callable[[Array], Array], values: Any) -> Any:
 def counted(values: Any, washout: int) -> Array:
     """The rows after the washout, of all series together."""
     return np.concatenate([np.asarray(each)[washout:] for each in values])
+
+
+def name_gaps(y: Any) -> None:
+    """Say where a target is not finite; targets that are no numbers at all are left to scikit-learn."""
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        return
+    if values.dtype.kind == "f" and values.ndim in (1, 2) and values.size:
+        as_series(values, name="y")
 
 
 def last_rows(series: Series) -> Array:

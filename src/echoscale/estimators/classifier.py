@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from echoscale import _checks
 from echoscale.esn import ESN
-from echoscale.estimators.base import ESNEstimator, counted, map_given, validation_parts
+from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps, validation_parts
 from echoscale.gram import of_rows
 from echoscale.network import Network
 from echoscale.readout import ridge as solve_ridge
@@ -156,7 +156,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     def _data(self, X: Any, y: Any, reset: bool, least: int = 1) -> tuple[Series, Any]:
         """Checked series and labels: (T,) for one series, (B,) per sequence, otherwise (T_b,) for every series."""
         if not self._many(X):
-            X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_min_samples=least)
+            name_gaps(y)
+            X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_min_samples=least, ensure_all_finite=False)
             check_classification_targets(y)
             series, labels, per_sequence = as_series(X, name="X"), y, False
         else:

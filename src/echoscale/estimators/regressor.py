@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from echoscale import _checks
-from echoscale.estimators.base import ESNEstimator, counted, last_rows, map_given
+from echoscale.estimators.base import ESNEstimator, counted, last_rows, map_given, name_gaps
 from echoscale.forecast import closed_loop
 from echoscale.series import Series, as_series, as_targets, axes, check_longer_than
 
@@ -112,12 +112,14 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             targets = as_targets(y, series)
             flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
         else:
+            name_gaps(y)
             X, y = validate_data(
                 self,
                 X,
                 y,
                 reset=reset,
                 dtype=np.float64,
+                ensure_all_finite=False,
                 multi_output=True,
                 y_numeric=True,
                 ensure_min_samples=least,
