@@ -40,10 +40,11 @@ def main() -> None:
     for units in (32, 50, 64, 100, 200, 400):
         cells = [[microseconds(units, lanes, 10, dense) for dense in (False, True)] for lanes in lane_counts]
         print(f"{units:5}  " + "".join(f"{lists:8.2f}/{dense:7.2f}" for lists, dense in cells), flush=True)
-    print("\n200 units, connections a row")
-    for connections in (10, 20, 32, 64):
-        cells = [[microseconds(200, lanes, connections, dense) for dense in (False, True)] for lanes in lane_counts]
-        print(f"{connections:5}  " + "".join(f"{lists:8.2f}/{dense:7.2f}" for lists, dense in cells), flush=True)
+    for units in (200, 1000):
+        print(f"\n{units} units, connections a row")
+        for connections in (10, 32, 64, 100):
+            cells = [[microseconds(units, lanes, connections, dense) for dense in (False, True)] for lanes in lane_counts]
+            print(f"{connections:5}  " + "".join(f"{lists:8.2f}/{dense:7.2f}" for lists, dense in cells), flush=True)
 
 
 if __name__ == "__main__":

@@ -252,10 +252,10 @@ def test_a_permutation_of_neurons_and_their_inputs_permutes_driven_states() -> N
 
 @pytest.mark.parametrize("lanes", [1, 5])
 @pytest.mark.parametrize(
-    ("post", "pre", "density"), [(20, 20, 0.2), (40, 200, 0.05), (5, 60, 0.0), (60, 5, 0.9), (150, 150, 0.02)]
+    ("post", "pre", "density"), [(20, 20, 0.2), (40, 200, 0.05), (5, 60, 0.0), (60, 5, 0.9), (150, 150, 0.02), (250, 250, 0.2)]
 )
 def test_a_stored_matrix_multiplies_like_the_matrix(post: int, pre: int, density: float, lanes: int) -> None:
-    """Rows of unequal numbers of weights, empty rows and empty matrices included."""
+    """Rows of unequal numbers of weights, empty rows and matrices, and lists that are looped over included."""
     matrix = scipy.sparse.csr_array(scipy.sparse.random_array((post, pre), density=density, rng=1))
     x = noise(pre, lanes).astype(np.float32)
     stored = dynamics.store_matrix(matrix, np.float32, lanes)

@@ -26,8 +26,9 @@ from echoscale.weights import Drawn
 Array = jax.Array
 State = tuple[Array, ...]
 
-# Rows with more weights than this are multiplied as a dense matrix: unrolling them takes long to compile.
-MOST_NEIGHBOURS = 32
+# Longer lists are not unrolled but looped over, since unrolling takes long to compile.
+MOST_UNROLLED = 32
+FEW_LANES = 16
 
 # Up to so many weights, one lane sums over all neighbours in one operation, 7 % faster; beyond, XLA splits it over threads.
 SMALL = 4096
@@ -82,7 +83,7 @@ def store_matrix(matrix: scipy.sparse.csr_array, dtype: Any, lanes: int) -> Neig
     """Neighbour lists for sparse matrices; dense where rows are full, or the product so small that it costs nothing."""
     counts = np.diff(matrix.indptr)
     most = int(counts.max(initial=0))
-    if dense_is_faster(matrix.shape, most, lanes):
+    if dense_is_faster(matrix.shape[1], most, lanes):
         return jnp.asarray(matrix.toarray(), dtype)
     index = np.zeros((max(most, 1), matrix.shape[0]), np.int32)
     value = np.zeros((max(most, 1), matrix.shape[0], 1))
@@ -93,10 +94,14 @@ def store_matrix(matrix: scipy.sparse.csr_array, dtype: Any, lanes: int) -> Neig
     return Neighbours(jnp.asarray(index), jnp.asarray(value, dtype))
 
 
-def dense_is_faster(shape: tuple[int, int], most: int, lanes: int) -> bool:
-    """Measured on two cores (benchmarks/storage.py): one lane gathers slowly, many lanes gather as fast as they load."""
-    post, pre = shape
-    return most > MOST_NEIGHBOURS or 3 * most >= pre or (lanes == 1 and post * pre <= 64 * 64)
+def dense_is_faster(pre: int, most: int, lanes: int) -> bool:
+    """Whether a dense product beats lists of up to `most` of `pre` columns (two cores, benchmarks/storage.py).
+
+    One lane gathers slowly, many lanes as fast as they load; lists that are looped over do not fuse, which few lanes feel.
+    """
+    if most <= MOST_UNROLLED:
+        return pre <= (7 if lanes == 1 else 3) * most
+    return pre <= (30 if lanes < FEW_LANES else 3) * most
 
 
 def apply(matrix: Neighbours | Array, x: Array) -> Array:
@@ -106,14 +111,17 @@ def apply(matrix: Neighbours | Array, x: Array) -> Array:
     if x.shape[1] == 1 and matrix.values.size <= SMALL:
         return jnp.sum(matrix.values * x[matrix.columns], axis=0)
     total = matrix.values[0] * x[matrix.columns[0]]
-    for j in range(1, matrix.columns.shape[0]):
+    if len(matrix.columns) > MOST_UNROLLED:
+        rest = Neighbours(matrix.columns[1:], matrix.values[1:])
+        return jax.lax.scan(lambda sum, each: (sum + each.values * x[each.columns], None), total, rest, unroll=8)[0]
+    for j in range(1, len(matrix.columns)):
         total = total + matrix.values[j] * x[matrix.columns[j]]
     return total
 
 
 def project(inputs: Array, u: Array) -> Array:
     """W_in s: (n, F) applied to (F, lanes), as multiply-adds where there are few features, so that they fuse."""
-    if inputs.shape[1] > MOST_NEIGHBOURS:
+    if inputs.shape[1] > MOST_UNROLLED:
         return jnp.matmul(inputs, u, precision="highest")
     total = inputs[:, 0:1] * u[0]
     for j in range(1, inputs.shape[1]):

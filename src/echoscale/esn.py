@@ -46,7 +46,7 @@ class ESN:
         self.device = device
         self.drawn = drawn
         self.hyper = hyper
-        self._stored: dict[bool, Any] = {}
+        self._stored: dict[int, Any] = {}
         self._numbers: Any = None
 
     @classmethod
@@ -184,10 +184,10 @@ class ESN:
         """The weights on the device, stored in the way that suits this number of lanes (`dynamics.Weights`)."""
         from echoscale import dynamics
 
-        alone = lanes == 1
-        if alone not in self._stored:
-            self._stored[alone] = dynamics.store(self.network, self.drawn, np.dtype(self.dtype), lanes)
-        return self._stored[alone]
+        kind = min(lanes, 2) if lanes < dynamics.FEW_LANES else dynamics.FEW_LANES  # one, few or many
+        if kind not in self._stored:
+            self._stored[kind] = dynamics.store(self.network, self.drawn, np.dtype(self.dtype), lanes)
+        return self._stored[kind]
 
     def numbers(self) -> Any:
         """The scalars of `hyper` on the device, each of shape (1,), ready for a lane."""
