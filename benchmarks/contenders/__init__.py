@@ -75,6 +75,17 @@ CONTENDERS = (
         ),
     ),
     Contender(
+        "reservoirpy, by the manual",
+        "reservoirpy_manual",
+        ("reservoirpy",),
+        ("reservoirpy", "numpy", "scipy"),
+        (
+            "`Reservoir` nodes that draw their own weights with default options, joined by `>>`; no bias. One connection in "
+            "ten is kept: at 1,000 units that is 100 a row, ten times what the others have. The second reservoir is driven in "
+            "the same step, and the readout of the sweep sees the second reservoir only.",
+        ),
+    ),
+    Contender(
         "reservoirpy.jax",
         "reservoirpy_jax",
         ("reservoirpy.jax",),
