@@ -30,10 +30,10 @@ State = tuple[Array, ...]
 MOST_UNROLLED = 32
 FEW_LANES = 16
 
-# Up to so many weights, one lane sums over all neighbours in one operation, 7 % faster; beyond, XLA splits it over threads.
+# Up to so many weights, one lane sums over all neighbours in one operation, a bit faster; beyond, XLA splits it over threads.
 SMALL = 4096
 
-# Vectors of 512 bits where the processor has them: 7 % faster for one lane, 27 % for 128 (XLA prefers 256).
+# Vectors of 512 bits where the processor has them: faster, most of all for many lanes (XLA prefers 256).
 COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
 
 

@@ -84,7 +84,7 @@ class HostMoments(Moments):
         super().__init__(*arguments)
         self.apart = len(self.hyper_lanes) == len(self.group)
         self.alike = all(np.array_equal(self.edges[b], self.edges[self.series[0]]) for b in self.series)
-        # Kept from chunk to chunk: fresh memory for every product would cost a quarter of the time.
+        # Kept from chunk to chunk, so that a sweep does not ask for fresh memory at every product.
         self.rows = np.empty((0, self.width))
         self.product = np.empty((0, self.width, self.width))
 
