@@ -152,7 +152,7 @@ def masked_step(weights: Weights, hyper: Hyper, state: State, u: Array, live: Ar
 
 
 def _scan(weights: Weights, hyper: Hyper, state: State, u: Array, remaining: Array, every: int = 1) -> tuple[State, Array]:
-    """A chunk of steps: u (L, F, lanes or 1) -> the last state, and the states after every `every` steps (lanes, L / every, N).
+    """A chunk of steps: u (L, F, lanes or 1) -> the last state, and the states after every `every` steps (L / every, lanes, N).
 
     `remaining` (lanes,) says how many steps of the chunk each lane's series still has; later rows repeat its last state.
     The chunk has a fixed length, so that series of any length share one compiled program.
@@ -164,11 +164,11 @@ def _scan(weights: Weights, hyper: Hyper, state: State, u: Array, remaining: Arr
 
     def stretch(carry: tuple[State, Array], part: Array) -> tuple[tuple[State, Array], Array]:
         carry, _ = body(carry, part[0]) if every == 1 else jax.lax.scan(body, carry, part)
-        return carry, jnp.concatenate(carry[0])
+        return carry, jnp.concatenate(carry[0]).T  # turned here, while in the cache, not afterwards in memory
 
     parts = u.reshape(u.shape[0] // every, every, *u.shape[1:])
     (last, _), states = jax.lax.scan(stretch, (state, jnp.int32(0)), parts)
-    return last, jnp.transpose(states, (2, 0, 1))
+    return last, states
 
 
 scan = jax.jit(_scan, static_argnames="every", compiler_options=COMPILER_OPTIONS)

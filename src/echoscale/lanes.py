@@ -163,7 +163,7 @@ def _run_block(
     def hand_on(begin: int, states: jax.Array) -> None:
         rows = min(plan.steps, longest - begin) // plan.every
         if consume and rows:
-            consume(lanes, begin, (np.asarray(states) if plan.on_cpu else states)[: len(lanes), :rows])
+            consume(lanes, begin, (np.asarray(states) if plan.on_cpu else states)[:rows, : len(lanes)].transpose(1, 0, 2))
 
     pending: tuple[int, jax.Array] | None = None
     for begin in range(0, longest, plan.steps):

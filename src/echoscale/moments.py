@@ -107,17 +107,17 @@ class HostMoments(Moments):
     def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats) -> None:
         groups = self.group[slab]
         lanes, steps = states.shape[:2]
-        if len(self.rows) < lanes * steps:
-            self.rows = np.empty((lanes * steps, self.width))
+        if len(self.rows) < steps * lanes:
+            self.rows = np.empty((steps * lanes, self.width))
         if len(self.product) < lanes:
             self.product = np.empty((lanes, self.width, self.width))
-        rows = self.rows[: lanes * steps].reshape(lanes, steps, self.width)
+        # Step by step, as the scan wrote the states: both sides of the copy are then read and written in order.
+        rows = self.rows[: steps * lanes].reshape(steps, lanes, self.width)
         rows[:, :, 0] = 1
-        rows[:, :, 1 : self.units + 1] = states
-        rows[:, :, self.units + 1 :] = extra
-        rows[:, :, 1:] -= self.shift[groups, None]
-        if not self.apart:
-            rows = rows.reshape(1, -1, self.width)
+        rows[:, :, 1 : self.units + 1] = states.transpose(1, 0, 2)
+        rows[:, :, self.units + 1 :] = extra.transpose(1, 0, 2)
+        rows.reshape(steps, -1)[:] -= np.pad(self.shift[groups], ((0, 0), (1, 0))).ravel()
+        rows = rows.transpose(1, 0, 2) if self.apart else rows.reshape(1, -1, self.width)
         # NumPy sees a product with itself and computes only half of it (syrk).
         product = np.matmul(rows.transpose(0, 2, 1), rows, out=self.product[: len(rows)])
         if self.apart:
