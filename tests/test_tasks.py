@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,17 @@ from echoscale.tasks import narma
 Floats = npt.NDArray[np.float64]
 
 
-def assert_recursion(u: Floats, y: Floats, D: int, a: float = 0.3, b: float = 0.05, c: float = 1.5, d: float = 0.1) -> None:
-    """y_n = a y_{n-1} + b y_{n-1} sum_{k=1..D} y_{n-k} + c s_{n-1} s_{n-D} + d at every n >= D, and 0 before."""
+def assert_recursion(
+    u: Floats,
+    y: Floats,
+    D: int,
+    a: float = 0.3,
+    b: float = 0.05,
+    c: float = 1.5,
+    d: float = 0.1,
+    outer: Callable[[float], float] = float,
+) -> None:
+    """y_n = outer(a y_{n-1} + b y_{n-1} sum_{k=1..D} y_{n-k} + c s_{n-1} s_{n-D} + d) at every n >= D, and 0 before."""
     assert u.shape == y.shape == (len(u), 1)
     assert not y[:D].any()
     for n in range(D, len(y)):
@@ -22,7 +33,7 @@ def assert_recursion(u: Floats, y: Floats, D: int, a: float = 0.3, b: float = 0.
         for k in range(1, D + 1):
             past += y[n - k, 0]
         expected = a * y[n - 1, 0] + b * y[n - 1, 0] * past + c * u[n - 1, 0] * u[n - D, 0] + d
-        assert y[n, 0] == pytest.approx(expected, rel=1e-12)
+        assert y[n, 0] == pytest.approx(outer(expected), rel=1e-12)
 
 
 def first_draw(length: int, seed: int) -> Floats:
@@ -111,6 +122,41 @@ def test_a_hopeless_recursion_is_refused(order: int, b: float) -> None:
         narma(500, order, b=b)
 
 
+@pytest.mark.parametrize(
+    ("order", "numbers"),
+    [(20, {"d": 0.01}), (20, {}), (10, {}), (30, {"a": 0.2, "b": 0.04, "c": 1.1, "d": 0.3}), (3, {"b": 5.0, "a": -3.0})],
+    ids=str,
+)
+def test_saturated_narma_is_its_formula(order: int, numbers: dict[str, float]) -> None:
+    """tanh around all of the right side, the constant included, and never a new draw."""
+    u, y = narma(1500, order, seed=order, saturate=True, **numbers)
+    assert_recursion(u, y, order, outer=math.tanh, **numbers)
+    np.testing.assert_array_equal(u, first_draw(1500, order))
+
+
+def test_saturated_narma20_lives_for_long() -> None:
+    """Around the lower root of y = tanh(0.3 y + y^2 + 1.5 / 16 + 0.01), far from where tanh is flat."""
+    u, y = narma(100_000, 20, saturate=True, d=0.01)
+    np.testing.assert_array_equal(u, first_draw(100_000, 0))
+    assert y[20:].min() >= math.tanh(0.01)
+    assert y.max() < 1
+    root = 0.2
+    for _ in range(200):
+        root = math.tanh(0.3 * root + root**2 + 1.5 / 16 + 0.01)
+    assert y[200:].mean() == pytest.approx(root, rel=0.15)
+    assert y[200:].std() > 0.02
+
+
+def test_saturation_is_off_by_default() -> None:
+    np.testing.assert_array_equal(narma(500, seed=2), narma(500, seed=2, saturate=False))
+    assert (narma(500, seed=2)[1][10:] != narma(500, seed=2, saturate=True)[1][10:]).all()
+
+
+def test_a_refusal_names_the_way_to_order_20() -> None:
+    with pytest.raises(ValueError, match=r"order=20, a=0\.3, b=0\.05, c=1\.5, d=0\.1 .*saturate=True.*d=0\.01"):
+        narma(500, 20)
+
+
 @pytest.mark.parametrize("numbers", [{"b": -5.0}, {"a": -3.0}, {"d": -3.0, "b": 0.5}], ids=str)
 def test_a_recursion_that_runs_away_downwards_is_refused_too(numbers: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"diverges"):
@@ -126,6 +172,11 @@ def test_a_recursion_that_runs_away_downwards_is_refused_too(numbers: dict[str, 
         ({"length": 10, "order": 2.5}, TypeError, r"order must be a whole number, got 2\.5"),
         ({"length": 10, "seed": -1}, ValueError, r"seed must be at least 0, got -1"),
         ({"length": 10, "seed": None}, TypeError, r"seed must be a whole number, got None"),
+        ({"length": 10, "a": "0.3"}, TypeError, r"a must be a number, got '0\.3'"),
+        ({"length": 10, "b": float("nan")}, ValueError, r"b must be finite, got nan"),
+        ({"length": 10, "c": float("inf")}, ValueError, r"c must be finite, got inf"),
+        ({"length": 10, "d": None}, TypeError, r"d must be a number, got None"),
+        ({"length": 10, "saturate": 1}, TypeError, r"saturate must be True or False, got 1"),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, Any], kind: type[Exception], message: str) -> None:

@@ -1,0 +1,66 @@
+"""Lorenz: the chaotic flow of three coupled equations."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+
+Floats = npt.NDArray[np.float64]
+
+# The attractor is about as large as its constants: this many times further out a solution no longer comes back.
+DIVERGED = 1e3
+TOLERANCE = 1e-11
+
+
+def lorenz(
+    length: int,
+    seed: int = 0,
+    *,
+    horizon: int = 1,
+    sigma: float = 10.0,
+    rho: float = 28.0,
+    beta: float = 8 / 3,
+    dt: float = 0.02,
+    discard: int = 1000,
+) -> tuple[Floats, Floats]:
+    """dx/dt = sigma (y - x),   dy/dt = x (rho - z) - y,   dz/dt = x y - beta z,   u[n] = (x, y, z)((discard + n) dt).
+
+    Returns (u, y), both (length, 3), with y[n] = u[n + horizon]: predict all three `horizon` samples ahead. The solution starts
+    at a random point around both lobes, the first `discard` samples are thrown away, and each step of the integrator is held
+    to an error of 1e-11. Chaos amplifies rounding: on another machine the same seed gives the same beginning, and later another
+    stretch of the same attractor.
+    """
+    length = _checks.integer(length, "length", minimum=1)
+    rng = np.random.default_rng(_checks.integer(seed, "seed"))
+    horizon = _checks.integer(horizon, "horizon", minimum=1)
+    discard = _checks.integer(discard, "discard")
+    sigma, rho, beta = _checks.number(sigma, "sigma"), _checks.number(rho, "rho"), _checks.number(beta, "beta")
+    dt = _checks.number(dt, "dt")
+    if not dt > 0:
+        raise ValueError(f"dt must be above 0, got {dt}: it is the time between two samples.")
+    from scipy.integrate import solve_ivp
+
+    def flow(_: float, state: Floats) -> list[float]:
+        x, y, z = state.tolist()  # Python floats: NumPy scalars would be slower
+        return [sigma * (y - x), x * (rho - z) - y, x * y - beta * z]
+
+    bound = DIVERGED * (1 + abs(sigma) + abs(rho) + abs(beta))
+
+    def inside(_: float, state: Floats) -> float:
+        return bound - float(abs(state).max())
+
+    # An escaping solution turns ever faster, in ever smaller steps: stop it there.
+    inside.terminal = True  # type: ignore[attr-defined]
+    # The lobes turn around x = y = +-sqrt(beta (rho - 1)), z = rho - 1.
+    start = (1 + abs(beta * (rho - 1)) ** 0.5) * rng.uniform(-1, 1, 3) + (0, 0, rho - 1)
+    time = dt * np.arange(discard + length + horizon)
+    with np.errstate(over="ignore", invalid="ignore"):
+        solution = solve_ivp(
+            flow, (0, time[-1]), start, method="DOP853", t_eval=time, events=inside, rtol=TOLERANCE, atol=TOLERANCE
+        )
+    if solution.status != 0:
+        raise ValueError(f"Lorenz with sigma={sigma}, rho={rho}, beta={beta} runs away; take sigma and beta above 0.")
+    x = solution.y.T[discard:]
+    return x[:length].copy(), x[horizon:].copy()
