@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint docs bench clean
 
 run: $(VENV)/.ready
 	$(VENV)/bin/echoscale run
@@ -16,6 +16,9 @@ lint: $(VENV)/.ready
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
+docs: $(VENV)/.ready
+	$(VENV)/bin/sphinx-build -W -q -c docs . build/site
+
 # The peers live in an environment of their own. Add resdag (and with it PyTorch) there by hand to include it.
 bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python benchmarks/speed.py
@@ -23,7 +26,7 @@ bench: $(BENCH_VENV)/.ready
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
 	touch $@
 
 $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
@@ -33,4 +36,4 @@ $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) out .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) out build .pytest_cache .mypy_cache .ruff_cache

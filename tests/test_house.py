@@ -18,12 +18,17 @@ PACKAGE = ROOT / "src" / "echoscale"
 ROOMS = (
     "_checks",
     "blas",
+    "files",
+    "table",
+    "eigen",
     "matrix",
     "network",
+    "drawing",
     "hyper",
     "weights",
     "series",
     "metrics",
+    "linear",
     "timescales",
     "tasks",
     "dynamics",
@@ -36,10 +41,11 @@ ROOMS = (
     "estimators",
     "storage",
     "demo",
+    "figures",
     "cli",
 )
-# Conveniences that reach up from inside a function: the description builds the network.
-LIFTS = {("network", "esn")}
+# Conveniences that reach up from inside a function: the description builds, draws and explains the network.
+LIFTS = {("network", "esn"), ("network", "drawing"), ("network", "timescales")}
 
 
 def room_of(path: Path) -> str:

@@ -14,7 +14,7 @@ import scipy.sparse.linalg
 import scipy.stats
 from threadpoolctl import threadpool_limits
 
-from echoscale import Concentric, Coupling, Network, Reservoir, hierarchical, parallel, single, weights
+from echoscale import Concentric, Coupling, Network, Reservoir, eigen, hierarchical, parallel, single, weights
 from echoscale.weights import Drawn
 
 Array = npt.NDArray[Any]
@@ -204,7 +204,7 @@ def swap_symmetric(units: int) -> Array:
 
 @pytest.mark.parametrize("matrix", [laplacian(200), swap_symmetric(200), np.diag([*np.ones(150), -2.0])], ids=["L", "S", "D"])
 def test_matrices_that_hide_their_outermost_eigenvalue(matrix: Array) -> None:
-    assert weights.spectral_radius(matrix) == pytest.approx(radius(matrix), rel=1e-9)
+    assert eigen.spectral_radius(matrix) == pytest.approx(radius(matrix), rel=1e-9)
 
 
 def test_without_convergence_the_dense_solver_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_without_convergence_the_dense_solver_answers(monkeypatch: pytest.Monkey
         calls.append(options)
         raise scipy.sparse.linalg.ArpackNoConvergence("no convergence", np.zeros(0), np.zeros((150, 0)))
 
-    monkeypatch.setattr("echoscale.weights.scipy.sparse.linalg.eigs", never_converges)
+    monkeypatch.setattr("echoscale.eigen.scipy.sparse.linalg.eigs", never_converges)
     matrix = drawn(network).recurrent[0]
     assert calls
     assert radius(matrix) == pytest.approx(1, abs=1e-9)

@@ -27,14 +27,16 @@ _HOMES = {
     "Readout": "readout",
     "ridge": "readout",
     "ridge_path": "readout",
+    "Table": "table",
     "Statistics": "gram",
     "statistics": "gram",
+    "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNRegressor": "estimators",
     "load": "storage",
     "save": "storage",
 }
-_MODULES = ("tasks", "timescales")
+_MODULES = ("figures", "tasks", "timescales")
 __all__ = sorted((*_HOMES, *_MODULES, "__version__"))
 
 
@@ -53,9 +55,11 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from echoscale import figures as figures
     from echoscale import tasks as tasks
     from echoscale import timescales as timescales
     from echoscale.esn import ESN as ESN
+    from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
     from echoscale.estimators import ESNRegressor as ESNRegressor
     from echoscale.gram import Statistics as Statistics
@@ -77,3 +81,4 @@ if TYPE_CHECKING:
     from echoscale.readout import ridge_path as ridge_path
     from echoscale.storage import load as load
     from echoscale.storage import save as save
+    from echoscale.table import Table as Table

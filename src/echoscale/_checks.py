@@ -26,6 +26,14 @@ def non_negative(value: Any, name: str, remedy: str = "Signs belong to the rando
     return result
 
 
+def time_step(value: Any, name: str = "dt") -> float:
+    """A number above 0: the time between two steps."""
+    result = number(value, name)
+    if not result > 0:
+        raise ValueError(f"{name} must be above 0, got {result}: it is the time between two steps.")
+    return result
+
+
 def leak_rate(value: Any, name: str = "leak_rate") -> float:
     """A number in (0, 1]: alpha = dt / tau."""
     result = number(value, name)

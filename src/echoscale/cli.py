@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +44,37 @@ def run(
         table.add_row(result.contender.name, leaks, demo.timescale_text(network), f"{errors.mean():.3f}{spread}")
     console.print(table)
     console.print(f"Plot: {demo.save_figure(results, out)}")
+
+
+@app.command()
+def figure(
+    numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1, 2, 8, 9.")],
+    scale: Annotated[
+        str, typer.Option(help="smoke (a second), quick (seconds), or paper (all seeds and sizes: minutes).")
+    ] = "quick",
+    out: Annotated[Path, typer.Option(help="Folder for pictures and data.")] = Path("out"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")
+    ] = False,
+) -> None:
+    """Compute and draw figures of the paper: a PNG, and the data as netCDF with all settings and seeds."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console()
+    keep_compiled_programs()
+    from echoscale import figures
+
+    unknown = [number for number in numbers if number not in figures.FIGURES]
+    if unknown:
+        raise typer.BadParameter(f"no figure {unknown[0]}; there are {', '.join(map(str, figures.FIGURES))}.")
+    if scale not in figures.SCALES:
+        raise typer.BadParameter(f"no scale {scale!r}; there are {', '.join(figures.SCALES)}.")
+    for number in numbers:
+        follow = partial(track, description=f"Figure {number}", console=console)
+        made = figures.make(number, scale, out, fresh=fresh, track=follow)
+        origin = "data of an earlier run" if made.reused else f"computed in {made.data.attrs['seconds']:g} s"
+        console.print(f"Figure {number} ({scale}, {origin}): {made.picture}, data in {made.file}", highlight=False)
 
 
 @app.command()

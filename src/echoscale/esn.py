@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,11 @@ from echoscale.hyper import Hyper
 from echoscale.network import Network
 from echoscale.series import Series, as_numbers, as_series
 from echoscale.weights import Drawn, draw
+
+if TYPE_CHECKING:
+    from echoscale.linear import LinearSystem
+    from echoscale.table import Table
+    from echoscale.timescales import Spectrum
 
 Array = npt.NDArray[Any]
 
@@ -179,6 +184,33 @@ class ESN:
             bias=np.concatenate([s * b for s, b in zip(numbers.bias_scaling, self.drawn.biases, strict=True)]),
             leak_rate=np.repeat([float(leak) for leak in numbers.leak_rate], self.sizes),
         )
+
+    def linearised(self, hyper: Hyper | None = None, state: Any = None) -> LinearSystem:
+        """x(t+1) = M x(t) + B s(t), the network in its linear regime around a state (the origin unless given)."""
+        from echoscale.linear import linearise
+
+        m = self.matrices(hyper)
+        return linearise(m.W, m.W_in, m.bias, m.leak_rate, self.network.slices, self.network.coupling_delay, state)
+
+    def spectrum(self, reservoir: int | None = None, *, dt: float = 1.0, hyper: Hyper | None = None) -> Spectrum:
+        """Eigenvalues, timescales and periods of the linear regime, of the whole network or of one reservoir by itself."""
+        from echoscale.timescales import Spectrum
+
+        system, weights = self.linearised(hyper), self.matrices(hyper).W
+        if reservoir is not None:
+            system, own = system.part(reservoir), self.network.slices[reservoir]
+            weights = weights[own, own]
+        return Spectrum.of(system.M, weights, dt)
+
+    def timescales(self, dt: float = 1.0) -> Table:
+        """The measured timescales of every reservoir by itself and of the whole network, as a small table.
+
+        Without feedback the whole has the timescales of its parts; with it, others. `network.timescales()` is the theory.
+        """
+        from echoscale.timescales import spectrum
+
+        parts = {f"R{k + 1}": self.spectrum(k, dt=dt) for k in range(len(self.sizes))}
+        return spectrum.table({**parts, "all": self.spectrum(dt=dt)} if len(parts) > 1 else parts, dt)
 
     def weights(self, lanes: int = 1) -> Any:
         """The weights on the device, stored in the way that suits this number of lanes (`dynamics.Weights`)."""

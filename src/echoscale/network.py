@@ -19,7 +19,10 @@ from echoscale import _checks
 from echoscale.matrix import Matrix
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from echoscale.esn import ESN
+    from echoscale.table import Table
 
 RANDOM_TOPOLOGIES = ("normal", "uniform")
 TOPOLOGIES = (*RANDOM_TOPOLOGIES, "delay_line", "ring", "concentric")
@@ -231,6 +234,21 @@ class Network(_Readable):
         from echoscale.esn import ESN
 
         return ESN.build(self, n_inputs, seed=seed, dtype=dtype, device=device)
+
+    def timescales(self, dt: float = 1.0) -> Table:
+        """What the theory says of every reservoir's timescales before anything is drawn; `esn.timescales()` measures them.
+
+        Closed forms of the linear regime, for random matrices (`echoscale.timescales`); `dt` is the time between two steps.
+        """
+        from echoscale.timescales import theory
+
+        return theory.table(self, dt)
+
+    def draw(self, ax: Any = None) -> Figure:
+        """A diagram of the graph: input, reservoirs with their numbers, couplings, readout. Returns the matplotlib figure."""
+        from echoscale import drawing
+
+        return drawing.draw(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists, strings and numbers, fit for JSON."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import scipy.sparse
 
 from echoscale.esn import ESN
 from echoscale.estimators import ESNClassifier, ESNRegressor
+from echoscale.files import write_atomically
 from echoscale.gram import Statistics
 from echoscale.hyper import Hyper
 from echoscale.matrix import Matrix
@@ -55,7 +55,7 @@ def save(model: ESN | ESNRegressor | ESNClassifier, path: str | os.PathLike[str]
     text = json.dumps(about, sort_keys=True)
     header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text, "sha256": _digest(text, tensors)}
     target = Path(path)
-    _write_atomically(target, safetensors.numpy.save(tensors, metadata=header))
+    write_atomically(target, safetensors.numpy.save(tensors, metadata=header))
     return target
 
 
@@ -97,26 +97,6 @@ def _digest(text: str, tensors: Tensors) -> str:
         digest.update(f"{name} {array.dtype} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def _write_atomically(target: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:

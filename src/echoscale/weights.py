@@ -7,18 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-import scipy.sparse.csgraph
 import scipy.sparse.linalg
 
-from echoscale.blas import one_thread
+from echoscale.eigen import spectral_radius
 from echoscale.matrix import Matrix
 from echoscale.network import Concentric, Coupling, Network, Reservoir
 
 Sparse = scipy.sparse.csr_array
 Floats = npt.NDArray[np.float64]
-
-# Below this size LAPACK is faster than ARPACK and finds every eigenvalue.
-DENSE_EIGENVALUES_UP_TO = 100
 
 
 class Drawn(NamedTuple):
@@ -131,44 +127,6 @@ def unit_radius(matrix: Sparse, what: str) -> Sparse:
         )
     # Ten digits: eigen-solvers differ from machine to machine in the last ones, the weights must not.
     return scipy.sparse.csr_array(matrix / float(f"{radius:.10g}"))
-
-
-def spectral_radius(matrix: Any) -> float:
-    """max |eigenvalue| of a square matrix: LAPACK when small, otherwise ARPACK, and LAPACK where that does not converge.
-
-    The eigenvalues are those of the strongly connected parts of the graph, taken one by one: solvers see large eigenvalues
-    in long chains that lead nowhere, where there are none.
-    """
-    csr = scipy.sparse.csr_array(matrix)
-    count, part = scipy.sparse.csgraph.connected_components(csr, connection="strong")
-    radius = float(np.abs(csr.diagonal()).max(initial=0.0)) if count > 1 else 0.0  # that of the parts of one unit
-    for each in np.flatnonzero(np.bincount(part, minlength=count) > 1):
-        members = np.flatnonzero(part == each)
-        radius = max(radius, _connected_radius(csr if count == 1 else csr[members][:, members]))
-    return radius if csr.shape[0] > 1 else float(np.abs(csr.diagonal()).max(initial=0.0))
-
-
-def _connected_radius(csr: Sparse) -> float:
-    size = csr.shape[0]
-    with one_thread():
-        if size > DENSE_EIGENVALUES_UP_TO:
-            for krylov in (80, 240):
-                try:
-                    return _arnoldi_radius(csr, min(krylov, size - 1))
-                except scipy.sparse.linalg.ArpackError:
-                    continue
-        return _dense_radius(csr)
-
-
-def _arnoldi_radius(csr: Sparse, krylov: int, restarts: int = 100) -> float:
-    """The largest of the few outermost eigenvalues, from a Krylov space of the given size."""
-    start = np.ones(csr.shape[0]) / np.sqrt(csr.shape[0])  # fixed: ARPACK's own start vector is random
-    found = scipy.sparse.linalg.eigs(csr, k=6, ncv=krylov, v0=start, maxiter=restarts, tol=1e-13, return_eigenvectors=False)
-    return float(np.abs(found).max())
-
-
-def _dense_radius(csr: Sparse) -> float:
-    return float(np.abs(np.linalg.eigvals(csr.toarray())).max())
 
 
 def _name(topology: object) -> str:

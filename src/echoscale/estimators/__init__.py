@@ -1,6 +1,7 @@
-"""scikit-learn estimators: a network, a readout and the washout in one object."""
+"""scikit-learn estimators: a network, a readout and the washout in one object; and what may stand before them."""
 
 from echoscale.estimators.classifier import ESNClassifier
+from echoscale.estimators.delay_expansion import DelayExpansion
 from echoscale.estimators.regressor import ESNRegressor
 
-__all__ = ["ESNClassifier", "ESNRegressor"]
+__all__ = ["DelayExpansion", "ESNClassifier", "ESNRegressor"]

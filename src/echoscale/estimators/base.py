@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from echoscale import _checks, network
-from echoscale.esn import ESN, fresh_seed
+from echoscale.esn import ESN
+from echoscale.estimators.seed import seed_of
 from echoscale.gram import Statistics, split_statistics
 from echoscale.readout import best_penalty, check_path, ridge
 from echoscale.series import Series, as_series, axes, check_longer_than, is_list_of_series
@@ -99,13 +99,7 @@ class ESNEstimator(BaseEstimator):
         return network.parallel(sizes, **given)
 
     def _build(self, n_inputs: int) -> ESN:
-        state = self.random_state
-        if state is None:
-            seed = fresh_seed()
-        elif isinstance(state, int | np.integer):
-            seed = int(state)
-        else:
-            seed = int(check_random_state(state).randint(np.iinfo(np.int32).max))
+        seed = seed_of(self.random_state)
         return self.make_network().build(n_inputs, seed=seed, dtype=self.dtype, device=self.device)
 
     def _check_parameters(self) -> tuple[int, npt.NDArray[np.float64]]:

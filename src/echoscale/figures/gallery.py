@@ -1,0 +1,62 @@
+"""Which figures there are, and how one is made: computed or taken from its file, drawn, saved."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from echoscale import _checks
+from echoscale.figures.label import SCALES, Track, description, in_order
+from echoscale.files import write_atomically
+
+if TYPE_CHECKING:
+    import xarray
+
+# Number in the paper -> module with SETTINGS (one frozen dataclass for each scale), compute(scale, track) and draw(data).
+FIGURES = {1: "fig1_timescales", 2: "fig2_architectures", 8: "fig8_relaxation", 9: "fig9_delayed_input"}
+
+
+class Result(NamedTuple):
+    """Where a figure and its data were saved, the data, and whether they came from an earlier run."""
+
+    picture: Path
+    file: Path
+    data: xarray.Dataset
+    reused: bool
+
+
+def make(number: int, scale: str, folder: Path, *, fresh: bool = False, track: Track = in_order) -> Result:
+    """Compute and draw one figure: `folder`/fig1-quick.nc and .png. Data of an earlier run with these settings are reused."""
+    _checks.choice(number, tuple(FIGURES), "figure")
+    _checks.choice(scale, SCALES, "scale")
+    module = importlib.import_module(f"echoscale.figures.{FIGURES[number]}")
+    folder.mkdir(parents=True, exist_ok=True)
+    file, picture = (folder / f"fig{number}-{scale}.{ending}" for ending in ("nc", "png"))
+    data = None if fresh else _load(file, description(number, scale, module.SETTINGS[scale]))
+    reused = data is not None
+    if data is None:
+        start = time.perf_counter()
+        data = module.compute(scale, track)
+        data.attrs["seconds"] = round(time.perf_counter() - start, 1)
+        write_atomically(file, bytes(data.to_netcdf(engine="scipy")))
+    pixels = io.BytesIO()
+    module.draw(data).savefig(pixels, format="png", dpi=200)
+    write_atomically(picture, pixels.getvalue())
+    return Result(picture, file, data, reused)
+
+
+def _load(file: Path, described: dict[str, Any]) -> xarray.Dataset | None:
+    """The data of an earlier run; None where there are none, or where other settings made them."""
+    import xarray
+
+    if not file.exists():
+        return None
+    try:
+        with xarray.open_dataset(file, engine="scipy") as opened:
+            data = opened.load()
+    except (ValueError, TypeError, OSError, KeyError, IndexError):  # not a file of ours, or a broken one: computed anew
+        return None
+    return data if all(data.attrs.get(name) == value for name, value in described.items()) else None

@@ -1,0 +1,138 @@
+"""The linear regime: a network with its tanh replaced by its slope, x(t+1) = M x(t) + B s(t).
+
+    M = I - A + A D W,   B = A D W_in,   A = diag(leak rates),   D = diag(f'(h)), the identity at the origin without bias
+
+(paper: "Hierarchical Echo-State Networks" and the appendix "Timescales, oscillations and eigenvalues"; the printed e^{Lambda t}
+belongs to continuous time, a discrete map relaxes with lambda^t).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+import scipy.sparse.linalg
+
+from echoscale import _checks
+
+Floats = npt.NDArray[np.float64]
+Complex = npt.NDArray[np.complex128]
+Sparse = scipy.sparse.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSystem:
+    """x(t+1) = M x(t) + B s(t).
+
+    M       (N, N) sparse
+    B       (N, F)
+    slices  where each reservoir's neurons stand
+    direct  M and B without the couplings that act within a step (coupling_delay=0): the blocks are the reservoirs by themselves
+    """
+
+    M: Sparse
+    B: Floats
+    slices: tuple[slice, ...]
+    direct: tuple[Sparse, Floats]
+
+    def part(self, reservoir: int) -> LinearSystem:
+        """One reservoir alone, cut off from the others."""
+        if isinstance(reservoir, bool) or reservoir not in range(len(self.slices)):
+            known = ", ".join(map(str, range(len(self.slices))))
+            raise ValueError(f"reservoir must be one of {known}; got {reservoir!r}.")
+        own = self.slices[int(reservoir)]
+        M, B = Sparse(self.direct[0][own, own]), self.direct[1][own]
+        return LinearSystem(M, B, (slice(0, len(B)),), (M, B))
+
+    def modes(self) -> tuple[Complex, Complex, Complex]:
+        """Eigenvalues lambda (N,), left eigenvectors as rows V (N, N) and right ones as columns V^-1: V M = diag(lambda) V."""
+        values, right = np.linalg.eig(self.M.toarray())
+        if np.linalg.cond(right) > 1e12:
+            raise ValueError(
+                "M has no basis of eigenvectors, or nearly none (a delay line has none, nor have equal reservoirs in a chain): "
+                "its modes do not relax one by one. `relaxation` needs no basis."
+            )
+        return values.astype(np.complex128), np.linalg.inv(right).astype(np.complex128), right.astype(np.complex128)
+
+    def relaxation(self, state: Any, steps: int) -> Floats:
+        """x(t) = M^t x(0) = V^-1 diag(lambda^t) V x(0) for t = 0 ... steps: back to rest without input, (steps + 1, N)."""
+        path = [_state(state, len(self.B))]
+        for _ in range(_checks.integer(steps, "steps")):
+            path.append(self.M @ path[-1])
+        return np.stack(path)
+
+    def delay_kernel(self, delays: int) -> Floats:
+        """K_j = M^j B for j = 0 ... delays, (delays + 1, N, F): x(t+1) = sum_j K_j s(t-j), exactly."""
+        kernel = [self.B]
+        for _ in range(_checks.integer(delays, "delays")):
+            kernel.append(self.M @ kernel[-1])
+        return np.stack(kernel)
+
+    def difference_kernel(self, order: int) -> Floats:
+        """C_n = (-(I - M)^-1 M)^n (I - M)^-1 B, (order + 1, N, F): x(t+1) = sum_n C_n nabla^n s(t).
+
+        nabla s(t) = s(t) - s(t-1): the discrete form of the paper's expansion in derivatives, from s(t-j) = (1 - nabla)^j s(t).
+        The first terms suffice where the input changes slowly compared with the timescales of M.
+        """
+        try:
+            inverse = scipy.sparse.linalg.splu(scipy.sparse.csc_array(scipy.sparse.eye_array(len(self.B)) - self.M))
+        except RuntimeError as error:
+            raise ValueError("M has the eigenvalue 1: a constant input has no steady state to expand around.") from error
+        kernel = [inverse.solve(self.B)]
+        for _ in range(_checks.integer(order, "order")):
+            kernel.append(-inverse.solve(self.M @ kernel[-1]))
+        return np.stack(kernel)
+
+
+def linearise(
+    W: Any, W_in: Any, bias: Any, leak_rate: Any, slices: tuple[slice, ...], coupling_delay: int, state: Any = None
+) -> LinearSystem:
+    """The map around a state (the origin unless given) at zero input.
+
+    With coupling_delay=0 a reservoir hears the new states of those before it: (I - A D W_new) x' = (I - A + A D W_old) x.
+    """
+    size = len(leak_rate)
+    x = np.zeros(size) if state is None else _state(state, size)
+    level = np.repeat(np.arange(len(slices)), [each.stop - each.start for each in slices])
+    entries = scipy.sparse.coo_array(W)
+    fresh = (level[entries.col] < level[entries.row]) & (coupling_delay == 0)
+    old, new = (
+        Sparse((np.where(which, entries.data, 0.0), (entries.row, entries.col)), shape=(size, size))
+        for which in (~fresh, fresh)
+    )
+    gain = scipy.sparse.diags_array(leak_rate * _slopes(old, new, np.asarray(bias), leak_rate, slices, x))
+    M = own = Sparse(scipy.sparse.diags_array(1 - leak_rate) + gain @ old)
+    B = drive = gain @ np.asarray(W_in)
+    if fresh.any():
+        # A reservoir hears only those before it, so the series of the inverse ends after as many terms as there are levels.
+        for _ in slices[1:]:
+            M, B = own + gain @ new @ M, drive + gain @ new @ B
+    return LinearSystem(Sparse(M), B, slices, (own, drive))
+
+
+def mode_relaxation(values: Complex, start: Complex, steps: int) -> Complex:
+    """y_i(t) = lambda_i^t y_i(0) for t = 0 ... steps, (steps + 1, modes)."""
+    times = np.arange(_checks.integer(steps, "steps") + 1)
+    return np.asarray(values[None, :] ** times[:, None] * start, np.complex128)
+
+
+def _state(value: Any, size: int) -> Floats:
+    x = np.asarray(value, np.float64)
+    if x.shape != (size,):
+        raise ValueError(f"state must have shape ({size},), got {x.shape}.")
+    if not np.isfinite(x).all():
+        raise ValueError("state must be finite; it holds NaN or infinity.")
+    return x
+
+
+def _slopes(old: Sparse, new: Sparse, bias: Floats, leak_rate: Floats, slices: tuple[slice, ...], x: Floats) -> Floats:
+    """f'(h) = 1 - tanh(h)^2 of every neuron, the reservoirs moving in their order."""
+    after = x.copy()
+    h = old @ x + bias
+    for own in slices:
+        h[own] += (new @ after)[own]
+        after[own] = (1 - leak_rate[own]) * x[own] + leak_rate[own] * np.tanh(h[own])
+    return np.asarray(1 - np.tanh(h) ** 2)

@@ -1,0 +1,216 @@
+"""Which timescales are in the data: correlations of input and target with themselves and with each other.
+
+    r_ab(k) = sum_t (a(t - k) - mean a)(b(t) - mean b) / sqrt(sum_t (a - mean a)^2 sum_t (b - mean b)^2)
+
+(paper, Figs. 3B, 4B and 6B: the timescales of a task are read off its autocorrelation).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.series import Series, as_series, as_targets
+from echoscale.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+MOST_LAGS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class SignalTimescales:
+    """Correlations up to a lag, and how large chance alone makes them.
+
+    lags         (L + 1,) 0 ... L, in steps
+    inputs       (L + 1, F) autocorrelation of the input
+    targets      (L + 1, O) of the target; O = 0 where there is none
+    cross        (L + 1, F, O) between u(t - lag) and y(t)
+    input_limit, target_limit   (L + 1, F) and (L + 1, O): for signals uncorrelated beyond shorter lags (Bartlett)
+    cross_limit  (F, O): for unrelated signals with these autocorrelations (Bartlett)
+    dt           the time between two steps
+
+    A correlation beyond its limit is significant: chance exceeds it anywhere among the lags with probability `level`.
+    """
+
+    lags: npt.NDArray[np.int64]
+    inputs: Floats
+    targets: Floats
+    cross: Floats
+    input_limit: Floats
+    target_limit: Floats
+    cross_limit: Floats
+    level: float
+    dt: float = 1.0
+
+    @property
+    def significant_inputs(self) -> Flags:
+        """(L + 1, F)"""
+        return np.abs(self.inputs) > self.input_limit
+
+    @property
+    def significant_targets(self) -> Flags:
+        """(L + 1, O)"""
+        return np.abs(self.targets) > self.target_limit
+
+    @property
+    def significant_cross(self) -> Flags:
+        """(L + 1, F, O)"""
+        return np.abs(self.cross) > self.cross_limit
+
+    def table(self) -> Table:
+        """For every signal and pair: when it has decayed to 1/e, its strongest lag after 0, its last significant one."""
+        rows = [_row(f"u{f}", self.inputs[:, f], self.significant_inputs[:, f], self.dt) for f in range(self.inputs.shape[1])]
+        outputs = range(self.targets.shape[1])
+        rows += [_row(f"y{o}", self.targets[:, o], self.significant_targets[:, o], self.dt) for o in outputs]
+        rows += [
+            _row(f"u{f} → y{o}", self.cross[:, f, o], self.significant_cross[:, f, o], self.dt, after=-1)
+            for f in range(self.inputs.shape[1])
+            for o in outputs
+        ]
+        columns = ("signal", "below_1/e", "strongest_lag", "correlation", "last_significant", "significant_lags")
+        note = f"Lags in units of time, up to {self.lags[-1] * self.dt:g}; significant at level {self.level:g} over all lags."
+        missing = any(value is None for row in rows for value in row)
+        gone = ("– : not below 1/e up to the last lag (autocorrelations only), or nothing significant.",) if missing else ()
+        return Table(columns, tuple(rows), "Correlations of input u and target y", (note, *gone))
+
+    def __repr__(self) -> str:
+        return str(self.table())
+
+    def draw(self) -> Figure:
+        """Left: autocorrelations. Right: input-target correlations. Dots mark significant lags, bands what chance gives."""
+        from matplotlib.figure import Figure
+
+        panels = 2 if self.targets.shape[1] else 1
+        figure = Figure(figsize=(4.5 * panels, 3.2), layout="constrained")
+        axes = figure.subplots(1, panels, squeeze=False)[0]
+        times = (self.lags * self.dt).astype(np.float64)
+        own = [(f"input {f}", self.inputs[:, f], self.significant_inputs[:, f]) for f in range(self.inputs.shape[1])]
+        own += [(f"target {o}", self.targets[:, o], self.significant_targets[:, o]) for o in range(self.targets.shape[1])]
+        _panel(axes[0], times, own, np.hstack([self.input_limit, self.target_limit]).max(axis=1), "autocorrelation")
+        if panels == 2:
+            pairs = [
+                (f"input {f} → target {o}", self.cross[:, f, o], self.significant_cross[:, f, o])
+                for f, o in np.ndindex(self.cross.shape[1:])
+            ]
+            _panel(axes[1], times, pairs, np.full(len(times), self.cross_limit.max()), "correlation of u(t − lag) and y(t)")
+        return figure
+
+
+def of_signal(u: Any, y: Any = None, *, lags: int | None = None, dt: float = 1.0, level: float = 0.01) -> SignalTimescales:
+    """Autocorrelation of input and target and their cross-correlation, by FFT.
+
+    u      (T, F), (B, T, F) or a list of series; y likewise, step by step, or None
+    lags   the largest lag; a quarter of the shortest series, at most 1,000, unless given
+    level  the probability with which chance alone marks any lag of a signal as significant
+    """
+    series = as_series(u)
+    targets = None if y is None else as_targets(y, series)
+    level = _checks.number(level, "level")
+    if not 0 < level < 1:
+        raise ValueError(f"level is a probability in (0, 1), got {level}.")
+    _checks.time_step(dt)
+    shortest = int(series.lengths.min())
+    default = max(min(shortest // 4, MOST_LAGS), 1)
+    last = default if lags is None else _checks.integer(lags, "lags", minimum=1)
+    if last >= shortest:
+        raise ValueError(
+            f"the shortest series has {shortest} steps, too few for lags up to {last}: give a longer one or fewer lags."
+        )
+    inputs = centred(series)
+    outputs = [np.empty((len(each), 0)) for each in inputs] if targets is None else centred(targets)
+    # Chance depends on all lags at which the signals are correlated with themselves, asked for or not.
+    auto_in, auto_out = (_diagonal(each, max(last, default)) for each in (inputs, outputs))
+    cross = correlation(inputs, outputs, last)
+    total = int(series.lengths.sum())
+    # An autocorrelation at lag 0 is no test.
+    z_own, z_cross = (NormalDist().inv_cdf(1 - level / (2 * count)) for count in (last, last + 1))
+    shown = slice(0, last + 1)
+    limit_in, limit_out = (z_own * np.sqrt(_variance_beyond(each[shown]) / total) for each in (auto_in, auto_out))
+    # The sum over both directions of the product of the autocorrelations, lag 0 counted once.
+    spread = np.maximum(2 * np.einsum("kf,ko->fo", auto_in, auto_out) - 1, 1)
+    limit_cross = z_cross * np.sqrt(spread / total)
+    own = auto_in[shown], auto_out[shown]
+    return SignalTimescales(np.arange(last + 1), *own, cross, limit_in, limit_out, limit_cross, level, float(dt))
+
+
+def centred(series: Series) -> list[Floats]:
+    """Every series less the mean of all, scaled so that the squares of each feature sum to 1 over all series."""
+    rows = [np.asarray(each, np.float64) for each in series.values]
+    mean = np.concatenate(rows).mean(axis=0)
+    apart = [each - mean for each in rows]
+    largest = np.max([np.abs(each).max(axis=0) for each in apart], axis=0)
+    flat = np.flatnonzero(largest <= 1e-12 * np.abs(mean))
+    if len(flat):
+        raise ValueError(
+            f"feature {flat[0]} of {series.name} is constant ({mean[flat[0]]:g}) over {sum(map(len, rows))} steps: it has no "
+            "timescale. Leave it out."
+        )
+    apart = [each / largest for each in apart]  # so that squares of very large or small numbers stay numbers
+    size = np.sqrt(sum((each**2).sum(axis=0) for each in apart))
+    return [each / size for each in apart]
+
+
+def correlation(before: list[Floats], after: list[Floats], lags: int) -> Floats:
+    """sum_t before(t - k) after(t) for k = 0 ... lags, (lags + 1, columns before, columns after)."""
+    import scipy.fft
+
+    total = np.zeros((lags + 1, before[0].shape[1], after[0].shape[1]))
+    for a, b in zip(before, after, strict=True):
+        size = scipy.fft.next_fast_len(len(a) + lags, real=True)
+        first, second = (scipy.fft.rfft(each, size, axis=0) for each in (a, b))
+        for f, o in np.ndindex(total.shape[1:]):
+            total[:, f, o] += scipy.fft.irfft(first[:, f].conj() * second[:, o], size)[: lags + 1]
+    return total
+
+
+def _diagonal(rows: list[Floats], lags: int) -> Floats:
+    columns = [
+        correlation([each[:, [f]] for each in rows], [each[:, [f]] for each in rows], lags) for f in range(rows[0].shape[1])
+    ]
+    return np.stack([each[:, 0, 0] for each in columns], axis=1) if columns else np.empty((lags + 1, 0))
+
+
+def _variance_beyond(correlations: Floats) -> Floats:
+    """1 + 2 sum_{0 < i < k} r_i^2, (L + 1, columns): T times the variance of r_k where all from lag k on are chance."""
+    squares = np.cumsum(correlations**2, axis=0) - correlations**2  # of the lags before each
+    return np.maximum(1 + 2 * (squares - 1), 1)
+
+
+def decay_lag(correlations: Floats) -> int | None:
+    """The first lag at which a correlation is below 1/e of that at lag 0 in size; None where it stays above."""
+    below = np.flatnonzero(np.abs(correlations) < abs(correlations[0]) / np.e)
+    return int(below[0]) if len(below) else None
+
+
+def _row(name: str, values: Floats, marked: Flags, dt: float, after: int = 0) -> tuple[Any, ...]:
+    """`after`: the lag behind which the strongest is looked for; an autocorrelation is always strongest at 0."""
+    decayed = decay_lag(values) if after == 0 else None
+    strongest = after + 1 + int(np.abs(values[after + 1 :]).argmax())
+    hits = np.flatnonzero(marked[after + 1 :]) + after + 1
+    last = float(hits[-1] * dt) if len(hits) else None
+    below = None if decayed is None else float(decayed * dt)
+    return (name, below, float(strongest * dt), float(values[strongest]), last, len(hits))
+
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
+
+
+def _panel(ax: Any, times: Floats, curves: list[tuple[str, Floats, Flags]], limit: Floats, label: str) -> None:
+    ax.fill_between(times, -limit, limit, color="0.9", linewidth=0, zorder=0)
+    ax.axhline(0, color="0.6", linewidth=0.5)
+    for place, (name, values, marked) in enumerate(curves):
+        colour = COLOURS[place % len(COLOURS)]
+        ax.plot(times, values, color=colour, linewidth=1, label=name)
+        ax.plot(times[marked], values[marked], ".", color=colour, markersize=3)
+    ax.set(xlabel="lag", ylabel=label)
+    ax.legend(frameon=False, fontsize=8)

@@ -1,0 +1,104 @@
+"""The spectrum of a built network in its linear regime: eigenvalues, timescales, periods; whole and reservoir by reservoir."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.eigen import eigenvalues
+from echoscale.table import Table
+
+Floats = npt.NDArray[np.float64]
+Complex = npt.NDArray[np.complex128]
+
+COLUMNS = ("part", "units", "tau_min", "tau_5%", "tau_median", "tau_95%", "tau_max", "period_min", "period_max")
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """lambda, the eigenvalues of x(t+1) = M x(t), of largest real part first.
+
+    eigenvalues  (n,) of M
+    weights      (N, N) W with all its factors (spectral radii and couplings), from which M came
+    complete     whether all N eigenvalues are there (of large networks only the outermost are computed)
+    dt           the time between two steps
+    """
+
+    eigenvalues: Complex
+    weights: Any
+    complete: bool
+    dt: float = 1.0
+
+    @classmethod
+    def of(cls, M: Any, W: Any, dt: float = 1.0) -> Spectrum:
+        """The spectrum of a linear map M (N, N) and of the weights W (N, N) that it came from, dense or sparse."""
+        values, complete = eigenvalues(M)
+        return cls(values, W, complete, _checks.time_step(dt))
+
+    @property
+    def units(self) -> int:
+        """N."""
+        return int(self.weights.shape[0])
+
+    @cached_property
+    def of_weights(self) -> Complex:
+        """The eigenvalues of W, (n,), sorted likewise; computed when they are first asked for."""
+        return eigenvalues(self.weights)[0]
+
+    @property
+    def timescales(self) -> Floats:
+        """tau = dt / (1 - Re lambda), (n,), longest first; infinite where a mode does not decay (Re lambda >= 1)."""
+        gap = 1 - self.eigenvalues.real
+        times: Floats = np.divide(self.dt, gap, out=np.full(len(gap), np.inf), where=gap > 0)
+        return times
+
+    @property
+    def decay_times(self) -> Floats:
+        """-dt / log |lambda|, (n,): in which a mode's envelope falls by e; 0 for lambda = 0, infinite from |lambda| = 1 on."""
+        with np.errstate(divide="ignore"):
+            rate = -np.log(np.abs(self.eigenvalues))
+            return np.where(rate > 0, self.dt / rate, np.inf)
+
+    @property
+    def periods(self) -> Floats:
+        """2 pi dt / |arg lambda|, (n,): of the oscillation of each mode; infinite where it does not oscillate."""
+        turn = np.where(self.eigenvalues == 0, 0.0, np.abs(np.angle(self.eigenvalues)))
+        times: Floats = np.divide(2 * np.pi * self.dt, turn, out=np.full(len(turn), np.inf), where=turn > 0)
+        return times
+
+
+def table(spectra: dict[str, Spectrum], dt: float = 1.0) -> Table:
+    """One row for every named spectrum: extremes and quantiles of the measured timescales, and the periods."""
+    notes: list[str] = []
+    rows = tuple((name, each.units, *_numbers(name, each, notes)) for name, each in spectra.items())
+    title = f"Timescales measured in the linear regime, in units of time (one step is {dt:g})"
+    return Table(COLUMNS, rows, title, tuple(notes))
+
+
+def _numbers(name: str, spectrum: Spectrum, notes: list[str]) -> list[float | None]:
+    times, turning = spectrum.timescales, spectrum.periods[np.isfinite(spectrum.periods)]
+    middle: list[float | None] = [None] * 3
+    if spectrum.complete:
+        # The nearest ones from below: interpolation would mix in infinities.
+        middle = [float(each) for each in np.quantile(times, [0.05, 0.5, 0.95], method="lower")]
+    else:
+        notes.append(
+            f"{name}: {spectrum.units} units are many; only the outermost eigenvalues were computed, no quantiles or periods."
+        )
+    growing = int((np.abs(spectrum.eigenvalues) >= 1).sum())
+    if growing:
+        modes = "1 mode does" if growing == 1 else f"{growing} modes do"
+        notes.append(f"{name}: {modes} not decay in the linear regime (|lambda| >= 1).")
+    if spectrum.units > 1 and (spectrum.eigenvalues == spectrum.eigenvalues[0]).all():
+        notes.append(f"{name}: all eigenvalues are the same, as in a delay line, whose weights have no eigenvalue but 0.")
+    periods: list[float | None] = [None, None]
+    if not len(turning):
+        notes.append(f"{name}: no mode oscillates.")
+    elif spectrum.complete:
+        periods = [float(turning.min()), float(turning.max())]
+    return [float(times.min()), *middle, float(times.max()), *periods]

@@ -1,0 +1,169 @@
+"""Closed forms for the timescales of one reservoir in the linear regime (paper, "Survey of timescales").
+
+    tau = dt / (leak_rate (1 - spectral_radius Re(lambda_W))),   lambda_W uniform in the unit disc
+
+The disc is the limit of large random matrices with independent weights (the circular law).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.table import Table
+
+if TYPE_CHECKING:
+    from echoscale.network import Network, Reservoir
+
+Floats = npt.NDArray[np.float64]
+
+ROUNDING = 1e-12  # a leak rate of 1 may come out of the inverse forms a little above it
+
+
+def density(tau: Any, leak_rate: Any, spectral_radius: Any, dt: float = 1.0) -> Any:
+    """p(tau) = 2 dt / (pi alpha^2 rho^2 tau^2) sqrt(alpha^2 rho^2 - (alpha - dt / tau)^2) between the bounds, 0 elsewhere.
+
+    Integrates to 1 for every dt (the paper's prefactor, 2 dt^2, is right at dt = 1 only). All arguments broadcast.
+    """
+    alpha, rho = _checked(leak_rate, spectral_radius, dt)
+    if not (rho > 0).all():
+        raise ValueError(
+            "spectral_radius is 0: every timescale is dt / leak_rate and there is no density. `cumulative` knows that step."
+        )
+    times = _times(tau)
+    with np.errstate(over="ignore"):
+        rate = np.divide(dt, times, out=np.zeros_like(times), where=times > 0)  # a rate of 0 has no density
+        # 1 - r^2 of the semicircle, r = (alpha - dt / tau) / (alpha rho), as a product: no digits are lost near the bounds.
+        inside = (alpha * (1 + rho) - rate) / (alpha * rho) * ((rate - alpha * (1 - rho)) / (alpha * rho))
+    rate = np.where(inside > 0, rate, 0.0)
+    return (2 * rate**2 / (np.pi * alpha * rho * dt) * np.sqrt(np.maximum(inside, 0)))[()]
+
+
+def cumulative(tau: Any, leak_rate: Any, spectral_radius: Any, dt: float = 1.0) -> Any:
+    """P(timescale <= tau) = 1/2 + (r sqrt(1 - r^2) + arcsin r) / pi,   r = (1 - dt / (alpha tau)) / rho."""
+    alpha, rho = _checked(leak_rate, spectral_radius, dt)
+    times = _times(tau)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        offset = np.where(times > 0, 1 - dt / (alpha * times), -np.inf)
+        # At rho = 0 all timescales are dt / alpha: a step there.
+        r = np.clip(np.where(rho > 0, offset / rho, np.where(offset >= 0, 1.0, -1.0)), -1, 1)
+    return (0.5 + (r * np.sqrt(1 - r**2) + np.arcsin(r)) / np.pi)[()]
+
+
+def bounds(leak_rate: Any, spectral_radius: Any, dt: float = 1.0) -> tuple[Any, Any]:
+    """tau_min = dt / (alpha (1 + rho)),  tau_max = dt / (alpha (1 - rho)), infinite at rho = 1."""
+    alpha, rho = _checked(leak_rate, spectral_radius, dt)
+    with np.errstate(divide="ignore"):
+        return (dt / (alpha * (1 + rho)))[()], (dt / (alpha * (1 - rho)))[()]
+
+
+def peak(leak_rate: Any, spectral_radius: Any, dt: float = 1.0) -> Any:
+    """The most probable timescale: 5 dt / (4 alpha (1 - rho^2)) (1 - sqrt(1 - 24/25 (1 - rho^2))).
+
+    Computed as (6/5) dt / alpha / (1 + sqrt(1 - 24/25 (1 - rho^2))), which is the same number and finite at rho = 1,
+    where it is 0.6 dt / alpha.
+    """
+    alpha, rho = _checked(leak_rate, spectral_radius, dt)
+    return (dt / alpha * _peak_factor(rho))[()]
+
+
+def ratio(spectral_radius: Any) -> Any:
+    """tau_max / tau_min = (1 + rho) / (1 - rho), whatever the leak rate; infinite at rho = 1."""
+    _, rho = _checked(1.0, spectral_radius, 1.0)
+    with np.errstate(divide="ignore"):
+        return ((1 + rho) / (1 - rho))[()]
+
+
+def for_range(shortest: float, longest: float, dt: float = 1.0) -> tuple[float, float]:
+    """(leak_rate, spectral_radius) whose timescales reach from `shortest` to `longest`: the inverse of `bounds`.
+
+    rho = (longest - shortest) / (longest + shortest),   alpha = dt (longest + shortest) / (2 longest shortest)
+    """
+    low = _checks.number(shortest, "shortest")
+    high = np.inf if longest == np.inf else _checks.number(longest, "longest")
+    dt = _checks.time_step(dt)
+    if not 0 < low <= high:
+        raise ValueError(f"timescales must satisfy 0 < shortest <= longest, got {shortest} and {longest}.")
+    # In rates, so that an infinite longest (rho = 1) needs no case of its own.
+    fast, slow = dt / low, dt / high
+    alpha, rho = (fast + slow) / 2, (fast - slow) / (fast + slow)
+    if alpha > 1 + ROUNDING:
+        raise ValueError(
+            f"timescales from {low:g} to {high:g} need a leak rate of {alpha:.4g}, above 1: the mean of dt / shortest and "
+            f"dt / longest must not exceed 1. Take a longer `shortest`, or sample more finely (dt={dt:g})."
+        )
+    return min(alpha, 1.0), rho
+
+
+def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
+    """The leak rate at which the most probable timescale is `peak`: the inverse of `peak`."""
+    wanted = _checks.number(peak, "peak")
+    if not wanted > 0:
+        raise ValueError(f"peak must be above 0, got {wanted}.")
+    _, rho = _checked(1.0, spectral_radius, dt)
+    alpha = float(dt / wanted * _peak_factor(rho))
+    if alpha > 1 + ROUNDING:
+        raise ValueError(
+            f"a peak at {wanted:g} needs a leak rate of {alpha:.4g}, above 1: with spectral_radius={spectral_radius:g} the "
+            f"shortest possible peak is {float(dt * _peak_factor(rho)):.4g}."
+        )
+    return min(alpha, 1.0)
+
+
+def table(network: Network, dt: float = 1.0) -> Table:
+    """The theory's timescales of every reservoir of a description, before anything is drawn."""
+    _checks.time_step(dt)
+    notes: dict[str, None] = {}
+    rows = tuple(_row(k, each, dt, notes) for k, each in enumerate(network.reservoirs))
+    columns = ("reservoir", "units", "leak_rate", "spectral_radius", "tau_min", "tau_peak", "tau_max", "tau_max/tau_min")
+    return Table(columns, rows, title=f"Timescales by theory, in units of time (one step is {dt:g})", notes=tuple(notes))
+
+
+def _row(k: int, reservoir: Reservoir, dt: float, notes: dict[str, None]) -> tuple[Any, ...]:
+    alpha, rho, topology = reservoir.leak_rate, reservoir.spectral_radius, reservoir.topology
+    low: Any = None
+    high: Any = None
+    top: Any = None
+    spread: Any = None
+    name = f"R{k + 1}"
+    if topology == "delay_line":
+        low = high = top = dt / alpha
+        spread = 1.0
+        notes[f"{name}: a delay line has no eigenvalue but 0; its memory is its length, {reservoir.units} steps."] = None
+    elif not reservoir.normalise:
+        notes[f"{name}: its matrix is not normalised, so its radius is known after building only: esn.timescales()."] = None
+    elif rho > 1:
+        low = dt / (alpha * (1 + rho))
+        notes[f"{name}: with a spectral radius above 1 some modes grow in the linear regime: no tau_max, no peak."] = None
+    else:
+        (low, high), spread = bounds(alpha, rho, dt), ratio(rho)
+        if topology in ("normal", "uniform"):
+            top = peak(alpha, rho, dt)
+        else:
+            notes[f"{name}: the peak is that of a random matrix; of this topology only the bounds are known."] = None
+    numbers = (None if each is None else float(each) for each in (low, top, high, spread))
+    return (name, reservoir.units, alpha, rho, *numbers)
+
+
+def _peak_factor(rho: Floats) -> Floats:
+    return 1.2 / (1 + np.sqrt(1 - 24 / 25 * (1 - rho**2)))
+
+
+def _times(tau: Any) -> Floats:
+    times = np.asarray(tau, np.float64)
+    if np.isnan(times).any():
+        raise ValueError("tau holds NaN; timescales are numbers.")
+    return times
+
+
+def _checked(leak_rate: Any, spectral_radius: Any, dt: float) -> tuple[Floats, Floats]:
+    _checks.time_step(dt)
+    alpha, rho = np.asarray(leak_rate, np.float64), np.asarray(spectral_radius, np.float64)
+    if not ((alpha > 0) & (alpha <= 1)).all():
+        raise ValueError(f"leak_rate must lie in (0, 1], got {leak_rate}.")
+    if not ((rho >= 0) & (rho <= 1)).all():
+        raise ValueError(f"the theory holds for a spectral radius in [0, 1], got {spectral_radius}: above 1 no tau_max exists.")
+    return alpha, rho

@@ -1,0 +1,417 @@
+"""A suggested network: still a network in every respect, its numbers follow the data, its reasons tell the truth."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import pickle
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from sklearn.base import clone
+
+import echoscale as es
+from echoscale.tasks import narma
+from echoscale.timescales import Suggestion, bounds, memory, suggest
+
+Floats = npt.NDArray[np.float64]
+
+
+def noise(steps: int, features: int = 1, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).standard_normal((steps, features))
+
+
+def delayed(u: Floats, k: int) -> Floats:
+    """u(t - k), zero before the series begins."""
+    return np.concatenate([np.zeros_like(u[:k]), u[: len(u) - k]])
+
+
+def delay_task(k: int, steps: int = 1000, **options: Any) -> Suggestion:
+    """For y(t) = u(t - k) with white u, whose memory is k + 1 steps."""
+    u = noise(steps, seed=k)
+    return suggest(u, delayed(u, k), **options)
+
+
+def plain(network: es.Network) -> es.Network:
+    """The same numbers without the reasons."""
+    return es.Network(network.reservoirs, network.couplings, network.coupling_delay)
+
+
+def same(a: Suggestion, b: Suggestion) -> bool:
+    """Equal in all that a suggestion knows."""
+    profiles = [(each.memory.windows, each.memory.linear, each.memory.nonlinear) for each in (a, b)]
+    arrays = all(np.array_equal(one, other) for one, other in zip(*profiles, strict=True))
+    return a == b and a.reasons == b.reasons and a.washout == b.washout and arrays
+
+
+def leaks(network: es.Network) -> list[float]:
+    return [each.leak_rate for each in network.reservoirs]
+
+
+@pytest.fixture(scope="module")
+def found() -> Suggestion:
+    """On NARMA5, in two levels."""
+    return suggest(*narma(1200, 5, seed=1))
+
+
+def test_a_suggestion_is_a_network(found: Suggestion) -> None:
+    bare = plain(found)
+    assert isinstance(found, es.Network)
+    assert type(bare) is es.Network
+    assert found == bare
+    assert bare == found
+    assert hash(found) == hash(bare)
+    assert {bare: "here"}[found] == "here"
+    assert len({found, bare}) == 1
+    assert found.to_dict() == bare.to_dict()
+    assert es.Network.from_dict(found.to_dict()) == found
+    assert found.units == 100
+
+
+def test_a_suggestion_differs_from_other_networks(found: Suggestion) -> None:
+    slower = dataclasses.replace(
+        plain(found), reservoirs=[dataclasses.replace(each, leak_rate=0.01) for each in found.reservoirs]
+    )
+    for other in (slower, es.Network(found.reservoirs), es.Network(found.reservoirs, found.couplings, 0)):
+        assert found != other
+        assert other != found
+    for thing in (None, 3, "network", found.to_dict()):
+        assert found != thing
+
+
+def test_weights_and_states_are_those_of_the_plain_network(found: Suggestion) -> None:
+    u = noise(30)
+    np.testing.assert_array_equal(found.build(1, seed=3).run(u), plain(found).build(1, seed=3).run(u))
+    assert str(found.timescales()) == str(plain(found).timescales())
+
+
+@pytest.mark.parametrize("copied", [lambda each: pickle.loads(pickle.dumps(each)), copy.deepcopy, copy.copy])
+def test_copies_keep_the_reasons(found: Suggestion, copied: Any) -> None:
+    other = copied(found)
+    assert type(other) is Suggestion
+    assert other is not found
+    assert same(other, found)
+    assert str(other) == str(found)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["reservoirs", "washout", "reasons"],
+)
+def test_it_is_frozen(found: Suggestion, name: str) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(copy.copy(found), name, ())
+
+
+def test_scikit_learn_clones_it(found: Suggestion) -> None:
+    model = clone(es.ESNRegressor(network=found, washout=found.washout))
+    assert same(model.network, found)
+    assert model.washout == found.washout
+    assert clone(model).get_params()["network"] == found
+
+
+def test_a_fitted_model_with_it_is_saved(found: Suggestion, tmp_path: Path) -> None:
+    u, y = narma(400, 5, seed=2)
+    model = es.ESNRegressor(network=found, washout=found.washout, random_state=0).fit(u, y)
+    es.save(model, tmp_path / "model.safetensors")
+    loaded = es.load(tmp_path / "model.safetensors")
+    assert loaded.network == found
+    assert found == loaded.network
+    np.testing.assert_array_equal(loaded.predict(u), model.predict(u))
+    np.testing.assert_array_equal(loaded.predict(u), clone(model).set_params(network=plain(found)).fit(u, y).predict(u))
+
+
+@pytest.mark.parametrize("changed", ["replace", "from_dict"])
+def test_a_changed_copy_can_be_printed(found: Suggestion, changed: str) -> None:
+    other = dataclasses.replace(found, coupling_delay=0) if changed == "replace" else Suggestion.from_dict(found.to_dict())
+    assert "leak_rate" in str(other)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3, 4])
+def test_levels_are_sorted_fast_first(levels: int) -> None:
+    made = delay_task(23, levels=levels, units=103)
+    assert len(made.reservoirs) == levels
+    assert sum(each.units for each in made.reservoirs) == 103
+    sizes = [each.units for each in made.reservoirs]
+    assert max(sizes) - min(sizes) <= 1
+    rates = leaks(made)
+    assert all(fast > slow for fast, slow in pairwise(rates))
+    assert all(0 < rate <= 1 for rate in rates)
+    assert all(0 < each.spectral_radius < 1 for each in made.reservoirs)
+    # Each drives the next, and the first alone sees the input.
+    assert [(each.source, each.target) for each in made.couplings] == [(k, k + 1) for k in range(levels - 1)]
+    assert made.reservoirs[0].input_scaling > 0
+    assert not any(each.input_scaling for each in made.reservoirs[1:])
+    # Geometric steps, to the two digits that are kept.
+    ratios = [slow / fast for fast, slow in pairwise(rates)]
+    assert ratios == pytest.approx([ratios[0]] * len(ratios) if ratios else [], rel=0.05)
+
+
+def test_levels_share_ends_and_everything_else() -> None:
+    two, four = delay_task(23, levels=2), delay_task(23, levels=4)
+    assert (leaks(two)[0], leaks(two)[-1]) == (leaks(four)[0], leaks(four)[-1])
+    assert two.reservoirs[0].spectral_radius == four.reservoirs[0].spectral_radius
+    assert two.reservoirs[0].input_scaling == four.reservoirs[0].input_scaling
+    assert two.washout == four.washout
+
+
+@pytest.mark.parametrize("levels", [2, 5])
+def test_one_unit_for_each_level_is_enough(levels: int) -> None:
+    assert [each.units for each in delay_task(2, levels=levels, units=levels).reservoirs] == [1] * levels
+
+
+@pytest.mark.parametrize("k", [7, 15, 31])
+def test_timescales_follow_the_memory(k: int) -> None:
+    """Numbers carry two digits, so a leak rate is known to 5 %, and 1 - spectral radius to 0.005."""
+    made = delay_task(k)
+    m = k + 1
+    assert made.memory.steps == m
+    fast, slow = made.reservoirs
+    assert 1 / slow.leak_rate == pytest.approx(m / 4, rel=0.05)
+    assert 1 - fast.spectral_radius == pytest.approx(1 / (fast.leak_rate * m), abs=0.0051)
+    assert made.washout == min(math.ceil(3 * bounds(slow.leak_rate, slow.spectral_radius)[1]), 1000 // 5)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_at_least_three_steps_are_remembered(k: int) -> None:
+    made = delay_task(k)
+    fast, slow = made.reservoirs
+    assert made.memory.steps == k + 1
+    assert slow.leak_rate == fast.leak_rate
+    assert 1 - fast.spectral_radius == pytest.approx(1 / (fast.leak_rate * 3), abs=0.0051)
+
+
+def test_a_longer_memory_gives_a_slower_level_and_a_larger_radius() -> None:
+    short, long = delay_task(5), delay_task(30)
+    assert leaks(long)[0] == leaks(short)[0]
+    assert leaks(long)[1] < leaks(short)[1] / 3
+    assert long.reservoirs[0].spectral_radius > short.reservoirs[0].spectral_radius
+    assert long.reservoirs[0].input_scaling < short.reservoirs[0].input_scaling
+    assert long.washout > short.washout
+
+
+def test_fine_sampling_gives_slow_leak_rates() -> None:
+    """One continuous signal and its delayed copy, sampled at every unit of time and 20 times as finely."""
+    rng = np.random.default_rng(0)
+    frequencies, phases = rng.uniform(0.02, 0.6, 40), rng.uniform(0, 2 * np.pi, 40)
+
+    def signal(times: npt.NDArray[Any]) -> Floats:
+        return np.asarray(np.cos(np.outer(times, frequencies) + phases).sum(axis=1), np.float64)
+
+    made = []
+    for dt, steps in ((1.0, 400), (0.05, 8000)):
+        times = dt * np.arange(steps)
+        made.append(suggest(signal(times), signal(times - 6) + 0.2 * noise(steps, seed=1)[:, 0], longest=90))
+    coarse, fine = made
+    assert fine.memory.steps > 4 * coarse.memory.steps
+    for slower, faster in zip(leaks(fine), leaks(coarse), strict=True):
+        assert slower < faster / 2
+    assert any("sampled finely" in reason for reason in fine.reasons)
+    assert not any("sampled finely" in reason for reason in coarse.reasons)
+
+
+def test_the_scale_of_the_input_scales_the_input_weights_alone() -> None:
+    u, y = narma(1200, 5, seed=3)
+    small, large = suggest(u, y), suggest(1000 * u, y)
+    assert large.reservoirs[0].input_scaling == pytest.approx(small.reservoirs[0].input_scaling / 1000, rel=1e-12)
+    rescaled = [dataclasses.replace(each, input_scaling=1000 * each.input_scaling) for each in large.reservoirs]
+    for ours, theirs in zip(small.reservoirs, rescaled, strict=True):
+        assert dataclasses.replace(theirs, input_scaling=ours.input_scaling) == ours
+    assert large.washout == small.washout
+    assert large.memory.steps == small.memory.steps
+
+
+def test_offsets_and_the_scale_of_the_target_change_nothing() -> None:
+    u, y = narma(1200, 5, seed=3)
+    made = suggest(u, y)
+    assert suggest(u + 20, y) == made
+    assert suggest(u, -1e4 * y + 7) == made
+    assert suggest(u + 20, y).washout == made.washout
+
+
+@pytest.mark.parametrize("features", [1, 3])
+def test_the_drive_is_what_the_input_adds_inside_tanh(features: int) -> None:
+    """Root mean square of input_scaling W_in (u - mean) over steps and neurons, with weights drawn for the network."""
+    u = noise(800, features, seed=4) * [3.0, 2.0, 2.5][:features]
+    made = suggest(u, delayed(u, 3)[:, :1], levels=1, units=3000)
+    weights = np.asarray(made.build(features).drawn.inputs[0], np.float64)
+    added = made.reservoirs[0].input_scaling * (u - u.mean(axis=0)) @ weights.T
+    [reason] = [each for each in made.reasons if "root mean square" in each]
+    stated = float(re.findall(r"about ([\d.e-]+)", reason)[0])
+    assert np.sqrt((added**2).mean()) == pytest.approx(stated, rel=0.1)
+
+
+def test_a_problem_that_is_not_linear_is_driven_harder() -> None:
+    u = noise(2000, seed=5)
+    linear = suggest(u, delayed(u, 3), longest=8)
+    product = suggest(u, delayed(u, 1) * delayed(u, 3), longest=8)
+    assert linear.memory.steps == product.memory.steps == 4
+    assert product.reservoirs[0].input_scaling > 2 * linear.reservoirs[0].input_scaling
+
+
+@pytest.mark.parametrize("kind", ["one", "batch", "list"])
+def test_without_a_target_the_next_input_is_predicted(kind: str) -> None:
+    series = [noise(steps, 2, seed=steps).cumsum(axis=0) for steps in ((150, 150, 150) if kind == "batch" else (200, 150, 180))]
+    if kind == "one":
+        assert same(suggest(series[0]), suggest(series[0][:-1], series[0][1:]))
+        return
+    u: Any = np.stack(series) if kind == "batch" else series
+    assert same(suggest(u), suggest([each[:-1] for each in series], [each[1:] for each in series]))
+
+
+def test_a_batch_is_a_list_of_its_series() -> None:
+    u = noise(900, seed=6).reshape(3, 300, 1)
+    y = np.roll(u, 4, axis=1)
+    assert same(suggest(u, y), suggest(list(u), list(y)))
+
+
+def test_it_is_repeatable_and_the_seed_reaches_the_memory() -> None:
+    u, y = narma(1200, 5, seed=7)
+    assert same(suggest(u, y), suggest(u, y, seed=0))
+    other = suggest(u, y, seed=1)
+    np.testing.assert_array_equal(other.memory.nonlinear, memory(u, y, seed=1).nonlinear)
+    assert suggest(u, y, longest=9).memory.windows[-1] == 9
+
+
+def test_reasons_tell_the_numbers(found: Suggestion) -> None:
+    fast, slow = found.reservoirs
+    m = found.memory.steps
+    text = "\n".join(found.reasons)
+    assert isinstance(found.reasons, tuple)
+    assert f"Memory: {m} steps" in found.reasons[0]
+    assert f"{found.memory.nonlinear[found.memory.place]:.2g}" in found.reasons[0]
+    assert f"{found.memory.linear[found.memory.place]:.2g}" in found.reasons[0]
+    assert f"leak rate {fast.leak_rate:g}" in text
+    assert f"leak rate {slow.leak_rate:g}" in text
+    assert f"Spectral radius {fast.spectral_radius:g}" in text
+    assert f"Input scaling {fast.input_scaling:g}" in text
+    assert re.search(rf"[Ww]ash out the first {found.washout} steps\b", text)
+    assert str(found).startswith(repr(found))
+    assert all(reason in str(found) for reason in found.reasons)
+    for warning in ("No filter", "standardise", "raise `longest`"):
+        assert warning not in text
+
+
+def test_one_level_has_no_reason_for_a_slow_one() -> None:
+    text = "\n".join(delay_task(5, levels=1).reasons)
+    assert "R2" not in text
+    assert "slow" not in text
+    assert "R3 is the slow one" in "\n".join(delay_task(5, levels=3).reasons)
+
+
+def test_an_unrelated_target_is_said_to_be_one() -> None:
+    made = suggest(noise(2000, seed=8), noise(2000, seed=9), longest=16)
+    assert any("No filter predicts the target" in reason for reason in made.reasons)
+    assert not any("No filter predicts the target" in reason for reason in delay_task(5).reasons)
+
+
+def test_features_of_very_different_scale_are_named() -> None:
+    u = noise(1000, 2, seed=10)
+    y = delayed(u, 2)[:, :1]
+    [reason] = [each for each in suggest(u * [1, 50], y).reasons if "standardise" in each]
+    factor = 50 * u[:, 1].std() / u[:, 0].std()
+    assert float(re.findall(r"factor of ([\d.e+]+\d)", reason)[0]) == pytest.approx(factor, rel=0.05)
+    assert not any("standardise" in each for each in suggest(u * [1, 3], y).reasons)
+
+
+def test_a_memory_at_the_end_of_the_windows_is_said_to_be_longer_perhaps() -> None:
+    made = delay_task(11, longest=12)
+    assert made.memory.steps == 12
+    assert any("longer than 12 steps" in reason and "`longest`" in reason for reason in made.reasons)
+    assert not any("`longest`" in reason for reason in delay_task(11, longest=20).reasons)
+
+
+def test_nothing_is_said_of_windows_that_were_not_tried() -> None:
+    assert not any("longer windows gain" in reason for reason in delay_task(11, longest=12).reasons)
+
+
+def test_a_quarter_of_the_memory_is_one() -> None:
+    """A smooth input may set the leak rate of both levels; then no reason names the memory as the cause."""
+    smooth = noise(3000, seed=1)[:, 0]
+    for _ in range(2):
+        for t in range(1, len(smooth)):
+            smooth[t] += 0.99 * smooth[t - 1]
+    for made in (suggest(smooth, delayed(smooth, 7)), delay_task(23), delay_task(0)):
+        text = "\n".join(made.reasons)
+        is_quarter = 1 / leaks(made)[-1] == pytest.approx(made.memory.steps / 4, rel=0.05)
+        assert ("a quarter of the memory" in text) == is_quarter
+    assert leaks(suggest(smooth, delayed(smooth, 7)))[0] < 0.2
+
+
+def test_reasons_are_sentences() -> None:
+    u = noise(600, 2, seed=11)
+    cases = [
+        delay_task(0),
+        delay_task(0, longest=1),
+        delay_task(7, levels=3),
+        suggest(u * [1, 1000], delayed(u, 1)),
+        suggest(u[:13]),
+    ]
+    for made in cases:
+        for reason in made.reasons:
+            assert reason[0].isupper()
+            assert reason.endswith(".")
+            assert not re.search(r"(?<![\d.])1 (steps|inputs|unrelated)", reason)
+            assert "nan" not in reason
+            assert "inf" not in reason
+
+
+def test_large_numbers_of_steps_are_written_out() -> None:
+    made = delay_task(90, steps=6000)
+    assert made.washout == 1200
+    assert f"first {made.washout} steps" in "\n".join(made.reasons).replace(",", "")
+    assert "e+0" not in "\n".join(made.reasons)
+
+
+def test_narma10_is_predicted_better_than_by_a_single_reservoir() -> None:
+    """Test NRMSE with 100 units each, the same washout, penalty and seed; a quarter less at least."""
+    u, y = narma(3000, 10, seed=1)
+    made = suggest(u[:2000], y[:2000])
+    errors = []
+    for network in (made, es.single(100)):
+        model = es.ESNRegressor(network=network, washout=made.washout, random_state=1).fit(u[:2000], y[:2000])
+        errors.append(es.nrmse(y[2000:], model.predict(u[2000:], state=model.state_)))
+    assert errors[0] < 0.75 * errors[1]
+
+
+WHITE = noise(200)[:, 0]
+
+
+def holed(value: float) -> Floats:
+    """White noise with one bad value."""
+    values = WHITE.copy()
+    values[7] = value
+    return values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ({"u": 0 * WHITE + 0.5}, ValueError, r"feature 0 of u is constant \(0\.5\)"),
+        ({"u": np.stack([WHITE, 0 * WHITE], axis=1)}, ValueError, r"feature 1 of u is constant \(0\)"),
+        ({"u": WHITE, "y": 0 * WHITE + 3}, ValueError, r"feature 0 of y is constant \(3\)"),
+        ({"u": WHITE[:1]}, ValueError, r"at least two steps"),
+        ({"u": WHITE[:11], "y": WHITE[:11]}, ValueError, r"11 steps, too few.*at least 12"),
+        ({"u": [WHITE[:, None], WHITE[:5, None]]}, ValueError, r"too few.*at least 12"),
+        ({"u": WHITE, "longest": 100}, ValueError, r"too few to judge windows of 100: at least 408"),
+        ({"u": WHITE, "longest": 0}, ValueError, r"longest must be at least 1, got 0"),
+        ({"u": holed(np.nan)}, ValueError, r"u must be finite, found NaN at step 7"),
+        ({"u": WHITE, "y": holed(np.nan)}, ValueError, r"y must be finite, found NaN at step 7"),
+        ({"u": WHITE, "y": WHITE[:-1]}, ValueError, r"y has 199 steps, its input 200"),
+        ({"u": [WHITE[:, None]] * 2, "y": [WHITE[:, None]]}, ValueError, r"y holds 1 series, the input 2"),
+        ({"u": WHITE, "levels": 0}, ValueError, r"levels must be at least 1, got 0"),
+        ({"u": WHITE, "levels": 2.0}, TypeError, r"levels must be a whole number, got 2\.0"),
+        ({"u": WHITE, "levels": 3, "units": 2}, ValueError, r"units must be at least 3, got 2"),
+        ({"u": WHITE, "units": 0}, ValueError, r"units must be at least 2, got 0"),
+        ({"u": WHITE, "seed": -1}, ValueError, r"seed must be at least 0, got -1"),
+    ],
+)
+def test_bad_input_is_named(arguments: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        suggest(**arguments)
