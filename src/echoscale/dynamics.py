@@ -130,7 +130,10 @@ def project(inputs: Array, u: Array) -> Array:
 
 
 def step(weights: Weights, hyper: Hyper, state: State, u: Array) -> State:
-    """One time step of all reservoirs: states (n_k, lanes) and input (F, lanes) to new states (n_k, lanes)."""
+    """One time step of all reservoirs: states (n_k, lanes) and input (F, lanes) to new states (n_k, lanes).
+
+    A reservoir may have fewer lanes than one that it drives: each of them then stands for a group of consecutive lanes there.
+    """
     new: list[Array] = []
     for k, x in enumerate(state):
         h = hyper.input_scaling[k] * project(weights.inputs[k], u)
@@ -139,10 +142,18 @@ def step(weights: Weights, hyper: Hyper, state: State, u: Array) -> State:
         for j, (source, target) in enumerate(weights.links):
             if target == k:
                 fresh = weights.coupling_delay == 0 and source < k
-                h = h + hyper.coupling[j] * apply(weights.couplings[j], new[source] if fresh else state[source])
+                heard = apply(weights.couplings[j], new[source] if fresh else state[source])
+                if heard.shape[1] < x.shape[1]:
+                    heard = jnp.matmul(heard, _copies(heard.shape[1], x), precision="highest")
+                h = h + hyper.coupling[j] * heard
         leak = hyper.leak_rate[k]
         new.append((1 - leak) * x + leak * jnp.tanh(h))
     return tuple(new)
+
+
+def _copies(lanes: int, x: Array) -> Any:
+    """(lanes, lanes of x): a product with it repeats every lane for its group, faster on a CPU than `repeat` in a loop."""
+    return np.repeat(np.eye(lanes, dtype=x.dtype), x.shape[1] // lanes, axis=1)
 
 
 def masked_step(weights: Weights, hyper: Hyper, state: State, u: Array, live: Array) -> State:
@@ -151,27 +162,31 @@ def masked_step(weights: Weights, hyper: Hyper, state: State, u: Array, live: Ar
     return tuple(jnp.where(live, after, before) for after, before in zip(new, state, strict=True))
 
 
-def _scan(weights: Weights, hyper: Hyper, state: State, u: Array, remaining: Array, every: int = 1) -> tuple[State, Array]:
+def _scan(
+    weights: Weights, hyper: Hyper, state: State, u: Array, remaining: Array, every: int = 1, apart: bool = False
+) -> tuple[State, Any]:
     """A chunk of steps: u (L, F, lanes or 1) -> the last state, and the states after every `every` steps (L / every, lanes, N).
 
     `remaining` (lanes,) says how many steps of the chunk each lane's series still has; later rows repeat its last state.
-    The chunk has a fixed length, so that series of any length share one compiled program.
+    The chunk has a fixed length, so that series of any length share one compiled program. `apart` gives the states of every
+    reservoir by itself, (L / every, lanes_k, n_k), whatever number of lanes each has.
     """
 
     def body(carry: tuple[State, Array], u_t: Array) -> tuple[tuple[State, Array], None]:
         state, t = carry
         return (masked_step(weights, hyper, state, u_t, t < remaining), t + 1), None
 
-    def stretch(carry: tuple[State, Array], part: Array) -> tuple[tuple[State, Array], Array]:
+    def stretch(carry: tuple[State, Array], part: Array) -> tuple[tuple[State, Array], Any]:
         carry, _ = body(carry, part[0]) if every == 1 else jax.lax.scan(body, carry, part)
-        return carry, jnp.concatenate(carry[0]).T  # turned here, while in the cache, not afterwards in memory
+        # Turned here, while in the cache, not afterwards in memory.
+        return carry, tuple(each.T for each in carry[0]) if apart else jnp.concatenate(carry[0]).T
 
     parts = u.reshape(u.shape[0] // every, every, *u.shape[1:])
     (last, _), states = jax.lax.scan(stretch, (state, jnp.int32(0)), parts)
     return last, states
 
 
-scan = jax.jit(_scan, static_argnames="every", compiler_options=COMPILER_OPTIONS)
+scan = jax.jit(_scan, static_argnames=("every", "apart"), compiler_options=COMPILER_OPTIONS)
 
 
 @partial(jax.jit, static_argnames="sizes", compiler_options=COMPILER_OPTIONS)

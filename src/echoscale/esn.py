@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from echoscale.weights import Drawn, draw
 
 if TYPE_CHECKING:
     from echoscale.linear import LinearSystem
+    from echoscale.sharing import Plan
     from echoscale.table import Table
     from echoscale.timescales import Spectrum
 
@@ -126,6 +128,25 @@ class ESN:
             _checks.integer(every, "every", minimum=1),
         )
         return last.reshape(*self._shape(series, used), self.units)
+
+    def shared_plans(self, series: Series, hyper: Hyper) -> list[Plan] | None:
+        """How the lanes of a grid of hyper-parameters share runs of one series; None where they do not, or on a GPU."""
+        from echoscale import lanes, sharing
+
+        if series.count > 1 or not lanes.on_cpu(device_of(self.device)):
+            return None
+        return sharing.plans(self.network, self._check_hyper(hyper), lanes.cores())
+
+    def run_shared(self, series: Series, plans: Sequence[Plan], consume: Any) -> Array:
+        """Run without keeping states: `consume(plan, start, states)` gets those of every reservoir by itself, chunk by chunk.
+
+        states  per reservoir (rows, runs, n_k), valid during the call. Returns the last states of all lanes, (H, N)
+        """
+        from echoscale import lanes
+
+        values = series.cast(np.dtype(self.dtype))
+        device = device_of(self.device)
+        return lanes.feed_shared(self.weights, self.sizes, plans, values, consume, np.dtype(self.dtype), device)
 
     def step(self, u: Any, state: Any = None) -> Array:
         """One time step for streams: input (F,) and state (N,) -> the next state (N,); or (B, F) and (B, N) -> (B, N)."""

@@ -20,6 +20,8 @@ from echoscale.esn import ESN
 from echoscale.hyper import Hyper
 from echoscale.moments import DeviceMoments, HostMoments, Moments
 from echoscale.series import Series, as_series, as_targets, check_longer_than
+from echoscale.shared_moments import SharedMoments
+from echoscale.sharing import Plan
 
 Floats = npt.NDArray[np.float64]
 
@@ -113,6 +115,10 @@ def split_statistics(
         np.concatenate([series.values[b], targets.values[b]] if direct else [targets.values[b]], axis=1)
         for b in range(series.count)
     ]
+    plans = esn.shared_plans(series, used) if state is None else None
+    if plans:
+        features = esn.units + (series.features if direct else 0)
+        return _shared(esn, series, plans, extra[0], edges[0], features)
     blocks: dict[int, Moments] = {}
 
     def consume(lanes: Any, start: int, states: Any) -> None:
@@ -127,6 +133,21 @@ def split_statistics(
     ordered = [blocks[key] for key in sorted(blocks)]
     features = esn.units + (series.features if direct else 0)
     results = [_gather(ordered, s, used.lanes, features) for s in range(len(edges[0]) - 1)]
+    return results, last
+
+
+def _shared(
+    esn: ESN, series: Series, plans: list[Plan], extra: Floats, edges: npt.NDArray[np.int64], features: int
+) -> tuple[list[Statistics], npt.NDArray[Any]]:
+    """The same for a grid of hyper-parameters whose lanes share runs of some reservoirs."""
+    moments = [SharedMoments(plan, esn.sizes, extra, edges) for plan in plans]
+    last = esn.run_shared(series, plans, lambda place, start, states: moments[place].add(start, states))
+    order = np.argsort(np.concatenate([plan.lanes for plan in plans]))
+    results = []
+    for segment in range(len(edges) - 1):
+        parts = zip(*(each.statistics(segment) for each in moments), strict=True)
+        count, mean, scatter = (np.concatenate(part)[order] for part in parts)
+        results.append(Statistics(count, mean, scatter, features))
     return results, last
 
 

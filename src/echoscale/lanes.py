@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -21,12 +22,15 @@ from echoscale import dynamics
 from echoscale.blas import one_thread
 from echoscale.hyper import Hyper
 from echoscale.series import Series
+from echoscale.sharing import Plan
 
 Indices = npt.NDArray[np.int64]
 # consume(lanes, start, states): the states (len(lanes), rows, N) of these lanes after every `every` steps, from step `start`
 # on: a NumPy array on the CPU, a JAX array elsewhere. Rows past the end of a lane's series repeat its last state. Blocks of
 # lanes may arrive from several threads, one lane's chunks always in order.
 Consumer = Callable[[Indices, int, Any], None]
+# consume(plan, start, states): the states (rows, runs_k, n_k) of every reservoir under this plan, from step `start` on.
+SharedConsumer = Callable[[int, int, tuple[npt.NDArray[Any], ...]], None]
 
 # Measured (docs/design.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
 CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
@@ -51,8 +55,7 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     """Blocks of equal width, one or more per core; the longest series first, so that a block holds like lengths."""
     lengths = np.tile(series.lengths, hyper_lanes)
     order = np.argsort(-lengths, kind="stable")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = cores if on_cpu else 1
+    workers = cores() if on_cpu else 1
     limit = min(max(CPU_STATE_BYTES // (units * itemsize), 32), CPU_BLOCK_LANES) if on_cpu else GPU_BLOCK_LANES
     # Few lanes cost as much as one: split them over the cores only where each still gets a vector's worth. Many blocks come
     # in multiples of the cores, so that none is idle at the end.
@@ -70,6 +73,16 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
         # As many rows as fit the cache, but no more than the longest chunk holds.
         rows = min(max(_power_of_two(budget + 1) // 2, SHORTEST_CHUNK), -(-longest // every))
     return Layout(blocks, width, rows * every, every, min(workers, len(blocks)), on_cpu)
+
+
+def on_cpu(device: Any) -> bool:
+    """Whether this device, or JAX's choice, is the processor itself."""
+    return bool((device.platform if device is not None else jax.default_backend()) == "cpu")
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def lane_count(count: int) -> int:
@@ -110,8 +123,7 @@ def feed(
     every: int = 1,
 ) -> npt.NDArray[Any]:
     """Run every (hyper lane, series) pair from the states `start` (H * B, N), or zero; returns the last states (H * B, N)."""
-    on_cpu = (device.platform if device is not None else jax.default_backend()) == "cpu"
-    plan = layout(series, hyper.lanes or 1, sum(sizes), np.dtype(dtype).itemsize, on_cpu, every if consume else None)
+    plan = layout(series, hyper.lanes or 1, sum(sizes), np.dtype(dtype).itemsize, on_cpu(device), every if consume else None)
     last = np.empty(((hyper.lanes or 1) * series.count, sum(sizes)), dtype)
     stop = threading.Event()
     with precision_and_device(dtype, device):
@@ -121,20 +133,72 @@ def feed(
         with precision_and_device(dtype, device):
             last[lanes] = _run_block(fixed, sizes, hyper, series, start, lanes, plan, consume, dtype, stop)
 
-    if plan.workers == 1:
-        with one_thread():
-            for block in plan.blocks:
-                run_block(block)
-        return last
-    with one_thread(), ThreadPoolExecutor(plan.workers) as pool:
-        try:
-            for done in [pool.submit(run_block, block) for block in plan.blocks]:
-                done.result()
-        except BaseException:
-            stop.set()  # so that an interrupt or an error does not wait for the other blocks to run to their end
-            pool.shutdown(cancel_futures=True)
-            raise
+    _in_threads(run_block, plan.blocks, plan.workers, stop)
     return last
+
+
+def feed_shared(
+    weights: Callable[[int], dynamics.Weights],
+    sizes: tuple[int, ...],
+    plans: Sequence[Plan],
+    series: Series,
+    consume: SharedConsumer,
+    dtype: Any,
+    device: Any,
+) -> npt.NDArray[Any]:
+    """Run one series from the zero state under the numbers of all plans, one thread each; returns the last states (H, N)."""
+    last = np.empty((sum(len(each.lanes) for each in plans), sum(sizes)), dtype)
+    stop = threading.Event()
+
+    def run(place: int) -> None:
+        with precision_and_device(dtype, device):
+            plan = plans[place]
+            ends = _run_plan(weights(max(plan.runs)), sizes, plan, series, partial(consume, place), dtype, stop)
+            last[plan.lanes] = np.concatenate([end.T[run] for end, run in zip(ends, plan.run_of, strict=True)], axis=1)
+
+    _in_threads(run, range(len(plans)), len(plans), stop)
+    return last
+
+
+def _run_plan(
+    fixed: dynamics.Weights,
+    sizes: tuple[int, ...],
+    plan: Plan,
+    series: Series,
+    consume: Callable[[int, tuple[npt.NDArray[Any], ...]], None],
+    dtype: Any,
+    stop: threading.Event,
+) -> list[npt.NDArray[Any]]:
+    numbers = Hyper(*(tuple(np.asarray(leaf, dtype) for leaf in leaves) for leaves in plan.hyper))
+    state: Any = tuple(np.zeros((size, runs), dtype) for size, runs in zip(sizes, plan.runs, strict=True))
+    row = sum(size * runs for size, runs in zip(sizes, plan.runs, strict=True)) * np.dtype(dtype).itemsize
+    length = int(series.lengths[0])
+    steps = min(max(_power_of_two(CPU_CHUNK_BYTES // row + 1) // 2, SHORTEST_CHUNK), LONGEST_CHUNK, _power_of_two(length))
+    for begin in range(0, length, steps):
+        if stop.is_set():
+            break
+        u = _inputs(series, np.zeros(1, np.int64), begin, steps, dtype)
+        remaining = np.array([length - begin], np.int32)
+        state, states = dynamics.scan(fixed, numbers, state, u, remaining, apart=True)
+        consume(begin, tuple(np.asarray(each)[: length - begin] for each in states))
+    return [np.asarray(each) for each in state]
+
+
+def _in_threads(run: Callable[[Any], None], jobs: Sequence[Any], workers: int, stop: threading.Event) -> None:
+    """All jobs, over so many threads; an interrupt or an error stops the others too."""
+    with one_thread():
+        if workers == 1:
+            for job in jobs:
+                run(job)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                for done in [pool.submit(run, job) for job in jobs]:
+                    done.result()
+            except BaseException:
+                stop.set()  # so that it does not wait for the others to run to their end
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 def _run_block(
