@@ -7,9 +7,11 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from contenders import CONTENDERS, OURS
+from contenders import CONTENDERS, OURS, find_contender
+from rows import find_row
 
 EXTRAPOLATED = "†"
+APART = "–"
 
 
 def machine() -> dict[str, Any]:
@@ -54,7 +56,8 @@ def markdown(results: dict[str, Any]) -> str:
         "",
         f"Each cell: time, and in brackets how many times the time of {OURS} that is. Every contender runs in a process of "
         f"its own, compiled and warmed up; the contenders of a row take turns, and the time is the smallest of "
-        f"{results['repeats']}. {EXTRAPOLATED} measured on a part of the work and extrapolated, see below.",
+        f"{results['repeats']}. {EXTRAPOLATED} measured on a part of the work and extrapolated, see below. {APART} takes no "
+        "part in that row.",
         "",
         *_table(results),
         "",
@@ -73,12 +76,14 @@ def _table(results: dict[str, Any]) -> list[str]:
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
     for row in results["rows"]:
         ours = row["entries"].get(OURS, {}).get("seconds")
-        cells = [_cell(name, row["entries"].get(name, {}), ours) for name in names]
+        cells = [_cell(name, row["name"], row["entries"].get(name, {}), ours) for name in names]
         lines.append(f"| {row['title']} | " + " | ".join(cells) + " |")
     return lines
 
 
-def _cell(name: str, entry: dict[str, Any], ours: float | None) -> str:
+def _cell(name: str, row_name: str, entry: dict[str, Any], ours: float | None) -> str:
+    if find_row(row_name).kind not in find_contender(name).kinds:
+        return APART
     if entry.get("seconds") is None:
         return str(entry["status"]) if entry.get("reason") else "not measured"
     text = duration(entry["seconds"]) + (f" {EXTRAPOLATED}" if entry["share"] < 1 else "")
@@ -112,12 +117,7 @@ def _details(results: dict[str, Any]) -> list[str]:
                 mark = f" {EXTRAPOLATED}" if entry["share"] < 1 else ""
                 parts.append(f"{name}: {entry['candidate']}, {entry['dtype']}{mark}")
         lines.append(f"- {row['name']}. " + "; ".join(parts) + ".")
-    differences = [
-        entry["difference"]
-        for row in results["rows"]
-        for entry in row["entries"].values()
-        if entry.get("difference") is not None
-    ]
+    differences, of_readouts = _found(results, "difference"), _found(results, "readout_difference")
     if differences:
         lines += [
             "",
@@ -125,7 +125,18 @@ def _details(results: dict[str, Any]) -> list[str]:
             f"the largest difference was {max(differences):.1e}. {OURS} draws its weights itself, of the same kind and number "
             "as those that the others are given.",
         ]
+    if of_readouts:
+        lines[-1] += (
+            f" The searches that drive {OURS}'s own estimator must in addition fit the coefficients that float64 gives at one "
+            f"point; the largest difference was {max(of_readouts):.1e} of the largest coefficient."
+        )
     return lines
+
+
+def _found(results: dict[str, Any], field: str) -> list[float]:
+    """That field of all entries that have it."""
+    entries = [entry for row in results["rows"] for entry in row["entries"].values()]
+    return [entry[field] for entry in entries if entry.get(field) is not None]
 
 
 def _notes(results: dict[str, Any]) -> list[str]:

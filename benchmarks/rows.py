@@ -196,9 +196,14 @@ def narma10(u: Floats) -> Floats:
     return y[:, None]
 
 
+def leak_values(row: Row) -> Floats:
+    """The leak rates that a sweep tries for each reservoir."""
+    return np.linspace(0.05, 1.0, row.grid)
+
+
 def leak_grid(row: Row) -> tuple[Floats, Floats]:
     """The leak rates of both reservoirs at every point of a sweep, two arrays of length `lanes`."""
-    values = np.linspace(0.05, 1.0, row.grid)
+    values = leak_values(row)
     first, second = np.meshgrid(values, values, indexing="ij")
     return first.ravel(), second.ravel()
 
@@ -208,6 +213,11 @@ def sweep_points(row: Row, count: int) -> list[tuple[float, float]]:
     first, second = leak_grid(row)
     chosen = np.unique(np.linspace(0, row.lanes - 1, min(count, row.lanes)).astype(int))
     return [(float(first[k]), float(second[k])) for k in chosen]
+
+
+def training_steps(row: Row) -> int:
+    """Where a tool that scores every point cuts a sweep's series: it fits on what is before and scores on the quarter after."""
+    return row.steps - row.steps // 4
 
 
 PROBE_STEPS = 84
@@ -225,8 +235,24 @@ def probe_states(row: Row, block: tuple[Any, Any] | None = None, coupling: Coupl
     block     (W, W_in) of the whole network, dense; the weights of the row unless given
     coupling  a reservoir hears the one before it as it was one step earlier ("delayed"), or in the same step
     """
-    whole, inputs = draw_weights(row).block() if block is None else block
-    u = probe_input(row)
+    return _reference_states(row, probe_input(row), draw_weights(row).block() if block is None else block, coupling)
+
+
+def training_readout(row: Row, block: tuple[Any, Any]) -> Floats:
+    """(1, units): the ridge coefficients for the training part of a sweep at `row.leak_rates`, in float64.
+
+    An intercept is fitted beside them and not penalised.
+    """
+    steps = training_steps(row)
+    u = draw_input(row)[:1]
+    y = narma10(u[0])[row.washout : steps]
+    states = _reference_states(row, u[:, :steps], block, "delayed")[0, row.washout :]
+    states, y = states - states.mean(axis=0), y - y.mean(axis=0)
+    return np.linalg.solve(states.T @ states + RIDGE * np.eye(row.total_units), states.T @ y).T
+
+
+def _reference_states(row: Row, u: Floats, block: tuple[Any, Any], coupling: Coupling) -> Floats:
+    whole, inputs = block
     ends = np.cumsum([0, *row.units])
     state, kept = np.zeros((len(u), row.total_units)), []
     for t in range(u.shape[1]):

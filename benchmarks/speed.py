@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import report
-from contenders import CONTENDERS, OURS
+from contenders import CONTENDERS, OURS, find_contender
 from rows import ROWS, find_row
 
 HERE = Path(__file__).resolve().parent
@@ -193,7 +193,8 @@ def main() -> None:
         for row_name in wanted:
             row: dict[str, Any] = {"name": row_name, "title": find_row(row_name, options.quick).title, "entries": {}}
             results["rows"].append(row)
-            measure_row(row, names, options)
+            kind = find_row(row_name).kind
+            measure_row(row, [name for name in names if kind in find_contender(name).kinds], options)
         results["complete"] = len(wanted) == len(ROWS) and len(names) == len(CONTENDERS)
     except KeyboardInterrupt:
         progress("interrupted: this is what was measured so far")

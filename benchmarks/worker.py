@@ -27,7 +27,8 @@ from rows import Row
 # Short calls are repeated within a measurement until they fill this many seconds.
 MEASUREMENT_SECONDS = 0.2
 MOST_CALLS = 50
-# Largest difference from the reference at which the states count as the same (float32 keeps well below).
+# Largest difference from the reference at which the states count as the same (float32 keeps well below); the coefficients of
+# a readout, relative to the largest of them.
 TOLERANCE = 1e-3
 
 
@@ -91,6 +92,7 @@ def _prepare(contender: Contender, row: Row, say: Callable[..., None]) -> tuple[
         coupling=chosen.coupling,
         first_call=best["first_call"],
         difference=best["difference"],
+        readout_difference=best["readout_difference"],
         trials=trials,
         versions=versions(contender),
     )
@@ -100,13 +102,17 @@ def _prepare(contender: Contender, row: Row, say: Callable[..., None]) -> tuple[
 def _try(candidate: Candidate, row: Row) -> dict[str, Any]:
     """First call (with compilation), warm calls, and the largest difference from the reference; times are for the row."""
     trial: dict[str, Any] = {"candidate": candidate.name, "dtype": candidate.dtype, "share": candidate.share}
-    trial |= {"first_call": None, "seconds": None, "difference": None, "reason": None}
+    trial |= {"first_call": None, "seconds": None, "difference": None, "readout_difference": None, "reason": None}
     try:
         trial["first_call"] = _seconds(candidate.call)
         trial["seconds"] = measure(candidate.call, _seconds(candidate.call)) / candidate.share
         trial["difference"] = _difference(candidate, row)
         if not trial["difference"] <= TOLERANCE:
             trial["reason"] = f"states differ from the reference by {trial['difference']:.2g}"
+        if candidate.readout is not None:
+            trial["readout_difference"] = _readout_difference(candidate.readout(), row, candidate)
+            if not trial["readout_difference"] <= TOLERANCE:
+                trial["reason"] = f"coefficients differ from the reference by {trial['readout_difference']:.2g} of the largest"
     except Exception as error:
         trial["reason"] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         traceback.print_exc()
@@ -120,6 +126,15 @@ def _difference(candidate: Candidate, row: Row) -> float:
     if states.shape != expected.shape:
         raise ValueError(f"states have shape {states.shape}, expected {expected.shape}")
     return float(np.abs(states - expected).max())
+
+
+def _readout_difference(coefficients: Any, row: Row, candidate: Candidate) -> float:
+    """The largest difference of the candidate's coefficients from the reference, as a part of the largest of these."""
+    block = rows.draw_weights(row).block() if candidate.block is None else candidate.block
+    expected = rows.training_readout(row, block)
+    if np.shape(coefficients) != expected.shape:
+        raise ValueError(f"coefficients have shape {np.shape(coefficients)}, expected {expected.shape}")
+    return float(np.abs(coefficients - expected).max() / np.abs(expected).max())
 
 
 def measure(call: Callable[[], object], expected: float) -> float:

@@ -42,6 +42,7 @@ ROOMS = (
     "forecast",
     "estimators",
     "storage",
+    "sweeps",
     "demo",
     "figures",
     "cli",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rows import Coupling, Row
+from rows import Coupling, Kind, Row
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Candidate:
     share     the part of the row's work that `call` does; below 1, times are extrapolated and marked as such
     coupling  when the second reservoir of a hierarchy hears the first
     block     (W, W_in) of a library that draws its own weights
+    readout   where the states alone would not show it: the coefficients for the training part of a sweep at `row.leak_rates`,
+              (1, units), computed by the same means and not timed
     """
 
     name: str
@@ -35,6 +37,7 @@ class Candidate:
     share: float = 1.0
     coupling: Coupling = "delayed"
     block: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
+    readout: Callable[[], npt.ArrayLike] | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Contender:
     requires       modules without which it is "not installed"
     distributions  packages whose versions are reported
     notes          differences from the reference that a reader must know
+    kinds          of rows in which it takes part
     """
 
     name: str
@@ -51,6 +55,7 @@ class Contender:
     requires: tuple[str, ...]
     distributions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ("run", "snapshots", "states", "sweep")
 
 
 OURS = "echoscale"
@@ -131,6 +136,31 @@ CONTENDERS = (
             "compiled engine is for CUDA only, so that the CPU takes the eager loop. The sweep sets the layers' leak rates "
             "point by point.",
         ),
+    ),
+    Contender(
+        "GridSearchCV on echoscale",
+        "ours_gridsearch",
+        ("echoscale", "sklearn"),
+        ("echoscale", "jax", "jaxlib", "scikit-learn"),
+        (
+            "Our own `ESNRegressor`, searched point by point by scikit-learn: `param_grid` over `leak_rate`, one split "
+            "(`PredefinedSplit`), `refit=False`. A point is one fit on the first three quarters of the series and one score on "
+            "the last, as many steps in all as the others fit on. Every fit draws the network anew, which is part of the time; "
+            "the first column draws its weights beforehand, fits on all steps and does not score.",
+        ),
+        ("sweep",),
+    ),
+    Contender(
+        "Optuna on echoscale",
+        "ours_optuna",
+        ("echoscale", "optuna"),
+        ("echoscale", "jax", "jaxlib", "optuna"),
+        (
+            "Our own `ESNRegressor(network=hierarchical(...))` in an objective, one point a trial: `GridSampler` over the same "
+            "grid, study in memory, logging off. Fit, score and drawing as for GridSearchCV. `n_jobs` are threads. The "
+            "sampler goes through all earlier trials before each new one, which is part of the time.",
+        ),
+        ("sweep",),
     ),
 )
 

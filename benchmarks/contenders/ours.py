@@ -12,6 +12,9 @@ from rows import Floats, Row
 import echoscale as es
 from contenders import Candidate
 
+OneFit = Callable[[], es.ESNRegressor]
+SEED = 0
+
 
 def prepare(row: Row) -> list[Candidate]:
     """Batches and sweeps run together in one scan."""
@@ -28,25 +31,63 @@ def prepare(row: Row) -> list[Candidate]:
 
 def build(row: Row) -> es.ESN:
     """The row's network, with weights of echoscale's own drawing."""
-    if len(row.units) == 1:
-        network = es.single(
-            row.units[0],
-            leak_rate=row.leak_rates[0],
-            spectral_radius=rows.SPECTRAL_RADIUS,
-            input_scaling=rows.INPUT_SCALING,
-            connections=rows.CONNECTIONS,
-        )
-    else:
-        network = es.hierarchical(
-            list(row.units),
-            leak_rate=list(row.leak_rates),
-            spectral_radius=rows.SPECTRAL_RADIUS,
-            input_scaling=rows.INPUT_SCALING,
-            coupling=rows.COUPLING_STRENGTH,
-            connections=rows.CONNECTIONS,
-            coupling_connections=rows.CONNECTIONS,
-        )
-    return network.build(n_inputs=1, seed=0)
+    if len(row.units) > 1:
+        return hierarchy(row, row.leak_rates).build(n_inputs=1, seed=SEED)
+    network = es.single(
+        row.units[0],
+        leak_rate=row.leak_rates[0],
+        spectral_radius=rows.SPECTRAL_RADIUS,
+        input_scaling=rows.INPUT_SCALING,
+        connections=rows.CONNECTIONS,
+    )
+    return network.build(n_inputs=1, seed=SEED)
+
+
+def hierarchy(row: Row, leak_rates: tuple[float, ...]) -> es.Network:
+    """The description of a row's hierarchy with these leak rates."""
+    return es.hierarchical(
+        list(row.units),
+        leak_rate=list(leak_rates),
+        spectral_radius=rows.SPECTRAL_RADIUS,
+        input_scaling=rows.INPUT_SCALING,
+        coupling=rows.COUPLING_STRENGTH,
+        connections=rows.CONNECTIONS,
+        coupling_connections=rows.CONNECTIONS,
+    )
+
+
+def regressor(row: Row, network: es.Network | None = None) -> es.ESNRegressor:
+    """The estimator for a sweep: with that network, or with flat parameters, of which a search sets the leak rates."""
+    options = {"washout": row.washout, "ridge": rows.RIDGE, "random_state": SEED}
+    if network is not None:
+        return es.ESNRegressor(network=network, **options)
+    return es.ESNRegressor(
+        units=row.units,
+        structure="hierarchical",
+        leak_rate=row.leak_rates,
+        spectral_radius=rows.SPECTRAL_RADIUS,
+        input_scaling=rows.INPUT_SCALING,
+        coupling=rows.COUPLING_STRENGTH,
+        connections=rows.CONNECTIONS,
+        **options,
+    )
+
+
+def search_candidate(row: Row, name: str, share: float, call: Callable[[], object], one_fit: OneFit) -> Candidate:
+    """A tool that drives the estimator; `one_fit` gives the model that it fits at `row.leak_rates`, which is what is checked.
+
+    It is checked against the weights that echoscale itself is measured with.
+    """
+    matrices = build(row).matrices()
+    return Candidate(
+        name,
+        "float32",
+        call,
+        lambda: _probe(row, one_fit().esn_),
+        share,
+        block=(matrices.W.toarray(), matrices.W_in),
+        readout=lambda: one_fit().readout_.coef,
+    )
 
 
 def _probe(row: Row, esn: es.ESN) -> Floats:

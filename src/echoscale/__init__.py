@@ -33,10 +33,11 @@ _HOMES = {
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNRegressor": "estimators",
+    "sweep": "sweeps",
     "load": "storage",
     "save": "storage",
 }
-_MODULES = ("figures", "tasks", "timescales")
+_MODULES = ("figures", "sweeps", "tasks", "timescales")
 __all__ = sorted((*_HOMES, *_MODULES, "__version__"))
 
 
@@ -56,6 +57,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from echoscale import figures as figures
+    from echoscale import sweeps as sweeps
     from echoscale import tasks as tasks
     from echoscale import timescales as timescales
     from echoscale.esn import ESN as ESN
@@ -81,4 +83,5 @@ if TYPE_CHECKING:
     from echoscale.readout import ridge_path as ridge_path
     from echoscale.storage import load as load
     from echoscale.storage import save as save
+    from echoscale.sweeps import sweep as sweep
     from echoscale.table import Table as Table

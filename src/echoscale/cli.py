@@ -48,11 +48,14 @@ def run(
 
 @app.command()
 def figure(
-    numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1, 2, 8, 9.")],
+    numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1, 2, 3, 8, 9.")],
     scale: Annotated[
         str, typer.Option(help="smoke (a second), quick (seconds), or paper (all seeds and sizes: minutes).")
     ] = "quick",
     out: Annotated[Path, typer.Option(help="Folder for pictures and data.")] = Path("out"),
+    variant: Annotated[
+        str | None, typer.Option(help='Of figure 3: "lag 1, ridge free", "lag 0, ridge >= 1e-5" or "lag 0, ridge free".')
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")
     ] = False,
@@ -72,9 +75,75 @@ def figure(
         raise typer.BadParameter(f"no scale {scale!r}; there are {', '.join(figures.SCALES)}.")
     for number in numbers:
         follow = partial(track, description=f"Figure {number}", console=console)
-        made = figures.make(number, scale, out, fresh=fresh, track=follow)
+        try:
+            made = figures.make(number, scale, out, fresh=fresh, track=follow, variant=variant)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
         origin = "data of an earlier run" if made.reused else f"computed in {made.data.attrs['seconds']:g} s"
         console.print(f"Figure {number} ({scale}, {origin}): {made.picture}, data in {made.file}", highlight=False)
+
+
+@app.command()
+def sweep(
+    spec: Annotated[Path, typer.Argument(help="A TOML file with [network], [task], [axes] and, if need be, [protocol].")],
+    ledger: Annotated[Path, typer.Option(help="SQLite file that keeps finished jobs; the same command resumes.")] = Path(
+        "sweeps.sqlite"
+    ),
+    out: Annotated[Path | None, typer.Option(help="Where to write the results: .nc, .csv or .parquet.")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="A running Dask scheduler, tcp://host:8786.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Local Dask workers to start.")] = None,
+) -> None:
+    """Score a network at every point of a grid. Finished work is never lost: the same command resumes."""
+    from rich.console import Console
+
+    console = Console()
+    keep_compiled_programs()
+    from echoscale.sweeps import commands
+
+    raise typer.Exit(commands.run(spec, ledger, out, scheduler, workers, console))
+
+
+sweeps_app = typer.Typer(help="What a ledger of sweeps holds.", no_args_is_help=True)
+app.add_typer(sweeps_app, name="sweeps")
+LedgerOption = Annotated[Path, typer.Option(help="The SQLite file.", exists=True, dir_okay=False)]
+
+
+@sweeps_app.command("list")
+def sweeps_list(ledger: LedgerOption = Path("sweeps.sqlite")) -> None:
+    """All sweeps: id, jobs done, failed and open, seconds."""
+    from rich.console import Console
+
+    from echoscale.sweeps import commands
+
+    commands.list_sweeps(ledger, Console())
+
+
+@sweeps_app.command("show")
+def sweeps_show(
+    sweep: Annotated[str, typer.Argument(help="The id of a sweep, or its beginning.")],
+    ledger: LedgerOption = Path("sweeps.sqlite"),
+) -> None:
+    """One sweep: settings, axes, the best points, errors."""
+    from rich.console import Console
+
+    from echoscale.sweeps import commands
+
+    commands.show(ledger, sweep, Console())
+
+
+@sweeps_app.command("export")
+def sweeps_export(
+    sweep: Annotated[str, typer.Argument(help="The id of a sweep, or its beginning.")],
+    target: Annotated[Path, typer.Argument(help="A file that ends in .nc, .csv or .parquet.")],
+    ledger: LedgerOption = Path("sweeps.sqlite"),
+) -> None:
+    """Write the results of a sweep to a file, as far as it is finished."""
+    from echoscale.sweeps.archive import export, recall
+
+    try:
+        typer.echo(export(recall(ledger, sweep), target))
+    except (ValueError, ImportError, OSError) as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 @app.command()

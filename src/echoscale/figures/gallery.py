@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
     import xarray
 
 # Number in the paper -> module with SETTINGS (one frozen dataclass for each scale), compute(scale, track) and draw(data).
-FIGURES = {1: "fig1_timescales", 2: "fig2_architectures", 8: "fig8_relaxation", 9: "fig9_delayed_input"}
+FIGURES = {
+    1: "fig1_timescales",
+    2: "fig2_architectures",
+    3: "fig3_narma",
+    8: "fig8_relaxation",
+    9: "fig9_delayed_input",
+}
 
 
 class Result(NamedTuple):
@@ -28,13 +35,24 @@ class Result(NamedTuple):
     reused: bool
 
 
-def make(number: int, scale: str, folder: Path, *, fresh: bool = False, track: Track = in_order) -> Result:
-    """Compute and draw one figure: `folder`/fig1-quick.nc and .png. Data of an earlier run with these settings are reused."""
+def make(
+    number: int, scale: str, folder: Path, *, fresh: bool = False, track: Track = in_order, variant: str | None = None
+) -> Result:
+    """Compute and draw one figure: `folder`/fig1-quick.nc and .png. Data of an earlier run with these settings are reused.
+
+    variant  which of a figure's variants is drawn (Fig. 3 has four; all are computed); the first unless given
+    """
     _checks.choice(number, tuple(FIGURES), "figure")
     _checks.choice(scale, SCALES, "scale")
     module = importlib.import_module(f"echoscale.figures.{FIGURES[number]}")
     folder.mkdir(parents=True, exist_ok=True)
-    file, picture = (folder / f"fig{number}-{scale}.{ending}" for ending in ("nc", "png"))
+    variants = getattr(module, "VARIANTS", ())
+    if variant is not None and not variants:
+        raise ValueError(f"figure {number} has no variants, got variant={variant!r}.")
+    if variant is not None:
+        _checks.choice(variant, variants, f"the variant of figure {number}")
+    named = "" if variant in (None, *variants[:1]) else "-" + re.sub(r"[^a-z0-9]+", "-", str(variant).lower())
+    file, picture = folder / f"fig{number}-{scale}.nc", folder / f"fig{number}-{scale}{named}.png"
     data = None if fresh else _load(file, description(number, scale, module.SETTINGS[scale]))
     reused = data is not None
     if data is None:
@@ -43,7 +61,8 @@ def make(number: int, scale: str, folder: Path, *, fresh: bool = False, track: T
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
         write_atomically(file, bytes(data.to_netcdf(engine="scipy")))
     pixels = io.BytesIO()
-    module.draw(data).savefig(pixels, format="png", dpi=200)
+    drawn = module.draw(data) if variant is None else module.draw(data, variant)
+    drawn.savefig(pixels, format="png", dpi=200)
     write_atomically(picture, pixels.getvalue())
     return Result(picture, file, data, reused)
 

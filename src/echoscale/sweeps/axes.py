@@ -1,0 +1,157 @@
+"""The axes of a sweep: what varies, and how a point of the grid becomes a network, a task and the numbers of a lane.
+
+leak_rate, spectral_radius, input_scaling, bias_scaling   of all reservoirs alike; "leak_rate[0]" of the first alone
+coupling                                                  strength of all couplings; "coupling[0]" of the first alone
+units, connections, topology, normalise ("units[0]")      of the reservoirs as described; coupling_delay
+network                                                   a mapping of names to networks
+task.<keyword>                                            of the task, for example "task.order"
+seed                                                      of weights and series; weights_seed, task_seed for one of them
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from echoscale import _checks
+from echoscale.hyper import Hyper
+from echoscale.network import Network
+
+LEAVES = Hyper._fields
+SEEDS = ("seed", "weights_seed", "task_seed")
+RESERVOIR_FIELDS = ("units", "connections", "topology", "normalise")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One dimension: its name, its labels (numbers or strings) and what they stand for.
+
+    kind   "leaf" (on lanes), "field", "network", "task" or "seed"
+    what   the leaf, field or keyword
+    place  which reservoir or coupling; None for all
+    """
+
+    name: str
+    labels: tuple[Any, ...]
+    values: tuple[Any, ...]
+    kind: str
+    what: str
+    place: int | None = None
+
+
+def parse(axes: Mapping[str, Any]) -> list[Axis]:
+    """Axes by name, in the order given."""
+    if not axes:
+        raise ValueError("a sweep needs at least one axis.")
+    return [_axis(name, values) for name, values in axes.items()]
+
+
+def _axis(name: str, values: Any) -> Axis:
+    labels: tuple[Any, ...]
+    if isinstance(values, Mapping):
+        labels, content = tuple(map(str, values)), tuple(_plain(each) for each in values.values())
+    else:
+        several = isinstance(values, Iterable) and not isinstance(values, str) and np.ndim(values) != 0  # type: ignore[arg-type]
+        content = tuple(_plain(each) for each in (values if several else [values]))
+        labels = tuple(each if isinstance(each, int | float | str) else repr(each) for each in content)
+    if not content:
+        raise ValueError(f"the axis {name!r} is empty: give it at least one value.")
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"the axis {name!r} holds a value twice: {labels}.")
+    what, place = _place(name)
+    if what in LEAVES:
+        for each in content:
+            _check_leaf(what, each)
+        return Axis(name, labels, tuple(float(each) for each in content), "leaf", what, place)
+    if name in SEEDS:
+        return Axis(name, labels, tuple(_checks.integer(each, name) for each in content), "seed", name)
+    if name == "network":
+        if not all(isinstance(each, Network) for each in content):
+            raise TypeError("the axis 'network' is a mapping of names to networks, as in {'single': single(100), ...}.")
+        return Axis(name, labels, content, "network", name)
+    if what in RESERVOIR_FIELDS or name == "coupling_delay":
+        return Axis(name, labels, content, "field", what, place)
+    if name.startswith("task.") and name != "task.":
+        return Axis(name, labels, content, "task", name.removeprefix("task."))
+    raise ValueError(
+        f"unknown axis {name!r}: use one of {', '.join((*LEAVES, *RESERVOIR_FIELDS))} (with [k] for one reservoir or "
+        f"coupling), coupling_delay, network, task.<keyword>, {', '.join(SEEDS)}."
+    )
+
+
+def _place(name: str) -> tuple[str, int | None]:
+    found = re.fullmatch(r"(\w+)\[(\d+)\]", name)
+    return (found[1], int(found[2])) if found else (name, None)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_leaf(what: str, value: Any) -> None:
+    check = {"leak_rate": _checks.leak_rate, "coupling": _checks.number}.get(what, _checks.non_negative)
+    check(value, what)
+
+
+def outer_points(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    """All combinations of what cannot share weights or series: the place on each such axis, and the axis' values by name."""
+    outer = [axis for axis in axes if axis.kind != "leaf"]
+    for places in product(*(range(len(axis.values)) for axis in outer)):
+        yield places, {axis.name: axis.values[place] for axis, place in zip(outer, places, strict=True)}
+
+
+def network_at(network: Network | None, axes: Sequence[Axis], values: Mapping[str, Any]) -> Network:
+    """The network of an outer point."""
+    made: Network | None = values.get("network", network)
+    if made is None:
+        raise ValueError("a sweep needs a network: give one, or an axis 'network'.")
+    # All at once, since some fields are checked against each other; those of one reservoir after those of all.
+    fields = sorted((axis for axis in axes if axis.kind == "field"), key=lambda axis: axis.place is not None)
+    changed: list[dict[str, Any]] = [{} for _ in made.reservoirs]
+    delay = made.coupling_delay
+    for axis in fields:
+        if axis.what == "coupling_delay":
+            delay = values[axis.name]
+            continue
+        _check_place(axis, len(changed), "reservoirs")
+        for k in range(len(changed)) if axis.place is None else (axis.place,):
+            changed[k][axis.what] = values[axis.name]
+    members = [replace(each, **new) for each, new in zip(made.reservoirs, changed, strict=True)]
+    return replace(made, reservoirs=members, coupling_delay=delay) if fields else made
+
+
+def lanes_of(axes: Sequence[Axis], network: Network) -> dict[str, list[float]]:
+    """The values of all leaves on the lanes of their product, by axis name; empty where no leaf varies."""
+    leaves = [axis for axis in axes if axis.kind == "leaf"]
+    for axis in leaves:
+        coupling = axis.what == "coupling"
+        count = len(network.couplings if coupling else network.reservoirs)
+        _check_place(axis, count, "couplings" if coupling else "reservoirs")
+    points = list(product(*(axis.values for axis in leaves)))
+    return {axis.name: [point[j] for point in points] for j, axis in enumerate(leaves)}
+
+
+def _check_place(axis: Axis, count: int, what: str) -> None:
+    if axis.place is not None and axis.place >= count:
+        raise ValueError(f"the axis {axis.name!r} names number {axis.place}, but the network has {count} {what}.")
+    if not count:
+        raise ValueError(f"the axis {axis.name!r} varies nothing: the network has no {what}.")
+
+
+def hyper_of(hyper: Hyper, lanes: Mapping[str, Sequence[float]]) -> Hyper | None:
+    """A `Hyper` with these lanes; None where no leaf varies."""
+    if not lanes:
+        return None
+    changed: dict[str, list[Any]] = {}
+    # Those of all alike first, so that "leak_rate[1]" beside "leak_rate" is the exception to the rule.
+    for name in sorted(lanes, key=lambda name: _place(name)[1] is not None):
+        what, place = _place(name)
+        leaves = changed.setdefault(what, list(getattr(hyper, what)))
+        for k in range(len(leaves)) if place is None else (place,):
+            leaves[k] = np.asarray(lanes[name], np.float64)
+    return hyper.replace(**changed)

@@ -1,0 +1,127 @@
+"""What the command line does with sweeps: run with a progress bar, list, show."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from echoscale.sweeps.archive import export, recall
+from echoscale.sweeps.cluster import Cluster
+from echoscale.sweeps.driver import Progress, SweepWarning, sweep
+from echoscale.sweeps.executors import Executor, InProcess
+from echoscale.sweeps.ledger import Ledger
+from echoscale.sweeps.spec import read
+from echoscale.table import Table
+
+if TYPE_CHECKING:
+    import xarray
+    from rich.console import Console
+
+SHOWN = 5
+
+
+def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, workers: int | None, console: Console) -> int:
+    """Run or resume the sweep of a file; the exit status: 0, 1 where jobs failed, 2 for bad input, 130 for Ctrl-C."""
+    try:
+        plan = read(spec)
+        with ExitStack() as stack:
+            executor: Executor = InProcess()
+            if scheduler or workers:
+                executor = stack.enter_context(Cluster(scheduler, workers))
+            progress = stack.enter_context(_bar(console))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SweepWarning)  # said below, in words
+                data = sweep(
+                    plan.network,
+                    plan.problem,
+                    plan.axes,
+                    protocol=plan.protocol,
+                    ledger=ledger,
+                    executor=executor,
+                    progress=progress,
+                )
+    except KeyboardInterrupt:
+        console.print(f"Stopped. Finished jobs are in {ledger}: the same command goes on from there.", highlight=False)
+        return 130
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        console.print(f"Error: {error}", highlight=False, markup=False)
+        return 2
+    console.print(str(best_points(data)), highlight=False, markup=False)
+    if out is not None:
+        console.print(f"Results: {export(data, out)}", highlight=False, markup=False)
+    console.print(f"Sweep {data.attrs['sweep']} in {ledger}.", highlight=False, markup=False)
+    for failure in json.loads(data.attrs["errors"]):
+        console.print(f"Failed: {failure}", highlight=False, markup=False)
+    return 1 if data.attrs["failed_jobs"] else 0
+
+
+def list_sweeps(ledger: Path, console: Console) -> None:
+    """A table of all sweeps."""
+    with Ledger(ledger) as opened:
+        rows = tuple(
+            (each["id"], each["created"], each["jobs"], each["done"], each["failed"], round(each["seconds"], 1))
+            for each in opened.sweeps()
+        )
+    table = Table(("id", "created", "jobs", "done", "failed", "seconds"), rows, f"{len(rows)} sweeps in {ledger}")
+    console.print(str(table), highlight=False, markup=False)
+
+
+def show(ledger: Path, name: str, console: Console) -> None:
+    """Settings, axes and the best points of one sweep."""
+    data = recall(ledger, name)
+    settings = json.loads(data.attrs["settings"])
+    for part in ("network", "problem", "protocol"):
+        console.print(f"{part}: {json.dumps(settings[part])}", highlight=False, markup=False)
+    for axis, _, labels, _ in settings["axes"]:
+        console.print(f"{axis}: {', '.join(map(str, labels))}", highlight=False, markup=False)
+    console.print(str(best_points(data)), highlight=False, markup=False)
+
+
+def best_points(data: xarray.Dataset) -> Table:
+    """The points with the least validation error, averaged over seeds, with their test error."""
+    seeds = [name for name in ("seed", "weights_seed", "task_seed") if name in data.dims]
+    mean = data.mean(seeds) if seeds else data
+    frame = mean[["validation", "test"]].to_dataframe().reset_index().sort_values("validation").head(SHOWN)
+    rows = tuple(tuple(_plain(value) for value in row) for row in frame.itertuples(index=False))
+    title = f"The best {len(rows)} of {mean['test'].size} points by validation error" + (", mean over seeds" if seeds else "")
+    return Table(tuple(map(str, frame.columns)), rows, title)
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return None if value != value else value
+
+
+def _bar(console: Console) -> Any:
+    """A progress bar with the rate of points and the time left; told the number of jobs and points done."""
+    from contextlib import contextmanager
+
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    @contextmanager
+    def bar() -> Any:
+        columns = (
+            TextColumn("Jobs"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+        )
+        with RichProgress(*columns, console=console) as shown:
+            task = shown.add_task("jobs", total=None, rate="")
+            before: list[int] = []
+
+            def tell(done: int, total: int, points: int) -> None:
+                before.append(points)  # the first time: what the ledger had already
+                elapsed = shown.tasks[0].elapsed or 0.0
+                rate = f"{(points - before[0]) / elapsed:,.0f} points/s" if elapsed > 0.5 else ""
+                shown.update(task, completed=done, total=total, rate=rate)
+
+            told: Progress = tell
+            yield told
+
+    return bar()

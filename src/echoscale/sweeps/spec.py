@@ -1,0 +1,93 @@
+"""A sweep written down as a TOML file.
+
+[network]
+structure = "hierarchical"          # single, parallel or hierarchical, with their keywords; or reservoirs and couplings
+units = [50, 50]
+input_scaling = 0.2
+
+[task]
+function = "narma"                  # of echoscale.tasks, or "module:function"
+order = 10
+
+[protocol]                          # optional
+lag = 1
+
+[axes]
+seed = { count = 20 }               # 0 ... 19
+"leak_rate[0]" = { from = 0.05, to = 1.0, count = 20 }
+"leak_rate[1]" = [0.1, 0.2, 0.5, 1.0]
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from echoscale import network
+from echoscale.network import Network
+from echoscale.sweeps.problem import Protocol, Task
+
+STRUCTURES = ("single", "parallel", "hierarchical")
+
+
+class Spec(NamedTuple):
+    """The arguments of `sweep`."""
+
+    network: Network
+    problem: Task
+    axes: dict[str, Any]
+    protocol: Protocol
+
+
+def read(path: Path) -> Spec:
+    """What the file describes."""
+    try:
+        plain = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is not TOML: {error}") from error
+    unknown = sorted(set(plain) - {"network", "task", "protocol", "axes"})
+    missing = [name for name in ("network", "task", "axes") if name not in plain]
+    if unknown or missing:
+        problem = f"has no [{missing[0]}]" if missing else f"has an unknown table [{unknown[0]}]"
+        raise ValueError(f"{path} {problem}; a sweep is made of [network], [task], [axes] and, if need be, [protocol].")
+    task = dict(plain["task"])
+    if "function" not in task:
+        raise ValueError(f"[task] in {path} needs a function.")
+    try:
+        protocol = Protocol(**plain.get("protocol", {}))
+    except TypeError as error:
+        raise ValueError(f"[protocol] in {path}: {error}") from error
+    axes = {name: _values(name, given) for name, given in plain["axes"].items()}
+    return Spec(_network(plain["network"]), Task(task.pop("function"), task), axes, protocol)
+
+
+def _network(plain: Mapping[str, Any]) -> Network:
+    if "reservoirs" in plain:
+        return Network.from_dict(plain)
+    given = dict(plain)
+    structure = given.pop("structure", None)
+    if structure not in STRUCTURES:
+        raise ValueError(f"[network] needs reservoirs, or structure = one of {', '.join(STRUCTURES)}; got {structure!r}.")
+    try:
+        made: Network = getattr(network, structure)(given.pop("units"), **given)
+    except KeyError:
+        raise ValueError("[network] needs units.") from None
+    except TypeError as error:
+        raise ValueError(f"[network]: {error}") from error
+    return made
+
+
+def _values(name: str, given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    if set(given) == {"count"}:
+        return list(range(int(given["count"])))
+    if set(given) == {"from", "to", "count"}:
+        return np.linspace(given["from"], given["to"], int(given["count"])).tolist()
+    raise ValueError(f"the axis {name!r} is a list, {{ count = n }} or {{ from = a, to = b, count = n }}; got {dict(given)}.")
