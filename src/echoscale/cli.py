@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -75,10 +77,8 @@ def figure(
         raise typer.BadParameter(f"no scale {scale!r}; there are {', '.join(figures.SCALES)}.")
     for number in numbers:
         follow = partial(track, description=f"Figure {number}", console=console)
-        try:
+        with _refusing():
             made = figures.make(number, scale, out, fresh=fresh, track=follow, variant=variant)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from error
         origin = "data of an earlier run" if made.reused else f"computed in {made.data.attrs['seconds']:g} s"
         console.print(f"Figure {number} ({scale}, {origin}): {made.picture}, data in {made.file}", highlight=False)
 
@@ -115,7 +115,8 @@ def sweeps_list(ledger: LedgerOption = Path("sweeps.sqlite")) -> None:
 
     from echoscale.sweeps import commands
 
-    commands.list_sweeps(ledger, Console())
+    with _refusing():
+        commands.list_sweeps(ledger, Console())
 
 
 @sweeps_app.command("show")
@@ -128,7 +129,8 @@ def sweeps_show(
 
     from echoscale.sweeps import commands
 
-    commands.show(ledger, sweep, Console())
+    with _refusing():
+        commands.show(ledger, sweep, Console())
 
 
 @sweeps_app.command("export")
@@ -140,10 +142,8 @@ def sweeps_export(
     """Write the results of a sweep to a file, as far as it is finished."""
     from echoscale.sweeps.archive import export, recall
 
-    try:
+    with _refusing():
         typer.echo(export(recall(ledger, sweep), target))
-    except (ValueError, ImportError, OSError) as error:
-        raise typer.BadParameter(str(error)) from error
 
 
 @app.command()
@@ -156,6 +156,15 @@ def version() -> None:
     typer.echo(f"echoscale {echoscale.__version__}")
     for name in ("jax", "numpy", "scipy", "scikit-learn"):
         typer.echo(f"{name} {installed(name)}")
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What the user can mend is told in a line, with exit status 2."""
+    try:
+        yield
+    except (ValueError, ImportError, OSError) as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def keep_compiled_programs() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
+import json
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from echoscale.sweeps.driver import Slot, cuts, dataset
 from echoscale.sweeps.ledger import Ledger
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
 FORMATS = ("nc", "csv", "parquet")
@@ -19,19 +22,21 @@ FORMATS = ("nc", "csv", "parquet")
 
 def recall(path: str | Path, sweep: str) -> xarray.Dataset:
     """The Dataset of a sweep as far as it is finished, NaN elsewhere. `sweep` is its id or the beginning of it."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"there is no ledger {path}.")
     with Ledger(path) as ledger:
         name, settings = _find(ledger, sweep)
         keys = ledger.linked(name)
-        found = ledger.finished(keys)
+        found, failed = ledger.finished(keys), ledger.failures(keys)
     axes = [(axis, kind, labels) for axis, kind, labels, _ in settings["axes"]]
     sizes = [range(len(labels)) for _, kind, labels in axes if kind != "leaf"]
-    lanes = list(cuts([len(labels) for _, kind, labels in axes if kind == "leaf"]))
+    lanes = list(cuts([len(labels) for _, kind, labels in axes if kind == "leaf"], settings["lanes_per_job"]))
     places = [(outer, begin) for outer in product(*sizes) for begin, _ in lanes]
     slots = [
         Slot(outer, begin, found[key].results if key in found else None)
         for (outer, begin), key in zip(places, keys, strict=True)
     ]
-    return dataset(axes, slots, settings)
+    return dataset(axes, slots, settings, [record.error or "unknown" for record in failed.values()])
 
 
 def _find(ledger: Ledger, sweep: str) -> tuple[str, dict[str, Any]]:
@@ -46,13 +51,12 @@ def _find(ledger: Ledger, sweep: str) -> tuple[str, dict[str, Any]]:
 
 def export(data: xarray.Dataset, target: Path) -> Path:
     """Write a Dataset as netCDF (.nc), CSV (.csv) or Parquet (.parquet, where pyarrow is installed), atomically."""
+    check_target(target)
     ending = target.suffix.removeprefix(".")
-    if ending not in FORMATS:
-        raise ValueError(f"{target} must end in one of {', '.join('.' + each for each in FORMATS)}.")
     if ending == "nc":
         content = bytes(data.to_netcdf(engine="scipy"))
     else:
-        frame = data.to_dataframe().reset_index()
+        frame = in_order(data)
         buffer = io.BytesIO()
         if ending == "csv":
             frame.to_csv(buffer, index=False)
@@ -61,3 +65,19 @@ def export(data: xarray.Dataset, target: Path) -> Path:
         content = buffer.getvalue()
     write_atomically(target, content)
     return target
+
+
+def check_target(target: Path) -> None:
+    """Raises where `export` could not write to this path."""
+    if target.suffix.removeprefix(".") not in FORMATS:
+        raise ValueError(f"{target} must end in one of {', '.join('.' + each for each in FORMATS)}.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}. Make it first.")
+    if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise ImportError("Parquet files need pyarrow: pip install pyarrow, or write .nc or .csv.")
+
+
+def in_order(data: xarray.Dataset) -> pandas.DataFrame:
+    """One row for every point, columns and rows in the order of the axes."""
+    axes = [name for name, *_ in json.loads(data.attrs["settings"])["axes"] if name in data.dims]
+    return data.to_dataframe(dim_order=axes).reset_index()

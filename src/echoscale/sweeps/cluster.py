@@ -40,7 +40,7 @@ class Cluster:
             raise ImportError("a cluster needs Dask: pip install 'echoscale[distributed]'.") from error
         if self.workers is not None:
             self._local = distributed.LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None
+                n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
             )
         try:
             place = self._local or self.scheduler
@@ -94,8 +94,11 @@ class Cluster:
             for future in list(running.futures):
                 future.cancel()
 
-    @staticmethod
-    def _outcome(future: Any) -> Outcome:
+    def _outcome(self, future: Any) -> Outcome:
         """What the job returned, or why the cluster gave it up (its workers died again and again)."""
+        if future.cancelled():
+            raise ConnectionError(
+                f"the connection to {self.scheduler or 'the local cluster'} was lost: finished jobs are kept."
+            )
         error = future.exception()
         return future.result() if error is None else Outcome(None, f"{type(error).__name__}: {error}", 0.0)

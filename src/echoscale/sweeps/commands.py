@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from echoscale.sweeps.archive import export, recall
+from echoscale.sweeps.archive import check_target, export, in_order, recall
 from echoscale.sweeps.cluster import Cluster
 from echoscale.sweeps.driver import Progress, SweepWarning, sweep
 from echoscale.sweeps.executors import Executor, InProcess
@@ -26,6 +26,8 @@ SHOWN = 5
 def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, workers: int | None, console: Console) -> int:
     """Run or resume the sweep of a file; the exit status: 0, 1 where jobs failed, 2 for bad input, 130 for Ctrl-C."""
     try:
+        if out is not None:
+            check_target(out)
         plan = read(spec)
         with ExitStack() as stack:
             executor: Executor = InProcess()
@@ -53,8 +55,7 @@ def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, worke
     if out is not None:
         console.print(f"Results: {export(data, out)}", highlight=False, markup=False)
     console.print(f"Sweep {data.attrs['sweep']} in {ledger}.", highlight=False, markup=False)
-    for failure in json.loads(data.attrs["errors"]):
-        console.print(f"Failed: {failure}", highlight=False, markup=False)
+    _say_errors(data, console)
     return 1 if data.attrs["failed_jobs"] else 0
 
 
@@ -70,21 +71,27 @@ def list_sweeps(ledger: Path, console: Console) -> None:
 
 
 def show(ledger: Path, name: str, console: Console) -> None:
-    """Settings, axes and the best points of one sweep."""
+    """Settings, axes, the best points and the errors of one sweep."""
     data = recall(ledger, name)
     settings = json.loads(data.attrs["settings"])
     for part in ("network", "problem", "protocol"):
-        console.print(f"{part}: {json.dumps(settings[part])}", highlight=False, markup=False)
+        console.print(f"{part}: {json.dumps(settings[part])}", highlight=False, markup=False, soft_wrap=True)
     for axis, _, labels, _ in settings["axes"]:
-        console.print(f"{axis}: {', '.join(map(str, labels))}", highlight=False, markup=False)
+        console.print(f"{axis}: {', '.join(map(str, labels))}", highlight=False, markup=False, soft_wrap=True)
     console.print(str(best_points(data)), highlight=False, markup=False)
+    _say_errors(data, console)
+
+
+def _say_errors(data: xarray.Dataset, console: Console) -> None:
+    for failure in json.loads(data.attrs["errors"]):
+        console.print(f"Failed: {failure}", highlight=False, markup=False, soft_wrap=True)
 
 
 def best_points(data: xarray.Dataset) -> Table:
     """The points with the least validation error, averaged over seeds, with their test error."""
     seeds = [name for name in ("seed", "weights_seed", "task_seed") if name in data.dims]
-    mean = data.mean(seeds) if seeds else data
-    frame = mean[["validation", "test"]].to_dataframe().reset_index().sort_values("validation").head(SHOWN)
+    mean = data.mean(seeds, keep_attrs=True) if seeds else data
+    frame = in_order(mean[["validation", "test"]]).sort_values("validation").head(SHOWN)
     rows = tuple(tuple(_plain(value) for value in row) for row in frame.itertuples(index=False))
     title = f"The best {len(rows)} of {mean['test'].size} points by validation error" + (", mean over seeds" if seeds else "")
     return Table(tuple(map(str, frame.columns)), rows, title)

@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -80,14 +80,12 @@ def sweep(
     settings = _settings(network, source, parsed, chosen)
     start = time.perf_counter()
     outcomes = _outcomes(pieces, settings, ledger, executor or InProcess(), progress)
-    errors = {key: each.error for key, each in outcomes.items() if each.error}
+    errors: dict[str, str] = {key: each.error for key, each in outcomes.items() if each.error}
     slots = [Slot(piece.places, piece.first, outcomes[piece.key].results) for piece in pieces]
-    data = dataset([(axis.name, axis.kind, axis.labels) for axis in parsed], slots, settings)
+    data = dataset([(axis.name, axis.kind, axis.labels) for axis in parsed], slots, settings, errors.values())
     data.attrs.update(
         job_seconds=round(sum(each.seconds for each in outcomes.values()), 2),
         seconds=round(time.perf_counter() - start, 2),
-        failed_jobs=len(errors),
-        errors=json.dumps(sorted(set(errors.values()))),
         echoscale=echoscale.__version__,
         **{name: version(name) for name in ("numpy", "scipy", "jax")},
     )
@@ -105,7 +103,7 @@ def _pieces(network: Network | None, problem: Task | Data, axes: Sequence[Axis],
         raise ValueError("an axis of the task needs a Task: Data have no parameters.")
     if isinstance(problem, Data):
         problem.series(protocol.length, 0)  # raises where they are too short
-    widths = list(cuts([len(axis.values) for axis in axes if axis.kind == "leaf"]))
+    widths = list(cuts([len(axis.values) for axis in axes if axis.kind == "leaf"], MOST_LANES))
     for places, values in outer_points(axes):
         made = network_at(network, axes, values)
         changed = {axis.what: values[axis.name] for axis in axes if axis.kind == "task"}
@@ -119,11 +117,11 @@ def _pieces(network: Network | None, problem: Task | Data, axes: Sequence[Axis],
     return pieces
 
 
-def cuts(leaves: Sequence[int]) -> Iterator[tuple[int, int]]:
+def cuts(leaves: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
     """Where the lanes of a grid of leaves are cut into jobs: whole slices of its first axis, so that every piece is a grid."""
     count = math.prod(leaves)
     inner = count // (leaves[0] if leaves else 1)
-    width = max(MOST_LANES // inner, 1) * inner
+    width = max(most // inner, 1) * inner
     for begin in range(0, count, width):
         yield begin, min(begin + width, count)
 
@@ -136,6 +134,7 @@ def _settings(network: Network | None, problem: Task | Data, axes: Sequence[Axis
             "protocol": protocol,
             # A list, since their order counts: it is that of the dimensions and of the lanes.
             "axes": [[axis.name, axis.kind, axis.labels, axis.values] for axis in axes],
+            "lanes_per_job": MOST_LANES,
         }
     )
     return described
@@ -242,9 +241,12 @@ class Slot(NamedTuple):
 
 
 def dataset(
-    names: Sequence[tuple[str, str, Sequence[Any]]], slots: Sequence[Slot], settings: Mapping[str, Any]
+    names: Sequence[tuple[str, str, Sequence[Any]]],
+    slots: Sequence[Slot],
+    settings: Mapping[str, Any],
+    errors: Collection[str],
 ) -> xarray.Dataset:
-    """Results with named axes, given as (name, kind, labels); NaN where there are none."""
+    """Results with named axes, given as (name, kind, labels); NaN where there are none. `errors`: one of every failed job."""
     import xarray
 
     outer, leaves = ([each for each in names if (each[1] == "leaf") == on_lanes] for on_lanes in (False, True))
@@ -262,5 +264,10 @@ def dataset(
         {name: (dims, values.reshape(shape)) for name, values in flat.items()},
         coords={name: list(labels) for name, _, labels in names},
     )
-    data.attrs.update(settings=json.dumps(settings, sort_keys=True), sweep=fingerprint(settings)[:12])
+    data.attrs.update(
+        settings=json.dumps(settings, sort_keys=True),
+        sweep=fingerprint(settings)[:12],
+        failed_jobs=len(errors),
+        errors=json.dumps(sorted(set(errors))),
+    )
     return data.transpose(*(name for name, _, _ in names))

@@ -46,23 +46,33 @@ class Spec(NamedTuple):
 def read(path: Path) -> Spec:
     """What the file describes."""
     try:
-        plain = tomllib.loads(path.read_text())
+        plain = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}.") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
+    try:
+        return _spec(plain)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"in {path}: {error}") from error
+
+
+def _spec(plain: Mapping[str, Any]) -> Spec:
     unknown = sorted(set(plain) - {"network", "task", "protocol", "axes"})
     missing = [name for name in ("network", "task", "axes") if name not in plain]
     if unknown or missing:
-        problem = f"has no [{missing[0]}]" if missing else f"has an unknown table [{unknown[0]}]"
-        raise ValueError(f"{path} {problem}; a sweep is made of [network], [task], [axes] and, if need be, [protocol].")
+        problem = f"it has no [{missing[0]}]" if missing else f"it has an unknown table [{unknown[0]}]"
+        raise ValueError(f"{problem}; a sweep is made of [network], [task], [axes] and, if need be, [protocol].")
+    for name, table in plain.items():
+        if not isinstance(table, Mapping):
+            raise ValueError(f"[{name}] must be a table, got {table!r}.")
     task = dict(plain["task"])
     if "function" not in task:
-        raise ValueError(f"[task] in {path} needs a function.")
+        raise ValueError("[task] needs a function.")
     try:
         protocol = Protocol(**plain.get("protocol", {}))
     except TypeError as error:
-        raise ValueError(f"[protocol] in {path}: {error}") from error
+        raise ValueError(f"[protocol]: {error}") from error
     axes = {name: _values(name, given) for name, given in plain["axes"].items()}
     return Spec(_network(plain["network"]), Task(task.pop("function"), task), axes, protocol)
 
@@ -86,8 +96,10 @@ def _network(plain: Mapping[str, Any]) -> Network:
 def _values(name: str, given: Any) -> Any:
     if not isinstance(given, Mapping):
         return given
-    if set(given) == {"count"}:
-        return list(range(int(given["count"])))
-    if set(given) == {"from", "to", "count"}:
-        return np.linspace(given["from"], given["to"], int(given["count"])).tolist()
+    count, low, high = (given.get(each) for each in ("count", "from", "to"))
+    if isinstance(count, int) and not isinstance(count, bool):
+        if set(given) == {"count"}:
+            return list(range(count))
+        if set(given) == {"from", "to", "count"} and isinstance(low, int | float) and isinstance(high, int | float):
+            return np.linspace(low, high, count).tolist()
     raise ValueError(f"the axis {name!r} is a list, {{ count = n }} or {{ from = a, to = b, count = n }}; got {dict(given)}.")
