@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -188,7 +189,7 @@ def _variance_beyond(correlations: Floats) -> Floats:
 
 def decay_lag(correlations: Floats) -> int | None:
     """The first lag at which a correlation is below 1/e of that at lag 0 in size; None where it stays above."""
-    below = np.flatnonzero(np.abs(correlations) < abs(correlations[0]) / np.e)
+    below = np.flatnonzero(np.abs(correlations) < abs(correlations[0]) / math.e)
     return int(below[0]) if len(below) else None
 
 
