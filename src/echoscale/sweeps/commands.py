@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,33 +103,21 @@ def _plain(value: Any) -> Any:
     return None if value != value else value
 
 
-def _bar(console: Console) -> Any:
+@contextmanager
+def _bar(console: Console) -> Iterator[Progress]:
     """A progress bar with the rate of points and the time left; told the number of jobs and points done."""
-    from contextlib import contextmanager
-
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
-    @contextmanager
-    def bar() -> Any:
-        columns = (
-            TextColumn("Jobs"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-        )
-        with RichProgress(*columns, console=console) as shown:
-            task = shown.add_task("jobs", total=None, rate="")
-            before: list[int] = []
+    columns = (TextColumn("Jobs"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    with RichProgress(*columns, console=console) as shown:
+        task = shown.add_task("jobs", total=None, rate="")
+        before: list[int] = []
 
-            def tell(done: int, total: int, points: int) -> None:
-                before.append(points)  # the first time: what the ledger had already
-                elapsed = shown.tasks[0].elapsed or 0.0
-                rate = f"{(points - before[0]) / elapsed:,.0f} points/s" if elapsed > 0.5 else ""
-                shown.update(task, completed=done, total=total, rate=rate)
+        def tell(done: int, total: int, points: int) -> None:
+            before.append(points)  # the first time: what the ledger had already
+            elapsed = shown.tasks[0].elapsed or 0.0
+            rate = f"{(points - before[0]) / elapsed:,.0f} points/s" if elapsed > 0.5 else ""
+            shown.update(task, completed=done, total=total, rate=rate)
 
-            told: Progress = tell
-            yield told
-
-    return bar()
+        yield tell
