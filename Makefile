@@ -9,7 +9,7 @@ run: $(VENV)/.ready
 	$(VENV)/bin/echoscale run
 
 test: $(VENV)/.ready
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 lint: $(VENV)/.ready
 	$(VENV)/bin/ruff check .
@@ -22,6 +22,7 @@ docs: $(VENV)/.ready
 # The peers live in an environment of their own. Add resdag (and with it PyTorch) there by hand to include it.
 bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python benchmarks/speed.py
+	$(BENCH_VENV)/bin/python benchmarks/online.py
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

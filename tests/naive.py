@@ -91,6 +91,11 @@ def weighted_sum(row: Any, x: Vector) -> float:
 
 def states_of(esn: Any, u: Any, *, hyper: Any = None, lane: int | None = None, start: Any = None) -> Array:
     """The naive run of a built network: its drawn arrays, and its numbers or those of one lane of `hyper`."""
+    reservoirs, couplings = _parts(esn, hyper, lane)
+    return run(reservoirs, couplings, esn.network.coupling_delay, np.asarray(u, np.float64), start)
+
+
+def _parts(esn: Any, hyper: Any = None, lane: int | None = None) -> tuple[list[Reservoir], list[Coupling]]:
     numbers = esn.hyper if hyper is None else hyper
 
     def factor(leaf: Any) -> float:
@@ -112,4 +117,53 @@ def states_of(esn: Any, u: Any, *, hyper: Any = None, lane: int | None = None, s
         Coupling(link.source, link.target, factor(numbers.coupling[j]), esn.drawn.couplings[j].toarray())
         for j, link in enumerate(esn.network.couplings)
     ]
-    return run(reservoirs, couplings, esn.network.coupling_delay, np.asarray(u, np.float64), start)
+    return reservoirs, couplings
+
+
+def traces_of(esn: Any, u: Any, name: str, place: int, *, own: bool) -> Array:
+    """d x(t) / d theta (T, N) for theta = leaf `name` of reservoir (or coupling) number `place`, from zero.
+
+    e_k(t+1) = (1 - leak_k) e_k + [theta = leak_k] (tanh h_k - x_k)
+               + leak_k (1 - tanh^2 h_k) ([dh_k / dtheta] + sum over l -> k of strength_kl W_kl e_l + own rho_k W_k e_k)
+
+    Without `own` this is Eq. (elig) of the paper's main text; with it, the trace of its appendix.
+    """
+    reservoirs, couplings = _parts(esn)
+    delay = esn.network.coupling_delay
+    state = [[0.0] * len(each.bias) for each in reservoirs]
+    trace = [[0.0] * len(each.bias) for each in reservoirs]
+    rows = []
+    for s in np.asarray(u, np.float64).tolist():
+        new = step(reservoirs, couplings, delay, state, s)
+        after: list[Vector] = []
+        for k, reservoir in enumerate(reservoirs):
+            moved = []
+            for i, x in enumerate(state[k]):
+                here = place == k
+                h = reservoir.gamma * weighted_sum(reservoir.W_in[i], s)
+                h += reservoir.rho * weighted_sum(reservoir.W[i], state[k]) + reservoir.beta * float(reservoir.bias[i])
+                change = reservoir.rho * weighted_sum(reservoir.W[i], trace[k]) if own else 0.0
+                if here and name == "input_scaling":
+                    change += weighted_sum(reservoir.W_in[i], s)
+                if here and name == "spectral_radius":
+                    change += weighted_sum(reservoir.W[i], state[k])
+                if here and name == "bias_scaling":
+                    change += float(reservoir.bias[i])
+                for j, coupling in enumerate(couplings):
+                    if coupling.target == k:
+                        already = delay == 0 and coupling.source < k
+                        heard = new[coupling.source] if already else state[coupling.source]
+                        heard_trace = after[coupling.source] if already else trace[coupling.source]
+                        h += coupling.strength * weighted_sum(coupling.W[i], heard)
+                        change += coupling.strength * weighted_sum(coupling.W[i], heard_trace)
+                        if name == "coupling" and place == j:
+                            change += weighted_sum(coupling.W[i], heard)
+                f = math.tanh(h)
+                e = (1 - reservoir.leak) * trace[k][i] + reservoir.leak * (1 - f * f) * change
+                if here and name == "leak_rate":
+                    e += f - x
+                moved.append(e)
+            after.append(moved)
+        state, trace = new, after
+        rows.append([e for part in trace for e in part])
+    return np.array(rows)

@@ -53,7 +53,7 @@ def surface_of(ax: Any) -> Floats:
 
 
 def cross_of(ax: Any) -> tuple[float, float]:
-    [line] = ax.lines
+    [line] = [line for line in ax.lines if line.get_marker() == "x"]
     [[x, y]] = np.asarray(line.get_xydata())
     return float(x), float(y)
 
@@ -264,7 +264,7 @@ def test_contours_lie_where_the_error_is_that_of_their_level(data: xarray.Datase
         _, lines = panel(figure, letter).collections
         for path, level in zip(lines.get_paths(), (1.05, 1.1, 1.2), strict=True):
             np.testing.assert_allclose(path.vertices[:, 0], 1 / 3 + (level - 1) / 1.5)
-        assert not panel(figure, letter).lines
+        assert not [line for line in panel(figure, letter).lines if line.get_marker() == "x"]
 
 
 def test_close_ups_leave_out_what_is_beyond_their_limits(data: xarray.Dataset) -> None:
@@ -301,6 +301,60 @@ def test_lines_of_the_single_networks_and_of_the_best_pairs(data: xarray.Dataset
                 np.testing.assert_array_equal(line.get_ydata(), [best, best])
 
 
+def test_paths_begin_at_their_starts_and_are_those_of_the_learner_and_of_tune(data: xarray.Dataset) -> None:
+    starts = np.array(SMOKE.paths.starts)
+    for walk in ("online_path", "tuned_path"):
+        first = data[walk].values[:, :, :, 0]
+        np.testing.assert_allclose(first, np.broadcast_to(starts, first.shape), rtol=1e-6)
+    # One start of one surface again, alone: a learner by hand, on the same series.
+    network = es.hierarchical([20, 20], coupling=0.1, leak_rate=[0.5, 0.5], **SHARED)
+    seeds = range(10_000, 10_010)
+    series = [es.tasks.narma(SMOKE.paths.steps, seed=seed) for seed in seeds]
+    learner = es.online.OnlineLearner(
+        network.build(1, seed=0),
+        readout=es.online.Adam(1e-3),
+        rates=es.online.Adam(5e-6 * SMOKE.paths.faster, 0.99),
+        protocol=es.online.Reinitialise(every=SMOKE.paths.reset, tolerance=0),
+        record=SMOKE.paths.steps // SMOKE.paths.records,
+        seed=0,
+    )
+    u, y = (np.stack(each) for each in zip(*series, strict=True))
+    learner.partial_fit(u, y)
+    row = data["online_path"].sel(path_surface="NARMA10, weak").values[0, 1, 1:]
+    alone = learner.history["value"].transpose("start", "step", "parameter").values[0]
+    # The readouts of several starts are drawn one after the other, so that another start has another one.
+    assert np.abs(row - 0.5).max() > 1e-4
+    np.testing.assert_allclose(row, alone, atol=0.1 * SMOKE.paths.faster * 5e-6 * SMOKE.paths.steps)
+    u, y = es.tasks.narma(EDGES[2], seed=0)
+    share = SMOKE.validation / (SMOKE.validation + SMOKE.train)
+    found = es.tune(
+        network,
+        u,
+        y,
+        "leak_rate",
+        starts=network.build(1, seed=0).hyper,
+        washout=SMOKE.washout,
+        validation=share,
+        relocate=False,
+    )
+    walked = data["tuned_path"].sel(path_surface="NARMA10, weak").values[0, 1]
+    walked = walked[np.isfinite(walked).all(axis=1)]
+    end = found.history["value"].values[-1, 0]
+    np.testing.assert_allclose(walked[-1], end, atol=1e-3)
+    assert np.abs(walked[-1] - walked[0]).max() > 0.05
+
+
+def test_paths_are_drawn_for_the_alignment_they_were_learned_with(data: xarray.Dataset) -> None:
+    for variant in fig3.VARIANTS:
+        ax = panel(fig3.draw(data, variant), "L")
+        drawn = [line.get_xydata() for line in ax.lines if len(line.get_xydata()) == SMOKE.paths.records + 1]
+        if variant.startswith("lag 0"):
+            assert not drawn
+            continue
+        for path in data["online_path"].sel(path_surface="NARMA10, weak").values[0]:
+            assert any(np.array_equal(path, line) for line in drawn)
+
+
 def test_variants_change_what_is_drawn_and_are_named(data: xarray.Dataset) -> None:
     drawn = [fig3.draw(data, variant) for variant in fig3.VARIANTS]
     for k, first in enumerate(drawn):
@@ -321,7 +375,7 @@ def test_every_job_is_tracked_and_the_label_says_what_was_done(data: xarray.Data
             yield job
 
     again = fig3.compute("smoke", track)
-    assert len(seen) == len(SMOKE.seeds) * (len(fig3.SURFACES) + len(fig3.TASKS))
+    assert len(seen) == len(SMOKE.seeds) * (len(fig3.SURFACES) + len(fig3.TASKS)) + len(fig3.DRAWN) * len(SMOKE.paths.seeds)
     xarray.testing.assert_identical(again, data)
     settings = json.loads(data.attrs["settings"])
     assert (data.attrs["figure"], data.attrs["scale"]) == (3, "smoke")

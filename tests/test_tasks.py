@@ -107,6 +107,28 @@ def test_a_series_that_does_not_run_away_keeps_its_first_draw() -> None:
     np.testing.assert_array_equal(narma(2000, 5, seed=9)[0], first_draw(2000, 9))
 
 
+@pytest.mark.parametrize("length", range(9190, 9211))
+def test_a_series_does_not_end_on_its_way_to_infinity(length: int) -> None:
+    """The first draw of seed 4 runs away shortly after step 9200: cut there, it would end with a few values far too large."""
+    u, y = narma(length, seed=4)
+    assert y.max() < 1.5
+    replaced = np.flatnonzero((u != first_draw(length, 4)).any(axis=1))
+    assert replaced[0] > 9000
+    shorter = narma(9000, seed=4)
+    np.testing.assert_array_equal(shorter[0], first_draw(9000, 4))
+    np.testing.assert_array_equal(u[:9000], shorter[0])
+    np.testing.assert_array_equal(y[:9000], shorter[1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_looking_past_the_end_leaves_a_bounded_series_alone(seed: int) -> None:
+    """What is drawn for the look ahead comes from another generator: lengths share their inputs and their outputs."""
+    u, y = narma(3000, seed=seed)
+    np.testing.assert_array_equal(u, first_draw(3000, seed))
+    for length in (11, 700, 2999):
+        np.testing.assert_array_equal(narma(length, seed=seed), (u[:length], y[:length]))
+
+
 @pytest.mark.parametrize(("b", "length", "seed"), [(0.054, 20_000, 0), (0.055, 20_000, 1)])
 def test_a_long_series_may_run_away_many_times(b: float, length: int, seed: int) -> None:
     """Each divergence is one of its own: nothing says that the recursion diverges whatever the input."""

@@ -33,11 +33,15 @@ _HOMES = {
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNRegressor": "estimators",
+    "RLS": "rls",
+    "OnlineLearner": "online",
+    "Tuned": "tuning",
+    "tune": "tuning",
     "sweep": "sweeps",
     "load": "storage",
     "save": "storage",
 }
-_MODULES = ("figures", "sweeps", "tasks", "timescales")
+_MODULES = ("figures", "online", "sweeps", "tasks", "timescales", "tuning")
 __all__ = sorted((*_HOMES, *_MODULES, "__version__"))
 
 
@@ -57,9 +61,11 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from echoscale import figures as figures
+    from echoscale import online as online
     from echoscale import sweeps as sweeps
     from echoscale import tasks as tasks
     from echoscale import timescales as timescales
+    from echoscale import tuning as tuning
     from echoscale.esn import ESN as ESN
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
@@ -78,10 +84,14 @@ if TYPE_CHECKING:
     from echoscale.network import hierarchical as hierarchical
     from echoscale.network import parallel as parallel
     from echoscale.network import single as single
+    from echoscale.online import OnlineLearner as OnlineLearner
     from echoscale.readout import Readout as Readout
     from echoscale.readout import ridge as ridge
     from echoscale.readout import ridge_path as ridge_path
+    from echoscale.rls import RLS as RLS
     from echoscale.storage import load as load
     from echoscale.storage import save as save
     from echoscale.sweeps import sweep as sweep
     from echoscale.table import Table as Table
+    from echoscale.tuning import Tuned as Tuned
+    from echoscale.tuning import tune as tune

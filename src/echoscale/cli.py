@@ -50,7 +50,7 @@ def run(
 
 @app.command()
 def figure(
-    numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1, 2, 3, 8, 9.")],
+    numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1, 2, 3, 7, 8, 9.")],
     scale: Annotated[
         str, typer.Option(help="smoke (a second), quick (seconds), or paper (all seeds and sizes: minutes).")
     ] = "quick",

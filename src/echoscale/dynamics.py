@@ -129,16 +129,17 @@ def project(inputs: Array, u: Array) -> Array:
     return total
 
 
-def step(weights: Weights, hyper: Hyper, state: State, u: Array) -> State:
+def step(weights: Weights, hyper: Hyper, state: State, u: Array, own: State | None = None) -> State:
     """One time step of all reservoirs: states (n_k, lanes) and input (F, lanes) to new states (n_k, lanes).
 
     A reservoir may have fewer lanes than one that it drives: each of them then stands for a group of consecutive lanes there.
+    `own` is what each reservoir hears of itself, its state unless given: a derivative with `own` fixed leaves that way out.
     """
     new: list[Array] = []
     for k, x in enumerate(state):
         h = hyper.input_scaling[k] * project(weights.inputs[k], u)
         h = h + hyper.bias_scaling[k] * weights.biases[k]
-        h = h + hyper.spectral_radius[k] * apply(weights.recurrent[k], x)
+        h = h + hyper.spectral_radius[k] * apply(weights.recurrent[k], x if own is None else own[k])
         for j, (source, target) in enumerate(weights.links):
             if target == k:
                 fresh = weights.coupling_delay == 0 and source < k

@@ -132,7 +132,7 @@ def split_statistics(
     # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
     ordered = [blocks[key] for key in sorted(blocks)]
     features = esn.units + (series.features if direct else 0)
-    results = [_gather(ordered, s, used.lanes, features) for s in range(len(edges[0]) - 1)]
+    results = [gather(ordered, s, used.lanes, features) for s in range(len(edges[0]) - 1)]
     return results, last
 
 
@@ -151,7 +151,7 @@ def _shared(
     return results, last
 
 
-def _gather(blocks: Sequence[Moments], segment: int, lanes: int | None, features: int) -> Statistics:
+def gather(blocks: Sequence[Moments], segment: int, lanes: int | None, features: int) -> Statistics:
     """The sum over the blocks of lanes, stacked along a leading axis where there are hyper lanes."""
     totals: dict[int, Statistics] = {}
     for block in blocks:

@@ -133,7 +133,7 @@ def feed(
         with precision_and_device(dtype, device):
             last[lanes] = _run_block(fixed, sizes, hyper, series, start, lanes, plan, consume, dtype, stop)
 
-    _in_threads(run_block, plan.blocks, plan.workers, stop)
+    in_threads(run_block, plan.blocks, plan.workers, stop)
     return last
 
 
@@ -156,7 +156,7 @@ def feed_shared(
             ends = _run_plan(weights(max(plan.runs)), sizes, plan, series, partial(consume, place), dtype, stop)
             last[plan.lanes] = np.concatenate([end.T[run] for end, run in zip(ends, plan.run_of, strict=True)], axis=1)
 
-    _in_threads(run, range(len(plans)), len(plans), stop)
+    in_threads(run, range(len(plans)), len(plans), stop)
     return last
 
 
@@ -177,14 +177,14 @@ def _run_plan(
     for begin in range(0, length, steps):
         if stop.is_set():
             break
-        u = _inputs(series, np.zeros(1, np.int64), begin, steps, dtype)
+        u = inputs(series, np.zeros(1, np.int64), begin, steps, dtype)
         remaining = np.array([length - begin], np.int32)
         state, states = dynamics.scan(fixed, numbers, state, u, remaining, apart=True)
         consume(begin, tuple(np.asarray(each)[: length - begin] for each in states))
     return [np.asarray(each) for each in state]
 
 
-def _in_threads(run: Callable[[Any], None], jobs: Sequence[Any], workers: int, stop: threading.Event) -> None:
+def in_threads(run: Callable[[Any], None], jobs: Sequence[Any], workers: int, stop: threading.Event) -> None:
     """All jobs, over so many threads; an interrupt or an error stops the others too."""
     with one_thread():
         if workers == 1:
@@ -233,7 +233,7 @@ def _run_block(
     for begin in range(0, longest, plan.steps):
         if stop.is_set():
             break
-        u = _inputs(series, which_series, begin, plan.steps, dtype)
+        u = inputs(series, which_series, begin, plan.steps, dtype)
         state, states = dynamics.scan(fixed, numbers, state, u, remaining - np.int32(begin), plan.every)
         if pending:  # JAX computes this chunk in the background while the last one is consumed
             hand_on(*pending)
@@ -249,7 +249,7 @@ def _on_lanes(leaf: Any, lanes: Indices, dtype: Any) -> npt.NDArray[Any]:
     return values[lanes] if values.ndim else values.reshape(1)
 
 
-def _inputs(series: Series, which: Indices, begin: int, steps: int, dtype: Any) -> npt.NDArray[Any]:
+def inputs(series: Series, which: Indices, begin: int, steps: int, dtype: Any) -> npt.NDArray[Any]:
     """The next inputs of these series, (steps, F, lanes), zero past their ends; one lane where all share one series."""
     if series.count == 1:
         which = which[:1]

@@ -26,7 +26,10 @@ from echoscale.gram import Statistics
 from echoscale.hyper import Hyper
 from echoscale.matrix import Matrix
 from echoscale.network import Concentric, Network
+from echoscale.online import OnlineLearner, archive
 from echoscale.readout import Readout
+from echoscale.rls import RLS
+from echoscale.rls import State as RLSState
 from echoscale.weights import Drawn
 
 FORMAT_VERSION = 1
@@ -42,15 +45,21 @@ class StorageError(ValueError):
     """The file is not a good echoscale model: damaged, changed, of another kind, or from a newer version."""
 
 
-def save(model: ESN | ESNRegressor | ESNClassifier, path: str | os.PathLike[str]) -> Path:
-    """Write a built `ESN` or a fitted estimator to `path`, atomically. Returns the path."""
+def save(model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS, path: str | os.PathLike[str]) -> Path:
+    """Write a built `ESN`, a fitted estimator, an `OnlineLearner` or an `RLS` to `path`, atomically. Returns the path."""
     tensors: Tensors = {}
     if isinstance(model, ESN):
         about: dict[str, Any] = {"kind": "ESN", "esn": _pack_esn(model, tensors)}
+    elif isinstance(model, OnlineLearner):
+        about = {"kind": "OnlineLearner", "esn": _pack_esn(model.esn, tensors), "learner": archive.pack(model, tensors)}
+    elif isinstance(model, RLS):
+        about = {"kind": "RLS", "rls": {name: getattr(model, name) for name in ("ridge", "forgetting", "intercept")}}
+        if model.state is not None:
+            tensors |= {f"rls.{name}": np.asarray(value) for name, value in model.state._asdict().items()}
     elif type(model).__name__ in KINDS:
         about = _pack_estimator(model, tensors)
     else:
-        raise TypeError(f"save takes an ESN, ESNRegressor or ESNClassifier, got {type(model).__name__}.")
+        raise TypeError(f"save takes an ESN, ESNRegressor, ESNClassifier, OnlineLearner or RLS, got {type(model).__name__}.")
     tensors = {name: np.array(array, order="C") for name, array in tensors.items()}
     text = json.dumps(about, sort_keys=True)
     header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text, "sha256": _digest(text, tensors)}
@@ -75,6 +84,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise StorageError(f"{source} was changed after it was saved: its checksum does not match. Save the model again.")
     try:
         about = json.loads(header["model"])
+        if about["kind"] == "RLS":
+            return _unpack_rls(about["rls"], tensors)
+        if about["kind"] == "OnlineLearner":
+            return archive.unpack(about["learner"], _unpack_esn(about["esn"], tensors), tensors)
         return _unpack_esn(about["esn"], tensors) if about["kind"] == "ESN" else _unpack_estimator(about, tensors)
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{source} does not describe a whole model ({error!r}). Save the model again.") from error
@@ -137,6 +150,14 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
         *(tuple(tensors[f"hyper.{name}.{k}"] for k in range(n)) for name, n in zip(Hyper._fields, counts, strict=True))
     )
     return ESN(network, about["n_inputs"], about["seed"], about["dtype"], about["device"], drawn, hyper)
+
+
+def _unpack_rls(about: Mapping[str, Any], tensors: Tensors) -> RLS:
+    model = RLS(about["ridge"], about["forgetting"], intercept=about["intercept"])
+    if tensors:
+        values: Any = [tensors[f"rls.{name}"] for name in RLSState._fields]
+        model.state = RLSState(*values)
+    return model
 
 
 def _pack_estimator(model: Any, tensors: Tensors) -> dict[str, Any]:

@@ -25,8 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks, timescales
-from echoscale.figures import style
+from echoscale.figures import learned_paths, style
 from echoscale.figures.label import Track, in_order, labelled
+from echoscale.figures.learned_paths import Paths
 from echoscale.gram import Statistics, split_statistics
 from echoscale.network import Network, hierarchical, parallel, single
 from echoscale.readout import Readout, mean_squared_errors, ridge_path
@@ -62,6 +63,7 @@ class Settings:
 
     leak_rates: tuple[float, ...]
     seeds: tuple[int, ...]
+    paths: Paths
     spectral_radii: tuple[float, ...] = (1.0, 0.95, 0.63)  # of the single network
     washout: int = 200
     train: int = 5000
@@ -83,9 +85,11 @@ def _grid(points: int) -> tuple[float, ...]:
 
 
 SETTINGS = {
-    "smoke": Settings(_grid(3), (0, 1), washout=50, train=500, validation=200, test=200, units=40),
-    "quick": Settings(_grid(10), tuple(range(5))),
-    "paper": Settings(_grid(20), tuple(range(20))),
+    "smoke": Settings(
+        _grid(3), (0, 1), Paths(400, 200, (0,), 4, 10.0), washout=50, train=500, validation=200, test=200, units=40
+    ),
+    "quick": Settings(_grid(10), tuple(range(5)), Paths(50_000, 12_500, (0,), faster=20.0)),
+    "paper": Settings(_grid(20), tuple(range(20)), Paths(1_000_000, 250_000, (0, 1, 2))),
 }
 
 
@@ -105,7 +109,12 @@ def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
     # Half the digits: the states are float32 too, and the file stays small.
     pairs = np.empty((2, len(VARIANTS), len(SURFACES), len(alphas), len(alphas), len(seeds)), np.float32)
     singles = np.empty((2, len(VARIANTS), len(TASKS), len(radii), len(alphas), len(seeds)), np.float32)
-    for k, name in track(list(product(range(len(seeds)), (*TASKS, *SURFACES)))):
+    walks = {}
+    jobs = list(product(range(len(seeds)), (*TASKS, *SURFACES))) + list(product(settings.paths.seeds, DRAWN, ("path",)))
+    for k, name, *walk in track(jobs):
+        if walk:
+            walks[name, k] = paths_of(settings, name, k)
+            continue
         found = np.stack(single_errors(settings, name, seeds[k]) if name in TASKS else pair_errors(settings, name, seeds[k]))
         if name in TASKS:
             singles[:, :, list(TASKS).index(name), ..., k] = found.reshape(*singles.shape[:2], len(radii), -1)
@@ -130,7 +139,8 @@ def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
             "seed": ("seed", np.array(seeds), {"long_name": "seed of weights and series"}),
         },
     )
-    return labelled(xarray.merge([data, best_points(data), _signals(settings)]), 3, scale, settings)
+    learned = learned_paths.dataset(settings.paths, DRAWN, walks)
+    return labelled(xarray.merge([data, best_points(data), _signals(settings), learned]), 3, scale, settings)
 
 
 def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) -> Figure:
@@ -164,7 +174,8 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) 
     figure.supxlabel(
         f"{variant}; means of {data.sizes['seed']} seeds, bands: standard error; surfaces: {shown}; "
         "cross: least mean validation error\n"
-        f"close-ups: colours end at {VALLEY:g} times the least value shown, lines at {lines}",
+        f"close-ups: colours end at {VALLEY:g} times the least value shown, lines at {lines}"
+        + ("\npaths from squares to dots: black learned online, red tuned" if variant.startswith("lag 1") else ""),
         fontsize=7,
     )
     built: Figure = figure
@@ -189,6 +200,15 @@ def single_errors(settings: Settings, task: str, seed: int) -> Errors:
         connections=settings.connections,
     )
     return _errors(settings, network, TASKS[task], seed, leak_rate=[alphas], spectral_radius=[radii])
+
+
+def paths_of(settings: Settings, surface: str, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Leak rates along the online rule, its errors, and leak rates along `tune` (lag 1, ridge 1e-5)."""
+    task, kind = surface.split(", ")
+    network, order = pair(settings, kind), TASKS[task]
+    walk, errors = learned_paths.online(settings.paths, network, order, seed)
+    parts = settings.washout, settings.train, settings.validation
+    return walk, errors, learned_paths.tuned(settings.paths, network, order, seed, *parts)
 
 
 def pair(settings: Settings, kind: str) -> Network:
@@ -380,6 +400,8 @@ def _draw_close_up(figure: Any, ax: Any, data: xarray.Dataset, name: str, smooth
     if levels:
         within = alpha[inside]
         bar.add_lines(ax.contour(within, within, seen.T, levels, colors="white", linewidths=0.6))
+    if str(data["variant"].values).startswith("lag 1"):  # as the paths were learned
+        _draw_paths(ax, data.sel(path_surface=name))
     _draw_cross(ax, data, name, CLOSE_UP)
     ticks = [0.1, 0.4, 0.7, 1]
     ax.set(aspect="equal", xticks=ticks, yticks=ticks, xlim=CLOSE_UP, ylim=CLOSE_UP)
@@ -387,6 +409,21 @@ def _draw_close_up(figure: Any, ax: Any, data: xarray.Dataset, name: str, smooth
     bar.ax.xaxis.set_major_formatter("{x:.3f}")
     bar.set_label(f"{name.split(',')[0]}, test NRMSE", fontsize=8)
     bar.ax.tick_params(labelsize=7)
+
+
+def _draw_paths(ax: Any, data: xarray.Dataset) -> None:
+    """What the leak rates did, from every start (square) to a dot: learned online in black, tuned in red."""
+    from matplotlib.patheffects import withStroke
+
+    for walk, colour in (("online_path", style.BLACK), ("tuned_path", style.RED)):
+        for path in data[walk].values.reshape(-1, *data[walk].shape[-2:]):
+            path = path[np.isfinite(path).all(axis=1)]
+            # With a light rim they are seen on dark and on bright ground; those at the edge reach out of the panel.
+            rim = [withStroke(linewidth=1.6, foreground="white")]
+            ax.plot(*path.T, color=colour, linewidth=0.8, clip_on=False, zorder=3, path_effects=rim)
+            ax.plot(*path[-1], "o", color=colour, markersize=2.5, clip_on=False, zorder=4, path_effects=rim)
+    for start in data["online_path"].values[0, :, 0]:
+        ax.plot(*start, "s", color="white", markeredgecolor=style.BLACK, markeredgewidth=0.8, markersize=3.5, zorder=4)
 
 
 def _shown(data: xarray.Dataset, name: str, smooth: bool) -> Floats:

@@ -21,6 +21,7 @@ FIGURES = {
     1: "fig1_timescales",
     2: "fig2_architectures",
     3: "fig3_narma",
+    7: "fig7_online_gradient",
     8: "fig8_relaxation",
     9: "fig9_delayed_input",
 }

@@ -14,6 +14,7 @@ Floats = npt.NDArray[np.float64]
 # No trajectory comes back from here: stable ones stay below about 1.3.
 DIVERGED = 10.0
 LONGEST_REDRAW = 1 << 14
+LOOK_AHEAD = 100  # a series must not end on its way there: it has to stay bounded for so many steps more
 
 
 def narma(
@@ -43,10 +44,13 @@ def narma(
     if not isinstance(saturate, bool):
         raise TypeError(f"saturate must be True or False, got {saturate!r}.")
     s = rng.uniform(0, 0.5, length).tolist()
-    y = [0.0] * min(order, length)
+    if length <= order:
+        return np.array(s)[:, None], np.zeros((length, 1))
+    s += np.random.default_rng([seed, 1]).uniform(0, 0.5, LOOK_AHEAD).tolist()
+    y = [0.0] * order
     back = furthest = 0
     # A plain loop over Python floats: every step needs the one before, and NumPy scalars would be ten times slower.
-    while len(y) < length:
+    while len(y) < len(s):
         n = len(y)
         new = y[n - 1] * (a + b * sum(y[n - order : n])) + c * s[n - 1] * s[n - order] + d
         if saturate:
@@ -61,7 +65,7 @@ def narma(
                 f"NARMA with order={order}, a={a}, b={b}, c={c}, d={d} diverges whatever the input; lower b or c, or set "
                 "saturate=True (order 20 of the literature: with d=0.01)."
             )
-        keep = max(n - back, min(order, length))
+        keep = max(min(n, length) - back, order)
         del y[keep:]
-        s[keep - 1 :] = rng.uniform(0, 0.5, length - keep + 1).tolist()
-    return np.array(s)[:, None], np.array(y)[:, None]
+        s[keep - 1 : length] = rng.uniform(0, 0.5, length - keep + 1).tolist()
+    return np.array(s[:length])[:, None], np.array(y[:length])[:, None]

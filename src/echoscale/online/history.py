@@ -1,0 +1,109 @@
+"""What learning went through, window by window: mean loss, mean gradients and the learned numbers, in bounded memory.
+
+A window is `window` steps. Where there are `MOST`, an even number, neighbours are merged and windows are twice as long
+from then on, so that a stream without end fits, coarser as it grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Floats = npt.NDArray[np.float64]
+MOST = 10_000
+
+
+class History(NamedTuple):
+    """Rows of windows that are over; rows from `used` on are room for more.
+
+    targets   (W,)       steps with a target
+    loss      (W, S)     mean over those; NaN where there was none
+    gradient  (W, P, S)  likewise, of the learned numbers
+    value     (W, P, S)  at the end of the window
+    """
+
+    window: int
+    used: int
+    targets: Floats
+    loss: Floats
+    gradient: Floats
+    value: Floats
+
+
+def init(window: int, learned: int, starts: int, room: int = 16) -> History:
+    """No window yet."""
+    shapes = ((), (starts,), (learned, starts), (learned, starts))
+    return History(window, 0, *(np.zeros((room, *shape)) for shape in shapes))
+
+
+def add(history: History, targets: float, sums: Floats, value: Floats) -> History:
+    """One more window, from sums (1 + P, S) of loss and gradients. The rows of `history` itself stay as they are."""
+    if history.used == len(history.targets):
+        history = _with_room(history)
+    means = np.divide(sums, targets, out=np.full(sums.shape, np.nan), where=targets > 0)
+    history.targets[history.used] = targets
+    history.loss[history.used], history.gradient[history.used] = means[0], means[1:]
+    history.value[history.used] = value
+    more = history._replace(used=history.used + 1)
+    return merged(more) if more.used == MOST else more
+
+
+def _with_room(history: History) -> History:
+    room = max(history.used, 16)
+    return History(
+        history.window,
+        history.used,
+        *(np.concatenate([rows, np.zeros((room, *rows.shape[1:]))]) for rows in history[2:]),
+    )
+
+
+def merged(history: History) -> History:
+    """Pairs of windows as one."""
+    pairs = history.used // 2
+    weight = history.targets[: 2 * pairs].reshape(pairs, 2)
+
+    def mean(rows: Floats) -> Floats:
+        both = rows[: 2 * pairs].reshape(pairs, 2, *rows.shape[1:])
+        share = weight.reshape(pairs, 2, *[1] * (rows.ndim - 1))
+        total = np.where(share > 0, both * share, 0).sum(axis=1)
+        count = share.sum(axis=1)
+        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+    values = history.value[1 : 2 * pairs : 2]
+    rows = (weight.sum(axis=1), mean(history.loss), mean(history.gradient), values.copy())
+    return History(2 * history.window, pairs, *rows)
+
+
+def recent_loss(history: History, windows: int = 10) -> Floats:
+    """The mean loss of the last windows with targets, (S,); NaN before there are any."""
+    filled = np.flatnonzero(history.targets[: history.used] > 0)[-windows:]
+    starts = history.loss.shape[1]
+    return np.average(history.loss[filled], axis=0, weights=history.targets[filled]) if filled.size else np.full(starts, np.nan)
+
+
+def dataset(history: History, names: Sequence[str]) -> xr.Dataset:
+    """The windows, labelled; `step` is how many steps were made at the end of each."""
+    import xarray as xr
+
+    used = slice(0, history.used)
+    axes: Any = ("start", "parameter", "step")
+    return xr.Dataset(
+        {
+            "loss": (("start", "step"), history.loss[used].T),
+            "gradient": (axes, history.gradient[used].transpose(2, 1, 0)),
+            "value": (axes, history.value[used].transpose(2, 1, 0)),
+            "targets": (("step",), history.targets[used]),
+        },
+        coords={
+            "start": np.arange(history.loss.shape[1]),
+            "parameter": list(names),
+            "step": history.window * np.arange(1, history.used + 1),
+        },
+        attrs={"window": history.window},
+    )

@@ -1,0 +1,303 @@
+"""The online learner: readout and numbers of a network follow a stream, step by step.
+
+`OnlineLearner` cuts the stream into buffers for the compiled loop, closes windows of the history, looks at the protocol, and
+stops with an error at the first step where something is no longer finite. How the user cut the stream does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import parameters as names
+from echoscale.esn import ESN, device_of
+from echoscale.hyper import Hyper
+from echoscale.lanes import on_cpu
+from echoscale.network import Network
+from echoscale.online import history, loop, losses, stream
+from echoscale.online import protocol as protocols
+from echoscale.online.protocol import Reinitialise
+from echoscale.online.rates import Adam
+from echoscale.online.settings import Settings, rules
+from echoscale.online.stream import Stream
+from echoscale.online.trouble import explained
+from echoscale.parameters import Parameter
+from echoscale.readout import Readout
+from echoscale.rls import RLS
+from echoscale.series import Series, as_series
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+
+class OnlineLearner:
+    """Learns a readout and numbers of a network at every time step of B sequences that run at once.
+
+        learner = OnlineLearner(esn, parameters="leak_rate", rates="narma")
+        learner.partial_fit(u, y)      # u (T, F) or (B, T, F); again and again, in pieces of any size
+        learner.hyper, learner.network(), learner.predict(u_new), learner.history
+
+    outputs     O, columns of the targets; for loss="softmax" the number of classes
+    parameters  which numbers are learned: "leak_rate", "coupling", ... of all reservoirs, "leak_rate[0]" of the first
+    loss        "mse", "sigmoid" or "softmax" (`losses`)
+    readout     how W_out learns: `Adam(rate)`, or `RLS(ridge, forgetting)` (with "mse"); the preset's unless given
+    rates       how the numbers learn: `Adam(rate)`, or the name of a preset of the paper (`PRESETS`)
+    trace       "exact", or "truncated" as in the paper's main text (`traces`)
+    constraint  "clip", "logistic" or "free" (`constraints`)
+    starts      a `Hyper` with S lanes: S learners on one network at once, each from its own numbers
+    protocol    `Reinitialise(...)`: when the readout begins anew
+    record      steps of one window of the history
+    washout     steps at the start of the stream without learning
+    average     decay of a running mean of W_out (say 0.999) that predictions use; Adam only
+    seed        of the fresh readouts
+    """
+
+    def __init__(
+        self,
+        esn: ESN,
+        outputs: int = 1,
+        *,
+        parameters: str | Sequence[str | Parameter] = ("leak_rate",),
+        loss: str = "mse",
+        readout: Adam | RLS | None = None,
+        rates: Adam | str = "narma",
+        trace: str = "exact",
+        constraint: str = "clip",
+        starts: Hyper | None = None,
+        protocol: Reinitialise | None = None,
+        record: int = 1000,
+        washout: int = 200,
+        average: float | None = None,
+        seed: int = 0,
+        intercept: bool = True,
+    ) -> None:
+        speeds, own = rules(rates, readout)
+        self.settings = Settings(
+            esn=esn,
+            outputs=outputs,
+            learned=names.chosen(parameters, esn.hyper),
+            loss=loss,
+            readout=own,
+            rates=speeds,
+            trace=trace,
+            constraint=constraint,
+            hyper=esn._check_hyper(starts),
+            protocol=protocol,
+            record=record,
+            washout=washout,
+            average=average,
+            seed=seed,
+            intercept=bool(intercept),
+        )
+        self.esn = esn
+        self.stream: Stream | None = None
+        self._plan: loop.Plan | None = None
+        self._fixed: Any = None
+
+    def fit(self, u: Any, y: Any, progress: Progress | None = None) -> OnlineLearner:
+        """Forget everything, then learn from u and y as `partial_fit` does."""
+        self.stream = None
+        return self.partial_fit(u, y, progress)
+
+    def partial_fit(self, u: Any, y: Any, progress: Progress | None = None) -> OnlineLearner:
+        """The next piece of the stream: u (T, F) or (B, T, F), y (T,), (T, O), (B, T) or (B, T, O).
+
+        A step whose target is NaN moves the states but does not count, for that sequence alone. For "softmax", y may hold one
+        whole number a step, the class. `progress(done, total)` hears of every buffer. An interrupt (Ctrl-C) stops between two
+        of them: `steps` says how far the stream is, and the next piece begins there.
+        """
+        series, targets, there = self._read(u, y)
+        values, length, done = np.asarray(series.values), int(series.lengths[0]), 0
+        if self.stream is None:
+            self.stream = self.begin(series.count)
+        with self.settings.context():
+            while done < length:
+                done += self._advance(values[:, done:], targets[:, done:], there[:, done:])
+                if progress is not None:
+                    progress(done, length)
+        return self
+
+    def freeze(self, parameters: Any = None, start: int | None = None, frozen: bool = True) -> None:
+        """Hold learned numbers (all unless named) of one start or of all where they are; `frozen=False` lets them go again."""
+        now = self._running()
+        rows = [self.learned.index(each) for each in self.settings.chosen(parameters)]
+        mask = now.frozen.copy()
+        mask[rows, slice(None) if start is None else self.settings.at(start)] = frozen
+        self.stream = now._replace(frozen=mask)
+
+    def begin(self, sequences: int) -> Stream:
+        """Make ready for so many sequences; returns the stream before its first step."""
+        with self.settings.context():
+            self._plan = stream.plan(self.settings, sequences)
+            self._fixed = stream.fixed(self.settings, self._plan)
+            return stream.begin(self.settings, self._plan, self._fixed)
+
+    def _read(self, u: Any, y: Any) -> tuple[Series, Array, Array]:
+        dtype = np.dtype(self.esn.dtype)
+        series = as_series(u, self.esn.n_inputs, dtype=dtype)
+        if series.kind == "list":
+            raise ValueError("sequences that learn together have one length: give u as (B, T, F), not as a list.")
+        if self.sequences not in (None, series.count):
+            raise ValueError(
+                f"this piece holds {series.count} sequences, the stream began with {self.sequences}: their states carry on, so "
+                "the number must stay. Call fit, or make another learner, for another number."
+            )
+        return series, *losses.targets(y, series, self.settings.loss, self.settings.outputs, dtype)
+
+    def _advance(self, u: Array, y: Array, there: Array) -> int:
+        """As many of these steps as one buffer takes; returns how many."""
+        now, plan, rule = self._running(), self._plan, self.settings.protocol
+        assert plan is not None
+        periods = [now.history.window, *([rule.period] if rule else [])]
+        n = min(stream.BUFFER, int(u.shape[1]), *(each - now.step % each for each in periods))
+        data = stream.buffer(self.settings, plan, u[:, :n], y[:, :n], there[:, :n], now.step)
+        rate = stream.rate(self.settings, plan, self._fixed, now)
+        fixed = self._fixed._replace(rule=self._fixed.rule._replace(rate=rate))
+        run = loop.program(on_cpu(device_of(self.esn.device)))
+        carry, made, well = run(plan, fixed, now.carry, data, np.int32(n))
+        if not well:
+            good, _, _ = run(plan, fixed, now.carry, data, np.int32(made - 1))
+            self.stream = now._replace(carry=good, step=now.step + int(made) - 1)
+            raise explained(self.settings, carry, self.stream.step)
+        self.stream = self._closed(now._replace(carry=carry, step=now.step + n))
+        return n
+
+    def _closed(self, now: Stream) -> Stream:
+        """With what is due at the end of a buffer: a window of the history, a look of the protocol."""
+        settings = self.settings
+        values = stream.values(settings, now.carry)
+        if now.step % now.history.window == 0:
+            sums, targets = (np.asarray(each) for each in now.carry.sums)
+            book = history.add(now.history, float(targets), sums[:, : settings.starts].astype(np.float64), values)
+            empty = (np.zeros_like(sums), np.zeros_like(targets))
+            now = now._replace(history=book, carry=now.carry._replace(sums=empty))
+        if settings.protocol and now.step % settings.protocol.period == 0:
+            memory, reset = protocols.look(settings.protocol, now.memory, values)
+            now = now._replace(memory=memory)
+            if reset.any():
+                assert self._plan is not None
+                carry = stream.fresh(settings, self._plan, self._fixed, now.carry, reset, memory.resets)
+                now = now._replace(carry=carry)
+        return now
+
+    @property
+    def learned(self) -> tuple[Parameter, ...]:
+        """Which numbers are learned."""
+        return self.settings.learned
+
+    @property
+    def steps(self) -> int:
+        """Time steps of the stream so far."""
+        return 0 if self.stream is None else self.stream.step
+
+    @property
+    def sequences(self) -> int | None:
+        """B, known from the first piece on."""
+        return None if self.stream is None or self._plan is None else self._plan.sequences
+
+    @property
+    def values(self) -> Floats:
+        """The learned numbers as they stand, (S, P), in the order of `learned`."""
+        settings = self.settings
+        return (settings.first_values if self.stream is None else stream.values(settings, self.stream.carry)).T.copy()
+
+    @property
+    def hyper(self) -> Hyper:
+        """All numbers as they stand, with one lane per start where `starts` has lanes."""
+        columns = self.values.T if self._many else self.values[0]
+        return names.put(self.settings.hyper, self.learned, [np.asarray(each, np.float64) for each in columns])
+
+    @property
+    def readout(self) -> Readout:
+        """W_out as it stands, or its running mean where `average` is set; with a leading axis where `starts` has lanes."""
+        rows = stream.readouts(self.settings, self._running().carry)
+        units, rule = self.esn.units, self.settings.readout
+        intercept = rows[..., units] if self.settings.intercept else np.zeros(rows.shape[:2])
+        whole = Readout(rows[..., :units], intercept, np.full(len(rows), rule.ridge if isinstance(rule, RLS) else 0.0))
+        return whole if self._many else whole.at(0)
+
+    @property
+    def state(self) -> Array:
+        """The last states, (B, N), with a leading axis where there are several starts."""
+        now, plan = self._running(), self._plan
+        assert plan is not None
+        lanes = np.concatenate([np.asarray(each) for each in now.carry.state]).reshape(-1, plan.batch, plan.starts)
+        states = lanes[:, : plan.sequences, : self.settings.starts].transpose(2, 1, 0)
+        return states if self._many else states[0]
+
+    @property
+    def history(self) -> xr.Dataset:
+        """Mean loss, mean gradients and learned numbers of every window: dims start, parameter, step."""
+        return history.dataset(self._running().history, [str(each) for each in self.learned])
+
+    @property
+    def best(self) -> int:
+        """The start with the least loss in the last windows."""
+        if self.settings.starts == 1:
+            return 0
+        now = self._running()
+        recent = history.recent_loss(now.history)
+        if np.isnan(recent).all():  # no window is over yet
+            recent = np.asarray(now.carry.sums[0], np.float64)[0, : self.settings.starts]
+        return int(np.nanargmin(recent))
+
+    @property
+    def converged(self) -> npt.NDArray[np.bool_]:
+        """Which starts (S,) the protocol has found converged."""
+        return np.array(self._running().memory.converged)
+
+    def network(self, start: int | None = None) -> Network:
+        """The description with the numbers that a start (the best unless given) has."""
+        numbers = self._numbers(self.best if start is None else self.settings.at(start))
+        every = names.chosen([name for name in Hyper._fields if getattr(numbers, name)], numbers)
+        return names.into_network(self.esn.network, every, [float(each.of(numbers)) for each in every])
+
+    def predict(self, u: Any, *, start: int | None = None, state: Any = None) -> Any:
+        """Outputs for u (T, F) -> (T, O), (B, T, F) -> (B, T, O), with numbers and readout as they stand, nothing learned.
+
+        start  which of the starts, the best unless given
+        state  where the network begins, (N,) or (B, N); zero unless given. `learner.state` is where the stream is
+        For "sigmoid" and "softmax" the outputs are probabilities.
+        """
+        which = self.best if start is None else self.settings.at(start)
+        readout = self.readout.at(which) if self._many else self.readout
+        series = as_series(u, self.esn.n_inputs, dtype=np.dtype(self.esn.dtype))
+        outputs = [np.empty((int(length), self.settings.outputs)) for length in series.lengths]
+        if np.ndim(state) == 3:
+            state = np.asarray(state)[which]
+        if np.ndim(state) == 2 and len(state) == 1 and series.kind == "one":
+            state = np.asarray(state)[0]
+
+        def consume(lanes: Any, begin: int, states: Any) -> None:
+            for b, rows in zip(lanes, np.asarray(states), strict=True):
+                out = outputs[b][begin : begin + len(rows)]
+                out[:] = losses.link(self.settings.loss, readout.predict(rows[: len(out)].astype(np.float64)))
+
+        self.esn.run_chunks(series, consume, state=state, hyper=self._numbers(which))
+        if series.kind == "list":
+            return outputs
+        return outputs[0] if series.kind == "one" else np.stack(outputs)
+
+    @property
+    def _many(self) -> bool:
+        return self.settings.hyper.lanes is not None
+
+    def _numbers(self, start: int) -> Hyper:
+        """All numbers of one start."""
+        return Hyper(*(tuple(np.asarray(leaf)[start] if np.ndim(leaf) else leaf for leaf in leaves) for leaves in self.hyper))
+
+    def _running(self) -> Stream:
+        if self.stream is None:
+            raise ValueError("this learner has not seen any data: call partial_fit or fit first.")
+        return self.stream
+
+    def __repr__(self) -> str:
+        learned = ", ".join(map(str, self.learned))
+        return f"OnlineLearner({self.esn.network!r}, learns {learned}, starts={self.settings.starts}, steps={self.steps})"

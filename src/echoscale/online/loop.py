@@ -1,0 +1,246 @@
+"""The compiled loop of online learning: states, traces, readout and learned numbers, all moved at every time step.
+
+    z = W_out x,    d = dE/dz,    dE/dW_out = d x^T,    dE/dtheta_i = d . (W_out e_i),      e_i = dx/dtheta_i (traces)
+
+for S starts with B sequences each on the lanes of one network (lane = sequence * S + start). Layout, all of it measured:
+features are neuron-major like the states, with a last one that is always 1 for the intercept; sums over neurons are matrix
+products, which XLA does not compute anew inside each operation that needs them; W_out and the learned numbers are carried once
+more with a column per lane, since a choice of columns inside a kernel is not vectorised.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from echoscale import dynamics, parameters, rls
+from echoscale.dynamics import Array, State, Weights
+from echoscale.hyper import Hyper
+from echoscale.online import constraints, losses, rates, traces
+from echoscale.online.traces import Traces
+from echoscale.parameters import Parameter
+
+# On a CPU, threads cost more than kernels of some microseconds save; sums rewritten as trees and products handed to a library
+# are for larger arrays than these.
+CPU_OPTIONS = {
+    **dynamics.COMPILER_OPTIONS,
+    "xla_disable_hlo_passes": "cpu-parallel-task-assigner,tree_reduction_rewriter,dot-library-rewriter",
+}
+
+
+class Plan(NamedTuple):
+    """What the program is compiled for."""
+
+    learned: tuple[Parameter, ...]
+    form: str
+    loss: str
+    constraint: str
+    outputs: int
+    intercept: bool
+    starts: int
+    batch: int
+    sequences: int  # of the batch; the others are idle
+    back: int | None  # recursive least squares: see `rls.returns`; None: Adam
+
+
+class Fixed(NamedTuple):
+    """What does not change in the loop: the network, Adam's settings and bounds (M, 1), and some constants.
+
+    of_lane  (S, lanes)  1 where a lane belongs to a start
+    ones     (n,)        of the largest reservoir
+    """
+
+    weights: Weights
+    hyper: Hyper
+    rule: rates.Settings
+    low: Any
+    high: Any
+    ridge: Any
+    forgetting: Any
+    decay: Any
+    of_lane: Any
+    ones: Any
+
+
+class Carry(NamedTuple):
+    """What one step hands to the next.
+
+    theta     (M, S)        rows of the readout (feature * O + output; none with least squares), then the learned numbers
+    readout   (F, O, lanes) W_out for every lane, or (F, O, 1) for one start
+    values    P x (lanes,)  the learned numbers for every lane, or (1,)
+    squares   one `rls.State` with a leading axis S, or None
+    average   (F * O, S) and (S,) the running mean of W_out and the power of its decay, or None
+    sums      (1 + P, S)    loss and gradients since the window began, and how many steps had a target, ()
+    """
+
+    state: State
+    traces: Traces
+    theta: Any
+    readout: Any
+    values: tuple[Any, ...]
+    moments: rates.Moments
+    squares: rls.State | None
+    average: tuple[Any, Any] | None
+    sums: tuple[Any, Any]
+
+
+class Data(NamedTuple):
+    """A buffer: inputs (T, F, lanes), targets (T, O, lanes), weights in the loss (T, lanes), and whether any counts (T,)."""
+
+    u: Any
+    y: Any
+    weight: Any
+    moves: Any
+
+
+def _run(plan: Plan, fixed: Fixed, carry: Carry, data: Data, n: Any) -> tuple[Carry, Array, Array]:
+    """The first n steps of a buffer, or fewer where something breaks: the carry, the steps made, and whether all is well."""
+
+    def body(now: tuple[Carry, Array, Array]) -> tuple[Carry, Array, Array]:
+        carry, t, _ = now
+        row = jax.tree.map(lambda each: each[t], data)
+        new, well = step(plan, fixed, carry, row)
+        return new, t + 1, well
+
+    start = (carry, jnp.int32(0), jnp.bool_(True))
+    last: tuple[Carry, Array, Array] = jax.lax.while_loop(lambda now: (now[1] < n) & now[2], body, start)
+    return last
+
+
+@cache
+def program(on_cpu: bool) -> Any:
+    """`_run`, compiled."""
+    return jax.jit(_run, static_argnums=0, compiler_options=CPU_OPTIONS if on_cpu else None)
+
+
+def step(plan: Plan, fixed: Fixed, carry: Carry, row: Data) -> tuple[Carry, Array]:
+    """One time step of everything; and whether loss, gradients, readout and learned numbers are still in order."""
+    hyper = parameters.put(fixed.hyper, plan.learned, carry.values)
+    state, new_traces = traces.step(fixed.weights, hyper, carry.state, carry.traces, row.u, plan.learned, plan.form)
+    lanes = state[0].shape[1]
+    z = _read(plan, fixed, carry.readout, dict(enumerate(state)), state)
+    if plan.intercept:
+        z = z + carry.readout[-1]
+    slope, value = losses.slope_and_value(plan.loss, z, row.y)
+    slope = slope * row.weight
+    # One row for the loss, one per learned number: (1 + P, S).
+    pulls = []
+    for parameter, block in zip(plan.learned, new_traces.blocks, strict=True):
+        which = traces.reaches(fixed.weights, parameter)
+        moved = _read(plan, fixed, carry.readout, dict(zip(which, block, strict=True)), state)
+        pulls.append(jnp.sum(slope * moved, axis=0))
+    small = jnp.sum(_by_start(plan, jnp.stack([value * row.weight, *pulls])), axis=1)
+    features = jnp.concatenate([*state, jnp.ones((1, lanes), state[0].dtype)] if plan.intercept else state)
+
+    rows = 0 if plan.back is not None else len(features) * plan.outputs
+    free = carry.theta[rows:]
+    gradient = small[1:] * constraints.of_free(free, plan.learned, plan.constraint)[1]
+    if rows:
+        gradient = jnp.concatenate([_readout_gradient(plan, features, slope), gradient])
+    theta, moments = rates.update(carry.theta, gradient, carry.moments, fixed.rule, rows, row.moves)
+    if plan.constraint == "clip":
+        theta = jnp.clip(theta, fixed.low, fixed.high)
+    squares = None if carry.squares is None else _least_squares(plan, fixed, carry.squares, features, row)
+    values, readout = spread(plan, fixed, theta, squares)
+    sums = (carry.sums[0] + small, carry.sums[1] + row.moves)
+    average = _average(fixed, carry.average, theta[:rows], row.moves)
+    new = Carry(state, new_traces, theta, readout, values, moments, squares, average, sums)
+    return new, _in_order(plan, small, theta[rows:], squares)
+
+
+def spread(plan: Plan, fixed: Fixed, theta: Array, squares: rls.State | None) -> tuple[tuple[Array, ...], Array]:
+    """The learned numbers and W_out with a column for every lane (one column for one start)."""
+    rows = len(theta) - len(plan.learned)
+    values, _ = constraints.of_free(theta[rows:], plan.learned, plan.constraint)
+    readout = theta[:rows]
+    if squares is not None:
+        readout = _of_squares(plan, squares).astype(theta.dtype)
+    if plan.starts > 1:
+        # A product with zeros and ones copies exactly.
+        both = jnp.matmul(jnp.concatenate([readout, values]), fixed.of_lane, precision="highest")
+        readout, values = both[: len(readout)], both[len(readout) :]
+    return tuple(values), readout.reshape(-1, plan.outputs, readout.shape[1])
+
+
+def _read(plan: Plan, fixed: Fixed, readout: Array, parts: dict[int, Array], state: State) -> Array:
+    """W_out applied to some reservoirs' blocks (n_k, lanes): (O, lanes)."""
+    begins = [sum(len(each) for each in state[:k]) for k in range(len(state))]
+    own = {k: readout[begins[k] : begins[k] + len(part)] for k, part in parts.items()}
+    if plan.starts == 1:
+        products = [jax.lax.dot_general(own[k][..., 0], part, (((0,), (0,)), ((), ())), "highest") for k, part in parts.items()]
+        return sum(products[1:], products[0])
+    # Every lane has its own weights: multiply, and sum over the neurons with a product; equal sizes are added up before.
+    by_size: dict[int, Array] = {}
+    for k, part in parts.items():
+        product = (own[k] * part[:, None, :]).reshape(len(part), -1)
+        by_size[len(part)] = by_size[len(part)] + product if len(part) in by_size else product
+    total = sum(jnp.matmul(fixed.ones[:size], product, precision="highest") for size, product in by_size.items())
+    return jnp.reshape(total, (plan.outputs, -1))
+
+
+def _by_start(plan: Plan, values: Array) -> Array:
+    """(..., lanes) -> (..., B, S)."""
+    return values.reshape(*values.shape[:-1], plan.batch, plan.starts)
+
+
+def _readout_gradient(plan: Plan, features: Array, slope: Array) -> Array:
+    """sum over the sequences of x d^T, (F * O, S)."""
+    if plan.starts == 1:
+        return jax.lax.dot_general(features, slope, (((1,), (1,)), ((), ())), "highest").reshape(-1, 1)
+    products = features[:, None, :] * slope
+    return jnp.sum(_by_start(plan, products), axis=2).reshape(-1, plan.starts)
+
+
+def _least_squares(plan: Plan, fixed: Fixed, squares: rls.State, features: Array, row: Data) -> rls.State:
+    """One step of recursive least squares per start, in its own precision."""
+    assert plan.back is not None
+    states = features[:-1] if plan.intercept else features
+
+    def rows(values: Array) -> Array:  # (C, lanes) -> (S, sequences, C)
+        return _by_start(plan, values)[:, : plan.sequences].transpose(2, 1, 0)
+
+    counts = _by_start(plan, row.weight > 0)[: plan.sequences].T
+    move = partial(rls.update, ridge=fixed.ridge, forgetting=fixed.forgetting, back=plan.back, intercept=plan.intercept)
+    wide = squares.coef.dtype
+    given = (squares, rows(states).astype(wide), rows(row.y).astype(wide), counts)
+
+    def one(each: Any) -> rls.State:
+        return move(*each[:3], counts=each[3])
+
+    if plan.starts == 1:
+        alone: rls.State = jax.tree.map(lambda leaf: leaf[None], one(jax.tree.map(lambda leaf: leaf[0], given)))
+        return alone
+    # One start after another: products of single matrices are fast, those of stacks of matrices are not.
+    new: rls.State = jax.lax.map(one, given)
+    return new
+
+
+def _of_squares(plan: Plan, squares: rls.State) -> Array:
+    """W_out of least squares, intercept last, (F * O, S)."""
+    coef = squares.coef
+    if plan.intercept:
+        coef = jnp.concatenate([coef, jax.vmap(rls.intercept_of)(squares)[:, None, :]], axis=1)
+    return coef.reshape(plan.starts, -1).T
+
+
+def _average(fixed: Fixed, average: tuple[Array, Array] | None, readout: Array, moves: Array) -> tuple[Array, Array] | None:
+    """A running mean of W_out over the steps that moved it."""
+    if average is None:
+        return None
+    hold = jnp.where(moves, fixed.decay, 1)
+    return hold * average[0] + (1 - hold) * readout, average[1] * hold
+
+
+def _in_order(plan: Plan, small: Array, free: Array, squares: rls.State | None) -> Array:
+    """Whether loss and gradients are finite and the learned numbers allowed.
+
+    Adam's W_out is finite as long as the loss is: its steps are bounded by the rate.
+    """
+    values, _ = constraints.of_free(free, plan.learned, plan.constraint)
+    well = jnp.all(jnp.isfinite(small)) & jnp.all(constraints.allowed(values, plan.learned, plan.constraint))
+    if squares is not None:
+        well = well & jnp.all(jnp.isfinite(squares.coef))
+    return well

@@ -1,0 +1,74 @@
+"""When the readout starts anew, so that the learned numbers are not held where the old readout was used to them.
+
+The paper re-initialises W_out whenever the leak rates have settled, and stops when they no longer change from one time to the
+next. `Reinitialise` does that for every start by itself, at fixed steps, so that a run can be repeated and resumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Reinitialise:
+    """Reset W_out and its moments, every `every` steps or, where that is None, whenever the learned numbers have settled.
+
+    window     settled: they moved less than `tolerance` over this many steps (not used with `every`)
+    tolerance  converged: they moved less than this since the last reset. They are then frozen and the readout learns on
+    """
+
+    every: int | None = None
+    window: int = 50_000
+    tolerance: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.every is not None:
+            _checks.integer(self.every, "every", minimum=1)
+        _checks.integer(self.window, "window", minimum=1)
+        _checks.non_negative(self.tolerance, "tolerance", "0 never converges.")
+
+    @property
+    def period(self) -> int:
+        """Steps between two looks at the learned numbers."""
+        return self.every or self.window
+
+
+class Memory(NamedTuple):
+    """Of every start: the values at the last look and at the last reset (P, S), NaN before; resets (S,); converged (S,)."""
+
+    last: Any
+    mark: Any
+    resets: Any
+    converged: Any
+
+
+def init(learned: int, starts: int) -> Memory:
+    """Nothing looked at yet."""
+    return Memory(
+        np.full((learned, starts), np.nan),
+        np.full((learned, starts), np.nan),
+        np.zeros(starts, np.int64),
+        np.zeros(starts, bool),
+    )
+
+
+def look(protocol: Reinitialise, memory: Memory, values: Floats) -> tuple[Memory, npt.NDArray[np.bool_]]:
+    """After another period: what is remembered now, and which starts (S,) begin a new readout."""
+
+    def near(before: Any) -> Any:  # False before there was anything
+        return (np.abs(values - before) < protocol.tolerance).all(axis=0)
+
+    due = np.ones(values.shape[1], bool) if protocol.every else near(memory.last)
+    done = due & near(memory.mark)
+    converged = memory.converged | done
+    reset = due & ~converged
+    mark = np.where(reset, values, memory.mark)
+    return Memory(values.copy(), mark, memory.resets + reset, converged), reset

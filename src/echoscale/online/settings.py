@@ -1,0 +1,139 @@
+"""What an online learner was told, checked once: the settings that every part of it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks, parameters
+from echoscale.blas import one_thread
+from echoscale.esn import ESN, device_of
+from echoscale.hyper import Hyper
+from echoscale.lanes import precision_and_device
+from echoscale.online import constraints, losses, traces
+from echoscale.online.protocol import Reinitialise
+from echoscale.online.rates import PRESETS, Adam
+from echoscale.parameters import Parameter
+from echoscale.rls import RLS
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """See `OnlineLearner`; `hyper` are the numbers that the starts begin with."""
+
+    esn: ESN
+    outputs: int
+    learned: tuple[Parameter, ...]
+    loss: str
+    readout: Adam | RLS
+    rates: Adam
+    trace: str
+    constraint: str
+    hyper: Hyper
+    protocol: Reinitialise | None
+    record: int
+    washout: int
+    average: float | None
+    seed: int
+    intercept: bool
+
+    def __post_init__(self) -> None:
+        _checks.choice(self.loss, losses.LOSSES, "loss")
+        _checks.choice(self.trace, traces.FORMS, "trace")
+        _checks.choice(self.constraint, constraints.CONSTRAINTS, "constraint")
+        if _checks.integer(self.outputs, "outputs", minimum=1) < 2 and self.loss == "softmax":
+            raise ValueError("outputs must be at least 2 with loss='softmax', got 1: it is the number of classes.")
+        _checks.integer(self.record, "record", minimum=1)
+        _checks.integer(self.washout, "washout")
+        _checks.integer(self.seed, "seed")
+        if self.average is not None and not 0 < _checks.number(self.average, "average") < 1:
+            raise ValueError(
+                f"average must lie in (0, 1), got {self.average}: it is the share of the past in the running mean."
+            )
+        if isinstance(self.readout, RLS):
+            if self.loss != "mse":
+                raise ValueError(f"RLS minimises squares: use loss='mse' (one-hot targets for classes), not {self.loss!r}.")
+            if self.average is not None:
+                raise ValueError("average is for readouts that Adam moves; least squares averages by itself. Leave it out.")
+            if self.readout.intercept != self.intercept:
+                raise ValueError(f"RLS has intercept={self.readout.intercept}, the learner intercept={self.intercept}: which?")
+            if self.readout.state is not None:
+                raise ValueError("this RLS has learned already, and a learner begins anew: give it a fresh one.")
+        if self.protocol is not None and not isinstance(self.protocol, Reinitialise):
+            raise TypeError(f"protocol must be None or a Reinitialise, got {type(self.protocol).__name__}.")
+        farthest = max(self.speeds) * (self.protocol.period if self.protocol else 0)
+        if self.protocol is not None and 0 < farthest < self.protocol.tolerance:
+            raise ValueError(
+                f"in {self.protocol.period} steps at a rate of {max(self.speeds):g} a number moves {farthest:g} at most, less "
+                f"than tolerance={self.protocol.tolerance:g}: all would count as converged. Lower it, or look less often."
+            )
+        constraints.to_free(self.first_values, self.learned, self.constraint)
+
+    @property
+    def starts(self) -> int:
+        """S."""
+        return self.hyper.lanes or 1
+
+    @property
+    def features(self) -> int:
+        """Columns of W_out: the neurons, and a 1 for the intercept."""
+        return self.esn.units + self.intercept
+
+    @property
+    def rows(self) -> int:
+        """How many numbers of the readout Adam moves."""
+        return 0 if isinstance(self.readout, RLS) else self.features * self.outputs
+
+    @property
+    def speeds(self) -> list[float]:
+        """The rate of every learned number."""
+        return self.rates.of(self.learned, self.esn.hyper)
+
+    @property
+    def first_values(self) -> Floats:
+        """The learned numbers before the first step, (P, S)."""
+        leaves = [np.asarray(each.of(self.hyper), np.float64) for each in self.learned]
+        return np.stack([np.broadcast_to(leaf, self.starts) for leaf in leaves])
+
+    def chosen(self, names: str | Sequence[str | Parameter] | None) -> tuple[Parameter, ...]:
+        """These of the learned numbers, or all."""
+        if names is None:
+            return self.learned
+        which = parameters.chosen(names, self.esn.hyper)
+        if unknown := [str(each) for each in which if each not in self.learned]:
+            raise ValueError(f"{', '.join(unknown)} is not learned here; learned are {', '.join(map(str, self.learned))}.")
+        return which
+
+    def at(self, start: Any) -> int:
+        """The number of a start, checked."""
+        if _checks.integer(start, "start") >= self.starts:
+            raise ValueError(f"there is no start {start}: this learner has {self.starts}, counted from 0.")
+        return int(start)
+
+    @contextmanager
+    def context(self) -> Iterator[None]:
+        """Precision and device; and BLAS on one thread, since recursive least squares calls it with small matrices."""
+        wide = isinstance(self.readout, RLS) or self.esn.dtype == "float64"
+        with precision_and_device(np.float64 if wide else np.float32, device_of(self.esn.device)), one_thread():
+            yield
+
+
+def rules(learned: Adam | str, readout: Adam | RLS | None) -> tuple[Adam, Adam | RLS]:
+    """How numbers and readout learn: as told, or as a preset says."""
+    preset = PRESETS[_checks.choice(learned, tuple(PRESETS), "rates")] if isinstance(learned, str) else None
+    speeds = preset.learned if preset else learned
+    if not isinstance(speeds, Adam):
+        raise TypeError(f"rates must be an Adam or one of {', '.join(map(repr, PRESETS))}, got {learned!r}.")
+    own = readout if readout is not None else (preset or PRESETS["narma"]).readout
+    if not isinstance(own, Adam | RLS):
+        raise TypeError(f"readout must be an Adam or an RLS, got {readout!r}.")
+    if isinstance(own, Adam) and not isinstance(own.rate, int | float):
+        raise ValueError("the readout has one learning rate: Adam(rate=...) with a number.")
+    return speeds, own

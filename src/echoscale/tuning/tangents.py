@@ -1,0 +1,82 @@
+"""How the outputs of a fixed readout change with the learned numbers, for all starts in one scan.
+
+    v_p(t) = W_out^T dx(t)/dtheta_p          what enters the Jacobian of the error
+    c_p    = sum over training of (dx/dtheta_p) r(t)^T,   r(t) = y(t) - W_out^T x(t) - b
+
+The tangents dx/dtheta_p are the exact traces of `online.traces`. Only these projections of them leave the scan.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from echoscale import dynamics
+from echoscale.dynamics import Array, State, Weights
+from echoscale.hyper import Hyper
+from echoscale.online import traces
+from echoscale.online.traces import Traces
+from echoscale.parameters import Parameter
+
+# One thread computes: kernels as small as these take longer when XLA shares them out over threads.
+COMPILER_OPTIONS = {**dynamics.COMPILER_OPTIONS, "xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+
+
+class Carry(NamedTuple):
+    """state (n_k, lanes); traces; cross: per parameter and reservoir it reaches (n_k, O, lanes), the sums c_p so far."""
+
+    state: State
+    traces: Traces
+    cross: tuple[tuple[Array, ...], ...]
+
+
+def start(
+    weights: Weights, learned: tuple[Parameter, ...], sizes: tuple[int, ...], lanes: int, outputs: int, dtype: Any
+) -> Carry:
+    """The zero state."""
+    state = tuple(jnp.zeros((size, lanes), dtype) for size in sizes)
+    first = traces.init(weights, learned, state)
+    cross = jax.tree.map(lambda block: jnp.zeros((block.shape[0], outputs, lanes), dtype), first.blocks)
+    return Carry(state, first, cross)
+
+
+@partial(jax.jit, static_argnames="learned", compiler_options=COMPILER_OPTIONS, donate_argnames="carry")
+def scan(
+    weights: Weights,
+    hyper: Hyper,
+    coef: tuple[Array, ...],
+    intercept: Array,
+    carry: Carry,
+    u: Array,
+    y: Array,
+    counts: Array,
+    learned: tuple[Parameter, ...],
+) -> tuple[Carry, Array]:
+    """A chunk of steps: inputs u (L, F, lanes or 1) and targets y (L, O, lanes or 1) -> rows (L, lanes, N + P O) of x and v.
+
+    coef    of the readout, per reservoir (n_k, O, lanes), and of the inputs (F, O, lanes) if it sees them; intercept (O, lanes)
+    counts  (L, lanes or 1): 1 for training steps, 0 for others
+    """
+    which = [traces.reaches(weights, each) for each in learned]
+
+    def body(carry: Carry, now: tuple[Array, Array, Array]) -> tuple[Carry, Array]:
+        u_t, y_t, count = now
+        state, tangents = traces.step(weights, hyper, carry.state, carry.traces, u_t, learned)
+        outputs = intercept + sum(_read(part, x) for part, x in zip(coef, (*state, u_t), strict=False))
+        residual = (y_t - outputs) * count
+        moved = [
+            sum(_read(coef[k], e) for k, e in zip(reach, block, strict=True))
+            for reach, block in zip(which, tangents.blocks, strict=True)
+        ]
+        cross = jax.tree.map(lambda total, e: total + e[:, None] * residual, carry.cross, tangents.blocks)
+        return Carry(state, tangents, cross), jnp.concatenate([*state, *moved]).T
+
+    return jax.lax.scan(body, carry, (u, y, counts))
+
+
+def _read(coef: Array, x: Array) -> Array:
+    """(n, O, lanes) and (n, lanes) -> (O, lanes)."""
+    return jnp.sum(coef * x[:, None], axis=0)
