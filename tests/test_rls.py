@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_what_nothing_excites_does_not_wind_up(forgetting: float) -> None:
     assert model.state is not None
     largest = np.linalg.eigvalsh(np.asarray(model.state.inverse))
     assert largest[0] > 0
-    assert 500 < largest[-1] < 1000 * np.e
+    assert 500 < largest[-1] < 1000 * math.e
     np.testing.assert_array_equal(model.state.inverse, np.asarray(model.state.inverse).T)
     np.testing.assert_allclose(model.readout.coef[0, :4], [1, 0, 0, 0], atol=0.05)
 
