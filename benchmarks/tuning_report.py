@@ -226,8 +226,8 @@ def _notes(results: Results, settings: Settings) -> list[str]:
         f"`readout=RLS({s.ridge:g}, {s.rls_forgetting})`, `rates=Adam({s.rls_rate:g}, beta1=0.99)`, chosen from a handful on "
         "NARMA10, seed 0, by its validation and test error. *As it stands*: the online readout, frozen. *Then ridge*: the leak "
         "rates alone, with a ridge readout of the usual training steps.",
-        "- Plain random search over every number was given more steps than `es.tune` in some seeds, up to ten times as many: its "
-        "mean number of steps shows it.",
+        "- Plain random search over every number was given more steps than `es.tune` in some seeds, up to ten times as many: "
+        "its mean number of steps shows it.",
         f"- Readouts of the points on the curves are fitted again for the test; their validation errors repeat those of the "
         f"searches to {apart:.1g} at worst.",
         "",
