@@ -42,7 +42,7 @@ def chain(levels: int, delay: int) -> Network:
 NETWORKS = {
     "single": es.single(7, leak_rate=0.4, **SHARED),
     "parallel": es.parallel([5, 6], leak_rate=[0.8, 0.1], **SHARED),
-    **{f"chain of {n}, delay {d}": chain(n, d) for n, d in ((2, 0), (2, 1), (4, 1))},
+    **{f"chain of {n}, delay {d}": chain(n, d) for n, d in ((2, 0), (2, 1), (4, 0), (4, 1))},
     **{f"cycle, delay {d}": cycle(d) for d in (0, 1)},
 }
 
@@ -163,7 +163,7 @@ def test_without_recurrence_both_forms_are_one() -> None:
     np.testing.assert_allclose(exact[same], truncated[same], rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", [*FEW, "chain of 4, delay 1"])
+@pytest.mark.parametrize("name", [*FEW, "chain of 4, delay 0", "chain of 4, delay 1"])
 def test_errors_times_traces_are_back_propagation_through_time(name: str) -> None:
     """sum over t of dE(t)/dx(t) e(t), at fixed parameters: nothing is neglected."""
     esn = built(name)
