@@ -26,6 +26,7 @@ import time
 import traceback
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,8 @@ def write(settings: Settings, options: argparse.Namespace) -> str:
     plan.save(options.output, f"{stem}.json", {"jobs": found, ALONE: alone})
     plan.save(options.output, f"{stem}.md", text)
     picture = (ROOT / "docs" / "figures" if stem == "tuning" else options.output) / f"{stem}.png"
-    tuning_report.figure(found, settings).savefig(picture, dpi=200)
+    if any(result["set"] in ("leaks", "all") for result in found.values()):  # what the figure shows
+        tuning_report.figure(found, settings).savefig(picture, dpi=200)
     progress(f"written: {options.output / stem}.md and .json, {picture}")
     return text
 
@@ -169,6 +171,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="cores of one process (default 1; with --time all)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
     parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--ridge", type=float, help=f"where it is not searched for (default {FULL.ridge:g})")
     parser.add_argument("--time", action="store_true", help="one job at a time, each in a fresh process")
     parser.add_argument("--report", action="store_true", help="only gather what is there")
     parser.add_argument("--known", nargs="+", type=Path, default=[], metavar="FILE", help="take over jobs from reports")
@@ -189,6 +192,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     options = parse()
     settings = QUICK if options.quick else FULL
+    if options.ridge is not None:
+        settings = replace(settings, ridge=options.ridge)
     for file in options.known:
         unpack(file, options.folder)
     fine = True
