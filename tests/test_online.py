@@ -467,7 +467,7 @@ def test_targets_must_suit_the_loss(loss: str, y: Any, message: str) -> None:
 
 
 def test_the_state_of_the_stream_carries_predictions_on() -> None:
-    """For one series and for several starts: predict(u, state=learner.state) is predict of the whole from there on."""
+    """For one series and for several starts, `predict(u, state=learner.state)` begins at the state of the start it uses."""
     u, y = es.tasks.narma(400, seed=2)
     esn = es.single(8, input_scaling=0.5).build(1, seed=0, dtype="float64")
     many = esn.hyper.replace(leak_rate=[np.array([0.3, 0.9])])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,6 @@ class Value(NamedTuple):
 
     error: Floats
     readout: Readout
-
-    def at(self, which: Any) -> Value:
-        """Some of the points."""
-        return Value(self.error[which], self.readout.at(which))
 
 
 class Model(NamedTuple):
