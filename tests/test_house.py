@@ -31,6 +31,7 @@ ROOMS = (
     "metrics",
     "linear",
     "timescales",
+    "hmm",
     "tasks",
     "dynamics",
     "sharing",

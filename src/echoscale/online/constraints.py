@@ -49,7 +49,7 @@ def to_free(values: Floats, learned: Sequence[Parameter], constraint: str) -> Fl
                 )
             row = np.log(row)
         rows.append(row)
-    return np.stack(rows)
+    return np.array(rows).reshape(values.shape)
 
 
 def of_free(theta: Any, learned: Sequence[Parameter], constraint: str) -> tuple[Any, Any]:
@@ -57,8 +57,8 @@ def of_free(theta: Any, learned: Sequence[Parameter], constraint: str) -> tuple[
     xp: Any = np if isinstance(theta, np.ndarray) else jnp
     if constraint != "logistic":
         return theta, xp.ones_like(theta)
-    leak = np.array([[each.name == "leak_rate"] for each in learned])
-    plain = np.array([[each.name == "coupling"] for each in learned])
+    leak = np.array([each.name == "leak_rate" for each in learned], bool)[:, None]
+    plain = np.array([each.name == "coupling" for each in learned], bool)[:, None]
     with np.errstate(over="ignore"):  # what is not allowed is found afterwards
         share, size = 1 / (1 + xp.exp(-theta)), xp.exp(xp.where(plain | leak, 0, theta))
     value = xp.where(leak, share, xp.where(plain, theta, size))
@@ -67,5 +67,5 @@ def of_free(theta: Any, learned: Sequence[Parameter], constraint: str) -> tuple[
 
 def allowed(values: Any, learned: Sequence[Parameter], constraint: str) -> Any:
     """Which values (P, S) are finite and within their bounds; of arrays of NumPy or JAX."""
-    edges = np.array([bounds(each, constraint) for each in learned]).astype(values.dtype)
+    edges = np.array([bounds(each, constraint) for each in learned]).reshape(-1, 2).astype(values.dtype)
     return (values >= edges[:, :1]) & (values <= edges[:, 1:]) & (abs(values) < np.inf)

@@ -102,7 +102,7 @@ def dataset(history: History, names: Sequence[str]) -> xr.Dataset:
         },
         coords={
             "start": np.arange(history.loss.shape[1]),
-            "parameter": list(names),
+            "parameter": np.array(list(names), dtype=str),
             "step": history.window * np.arange(1, history.used + 1),
         },
         attrs={"window": history.window},

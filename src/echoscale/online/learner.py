@@ -45,7 +45,8 @@ class OnlineLearner:
         learner.hyper, learner.network(), learner.predict(u_new), learner.history
 
     outputs     O, columns of the targets; for loss="softmax" the number of classes
-    parameters  which numbers are learned: "leak_rate", "coupling", ... of all reservoirs, "leak_rate[0]" of the first
+    parameters  which numbers are learned: "leak_rate", "coupling", ... of all reservoirs, "leak_rate[0]" of the first; () for
+                the readout alone
     loss        "mse", "sigmoid" or "softmax" (`losses`)
     readout     how W_out learns: `Adam(rate)`, or `RLS(ridge, forgetting)` (with "mse"); the preset's unless given
     rates       how the numbers learn: `Adam(rate)`, or the name of a preset of the paper (`PRESETS`)
@@ -55,7 +56,8 @@ class OnlineLearner:
     protocol    `Reinitialise(...)`: when the readout begins anew
     record      steps of one window of the history
     washout     steps at the start of the stream without learning
-    average     decay of a running mean of W_out (say 0.999) that predictions use; Adam only
+    average     predictions use a mean of W_out: a running one with this decay (say 0.999), or that of all steps from this one
+                on (say 42_000; `readout` is W_out itself until then); Adam only
     seed        of the fresh readouts
     """
 
@@ -74,7 +76,7 @@ class OnlineLearner:
         protocol: Reinitialise | None = None,
         record: int = 1000,
         washout: int = 200,
-        average: float | None = None,
+        average: float | int | None = None,
         seed: int = 0,
         intercept: bool = True,
     ) -> None:
@@ -82,7 +84,7 @@ class OnlineLearner:
         self.settings = Settings(
             esn=esn,
             outputs=outputs,
-            learned=names.chosen(parameters, esn.hyper),
+            learned=names.chosen(parameters, esn.hyper) if parameters != () else (),
             loss=loss,
             readout=own,
             rates=speeds,

@@ -44,6 +44,7 @@ class Plan(NamedTuple):
     batch: int
     sequences: int  # of the batch; the others are idle
     back: int | None  # recursive least squares: see `rls.returns`; None: Adam
+    plain: bool  # whether the mean of W_out is that of all steps alike, or decays
 
 
 class Fixed(NamedTuple):
@@ -72,7 +73,7 @@ class Carry(NamedTuple):
     readout   (F, O, lanes) W_out for every lane, or (F, O, 1) for one start
     values    P x (lanes,)  the learned numbers for every lane, or (1,)
     squares   one `rls.State` with a leading axis S, or None
-    average   (F * O, S) and (S,) the running mean of W_out and the power of its decay, or None
+    average   (F * O, S) and (S,) the running mean of W_out, and the power of its decay or its number of steps; or None
     sums      (1 + P, S)    loss and gradients since the window began, and how many steps had a target, ()
     """
 
@@ -88,12 +89,14 @@ class Carry(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A buffer: inputs (T, F, lanes), targets (T, O, lanes), weights in the loss (T, lanes), and whether any counts (T,)."""
+    """A buffer: inputs (T, F, lanes), targets (T, O, lanes), weights in the loss (T, lanes); whether any counts (T,), and
+    whether W_out after that step belongs to its mean (T,)."""
 
     u: Any
     y: Any
     weight: Any
     moves: Any
+    averaged: Any
 
 
 def _run(plan: Plan, fixed: Fixed, carry: Carry, data: Data, n: Any) -> tuple[Carry, Array, Array]:
@@ -146,7 +149,7 @@ def step(plan: Plan, fixed: Fixed, carry: Carry, row: Data) -> tuple[Carry, Arra
     squares = None if carry.squares is None else _least_squares(plan, fixed, carry.squares, features, row)
     values, readout = spread(plan, fixed, theta, squares)
     sums = (carry.sums[0] + small, carry.sums[1] + row.moves)
-    average = _average(fixed, carry.average, theta[:rows], row.moves)
+    average = _average(plan, fixed, carry.average, theta[:rows], row.averaged)
     new = Carry(state, new_traces, theta, readout, values, moments, squares, average, sums)
     return new, _in_order(plan, small, theta[rows:], squares)
 
@@ -226,12 +229,18 @@ def _of_squares(plan: Plan, squares: rls.State) -> Array:
     return coef.reshape(plan.starts, -1).T
 
 
-def _average(fixed: Fixed, average: tuple[Array, Array] | None, readout: Array, moves: Array) -> tuple[Array, Array] | None:
-    """A running mean of W_out over the steps that moved it."""
+def _average(
+    plan: Plan, fixed: Fixed, average: tuple[Array, Array] | None, readout: Array, counts: Array
+) -> tuple[Array, Array] | None:
+    """A running mean of W_out over the steps that moved it and belong to it."""
     if average is None:
         return None
-    hold = jnp.where(moves, fixed.decay, 1)
-    return hold * average[0] + (1 - hold) * readout, average[1] * hold
+    mean, memory = average
+    if plan.plain:
+        number = memory + counts
+        return mean + jnp.where(counts, (readout - mean) / jnp.maximum(number, 1), 0), number
+    hold = jnp.where(counts, fixed.decay, 1)
+    return hold * mean + (1 - hold) * readout, memory * hold
 
 
 def _in_order(plan: Plan, small: Array, free: Array, squares: rls.State | None) -> Array:

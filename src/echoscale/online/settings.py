@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class Settings:
     protocol: Reinitialise | None
     record: int
     washout: int
-    average: float | None
+    average: float | int | None
     seed: int
     intercept: bool
 
@@ -53,9 +54,12 @@ class Settings:
         _checks.integer(self.record, "record", minimum=1)
         _checks.integer(self.washout, "washout")
         _checks.integer(self.seed, "seed")
-        if self.average is not None and not 0 < _checks.number(self.average, "average") < 1:
+        if self.averages_plainly:
+            _checks.integer(self.average, "average")
+        elif self.average is not None and not 0 < _checks.number(self.average, "average") < 1:
             raise ValueError(
-                f"average must lie in (0, 1), got {self.average}: it is the share of the past in the running mean."
+                f"average must lie in (0, 1), the share of the past in a running mean, or be a whole number, the step from "
+                f"which on the mean is taken; got {self.average}."
             )
         if isinstance(self.readout, RLS):
             if self.loss != "mse":
@@ -68,7 +72,7 @@ class Settings:
                 raise ValueError("this RLS has learned already, and a learner begins anew: give it a fresh one.")
         if self.protocol is not None and not isinstance(self.protocol, Reinitialise):
             raise TypeError(f"protocol must be None or a Reinitialise, got {type(self.protocol).__name__}.")
-        farthest = max(self.speeds) * (self.protocol.period if self.protocol else 0)
+        farthest = max(self.speeds, default=0.0) * (self.protocol.period if self.protocol else 0)
         if self.protocol is not None and 0 < farthest < self.protocol.tolerance:
             raise ValueError(
                 f"in {self.protocol.period} steps at a rate of {max(self.speeds):g} a number moves {farthest:g} at most, less "
@@ -80,6 +84,11 @@ class Settings:
     def starts(self) -> int:
         """S."""
         return self.hyper.lanes or 1
+
+    @property
+    def averages_plainly(self) -> bool:
+        """Whether `average` is a step, from which on all count alike, and not a decay."""
+        return isinstance(self.average, numbers.Integral)
 
     @property
     def features(self) -> int:
@@ -100,7 +109,7 @@ class Settings:
     def first_values(self) -> Floats:
         """The learned numbers before the first step, (P, S)."""
         leaves = [np.asarray(each.of(self.hyper), np.float64) for each in self.learned]
-        return np.stack([np.broadcast_to(leaf, self.starts) for leaf in leaves])
+        return np.array([np.broadcast_to(leaf, self.starts) for leaf in leaves]).reshape(-1, self.starts)
 
     def chosen(self, names: str | Sequence[str | Parameter] | None) -> tuple[Parameter, ...]:
         """These of the learned numbers, or all."""

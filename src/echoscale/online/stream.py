@@ -56,6 +56,7 @@ def plan(settings: Settings, sequences: int) -> loop.Plan:
         batch=batch,
         sequences=sequences,
         back=rls.returns(settings.esn.units, rule.forgetting) if isinstance(rule, RLS) else None,
+        plain=settings.averages_plainly,
     )
 
 
@@ -83,7 +84,7 @@ def fixed(settings: Settings, plan: loop.Plan) -> loop.Fixed:
 
     own = settings.readout if isinstance(settings.readout, rates.Adam) else None
     squares = settings.readout if isinstance(settings.readout, RLS) else RLS()
-    edges = np.array([constraints.bounds(each, settings.constraint) for each in settings.learned])
+    edges = np.array([constraints.bounds(each, settings.constraint) for each in settings.learned]).reshape(-1, 2)
     free = np.full(settings.rows, np.inf)
     constants = loop.Fixed(
         weights=settings.esn.weights(lanes),
@@ -93,7 +94,7 @@ def fixed(settings: Settings, plan: loop.Plan) -> loop.Fixed:
         high=np.concatenate([free, edges[:, 1]]).astype(dtype)[:, None],
         ridge=squares.ridge,
         forgetting=squares.forgetting,
-        decay=np.asarray(settings.average or 0.0, dtype),
+        decay=np.asarray(0.0 if settings.averages_plainly else settings.average or 0.0, dtype),
         of_lane=(np.arange(lanes) % plan.starts == np.arange(plan.starts)[:, None]).astype(dtype),
         ones=np.ones(max(settings.esn.sizes), dtype),
     )
@@ -119,7 +120,7 @@ def begin(settings: Settings, plan: loop.Plan, constants: loop.Fixed) -> Stream:
         values=(),
         moments=rates.init(rows + count, plan.starts, dtype),
         squares=squares,
-        average=None if settings.average is None else (np.zeros((rows, plan.starts), dtype), np.ones(plan.starts, dtype)),
+        average=None if settings.average is None else (np.zeros((rows, plan.starts), dtype), np.zeros(plan.starts, dtype)),
         sums=(np.zeros((1 + count, plan.starts), dtype), np.zeros((), np.int32)),
     )
     starts = settings.starts
@@ -150,7 +151,7 @@ def fresh(
         carry.theta[:rows, s] = drawn.ravel()
         moments.mean[:rows, s], moments.square[:rows, s], moments.power1[0, s], moments.power2[0, s] = 0, 0, 1, 1
         if carry.average is not None:
-            carry.average[0][:, s], carry.average[1][s] = 0, 1
+            carry.average[0][:, s], carry.average[1][s] = 0, 0 if plan.plain else 1
     values, readout = loop.spread(plan, constants, jnp.asarray(carry.theta), carry.squares)
     return carry._replace(values=values, readout=readout)
 
@@ -180,7 +181,8 @@ def buffer(settings: Settings, plan: loop.Plan, u: Array, y: Array, there: Array
     weight = shown / np.maximum(counts, 1)[:, None]
     moves = np.zeros(BUFFER, bool)
     moves[:n] = counts > 0
-    return loop.Data(block(u), block(y), block(weight.T[..., None])[:, 0], moves)
+    averaged = moves & (begin + np.arange(BUFFER) >= (settings.average or 0 if settings.averages_plainly else 0))
+    return loop.Data(block(u), block(y), block(weight.T[..., None])[:, 0], moves, averaged)
 
 
 def values(settings: Settings, carry: loop.Carry) -> Floats:
@@ -199,6 +201,7 @@ def readouts(settings: Settings, carry: loop.Carry) -> Floats:
         return coef[: settings.starts].transpose(0, 2, 1)
     rows = np.asarray(carry.theta, np.float64)[: settings.rows]
     if carry.average is not None:
-        mean, power = (np.asarray(each, np.float64) for each in carry.average)
-        rows = np.where(power < 1, mean / np.where(power < 1, 1 - power, 1), rows)
+        mean, memory = (np.asarray(each, np.float64) for each in carry.average)
+        share = np.minimum(memory, 1) if settings.averages_plainly else 1 - memory  # of the mean that is there
+        rows = np.where(share > 0, mean / np.where(share > 0, share, 1), rows)
     return rows[:, : settings.starts].reshape(settings.features, settings.outputs, -1).transpose(2, 1, 0)

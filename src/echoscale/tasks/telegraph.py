@@ -1,0 +1,171 @@
+"""The noisy telegraph of a volatile environment: a two-state signal whose odds a second, slower one exchanges (paper, Fig. 4).
+
+    regime r:  0 <-> 1 with probability p3 a step
+    state s:   1 -> 0 with probability p1 in regime 0 and p2 in regime 1;   0 -> 1 the other way round
+    input:     u_t = s_t + noise * N(0, 1)
+
+The state moves by the odds of the regime of the same step. In regime 0 of the paper's numbers it is up two thirds of the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int8]
+
+CLASSES = ("regime 0, state 0", "regime 0, state 1", "regime 1, state 0", "regime 1, state 1")
+
+
+class Telegraph(NamedTuple):
+    """One series, or B of them with a leading axis.
+
+    u       (T, 1)  the noisy input
+    state   (T,)    0 or 1, the signal without noise
+    regime  (T,)    0 or 1, the slow one
+    """
+
+    u: Floats
+    state: Labels
+    regime: Labels
+
+    @property
+    def joint(self) -> Labels:
+        """State and regime as one of four classes, 2 regime + state, (T,); `CLASSES` names them."""
+        both: Labels = 2 * self.regime + self.state
+        return both
+
+
+class Odds(NamedTuple):
+    """p1 and p2, a number or one for every step (T,), and p3; checked."""
+
+    p1: Floats
+    p2: Floats
+    p3: float
+
+    @classmethod
+    def checked(cls, p1: Any, p2: Any, p3: Any, length: int) -> Odds:
+        """Every one in [0, 1]; what changes in time covers the series."""
+        return cls(
+            in_time(p1, "p1", length, probability),
+            in_time(p2, "p2", length, probability),
+            probability(p3, "p3"),
+        )
+
+    @property
+    def leaves(self) -> tuple[Floats, Floats]:
+        """Of regime 0 and 1: the probability that the state goes from 1 to 0. From 0 to 1 it is that of the other regime."""
+        return self.p1, self.p2
+
+    def up_at_first(self) -> float:
+        """P(state = 1 | regime = 0) at the first step, from the stationary process of its odds.
+
+        q = m (1 - p1) + (1 - m) p2  with  m = (1 - p3) q + p3 (1 - q); in regime 1 it is 1 - q.
+        """
+        p1, p2 = (float(each.flat[0]) for each in (self.p1, self.p2))
+        hold = 1 - p1 - p2
+        below = 1 - (1 - 2 * self.p3) * hold
+        return (p2 + self.p3 * hold) / below if below > 0 else 0.5  # nothing ever changes, or everything at every step
+
+
+def telegraph(
+    length: int,
+    seed: int = 0,
+    *,
+    sequences: int | None = None,
+    noise: Any = 0.5,
+    p1: Any = 0.05,
+    p2: Any = 0.1,
+    p3: float = 0.0005,
+) -> Telegraph:
+    """A series of `length` steps, or `sequences` of them side by side, from the stationary process; labels and noisy input.
+
+    noise, p1 and p2 are numbers, or arrays (length,) that say every step's: `schedule` makes them from phases.
+    """
+    length = _checks.integer(length, "length", minimum=1)
+    count = 1 if sequences is None else _checks.integer(sequences, "sequences", minimum=1)
+    rng = np.random.default_rng(_checks.integer(seed, "seed"))
+    odds = Odds.checked(p1, p2, p3, length)
+    spread = in_time(noise, "noise", length, standard_deviation)
+    regime = _regimes(rng, count, length, odds.p3)
+    state = _states(rng, regime, odds)
+    # In place: ten million steps are 80 MB an array.
+    u = rng.standard_normal((count, length))
+    u *= spread
+    u += state
+    found = Telegraph(u[..., None], state, regime)
+    return found if sequences is not None else Telegraph(*(each[0] for each in found))
+
+
+def schedule(*phases: tuple[int, float]) -> Floats:
+    """Values of every step from phases (steps, value): schedule((1000, 1.0), (1000, 1.5)) is 1 first and then 1.5."""
+    if not phases:
+        raise ValueError("a schedule needs at least one phase, (steps, value).")
+    for phase in phases:
+        if not isinstance(phase, tuple | list) or len(phase) != 2:
+            raise TypeError(f"a phase of a schedule is (steps, value), got {phase!r}.")
+    steps = [_checks.integer(each, "the steps of a phase", minimum=1) for each, _ in phases]
+    return np.repeat([_checks.number(value, "the value of a phase") for _, value in phases], steps)
+
+
+def probability(value: Any, name: str) -> float:
+    """A number in [0, 1]."""
+    result = _checks.number(value, name)
+    if not 0 <= result <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {result}: it is a probability per step.")
+    return result
+
+
+def standard_deviation(value: Any, name: str) -> float:
+    """A number >= 0."""
+    return _checks.non_negative(value, name, "It is a standard deviation.")
+
+
+def in_time(values: Any, name: str, length: int, check: Any) -> Floats:
+    """One value () or one for every step (length,), each checked."""
+    given = np.asarray(values)
+    if given.ndim == 0:
+        return np.asarray(check(values if np.isscalar(values) else given.item(), name))
+    if given.dtype.kind not in "iuf" or given.shape != (length,):
+        raise ValueError(
+            f"{name} must be a number or one for every step, ({length},); got shape {given.shape} of {given.dtype}. "
+            "A schedule must cover the whole series, and no more."
+        )
+    for value in (given.min(), given.max(), *given[~np.isfinite(given)][:1]):
+        check(value.item(), name)
+    return given.astype(np.float64)
+
+
+def _regimes(rng: np.random.Generator, count: int, length: int, p3: float) -> Labels:
+    """(B, T): 0 or 1 at first, then the parity of the changes."""
+    changes = rng.random((count, length)) < p3
+    changes[:, 0] = rng.random(count) < 0.5
+    return (np.cumsum(changes, axis=1, dtype=np.int32) & 1).astype(np.int8)
+
+
+def _states(rng: np.random.Generator, regime: Labels, odds: Odds) -> Labels:
+    """(B, T), without a loop over the steps.
+
+    With one uniform number x a step, the next state is 1 if x < P(0 -> 1) from state 0, and if x < 1 - P(1 -> 0) from state 1.
+    Below both bounds the state is set to 1, above both to 0, whatever it was; between them it stays, or changes where the
+    bounds are crossed. So a state is that of the last step that set it, plus the parity of the changes since.
+    """
+    down, up = odds.leaves
+    rises = np.where(regime, down, up)  # P(0 -> 1) is p2 in regime 0 and p1 in regime 1
+    keeps = 1 - np.where(regime, up, down)
+    x = rng.random(regime.shape)
+    at_first = odds.up_at_first()
+    rises[:, 0] = keeps[:, 0] = np.where(regime[:, 0], 1 - at_first, at_first)  # sets the first one, whatever was before
+    from_down, from_up = x < rises, x < keeps
+    steps = np.arange(regime.shape[1], dtype=np.int32)
+    last_set = np.maximum.accumulate(np.where(from_down == from_up, steps, 0), axis=1)
+    flips = np.cumsum(from_down & ~from_up, axis=1, dtype=np.int32)
+    set_to = np.take_along_axis(from_down, last_set, axis=1)
+    since = flips - np.take_along_axis(flips, last_set, axis=1)
+    states: Labels = (set_to ^ (since & 1).astype(bool)).astype(np.int8)
+    return states
