@@ -86,10 +86,13 @@ def _program() -> Any:
         known, at_first = now
         u, noise, which = row
         ahead = jnp.where(at_first, known, jnp.einsum("ij,ib->jb", table[which], known, precision="highest"))
-        apart = u - means[:, None]
+        apart = jnp.abs(u - means[:, None])
+        # Against the nearest mean that can be reached: the square of a far input alone would swallow what is known.
+        nearest = jnp.min(jnp.where(ahead > 0, apart, jnp.inf), axis=0)
+        scale = jnp.where(noise > 0, noise, 1)
         exact = jnp.where(apart == 0, 0.0, -jnp.inf)
-        likely = jnp.where(noise > 0, -0.5 * (apart / jnp.where(noise > 0, noise, 1)) ** 2, exact)
-        logs = jnp.log(ahead) + likely
+        likely = jnp.where(noise > 0, -0.5 * ((apart - nearest) / scale) * ((apart + nearest) / scale), exact)
+        logs = jnp.where(ahead > 0, jnp.log(ahead) + likely, -jnp.inf)
         raw = jnp.exp(logs - jnp.max(logs, axis=0))
         new = raw / jnp.sum(raw, axis=0)
         return (new, jnp.bool_(False)), new

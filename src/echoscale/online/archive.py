@@ -56,7 +56,7 @@ def unpack(about: Mapping[str, Any], esn: ESN, tensors: Tensors) -> OnlineLearne
     [(kind, rule)] = about["readout"].items()
     learner = OnlineLearner(
         esn,
-        parameters=about["parameters"],
+        parameters=tuple(about["parameters"]),
         readout=RLS(*rule, intercept=about["intercept"]) if kind == "rls" else Adam(**rule),
         rates=Adam(**about["rates"]),
         protocol=Reinitialise(**about["protocol"]) if about["protocol"] else None,

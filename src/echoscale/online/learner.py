@@ -84,7 +84,7 @@ class OnlineLearner:
         self.settings = Settings(
             esn=esn,
             outputs=outputs,
-            learned=names.chosen(parameters, esn.hyper) if parameters != () else (),
+            learned=names.chosen(parameters, esn.hyper) if len(parameters) else (),
             loss=loss,
             readout=own,
             rates=speeds,
@@ -301,5 +301,5 @@ class OnlineLearner:
         return self.stream
 
     def __repr__(self) -> str:
-        learned = ", ".join(map(str, self.learned))
+        learned = ", ".join(map(str, self.learned)) or "its readout alone"
         return f"OnlineLearner({self.esn.network!r}, learns {learned}, starts={self.settings.starts}, steps={self.steps})"

@@ -72,6 +72,8 @@ class Settings:
                 raise ValueError("this RLS has learned already, and a learner begins anew: give it a fresh one.")
         if self.protocol is not None and not isinstance(self.protocol, Reinitialise):
             raise TypeError(f"protocol must be None or a Reinitialise, got {type(self.protocol).__name__}.")
+        if self.protocol is not None and not self.learned:
+            raise ValueError("a protocol looks at the learned numbers, and parameters=() learns none: leave it out.")
         farthest = max(self.speeds, default=0.0) * (self.protocol.period if self.protocol else 0)
         if self.protocol is not None and 0 < farthest < self.protocol.tolerance:
             raise ValueError(

@@ -70,7 +70,8 @@ class Odds(NamedTuple):
         p1, p2 = (float(each.flat[0]) for each in (self.p1, self.p2))
         hold = 1 - p1 - p2
         below = 1 - (1 - 2 * self.p3) * hold
-        return (p2 + self.p3 * hold) / below if below > 0 else 0.5  # nothing ever changes, or everything at every step
+        # Nothing ever changes, or everything at every step: 1/2. Rounding must not make a certainty more than that.
+        return min((p2 + self.p3 * hold) / below, 1.0) if below > 0 else 0.5
 
 
 def telegraph(

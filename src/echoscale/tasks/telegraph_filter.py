@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import hmm
+from echoscale import _checks, hmm
 from echoscale.series import as_series
 from echoscale.tasks.telegraph import Odds, Telegraph, in_time, standard_deviation
 
@@ -48,6 +48,10 @@ class Posterior(NamedTuple):
 
     def accuracies(self, truth: Telegraph, washout: int = 0) -> dict[str, float]:
         """How often the decisions are right after the washout: the ceiling of every model on this very series."""
+        if truth.joint.shape != self.joint.shape[:-1]:
+            raise ValueError(f"the posterior is that of {self.joint.shape[:-1]} steps, the truth has {truth.joint.shape}.")
+        if _checks.integer(washout, "washout") >= self.joint.shape[-2]:
+            raise ValueError(f"washout={washout} leaves none of the {self.joint.shape[-2]} steps.")
         return {name: float((found == getattr(truth, name))[..., washout:].mean()) for name, found in self.decisions.items()}
 
 
