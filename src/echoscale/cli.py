@@ -50,13 +50,13 @@ def run(
 
 @app.command()
 def figure(
-    numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1, 2, 3, 7, 8, 9.")],
+    numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1 to 5, 7, 8, 9.")],
     scale: Annotated[
         str, typer.Option(help="smoke (a second), quick (seconds), or paper (all seeds and sizes: minutes).")
     ] = "quick",
     out: Annotated[Path, typer.Option(help="Folder for pictures and data.")] = Path("out"),
     variant: Annotated[
-        str | None, typer.Option(help='Of figure 3: "lag 1, ridge free", "lag 0, ridge >= 1e-5" or "lag 0, ridge free".')
+        str | None, typer.Option(help='Of figure 3, e.g. "lag 1, ridge free"; of figure 4, e.g. "ridge, rho 0.1".')
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from echoscale import _checks
 from echoscale.figures.label import SCALES, Track, description, in_order
+from echoscale.figures.parts import Parts
 from echoscale.files import write_atomically
 
 if TYPE_CHECKING:
@@ -21,10 +22,14 @@ FIGURES = {
     1: "fig1_timescales",
     2: "fig2_architectures",
     3: "fig3_narma",
+    4: "fig4_telegraph",
+    5: "fig5_adaptation",
     7: "fig7_online_gradient",
     8: "fig8_relaxation",
     9: "fig9_delayed_input",
 }
+# Those whose compute(scale, track, parts) keeps finished jobs.
+RESUMABLE = (4, 5)
 
 
 class Result(NamedTuple):
@@ -54,13 +59,23 @@ def make(
         _checks.choice(variant, variants, f"the variant of figure {number}")
     named = "" if variant in (None, *variants[:1]) else "-" + re.sub(r"[^a-z0-9]+", "-", str(variant).lower())
     file, picture = folder / f"fig{number}-{scale}.nc", folder / f"fig{number}-{scale}{named}.png"
-    data = None if fresh else _load(file, description(number, scale, module.SETTINGS[scale]))
+    # Some choose their settings by the data that are there.
+    settings = module.settings_of(scale) if hasattr(module, "settings_of") else module.SETTINGS[scale]
+    described = description(number, scale, settings)
+    data = None if fresh else _load(file, described)
     reused = data is not None
     if data is None:
         start = time.perf_counter()
-        data = module.compute(scale, track)
+        # Long figures keep what is finished, and go on from there.
+        parts = Parts.beside(file, described)
+        if fresh:
+            parts.remove()
+        data = module.compute(scale, track, parts) if number in RESUMABLE else module.compute(scale, track)
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
+        if parts.seconds:  # an interrupted run took longer than its last part
+            data.attrs["job_seconds"] = round(parts.seconds, 1)
         write_atomically(file, bytes(data.to_netcdf(engine="scipy")))
+        parts.remove()
     pixels = io.BytesIO()
     drawn = module.draw(data) if variant is None else module.draw(data, variant)
     drawn.savefig(pixels, format="png", dpi=200)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import echoscale
+from echoscale.lanes import cores
 
 if TYPE_CHECKING:
     import xarray
@@ -32,6 +34,15 @@ def description(number: int, scale: str, settings: Any) -> dict[str, Any]:
 
 
 def labelled(data: xarray.Dataset, number: int, scale: str, settings: Any) -> xarray.Dataset:
-    """The data with their description and the versions that made them in `attrs`."""
+    """The data with their description and the versions and the machine that made them in `attrs`."""
     libraries = {name: version(name) for name in ("numpy", "scipy", "jax")}
-    return data.assign_attrs(description(number, scale, settings), echoscale=echoscale.__version__, **libraries)
+    described = description(number, scale, settings)
+    return data.assign_attrs(described, echoscale=echoscale.__version__, machine=_machine(), **libraries)
+
+
+def _machine() -> str:
+    """What computed: the processor, its cores, and the accelerator where JAX uses one."""
+    import jax
+
+    kind = jax.devices()[0].device_kind
+    return f"{platform.machine()}, {cores()} cores" + ("" if jax.default_backend() == "cpu" else f", {kind}")

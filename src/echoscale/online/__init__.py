@@ -1,5 +1,6 @@
 """Learning while the series runs: traces, readouts that follow, and the learners built of them."""
 
+from echoscale.online.adaptation import responses as responses
 from echoscale.online.learner import OnlineLearner as OnlineLearner
 from echoscale.online.protocol import Reinitialise as Reinitialise
 from echoscale.online.rates import PRESETS as PRESETS
