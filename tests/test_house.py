@@ -37,10 +37,12 @@ ROOMS = (
     "sharing",
     "lanes",
     "esn",
+    "features",
     "moments",
     "shared_moments",
     "gram",
     "readout",
+    "logistic",
     "forecast",
     "rls",
     "online",
@@ -51,6 +53,7 @@ ROOMS = (
     "sweeps",
     "demo",
     "figures",
+    "reproduce",
     "cli",
 )
 # Conveniences that reach up from inside a function: the description builds, draws and explains the network.

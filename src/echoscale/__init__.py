@@ -41,7 +41,7 @@ _HOMES = {
     "load": "storage",
     "save": "storage",
 }
-_MODULES = ("figures", "online", "sweeps", "tasks", "timescales", "tuning")
+_MODULES = ("features", "figures", "hmm", "logistic", "online", "sweeps", "tasks", "timescales", "tuning")
 __all__ = sorted((*_HOMES, *_MODULES, "__version__"))
 
 
@@ -60,7 +60,10 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from echoscale import features as features
     from echoscale import figures as figures
+    from echoscale import hmm as hmm
+    from echoscale import logistic as logistic
     from echoscale import online as online
     from echoscale import sweeps as sweeps
     from echoscale import tasks as tasks

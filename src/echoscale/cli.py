@@ -84,6 +84,56 @@ def figure(
 
 
 @app.command()
+def reproduce(
+    scale: Annotated[
+        str, typer.Option(help="smoke (seconds), quick (minutes), or paper (all seeds and sizes: hours without a GPU).")
+    ] = "quick",
+    figures: Annotated[str | None, typer.Option(help="Numbers of figures, 1,3,4; all of them unless given.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for pictures, data and the table.")] = Path("out"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")
+    ] = False,
+) -> None:
+    """All figures of the paper, and a table of its main results beside ours. The same command goes on after an interruption."""
+    from rich.console import Console
+    from rich.progress import track
+    from rich.table import Table
+
+    console = Console()
+    keep_compiled_programs()
+    from echoscale import reproduce as work
+    from echoscale.figures import FIGURES, Result
+
+    def told(number: int, made: Result) -> None:
+        origin = "data of an earlier run" if made.reused else f"computed in {made.data.attrs['seconds']:g} s"
+        console.print(f"Figure {number} ({scale}, {origin}): {made.picture}", highlight=False)
+
+    with _refusing():
+        numbers = [_number(each) for each in figures.split(",")] if figures else list(FIGURES)
+        rows, file = work.reproduce(
+            scale,
+            numbers,
+            out,
+            fresh=fresh,
+            track=lambda number: partial(track, description=f"Figure {number}", console=console),
+            told=told,
+        )
+    if rows:
+        table = Table(*work.HEADER, title=f"Headline, {scale} scale")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    console.print(f"Table: {file}", highlight=False)
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"figures are numbers with commas between them, 1,3,4; got {text!r}.") from None
+
+
+@app.command()
 def sweep(
     spec: Annotated[Path, typer.Argument(help="A TOML file with [network], [task], [axes] and, if need be, [protocol].")],
     ledger: Annotated[Path, typer.Option(help="SQLite file that keeps finished jobs; the same command resumes.")] = Path(

@@ -168,8 +168,9 @@ def _pack_estimator(model: Any, tensors: Tensors) -> dict[str, Any]:
             tensors[name] = np.asarray(getattr(model, name))
     for name in Readout._fields:
         tensors[f"readout.{name}"] = np.asarray(getattr(model.readout_, name))
-    for name in ("count", "mean", "scatter"):
-        tensors[f"statistics.{name}"] = np.asarray(getattr(model.statistics_, name))
+    if hasattr(model, "statistics_"):  # a readout that was trained by minibatches has none
+        for name in ("count", "mean", "scatter"):
+            tensors[f"statistics.{name}"] = np.asarray(getattr(model.statistics_, name))
     if hasattr(model, "classes_") and model.classes_.dtype.kind in "biuf":
         tensors["classes"] = model.classes_
     parameters = {name: _plain(value, name) for name, value in model.get_params(deep=False).items() if name != "random_state"}
@@ -179,7 +180,7 @@ def _pack_estimator(model: Any, tensors: Tensors) -> dict[str, Any]:
         # A generator cannot be written down; the seed that it gave can.
         "parameters": {**parameters, "random_state": model.esn_.seed},
         "numbers": {name: _plain(getattr(model, name), name) for name in NUMBERS if hasattr(model, name)},
-        "features": model.statistics_.features,
+        "features": model.statistics_.features if hasattr(model, "statistics_") else None,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "class_names": [str(name) for name in model.classes_]
         if hasattr(model, "classes_") and "classes" not in tensors
@@ -196,9 +197,10 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
     for name, value in about["numbers"].items():
         setattr(model, name, value)
     model.readout_ = Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
-    model.statistics_ = Statistics(
-        tensors["statistics.count"], tensors["statistics.mean"], tensors["statistics.scatter"], about["features"]
-    )
+    if about["features"] is not None:
+        model.statistics_ = Statistics(
+            tensors["statistics.count"], tensors["statistics.mean"], tensors["statistics.scatter"], about["features"]
+        )
     if about["feature_names"]:
         model.feature_names_in_ = np.array(about["feature_names"], dtype=object)
     if about["kind"] == "ESNClassifier":

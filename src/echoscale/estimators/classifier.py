@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from echoscale import _checks
+from echoscale import _checks, logistic
 from echoscale.esn import ESN
 from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps, validation_parts
 from echoscale.gram import of_rows
@@ -23,10 +24,32 @@ from echoscale.series import Series, as_series, as_targets, check_longer_than
 Array = npt.NDArray[Any]
 
 FEATURES = ("last", "mean", "snapshots")
+READOUTS = ("ridge", *logistic.LOSSES)
+
+
+def _has_probabilities(model: ESNClassifier) -> bool:
+    if model.readout not in logistic.LOSSES:
+        raise AttributeError(f"readout={model.readout!r} has no probabilities: choose 'softmax' or 'sigmoid'.")
+    return True
+
+
+def _adds_up(model: ESNClassifier) -> bool:
+    if model.readout in logistic.LOSSES:
+        raise AttributeError(
+            f"partial_fit adds up the statistics of a ridge readout; readout={model.readout!r} is trained on all data at once: "
+            "use fit. For streams, see echoscale.OnlineLearner."
+        )
+    return True
 
 
 class ESNClassifier(ClassifierMixin, ESNEstimator):
-    """The class with the largest output of a ridge readout that was fitted to one-hot targets.
+    """The class with the largest output of a linear readout.
+
+    "ridge"    least squares on one-hot targets, solved at once and with flat memory; the only one with `partial_fit`
+    "softmax"  least cross-entropy of softmax(z) and the class, trained by minibatches (`echoscale.logistic`)
+    "sigmoid"  likewise with every class by itself, sigmoid(z), as in the paper
+    The last two have `predict_proba`. They keep what they are trained on: the features of all sequences, or all states after
+    the washout. They see standardised features; the penalty stands beside the summed loss, sum of E + ridge/2 |W|^2.
 
     One label per step: X (T, F) with y (T,), X (B, T, F) with y (B, T), or lists of both.
     One label per sequence: X (B, T, F) or a list of (T_b, F), with y (B,). `features` says what a sequence is judged by: its
@@ -34,12 +57,21 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
     State: `fit`, `predict` and `score` start every series from the zero state; `predict(X, state=...)` carries on, as in
     `ESNRegressor`. `partial_fit` with one label per step carries on from the chunk before; with one label per sequence every
-    sequence starts from the zero state. All other parameters are those of `ESNRegressor`; with one label per sequence, the
-    validation data that chooses among several penalties is every k-th sequence.
+    sequence starts from the zero state.
+
+    Parameters
+    ----------
+    features, every : what a sequence is judged by, see above.
+    readout : "ridge", "softmax" or "sigmoid".
+    epochs, rate, minibatch : of a readout that is trained. The rate of Adam falls from `rate` to 0 along a cosine; a minibatch
+        holds so many rows, or all where there are fewer.
+    All others are those of `ESNRegressor`; with one label per sequence, the validation data that chooses among several
+    penalties is every k-th sequence. random_state is also the seed of the order of the minibatches.
 
     Attributes
     ----------
-    classes_, esn_, readout_, ridge_, statistics_, per_sequence_, n_features_in_; state_ with one label per step
+    classes_, esn_, readout_, ridge_, per_sequence_, n_features_in_; state_ with one label per step; statistics_ of a ridge
+    readout, history_ of one that was trained (not saved to files)
     """
 
     def __init__(
@@ -57,6 +89,10 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         *,
         features: str = "last",
         every: int | None = None,
+        readout: str = "ridge",
+        epochs: int = 30,
+        rate: float = 1e-3,
+        minibatch: int = 50,
         network: Network | None = None,
         washout: int = 0,
         ridge: float | Sequence[float] = 1e-5,
@@ -90,20 +126,32 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         )
         self.features = features
         self.every = every
+        self.readout = readout
+        self.epochs = epochs
+        self.rate = rate
+        self.minibatch = minibatch
 
     def fit(self, X: Any, y: Any) -> ESNClassifier:
-        """Run the network from the zero state and solve for the readout. Returns self."""
+        """Run the network from the zero state and solve for the readout, or train it. Returns self."""
         series, labels = self._data(X, y, reset=True, least=2)
         self.classes_ = self._classes(labels)
+        solved = _checks.choice(self.readout, READOUTS, "readout") == "ridge"
         if self.per_sequence_:
             self._fit_sequences(series, np.asarray(labels))
-        else:
+        elif solved:
             self._fit_steps(series, self._one_hot(labels, series))
+        else:
+            self._train_steps(series, self._one_hot(labels, series))
+        self.__dict__.pop("history_" if solved else "statistics_", None)  # of a readout of the other kind, fitted before
         return self
 
+    @available_if(_adds_up)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, new_series: bool = False) -> ESNClassifier:
         """Add a chunk (one label per step: it continues the one before) or more sequences. The first call names all classes."""
+        _checks.choice(self.readout, READOUTS, "readout")
         first = not hasattr(self, "esn_")
+        if not first and not hasattr(self, "statistics_"):
+            raise ValueError("this model was trained by minibatches, which leaves no statistics to add to: fit it anew.")
         series, labels = self._data(X, y, reset=first)
         if first:
             self.classes_ = self._classes(labels if classes is None else np.asarray(classes))
@@ -124,12 +172,25 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         return self
 
     def decision_function(self, X: Any, *, state: Any = None) -> Any:
-        """The outputs, near 1 for the right class and 0 for the others; for two classes the difference, > 0 for classes_[1]."""
+        """The outputs z; for two classes the difference of both, > 0 for classes_[1].
+
+        With "ridge" they are near 1 for the right class and 0 for the others; with "sigmoid" and "softmax" above 0 and below.
+        """
         check_is_fitted(self, "readout_")
         scores, _ = self._scores(self._series(X, reset=False), state)
         if len(self.classes_) > 2:
             return scores
         return map_given(lambda each: each[..., 1] - each[..., 0], scores)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, *, state: Any = None) -> Any:
+        """Probabilities of the classes of every step or sequence, adding up to 1; with "softmax" and "sigmoid".
+
+        With "sigmoid" every class has a probability by itself, 1 / (1 + e^-z); they are divided by their sum.
+        """
+        check_is_fitted(self, "readout_")
+        scores, _ = self._scores(self._series(X, reset=False), state)
+        return map_given(lambda each: logistic.probabilities(self.readout, each), scores)
 
     def predict(self, X: Any, *, state: Any = None, return_state: bool = False) -> Any:
         """Labels of every step (washout included), or of every sequence; from the zero state unless `state` is given."""
@@ -181,6 +242,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         _checks.choice(self.features, FEATURES, "features")
         if self.every is not None:
             _checks.integer(self.every, "every", minimum=1)
+        _checks.integer(self.minibatch, "minibatch", minimum=1)
         return super()._check_parameters()
 
     def _classes(self, labels: Any) -> Array:
@@ -216,8 +278,75 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             groups = [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
         if not all(map(len, groups)):
             raise ValueError(f"validation={self.validation} leaves a part without any of the {len(codes)} sequences.")
-        self.esn_ = esn
-        self._fit_statistics([of_rows(features[rows], codes[rows]) for rows in groups], folds, penalties)
+        if self.readout == "ridge":
+            self.esn_ = esn
+            self._fit_statistics([of_rows(features[rows], codes[rows]) for rows in groups], folds, penalties)
+        else:
+            self._train(esn, features, codes.argmax(axis=1), groups if folds else groups[1:], penalties)
+
+    def _train_steps(self, series: Series, targets: Series) -> None:
+        """All states after the washout are rows to train on, in the order of the series."""
+        washout, penalties = self._check_parameters()
+        check_longer_than(series, washout, "X")
+        lengths = series.lengths - washout
+        ends = np.cumsum(lengths)
+        if ends[-1] < 2:
+            raise ValueError(f"X leaves 1 step after washout={washout}: a readout needs at least 2 steps to be fitted to.")
+        esn = self._build(series.features)
+        rows = np.empty((int(ends[-1]), esn.units + (series.features if self.direct else 0)), esn.dtype)
+
+        def keep(lanes: Any, start: int, states: Any) -> None:
+            for b, part in zip(lanes, np.asarray(states), strict=True):
+                live = part[max(washout - start, 0) : max(int(series.lengths[b]) - start, 0)]
+                first = int(ends[b] - lengths[b]) + max(start - washout, 0)
+                rows[first : first + len(live), : esn.units] = live
+
+        last = esn.run_chunks(series, keep)
+        if self.direct:
+            rows[:, esn.units :] = counted(series.values, washout)
+        edges, folds = self._segments(series.lengths, washout, len(penalties) > 1)
+        # Time t of a series is row t + (where its rows begin) - washout.
+        shifted = np.array([edge + end - length for edge, end, length in zip(edges, ends, series.lengths, strict=True)])
+        groups = [np.concatenate([np.arange(*each[k : k + 2]) for each in shifted]) for k in range(shifted.shape[1] - 1)]
+        if not all(map(len, groups)):
+            raise ValueError(
+                f"validation={self.validation} leaves a part of the series without a step to count after washout={washout}; "
+                "give longer series or fewer folds."
+            )
+        labels = counted(targets.values, washout).argmax(axis=1)
+        self._train(esn, rows, labels, groups if folds else groups[1:], penalties)
+        self._remember(series, targets, last)
+
+    def _train(self, esn: ESN, rows: Array, labels: Array, held_out: list[Array], penalties: npt.NDArray[np.float64]) -> None:
+        """Choose the penalty by the loss on the rows held out, one group after another, then train on all rows."""
+
+        def trained(penalty: float, validation: Array | None = None) -> logistic.Trained:
+            count = len(rows) - (0 if validation is None else len(validation))
+            return logistic.fit(
+                rows,
+                labels,
+                len(self.classes_),
+                loss=self.readout,
+                rate=self.rate,
+                schedule="cosine",
+                epochs=self.epochs,
+                minibatch=min(self.minibatch, count),
+                penalty=penalty / count,
+                standardise=True,
+                fit_intercept=bool(self.fit_intercept),
+                validation=validation,
+                seed=esn.seed,
+                dtype=esn.dtype,
+                device=esn.device,
+            )
+
+        best = float(penalties[0])
+        if len(penalties) > 1:
+            losses = [sum(trained(each, out).history.loss[-1] * len(out) for out in held_out) for each in penalties]
+            best = float(penalties[int(np.argmin(losses))])
+        found = trained(best)
+        self.esn_, self.ridge_ = esn, best  # only now, so that a fit that fails leaves the last one whole
+        self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(best)), found.history
 
     def _scores(self, series: Series, state: Any) -> tuple[Any, Array | None]:
         if not self.per_sequence_:
@@ -227,11 +356,12 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
                 "this model gives one label per sequence: pass (B, T, F) or a list of (T, F), for one sequence X[None]."
             )
         features = self._sequence_features(self.esn_, series, state)
-        if features.shape[1] != self.statistics_.features:
+        fitted = self.readout_.coef.shape[1]
+        if features.shape[1] != fitted:
             per_snapshot = self.esn_.units
             raise ValueError(
                 f"sequences of {series.lengths[0]} steps give {features.shape[1] // per_snapshot} snapshots, those of the fit "
-                f"gave {self.statistics_.features // per_snapshot}: they must be of the same length."
+                f"gave {fitted // per_snapshot}: they must be of the same length."
             )
         return self.readout_.predict(features), None
 
@@ -240,12 +370,12 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         if self.direct:
             raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
         if self.features == "last":
-            return esn.run_chunks(series, state=state).astype(np.float64)
+            return esn.run_chunks(series, state=state)
         if self.features == "snapshots":
             if self.every is None:
                 raise ValueError("features='snapshots' needs every=M, the steps between two snapshots.")
             values = list(series.values) if series.kind == "list" else series.values
-            return esn.snapshots(values, self.every, state=state).reshape(series.count, -1).astype(np.float64)
+            return esn.snapshots(values, self.every, state=state).reshape(series.count, -1)
         check_longer_than(series, self.washout, "X")
         sums = np.zeros((series.count, esn.units))
 

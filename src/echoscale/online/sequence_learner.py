@@ -10,7 +10,6 @@ for the numbers (paper, table of parameters; its appendix exchanges beta and 1 -
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -63,11 +62,10 @@ class Learning(NamedTuple):
     value_averages: Any
 
 
-@partial(jax.jit, static_argnames="plan", donate_argnames="learning", compiler_options=dynamics.COMPILER_OPTIONS)
-def update(
+def step(
     weights: Weights, hyper: Hyper, learning: Learning, u: Array, labels: Array, rates: tuple[Array, Array], plan: Plan
 ) -> tuple[Learning, Array, Array]:
-    """One minibatch, u (lanes, T, F): the new state of learning, E and dE/dtheta (P,) before the step."""
+    """One minibatch, u (lanes, T, F): the new state of learning, E and dE/dtheta (P,) before the step. Pure."""
     numbers = put(hyper, plan.learned, [value.reshape(1) for value in learning.values])
     inputs = jnp.transpose(u, (1, 2, 0))
     error, found = gradients(
@@ -76,10 +74,13 @@ def update(
     by_readout = Readout(found.coef, found.intercept)
     steps, readout_averages = plan.readout.adam().update(by_readout, learning.readout_averages)
     readout = jax.tree.map(lambda now, step: now - rates[0] * step, learning.readout, steps)
-    step, value_averages = plan.parameters.adam().update(found.parameters, learning.value_averages)
+    move, value_averages = plan.parameters.adam().update(found.parameters, learning.value_averages)
     limits = np.array([constraints.bounds(each, "clip") for each in plan.learned], learning.values.dtype)
-    values = jnp.clip(learning.values - rates[1] * step, limits[:, 0], limits[:, 1])
+    values = jnp.clip(learning.values - rates[1] * move, limits[:, 0], limits[:, 1])
     return Learning(readout, values, readout_averages, value_averages), error, found.parameters
+
+
+update = jax.jit(step, static_argnames="plan", donate_argnames="learning", compiler_options=dynamics.COMPILER_OPTIONS)
 
 
 class History(NamedTuple):

@@ -1,0 +1,99 @@
+"""Many starts of a sequence learner at once equal learners one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import echoscale as es
+from echoscale.online.sequence_learner import SequenceLearner
+from echoscale.online.sequence_starts import Walk, walk
+
+CLASSES, EVERY, COUNT, STEPS, SIZE = 3, 4, 25, 9, 10
+STARTS = np.array([[0.8, 0.3], [0.4, 0.9], [0.2, 0.2]])
+RNG = np.random.default_rng(0)
+U = RNG.random((COUNT, STEPS, 1))
+LABELS = RNG.integers(0, CLASSES, COUNT)
+NETWORK = es.hierarchical([6, 5], leak_rate=[0.5, 0.5], spectral_radius=0.9)
+
+
+def learner(leaks: Any = (0.5, 0.5), **options: Any) -> SequenceLearner:
+    network = es.hierarchical([6, 5], leak_rate=list(leaks), spectral_radius=0.9)
+    esn = network.build(1, seed=1, dtype="float64")
+    return SequenceLearner(esn, CLASSES, EVERY, readout_rate=0.05, parameter_rate=0.02, seed=3, **options)
+
+
+def walked(starts: Any = STARTS, **options: Any) -> Walk:
+    one = learner()
+    hyper = one.esn.hyper.replace(leak_rate=list(np.asarray(starts).T))
+    settings: dict[str, Any] = {"minibatches": 7, "minibatch": SIZE, "stretch": 3, **options}
+    return walk(one, hyper, U, LABELS, **settings)
+
+
+def by_hand(leaks: Any, reset: int | None = None, minibatches: int = 7) -> SequenceLearner:
+    """One learner, the same draws: first readout, then one order of all sequences after another as they are used up."""
+    one = learner(leaks)
+    one.start(STEPS)
+    order: list[int] = []
+    for k in range(minibatches):
+        if reset and k and k % reset == 0:
+            one.reset_readout()
+        # An order is drawn when a stretch of three minibatches, or what is left before a reset, asks for it.
+        ahead = min(3, (reset or minibatches) - k % (reset or minibatches), minibatches - k) if k % 3 == 0 or reset else 0
+        while len(order) < ahead * SIZE:
+            order += one._rng.permutation(COUNT).tolist()
+        which, order = order[:SIZE], order[SIZE:]
+        one.partial_fit(U[which], LABELS[which])
+    return one
+
+
+def test_every_start_walks_as_a_learner_alone_would() -> None:
+    """Three minibatches use up one order of the 25 sequences, and the next begins in the middle of a minibatch."""
+    found = walked()
+    assert found.values.shape == (3, 8, 2)
+    np.testing.assert_array_equal(found.values[:, 0], STARTS)
+    for start, values, loss in zip(STARTS, found.values, found.loss, strict=True):
+        history = by_hand(start).history
+        np.testing.assert_allclose(values[1:], history.parameters, rtol=1e-12)
+        np.testing.assert_allclose(loss, history.loss, rtol=1e-12)
+    assert np.abs(found.values[:, -1] - STARTS).min() > 1e-3, "all of them moved"
+
+
+def test_a_new_readout_keeps_numbers_and_their_moments() -> None:
+    found = walked(reset=3, stretch=50)
+    for start, values, loss in zip(STARTS, found.values, found.loss, strict=True):
+        history = by_hand(start, reset=3).history
+        np.testing.assert_allclose(values[1:], history.parameters, rtol=1e-12)
+        np.testing.assert_allclose(loss, history.loss, rtol=1e-12)
+    assert np.abs(found.loss[:, 3] - walked(stretch=50).loss[:, 3]).min() > 1e-3, "the readout is another"
+
+
+def test_how_the_scan_is_cut_does_not_matter() -> None:
+    told: list[tuple[int, int]] = []
+    whole = walked(stretch=50)
+    cut = walked(stretch=2, progress=lambda done, total: told.append((done, total)))
+    assert told == [(2, 7), (4, 7), (6, 7), (7, 7)]
+    # The order of sequences is drawn ahead for a stretch, but no draw comes between: the numbers are the same.
+    np.testing.assert_allclose(cut.values, whole.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"minibatch": 26}, "more than the 25 sequences"),
+        ({"minibatch": 0}, "minibatch must be at least 1"),
+        ({"minibatches": 0}, "minibatches must be at least 1"),
+        ({"reset": 0}, "reset must be at least 1"),
+    ],
+)
+def test_bad_settings_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        walked(**options)
+
+
+def test_labels_outside_the_classes_are_named() -> None:
+    one = learner()
+    with pytest.raises(ValueError, match="labels must be whole numbers from 0 to 2"):
+        walk(one, one.esn.hyper, U, LABELS + 1, minibatches=1)
