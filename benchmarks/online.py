@@ -1,7 +1,9 @@
 """What an online step costs, as ratios measured in one run, and that a long stream needs no more memory than a short one.
 
 2 x 50 units, minibatch 10, both leak rates and W_out learned at every step. The plain step is a bare `lax.scan` over
-`dynamics.step` with the same lanes and the same compiler options. Jobs take turns, so that a noisy machine slows all alike.
+`dynamics.step` with the same lanes and the same compiler options. On the telegraph task, with four outputs, the same rule in
+NumPy takes turns with ours: as one writes it down from the paper (`online_plain`), and by hand for speed (`online_numpy`); a
+test holds both to the same numbers. Jobs take turns, so that a noisy machine slows all alike.
 
 Run: python benchmarks/online.py [--quick]      Writes benchmarks/results/online.md.
 """
@@ -9,6 +11,7 @@ Run: python benchmarks/online.py [--quick]      Writes benchmarks/results/online
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import resource
 import time
@@ -19,12 +22,19 @@ from typing import Any
 
 import jax
 import numpy as np
+from online_numpy import NumpyLearner, parts_of
+from online_plain import PlainLearner
 
 import echoscale as es
 from echoscale import dynamics
-from echoscale.online import RLS, OnlineLearner, loop
+from echoscale.blas import one_thread
+from echoscale.hyper import Hyper
+from echoscale.lanes import cores
+from echoscale.online import PRESETS, RLS, OnlineLearner, groups, loop
 
-BATCH, LANES, STEPS = 10, 16, 1000
+BATCH, LANES, STEPS, OUTPUTS, STARTS = 10, 16, 1000, 4, 16
+BOTH, ALONE = "leak rates and readout", "readout alone"
+PLAIN, FAST = "plain NumPy", "NumPy by hand for speed"
 RESULTS = Path(__file__).parent / "results" / "online.md"
 
 
@@ -45,12 +55,25 @@ def plain(esn: es.ESN) -> Callable[[], Any]:
     return lambda: [each.block_until_ready() for each in scan(esn.weights(LANES), esn.numbers(), state, u)]
 
 
+def starting(esn: es.ESN, count: int) -> Hyper:
+    """So many starts, from fast and slow to slow and fast."""
+    return esn.hyper.replace(leak_rate=[np.linspace(0.2, 0.9, count), np.linspace(0.9, 0.2, count)])
+
+
+def on_one_core(learner: OnlineLearner) -> OnlineLearner:
+    """The same learner with all its starts in one group."""
+    learner.stream = learner.begin(BATCH)
+    assert learner._plan is not None
+    learner._groups = groups.cut(learner._plan, learner.settings.starts, 1)
+    return learner
+
+
 def jobs(esn: es.ESN, u: Any, y: Any) -> dict[str, tuple[Callable[[], Any], int]]:
     """Name: what to time, and how many networks it moves."""
-    starts = esn.hyper.replace(leak_rate=[np.linspace(0.2, 0.9, 8), np.linspace(0.9, 0.2, 8)])
     kinds: dict[str, dict[str, Any]] = {
         "online, Adam": {},
-        "online, Adam, 8 starts": {"starts": starts},
+        "online, Adam, 8 starts, one core": {"starts": starting(esn, 8)},
+        "online, Adam, 8 starts, all cores": {"starts": starting(esn, 8)},
         "online, recursive least squares": {"readout": RLS(1e-5, 0.9999)},
         "online, Adam, all nine numbers": {
             "parameters": ["leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling"],
@@ -62,20 +85,111 @@ def jobs(esn: es.ESN, u: Any, y: Any) -> dict[str, tuple[Callable[[], Any], int]
     }
     for name, settings in kinds.items():
         learner = OnlineLearner(esn, washout=0, record=STEPS, **settings)
+        if "one core" in name:
+            on_one_core(learner)
         found[name] = (partial(learner.partial_fit, u, y), BATCH * learner.settings.starts)
     return found
 
 
-def take_turns(todo: dict[str, tuple[Callable[[], Any], int]], rounds: int) -> dict[str, float]:
-    """Microseconds a step, the fastest of all rounds: what others do on the machine only ever adds."""
+def telegraph_jobs() -> dict[str, tuple[Callable[[], Any], int]]:
+    """Our learner and NumPy on the telegraph task: name, what to time, how many networks it moves."""
+    esn = es.hierarchical([50, 50], leak_rate=[0.5, 0.05], spectral_radius=0.95, input_scaling=0.2).build(1, seed=0)
+    series = es.tasks.telegraph(STEPS, seed=0, sequences=BATCH)
+    y = np.eye(OUTPUTS)[series.joint]
+    many = starting(esn, STARTS)
+    preset = PRESETS["telegraph"]
+    found: dict[str, tuple[Callable[[], Any], int]] = {}
+    kinds: dict[str, dict[str, Any]] = {
+        f"{BOTH}: echoscale, one start": {},
+        f"{BOTH}: echoscale, {STARTS} starts, one core": {"starts": many},
+        f"{BOTH}: echoscale, {STARTS} starts, all cores": {"starts": many},
+        f"{ALONE}: echoscale, one start": {"parameters": ()},
+        f"{ALONE}: echoscale, {STARTS} starts, all cores": {"parameters": (), "starts": many},
+    }
+    for name, settings in kinds.items():
+        learner = OnlineLearner(esn, OUTPUTS, readout=preset.readout, rates=preset.learned, washout=0, record=STEPS, **settings)
+        if "one core" in name:
+            on_one_core(learner)
+        found[name] = (partial(learner.partial_fit, series.u, y), BATCH * learner.settings.starts)
+    first = 0.01 * np.random.default_rng(0).standard_normal((OUTPUTS, esn.units + 1))
+    for work, learns in ((BOTH, True), (ALONE, False)):
+        plain = (PlainLearner if learns else PlainReadout)(parts_of(esn), first, (0.5, 0.05), BATCH)
+        found[f"{work}: {PLAIN}"] = (partial(_on_one_thread, plain, series.u, y), BATCH)
+        for form, dtype, sparse in (
+            (FAST, np.float32, False),
+            (f"{FAST}, float64", np.float64, False),
+            (f"{FAST}, CSR", np.float32, True),
+        ):
+            model = NumpyLearner(parts_of(esn), first, (0.5, 0.05), BATCH, dtype, learn_leaks=learns, sparse=sparse)
+            found[f"{work}: {form}"] = (partial(_on_one_thread, model, series.u, y), BATCH)
+    return found
+
+
+class PlainReadout(PlainLearner):
+    """The readout alone: no traces, and leak rates that rest."""
+
+    def step(self, u: Any, y: Any) -> float:
+        """One time step: u (1, B), y (O, B); returns the loss."""
+        a1, a2 = (each.value for each in self.leaks)
+        f1 = np.tanh(self.W1 @ self.x1 + self.W_in @ u)
+        f2 = np.tanh(self.W2 @ self.x2 + self.C @ self.x1)
+        self.x1, self.x2 = (1 - a1) * self.x1 + a1 * f1, (1 - a2) * self.x2 + a2 * f2
+        x = np.concatenate([self.x1, self.x2])
+        apart = self.W_out.value @ x + self.intercept.value - y
+        d = apart / self.sequences
+        self.W_out.step(d @ x.T)
+        self.intercept.step(d.sum(axis=1, keepdims=True))
+        return float((apart**2).sum()) / (2 * self.sequences)
+
+
+def _on_one_thread(model: NumpyLearner | PlainLearner, u: Any, y: Any) -> None:
+    """BLAS threads do not help products as small as these."""
+    with one_thread():
+        model.partial_fit(u, y)
+
+
+def telegraph_lines(rounds: int) -> list[str]:
+    """A table of both sides: fastest and median of all rounds, and how many times NumPy's network-steps ours makes."""
+    load = os.getloadavg()[0]
+    todo = telegraph_jobs()
+    times = take_turns(todo, rounds)
+    speed = {name: todo[name][1] / np.array([min(each), np.median(each)]) * 1e6 for name, each in times.items()}
+    lines = [
+        "",
+        "## Against NumPy",
+        "",
+        "Telegraph task, four one-hot outputs, squared error, the paper's rates, exact traces, calls of "
+        f'{STEPS:,} steps, float32 and dense matrices unless said otherwise. "{PLAIN}" is `benchmarks/online_plain.py`: the '
+        "rule as one writes it down from the paper, equation by equation, vectorised over neurons and sequences. "
+        f'"{FAST}" is `benchmarks/online_numpy.py`: all sequences and traces in one array, written in place. Both '
+        "use one core, and would run several starts one after another, at the rate that they have for one. A network-step is "
+        f"one step of one sequence of one start; all cores are {cores()}. Each cell holds the fastest round / the median of "
+        f"{rounds}, both sides alike. Load of the machine at the start: {load:.1f}.",
+        "",
+        f"| work: job | us a step | network-steps/s | times {PLAIN} | times {FAST} |",
+        "|---|---|---|---|---|",
+    ]
+    for name, each in times.items():
+        work = name.split(":")[0]
+        ratios = [speed[name] / speed[f"{work}: {rival}"] for rival in (PLAIN, FAST)]
+        cells = [f"{ratio[0]:.1f} / {ratio[1]:.1f}" if "echoscale" in name else "" for ratio in ratios]
+        lines.append(
+            f"| {name} | {min(each):.1f} / {np.median(each):.1f} | {speed[name][0]:,.0f} / {speed[name][1]:,.0f} "
+            f"| {cells[0]} | {cells[1]} |"
+        )
+    return lines
+
+
+def take_turns(todo: dict[str, tuple[Callable[[], Any], int]], rounds: int) -> dict[str, list[float]]:
+    """Microseconds a step in every round."""
     times: dict[str, list[float]] = {name: [] for name in todo}
     for turn in range(rounds + 2):
         for name, (job, _) in todo.items():
             start = time.perf_counter()
             job()
             if turn >= 2:  # compiled, and warm
-                times[name].append(time.perf_counter() - start)
-    return {name: min(each) / STEPS * 1e6 for name, each in times.items()}
+                times[name].append((time.perf_counter() - start) / STEPS * 1e6)
+    return times
 
 
 def long_stream(esn: es.ESN, steps: int) -> str:
@@ -106,14 +220,15 @@ def main() -> None:
     esn = network()
     u, y = es.tasks.narma(BATCH * STEPS, order=10, seed=0)
     todo = jobs(esn, u.reshape(BATCH, STEPS, 1), y.reshape(BATCH, STEPS, 1))
-    cost = take_turns(todo, 10 if quick else 60)
+    # The fastest round: what others do on the machine only ever adds.
+    cost = {name: min(each) for name, each in take_turns(todo, 10 if quick else 60).items()}
     base, one = cost["plain step (bare scan)"], cost["online, Adam"]
     lines = [
         "# Online learning: what a step costs",
         "",
         f"`python benchmarks/online.py{' --quick' if quick else ''}`, {platform.machine()}, jax {jax.__version__}: 2 x 50 "
         f"units, minibatch {BATCH} on {LANES} lanes, float32; jobs take turns, the fastest round counts. Online steps are "
-        "whole calls of `partial_fit`.",
+        f"whole calls of `partial_fit`. Load of the machine at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.",
         "",
         "| job | us a step | of a plain step | of one start | network-steps/s |",
         "|---|---|---|---|---|",
@@ -121,7 +236,8 @@ def main() -> None:
     for name, (_, networks) in todo.items():
         share = f"{cost[name] / one:.2f}" if name.startswith("online") else ""
         lines.append(f"| {name} | {cost[name]:.1f} | {cost[name] / base:.2f} | {share} | {networks / cost[name] * 1e6:,.0f} |")
-    lines += ["", long_stream(esn, 200_000 if quick else 10_000_000), ""]
+    lines += telegraph_lines(10 if quick else 40)
+    lines += ["", "## A long stream", "", long_stream(esn, 200_000 if quick else 10_000_000), ""]
     text = "\n".join(lines)
     RESULTS.write_text(text)
     print(text)

@@ -16,6 +16,7 @@ import echoscale as es
 from echoscale.figures import fig6_psmnist as fig6
 from echoscale.figures import psmnist_scores as scores
 from echoscale.online.sequence_learner import SequenceLearner
+from echoscale.tasks import mnist
 
 SMOKE = fig6.SETTINGS["smoke"]
 
@@ -144,7 +145,7 @@ def test_best_points_are_chosen_by_held_out_images() -> None:
         means = both.sel(part="validation").values.mean(axis=-1)
         i, j = np.unravel_index(means.argmax(), means.shape)
         chosen = found.sel(network=network, snapshots=count)
-        assert (float(chosen["best_alpha1"]), float(chosen["best_alpha2"])) == (alphas[i], alphas[j])
+        assert [float(chosen["best_alpha1"]), float(chosen["best_alpha2"])] == [float(alphas[i]), float(alphas[j])]
         np.testing.assert_array_equal(chosen["best"], both.sel(part="test").values[i, j])
 
 
@@ -162,7 +163,7 @@ def test_all_is_there_and_drawn(data: xarray.Dataset) -> None:
 
 def test_the_quick_scale_takes_mnist_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     for there in (True, False):
-        monkeypatch.setattr(fig6.mnist, "available", lambda there=there: there)
+        monkeypatch.setattr(mnist, "available", lambda there=there: there)
         assert fig6.settings_of("quick").data == ("mnist" if there else "digits")
         assert fig6.settings_of("smoke").data == "digits"
         assert fig6.settings_of("paper").data == "mnist"

@@ -10,6 +10,7 @@ series or its own hyper-parameters. A sparse W is applied as unrolled gather-mul
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -129,11 +130,19 @@ def project(inputs: Array, u: Array) -> Array:
     return total
 
 
-def step(weights: Weights, hyper: Hyper, state: State, u: Array, own: State | None = None) -> State:
+def step(
+    weights: Weights,
+    hyper: Hyper,
+    state: State,
+    u: Array,
+    own: State | None = None,
+    fire: Callable[[int, Array], Array] | None = None,
+) -> State:
     """One time step of all reservoirs: states (n_k, lanes) and input (F, lanes) to new states (n_k, lanes).
 
     A reservoir may have fewer lanes than one that it drives: each of them then stands for a group of consecutive lanes there.
     `own` is what each reservoir hears of itself, its state unless given: a derivative with `own` fixed leaves that way out.
+    `fire(k, h)` stands for tanh(h) of reservoir k where it is given.
     """
     new: list[Array] = []
     for k, x in enumerate(state):
@@ -148,7 +157,7 @@ def step(weights: Weights, hyper: Hyper, state: State, u: Array, own: State | No
                     heard = jnp.matmul(heard, _copies(heard.shape[1], x), precision="highest")
                 h = h + hyper.coupling[j] * heard
         leak = hyper.leak_rate[k]
-        new.append((1 - leak) * x + leak * jnp.tanh(h))
+        new.append((1 - leak) * x + leak * (jnp.tanh(h) if fire is None else fire(k, h)))
     return tuple(new)
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import parameters as names
-from echoscale.esn import ESN, device_of
+from echoscale.esn import ESN
 from echoscale.hyper import Hyper
-from echoscale.lanes import on_cpu
 from echoscale.network import Network
-from echoscale.online import history, loop, losses, stream
+from echoscale.online import groups, history, loop, losses, stream
 from echoscale.online import protocol as protocols
+from echoscale.online.groups import Groups
 from echoscale.online.protocol import Reinitialise
 from echoscale.online.rates import Adam
 from echoscale.online.settings import Settings, rules
@@ -52,7 +52,7 @@ class OnlineLearner:
     rates       how the numbers learn: `Adam(rate)`, or the name of a preset of the paper (`PRESETS`)
     trace       "exact", or "truncated" as in the paper's main text (`traces`)
     constraint  "clip", "logistic" or "free" (`constraints`)
-    starts      a `Hyper` with S lanes: S learners on one network at once, each from its own numbers
+    starts      a `Hyper` with S lanes: S learners on one network at once, each from its own numbers, over all cores
     protocol    `Reinitialise(...)`: when the readout begins anew
     record      steps of one window of the history
     washout     steps at the start of the stream without learning
@@ -102,6 +102,7 @@ class OnlineLearner:
         self.stream: Stream | None = None
         self._plan: loop.Plan | None = None
         self._fixed: Any = None
+        self._groups: Groups | None = None
 
     def fit(self, u: Any, y: Any, progress: Progress | None = None) -> OnlineLearner:
         """Forget everything, then learn from u and y as `partial_fit` does."""
@@ -139,6 +140,7 @@ class OnlineLearner:
         with self.settings.context():
             self._plan = stream.plan(self.settings, sequences)
             self._fixed = stream.fixed(self.settings, self._plan)
+            self._groups = groups.over_cores(self.settings, self._plan)
             return stream.begin(self.settings, self._plan, self._fixed)
 
     def _read(self, u: Any, y: Any) -> tuple[Series, Array, Array]:
@@ -155,18 +157,18 @@ class OnlineLearner:
 
     def _advance(self, u: Array, y: Array, there: Array) -> int:
         """As many of these steps as one buffer takes; returns how many."""
-        now, plan, rule = self._running(), self._plan, self.settings.protocol
+        now, plan, parts, rule = self._running(), self._plan, self._groups, self.settings.protocol
         assert plan is not None
+        assert parts is not None
         periods = [now.history.window, *([rule.period] if rule else [])]
         n = min(stream.BUFFER, int(u.shape[1]), *(each - now.step % each for each in periods))
-        data = stream.buffer(self.settings, plan, u[:, :n], y[:, :n], there[:, :n], now.step)
+        data = stream.buffer(self.settings, parts.plan, u[:, :n], y[:, :n], there[:, :n], now.step)
         rate = stream.rate(self.settings, plan, self._fixed, now)
         fixed = self._fixed._replace(rule=self._fixed.rule._replace(rate=rate))
-        run = loop.program(on_cpu(device_of(self.esn.device)))
-        carry, made, well = run(plan, fixed, now.carry, data, np.int32(n))
+        carry, made, well = groups.run(parts, self.settings, fixed, now.carry, data, n)
         if not well:
-            good, _, _ = run(plan, fixed, now.carry, data, np.int32(made - 1))
-            self.stream = now._replace(carry=good, step=now.step + int(made) - 1)
+            good, _, _ = groups.run(parts, self.settings, fixed, now.carry, data, made - 1)
+            self.stream = now._replace(carry=good, step=now.step + made - 1)
             raise explained(self.settings, carry, self.stream.step)
         self.stream = self._closed(now._replace(carry=carry, step=now.step + n))
         return n

@@ -3,15 +3,19 @@
     z = W_out x,    d = dE/dz,    dE/dW_out = d x^T,    dE/dtheta_i = d . (W_out e_i),      e_i = dx/dtheta_i (traces)
 
 for S starts with B sequences each on the lanes of one network (lane = sequence * S + start). Layout, all of it measured:
-features are neuron-major like the states, with a last one that is always 1 for the intercept; sums over neurons are matrix
-products, which XLA does not compute anew inside each operation that needs them; W_out and the learned numbers are carried once
-more with a column per lane, since a choice of columns inside a kernel is not vectorised.
+features are neuron-major like the states, with a last one that is always 1 for the intercept; sums over neurons and over
+sequences are written out term by term, so that XLA makes one vectorised kernel of each, where a product of such small matrices
+is a call that takes several times as long; what such a sum gives is written down (`_kept`), or XLA would compute it anew inside
+each operation that needs it; W_out and the learned numbers are carried once more with a column per lane, since a choice of
+columns inside a kernel is not vectorised.
 """
 
 from __future__ import annotations
 
-from functools import cache, partial
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Sequence
+from functools import cache, partial, reduce
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,12 +27,17 @@ from echoscale.online import constraints, losses, rates, traces
 from echoscale.online.traces import Traces
 from echoscale.parameters import Parameter
 
+T = TypeVar("T")
+
 # On a CPU, threads cost more than kernels of some microseconds save; sums rewritten as trees and products handed to a library
-# are for larger arrays than these.
+# are for larger arrays than these. Without the last one, `_kept` would have no effect.
 CPU_OPTIONS = {
     **dynamics.COMPILER_OPTIONS,
-    "xla_disable_hlo_passes": "cpu-parallel-task-assigner,tree_reduction_rewriter,dot-library-rewriter",
+    "xla_disable_hlo_passes": "cpu-parallel-task-assigner,tree_reduction_rewriter,dot-library-rewriter,cse_barrier_expander",
 }
+
+# Longer sums are not written out: that takes long to compile, and products of larger matrices are faster.
+MOST_NEURONS, MOST_SEQUENCES = 64, 16
 
 
 class Plan(NamedTuple):
@@ -50,8 +59,7 @@ class Plan(NamedTuple):
 class Fixed(NamedTuple):
     """What does not change in the loop: the network, Adam's settings and bounds (M, 1), and some constants.
 
-    of_lane  (S, lanes)  1 where a lane belongs to a start
-    ones     (n,)        of the largest reservoir
+    ones  (n,)  of the largest reservoir
     """
 
     weights: Weights
@@ -62,7 +70,6 @@ class Fixed(NamedTuple):
     ridge: Any
     forgetting: Any
     decay: Any
-    of_lane: Any
     ones: Any
 
 
@@ -127,26 +134,27 @@ def step(plan: Plan, fixed: Fixed, carry: Carry, row: Data) -> tuple[Carry, Arra
     z = _read(plan, fixed, carry.readout, dict(enumerate(state)), state)
     if plan.intercept:
         z = z + carry.readout[-1]
-    slope, value = losses.slope_and_value(plan.loss, z, row.y)
-    slope = slope * row.weight
-    # One row for the loss, one per learned number: (1 + P, S).
-    pulls = []
+    moved = []
     for parameter, block in zip(plan.learned, new_traces.blocks, strict=True):
         which = traces.reaches(fixed.weights, parameter)
-        moved = _read(plan, fixed, carry.readout, dict(zip(which, block, strict=True)), state)
-        pulls.append(jnp.sum(slope * moved, axis=0))
-    small = jnp.sum(_by_start(plan, jnp.stack([value * row.weight, *pulls])), axis=1)
-    features = jnp.concatenate([*state, jnp.ones((1, lanes), state[0].dtype)] if plan.intercept else state)
+        moved.append(_read(plan, fixed, carry.readout, dict(zip(which, block, strict=True)), state))
+    z, moved = _kept((z, moved))
+    slope, value = losses.slope_and_value(plan.loss, z, row.y)
+    slope = _kept(slope * row.weight)
+    pulls = [jnp.sum(slope * each, axis=0) for each in moved]
+    # One row for the loss, one per learned number: (1 + P, S).
+    small = _over_sequences(plan, jnp.stack([value * row.weight, *pulls]))
+    features = [*state, jnp.ones((1, lanes), state[0].dtype)] if plan.intercept else state
 
-    rows = 0 if plan.back is not None else len(features) * plan.outputs
+    rows = 0 if plan.back is not None else sum(map(len, features)) * plan.outputs
     free = carry.theta[rows:]
     gradient = small[1:] * constraints.of_free(free, plan.learned, plan.constraint)[1]
     if rows:
-        gradient = jnp.concatenate([_readout_gradient(plan, features, slope), gradient])
+        gradient = _kept(jnp.concatenate([_readout_gradient(plan, features, slope), gradient]))
     theta, moments = rates.update(carry.theta, gradient, carry.moments, fixed.rule, rows, row.moves)
     if plan.constraint == "clip":
         theta = jnp.clip(theta, fixed.low, fixed.high)
-    squares = None if carry.squares is None else _least_squares(plan, fixed, carry.squares, features, row)
+    squares = None if carry.squares is None else _least_squares(plan, fixed, carry.squares, state, row)
     values, readout = spread(plan, fixed, theta, squares)
     sums = (carry.sums[0] + small, carry.sums[1] + row.moves)
     average = _average(plan, fixed, carry.average, theta[:rows], row.averaged)
@@ -162,16 +170,23 @@ def spread(plan: Plan, fixed: Fixed, theta: Array, squares: rls.State | None) ->
     if squares is not None:
         readout = _of_squares(plan, squares).astype(theta.dtype)
     if plan.starts > 1:
-        # A product with zeros and ones copies exactly.
-        both = jnp.matmul(jnp.concatenate([readout, values]), fixed.of_lane, precision="highest")
+        both = _kept(jnp.concatenate([jnp.concatenate([readout, values])] * plan.batch, axis=1))
         readout, values = both[: len(readout)], both[len(readout) :]
     return tuple(values), readout.reshape(-1, plan.outputs, readout.shape[1])
+
+
+def _kept(values: T) -> T:
+    """The same values, written down once: what needs them reads them, and does not compute them anew."""
+    same: T = jax.lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
+    return same
 
 
 def _read(plan: Plan, fixed: Fixed, readout: Array, parts: dict[int, Array], state: State) -> Array:
     """W_out applied to some reservoirs' blocks (n_k, lanes): (O, lanes)."""
     begins = [sum(len(each) for each in state[:k]) for k in range(len(state))]
     own = {k: readout[begins[k] : begins[k] + len(part)] for k, part in parts.items()}
+    if max(map(len, parts.values())) <= MOST_NEURONS:
+        return reduce(operator.add, [own[k][i] * part[i] for k, part in parts.items() for i in range(len(part))])
     if plan.starts == 1:
         products = [jax.lax.dot_general(own[k][..., 0], part, (((0,), (0,)), ((), ())), "highest") for k, part in parts.items()]
         return sum(products[1:], products[0])
@@ -189,18 +204,29 @@ def _by_start(plan: Plan, values: Array) -> Array:
     return values.reshape(*values.shape[:-1], plan.batch, plan.starts)
 
 
-def _readout_gradient(plan: Plan, features: Array, slope: Array) -> Array:
-    """sum over the sequences of x d^T, (F * O, S)."""
+def _over_sequences(plan: Plan, values: Array) -> Array:
+    """(..., lanes) -> (..., S), the sum over the sequences."""
+    if plan.sequences <= MOST_SEQUENCES:
+        return reduce(operator.add, [values[..., b * plan.starts : (b + 1) * plan.starts] for b in range(plan.sequences)])
+    return jnp.sum(_by_start(plan, values), axis=-2)
+
+
+def _readout_gradient(plan: Plan, features: Sequence[Array], slope: Array) -> Array:
+    """sum over the sequences of x d^T, (F * O, S), from blocks of features (n, lanes)."""
+    if plan.sequences <= MOST_SEQUENCES:
+        places = [slice(b * plan.starts, (b + 1) * plan.starts) for b in range(plan.sequences)]
+        sums = [reduce(operator.add, [block[:, None, at] * slope[:, at] for at in places]) for block in features]
+        return _kept(jnp.concatenate(sums)).reshape(-1, plan.starts)
+    whole = jnp.concatenate(features)
     if plan.starts == 1:
-        return jax.lax.dot_general(features, slope, (((1,), (1,)), ((), ())), "highest").reshape(-1, 1)
-    products = features[:, None, :] * slope
+        return jax.lax.dot_general(whole, slope, (((1,), (1,)), ((), ())), "highest").reshape(-1, 1)
+    products = whole[:, None, :] * slope
     return jnp.sum(_by_start(plan, products), axis=2).reshape(-1, plan.starts)
 
 
-def _least_squares(plan: Plan, fixed: Fixed, squares: rls.State, features: Array, row: Data) -> rls.State:
+def _least_squares(plan: Plan, fixed: Fixed, squares: rls.State, state: State, row: Data) -> rls.State:
     """One step of recursive least squares per start, in its own precision."""
     assert plan.back is not None
-    states = features[:-1] if plan.intercept else features
 
     def rows(values: Array) -> Array:  # (C, lanes) -> (S, sequences, C)
         return _by_start(plan, values)[:, : plan.sequences].transpose(2, 1, 0)
@@ -208,7 +234,7 @@ def _least_squares(plan: Plan, fixed: Fixed, squares: rls.State, features: Array
     counts = _by_start(plan, row.weight > 0)[: plan.sequences].T
     move = partial(rls.update, ridge=fixed.ridge, forgetting=fixed.forgetting, back=plan.back, intercept=plan.intercept)
     wide = squares.coef.dtype
-    given = (squares, rows(states).astype(wide), rows(row.y).astype(wide), counts)
+    given = (squares, rows(jnp.concatenate(state)).astype(wide), rows(row.y).astype(wide), counts)
 
     def one(each: Any) -> rls.State:
         return move(*each[:3], counts=each[3])

@@ -122,9 +122,11 @@ def update(theta: Array, gradient: Array, moments: Moments, rule: Settings, rows
 
     beta1, beta2 = rule.beta1[:, None], rule.beta2[:, None]
     hold1, hold2 = jnp.where(moves, beta1, 1), jnp.where(moves, beta2, 1)
-    power1, power2 = moments.power1 * hold1, moments.power2 * hold2
+    # Written down once, not computed anew for every row.
+    both = (moments.power1 * hold1, moments.power2 * hold2)
+    power1, power2 = jax.lax.optimization_barrier(both)  # type: ignore[no-untyped-call]
     mean = each(hold1) * moments.mean + each(1 - beta1) * gradient
     square = each(hold2) * moments.square + each(1 - beta2) * (gradient * gradient)
-    size = jnp.sqrt(square / each(1 - power2)) + each(rule.epsilon[:, None])
-    moved = theta - rule.rate * (mean / each(1 - power1)) / size
+    size = jnp.sqrt(square * each(1 / (1 - power2))) + each(rule.epsilon[:, None])
+    moved = theta - rule.rate * (mean * each(1 / (1 - power1))) / size
     return jnp.where(moves, moved, theta), Moments(mean, square, power1, power2)

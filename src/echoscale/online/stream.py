@@ -95,7 +95,6 @@ def fixed(settings: Settings, plan: loop.Plan) -> loop.Fixed:
         ridge=squares.ridge,
         forgetting=squares.forgetting,
         decay=np.asarray(0.0 if settings.averages_plainly else settings.average or 0.0, dtype),
-        of_lane=(np.arange(lanes) % plan.starts == np.arange(plan.starts)[:, None]).astype(dtype),
         ones=np.ones(max(settings.esn.sizes), dtype),
     )
     on_device: loop.Fixed = jax.tree.map(jnp.asarray, constants)

@@ -13,7 +13,7 @@ Learning").
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +57,17 @@ def step(
 ) -> tuple[State, Traces]:
     """One time step of states (n_k, lanes) and traces, given the input (F, lanes)."""
     own = state if _checks.choice(form, FORMS, "the form of a trace") == "truncated" else None
-    new = dynamics.step(weights, hyper, state, u)
+    fired: dict[int, Array] = {}
+
+    def fire(k: int, h: Array) -> Array:
+        # Written down once: all traces need it, and XLA would compute it anew in each of them.
+        fired[k] = jax.lax.optimization_barrier(jnp.tanh(h))  # type: ignore[no-untyped-call]
+        return fired[k]
+
+    def known(k: int, h: Array) -> Array:
+        return _tanh(h, fired[k])
+
+    new = dynamics.step(weights, hyper, state, u, fire=fire)
     blocks = []
     for parameter, block in zip(learned, traces.blocks, strict=True):
         which = reaches(weights, parameter)
@@ -67,10 +77,22 @@ def step(
             states = list(state)
             for k, part in zip(which, parts, strict=True):
                 states[k] = part
-            after = dynamics.step(weights, parameters.put(hyper, [parameter], [value]), tuple(states), u, own)
+            after = dynamics.step(weights, parameters.put(hyper, [parameter], [value]), tuple(states), u, own, known)
             return tuple(after[k] for k in which)
 
         value = jnp.asarray(parameter.of(hyper))
         _, tangents = jax.jvp(moved, (value, tuple(state[k] for k in which)), (jnp.ones_like(value), block))
         blocks.append(tangents)
     return new, Traces(tuple(blocks))
+
+
+@jax.custom_jvp
+def _tanh(h: Array, f: Array) -> Array:
+    """tanh(h), which is known to be f; its derivative is 1 - f^2."""
+    return f
+
+
+@_tanh.defjvp
+def _tanh_tangent(at: tuple[Array, Array], along: tuple[Array, Any]) -> tuple[Array, Array]:
+    f = at[1]
+    return f, (1 - f * f) * along[0]
