@@ -406,10 +406,11 @@ def _draw_signals(left: Any, right: Any, data: xarray.Dataset) -> None:
     for name, colour in (("state", style.BLACK), ("regime", style.RED)):
         right.plot(delay, data["correlation"].sel(process=name), color=colour, linewidth=1.2, label=name)
         right.plot(delay, data["expected"].sel(process=name), color=colour, linewidth=0.9, linestyle=":")
+    right.plot([], [], color="0.4", linewidth=0.9, linestyle=":", label="expected")
     right.set_xscale("log")
     right.set_xlim(1, delay[-1])
-    right.legend(fontsize=8, frameon=False, loc="center left", title="dotted: expected", title_fontsize=7)
     style.panel(right, "B", x="delay (steps)", y="autocorrelation")
+    right.legend(fontsize=7, frameon=False, loc="lower center", bbox_to_anchor=(0.55, 0.98), ncols=3, columnspacing=1)
 
 
 def _draw_pair_of_surfaces(figure: Any, axes: Any, letter: str, data: xarray.Dataset, task: str, network: str | None) -> None:
