@@ -37,6 +37,10 @@ SMALL = 4096
 # Vectors of 512 bits where the processor has them: faster, most of all for many lanes (XLA prefers 256).
 COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
 
+# A step has kernels of some microseconds: blocks of lanes share the cores better than XLA's threads share a kernel. Without the
+# second pass, the barrier between two steps stays.
+SCAN_OPTIONS = {**COMPILER_OPTIONS, "xla_disable_hlo_passes": "cpu-parallel-task-assigner,cse_barrier_expander"}
+
 
 class Neighbours(NamedTuple):
     """A sparse matrix as padded neighbour lists, entry j holding every row's j-th weight: columns (k, n), values (k, n, 1)."""
@@ -173,21 +177,46 @@ def masked_step(weights: Weights, hyper: Hyper, state: State, u: Array, live: Ar
 
 
 def _scan(
-    weights: Weights, hyper: Hyper, state: State, u: Array, remaining: Array, every: int = 1, apart: bool = False
+    weights: Weights,
+    hyper: Hyper,
+    state: State,
+    u: Array,
+    remaining: Array,
+    every: int = 1,
+    apart: bool = False,
+    whole: bool = False,
+    pairs: bool = False,
 ) -> tuple[State, Any]:
     """A chunk of steps: u (L, F, lanes or 1) -> the last state, and the states after every `every` steps (L / every, lanes, N).
 
     `remaining` (lanes,) says how many steps of the chunk each lane's series still has; later rows repeat its last state.
     The chunk has a fixed length, so that series of any length share one compiled program. `apart` gives the states of every
     reservoir by itself, (L / every, lanes_k, n_k), whatever number of lanes each has.
+    `whole` says that no series ends within the chunk, `pairs` takes two steps at a time: the same states, sooner.
     """
 
     def body(carry: tuple[State, Array], u_t: Array) -> tuple[tuple[State, Array], None]:
         state, t = carry
-        return (masked_step(weights, hyper, state, u_t, t < remaining), t + 1), None
+        new = step(weights, hyper, state, u_t) if whole else masked_step(weights, hyper, state, u_t, t < remaining)
+        return (new, t + 1), None
+
+    def two(carry: tuple[State, Array], u_two: Array) -> tuple[tuple[State, Array], None]:
+        """A loop copies its state at every turn, since gathers cannot write where they read: here at every other step.
+
+        Without the barrier, XLA would compute the first step anew for every neighbour of the second.
+        """
+        first, _ = body(carry, u_two[0])
+        return body(jax.lax.optimization_barrier(first), u_two[1])  # type: ignore[no-untyped-call]
+
+    def several(carry: tuple[State, Array], part: Array) -> tuple[State, Array]:
+        if every == 1:
+            return body(carry, part[0])[0]
+        if pairs and every % 2 == 0:
+            return jax.lax.scan(two, carry, part.reshape(every // 2, 2, *part.shape[1:]))[0]
+        return jax.lax.scan(body, carry, part)[0]
 
     def stretch(carry: tuple[State, Array], part: Array) -> tuple[tuple[State, Array], Any]:
-        carry, _ = body(carry, part[0]) if every == 1 else jax.lax.scan(body, carry, part)
+        carry = several(carry, part)
         # Turned here, while in the cache, not afterwards in memory.
         return carry, tuple(each.T for each in carry[0]) if apart else jnp.concatenate(carry[0]).T
 
@@ -196,10 +225,10 @@ def _scan(
     return last, states
 
 
-scan = jax.jit(_scan, static_argnames=("every", "apart"), compiler_options=COMPILER_OPTIONS)
+scan = jax.jit(_scan, static_argnames=("every", "apart", "whole", "pairs"), compiler_options=SCAN_OPTIONS)
 
 
-@partial(jax.jit, static_argnames="sizes", compiler_options=COMPILER_OPTIONS)
+@partial(jax.jit, static_argnames="sizes", compiler_options=SCAN_OPTIONS)
 def advance(weights: Weights, hyper: Hyper, state: Array, u: Array, sizes: tuple[int, ...]) -> Array:
     """One step of whole state vectors: (B, N) and inputs (B, F) -> (B, N).
 

@@ -35,18 +35,22 @@ SharedConsumer = Callable[[int, int, tuple[npt.NDArray[Any], ...]], None]
 # Measured (docs/design.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
 CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
 # And the states of one step in its second-level cache.
-CPU_STATE_BYTES, CPU_BLOCK_LANES, GPU_BLOCK_LANES = 1 << 19, 256, 8192
+CPU_STATE_BYTES, CPU_BLOCK_LANES, GPU_BLOCK_LANES = 5 << 17, 256, 8192
 SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048
 CHEAP_STEP = 10_000  # neurons in all lanes together: a few microseconds
 
 
 class Layout(NamedTuple):
-    """How a run is cut: blocks of lanes (lane = hyper lane * B + series) and chunks of steps; every `every`-th is handed on."""
+    """How a run is cut: blocks of lanes (lane = hyper lane * B + series) and chunks of steps; every `every`-th is handed on.
+
+    whole  no series ends within a chunk, so that nothing has to be masked
+    """
 
     blocks: list[Indices]
     width: int
     steps: int
     every: int
+    whole: bool
     workers: int
     on_cpu: bool
 
@@ -65,14 +69,20 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     blocks = [order[i : i + width] for i in range(0, len(order), width)]
     budget = (CPU_CHUNK_BYTES if on_cpu else GPU_CHUNK_BYTES) // (units * width * itemsize)
     # Where a step is cheap, idle steps cost less than compiling for one more length; where it is dear, the other way round.
-    fit = _power_of_two if units * width < CHEAP_STEP else round_up
+    dear = units * width >= CHEAP_STEP
+    fit = round_up if dear else _power_of_two
     longest = min(max(fit(int(lengths.max())), SHORTEST_CHUNK), LONGEST_CHUNK)
     if every is None:
         every, rows = longest, 1
     else:
         # As many rows as fit the cache, but no more than the longest chunk holds.
         rows = min(max(_power_of_two(budget + 1) // 2, SHORTEST_CHUNK), -(-longest // every))
-    return Layout(blocks, width, rows * every, every, min(workers, len(blocks)), on_cpu)
+        if dear:  # chunks of about one length: 28 rows are 2 x 14, not 16 and 12 with 4 idle
+            total = -(-int(lengths.max()) // every)
+            rows = min(rows, round_up(-(-total // -(-total // rows))))
+    steps = rows * every
+    whole = dear and int(lengths.min()) == int(lengths.max()) and int(lengths.max()) % steps == 0
+    return Layout(blocks, width, steps, every, whole, min(workers, len(blocks)), on_cpu)
 
 
 def on_cpu(device: Any) -> bool:
@@ -234,7 +244,8 @@ def _run_block(
         if stop.is_set():
             break
         u = inputs(series, which_series, begin, plan.steps, dtype)
-        state, states = dynamics.scan(fixed, numbers, state, u, remaining - np.int32(begin), plan.every)
+        left = remaining - np.int32(begin)
+        state, states = dynamics.scan(fixed, numbers, state, u, left, plan.every, whole=plan.whole, pairs=plan.on_cpu)
         if pending:  # JAX computes this chunk in the background while the last one is consumed
             hand_on(*pending)
         pending = (begin, states)
