@@ -28,6 +28,7 @@ import numpy.typing as npt
 from echoscale import _checks, timescales
 from echoscale.figures import style
 from echoscale.figures import telegraph_scores as scores
+from echoscale.figures.best import best
 from echoscale.figures.label import Track, in_order, labelled
 from echoscale.figures.parts import Arrays, Parts, finished
 from echoscale.lanes import cores, on_cpu
@@ -289,19 +290,8 @@ def best_points(data: xarray.Dataset, noise: float) -> xarray.Dataset:
     """
     import xarray
 
-    found: dict[str, Any] = {}
-    for name, values, dims in (
-        ("", data["accuracy"], ("alpha1", "alpha2")),
-        ("single_", data["single"].sel(noise=noise, drop=True), ("alpha",)),
-    ):
-        stacked = values.astype(np.float64).stack(point=dims)
-        best = stacked.sel(part="validation").mean("seed").argmax("point")
-        test = stacked.sel(part="test", drop=True).isel(point=best).drop_vars(["point", *dims, "part"], errors="ignore")
-        found[f"{name}best"] = test.assign_attrs(long_name="test accuracy at the best point")
-        for dim in dims:
-            place = xarray.DataArray(stacked[dim].values[best.values], dims=best.dims)
-            found[f"{name}best_{dim}"] = place.assign_attrs(long_name=f"{dim} of the best point")
-    return xarray.Dataset(found)
+    alone = data["single"].sel(noise=noise, drop=True)
+    return xarray.Dataset({**best("", data["accuracy"], ("alpha1", "alpha2")), **best("single_", alone, ("alpha",))})
 
 
 def asymmetry(data: xarray.Dataset, network: str, readout: str, rho: float, task: str = "joint") -> tuple[Floats, Floats]:
@@ -438,7 +428,8 @@ def _draw_pair_of_surfaces(figure: Any, axes: Any, letter: str, data: xarray.Dat
             style.panel(ax, "", x="noise $\\sigma$", y="$\\alpha$")
         else:
             style.panel(ax, "", x=ALPHA1, y=ALPHA2)
-            _draw_cross(ax, data.sel(network=network, task=task))
+            place = data.sel(network=network, task=task)
+            style.cross(ax, float(place["best_alpha1"]), float(place["best_alpha2"]))
     axes[0].set_title(letter, fontsize=11, fontweight="bold", loc="left", x=-0.25)
     axes[0].set_title(title, fontsize=8, loc="right")
     axes[1].set_title(f"at best {share.max():.3f}", fontsize=8, loc="right")
@@ -449,10 +440,10 @@ def _draw_pair_of_surfaces(figure: Any, axes: Any, letter: str, data: xarray.Dat
 def _mesh(ax: Any, data: xarray.Dataset, values: Floats, single_one: bool, least: float, most: float) -> Any:
     """Cells around the points of logarithmic axes; the noises stand side by side."""
     alpha = data["alpha1"].values
-    edges = _edges(alpha)
+    edges = style.cells(alpha)
     if single_one:
         noise = data["noise"].values
-        mesh = ax.pcolormesh(_edges(noise), edges, values.T, vmin=least, vmax=most, cmap="viridis", rasterized=True)
+        mesh = ax.pcolormesh(style.cells(noise), edges, values.T, vmin=least, vmax=most, cmap="viridis", rasterized=True)
         ax.set_xscale("log")
         ticks = [each for each in noise if each in (0.25, 0.5, 1, 2, 4)]
         ax.set_xticks(ticks, [f"{each:g}" for each in ticks])
@@ -463,26 +454,6 @@ def _mesh(ax: Any, data: xarray.Dataset, values: Floats, single_one: bool, least
         ax.set_aspect("equal")
     ax.set_yscale("log")
     return mesh
-
-
-def _edges(points: Floats) -> Floats:
-    """Edges of cells around points, half-way between them on a logarithmic axis."""
-    logs = np.log(points)
-    between = (logs[1:] + logs[:-1]) / 2
-    return np.asarray(np.exp(np.concatenate([[2 * logs[0] - between[0]], between, [2 * logs[-1] - between[-1]]])))
-
-
-def _draw_cross(ax: Any, best: xarray.Dataset) -> None:
-    from matplotlib.patheffects import withStroke
-
-    look: dict[str, Any] = {"color": "white", "markersize": 6, "markeredgewidth": 1.5, "clip_on": False, "zorder": 5}
-    ax.plot(
-        float(best["best_alpha1"]),
-        float(best["best_alpha2"]),
-        "x",
-        **look,
-        path_effects=[withStroke(linewidth=3, foreground=style.BLACK)],
-    )
 
 
 def _draw_paths(ax: Any, data: xarray.Dataset) -> None:

@@ -30,6 +30,7 @@ import numpy.typing as npt
 from echoscale import timescales
 from echoscale.figures import psmnist_scores as scores
 from echoscale.figures import style
+from echoscale.figures.best import best
 from echoscale.figures.label import Track, in_order, labelled
 from echoscale.figures.parts import Arrays, Parts, finished
 from echoscale.lanes import cores, on_cpu
@@ -279,16 +280,7 @@ def best_points(data: xarray.Dataset) -> xarray.Dataset:
     """Where the mean accuracy on held-out images is largest, and the test accuracies of all seeds there."""
     import xarray
 
-    found: dict[str, Any] = {}
-    for name, values, dims in (("", data["accuracy"], ("alpha1", "alpha2")), ("single_", data["single"], ("alpha",))):
-        stacked = values.astype(np.float64).stack(point=dims)
-        best = stacked.sel(part="validation").mean("seed").argmax("point")
-        test = stacked.sel(part="test", drop=True).isel(point=best).drop_vars(["point", *dims, "part"], errors="ignore")
-        found[f"{name}best"] = test.assign_attrs(long_name="test accuracy at the best point")
-        for dim in dims:
-            place = xarray.DataArray(stacked[dim].values[best.values], dims=best.dims)
-            found[f"{name}best_{dim}"] = place.assign_attrs(long_name=f"{dim} of the best point")
-    return xarray.Dataset(found)
+    return xarray.Dataset({**best("", data["accuracy"], ("alpha1", "alpha2")), **best("single_", data["single"], ("alpha",))})
 
 
 def _correlations(settings: Settings) -> xarray.Dataset:
@@ -378,7 +370,7 @@ def _draw_single(ax: Any, letter: str, data: xarray.Dataset, count: int) -> None
 
 def _draw_surface(figure: Any, ax: Any, letter: str, shown: xarray.Dataset, values: Floats, least: float) -> None:
     """Test accuracies over both leak rates, on logarithmic axes, with a bar of its own below."""
-    edges = _edges(shown["alpha1"].values)
+    edges = style.cells(shown["alpha1"].values)
     mesh = ax.pcolormesh(edges, edges, values.T, vmin=least, vmax=float(values.max()), cmap="viridis", rasterized=True)
     ax.set(xscale="log", yscale="log", aspect="equal")
     extend = "min" if values.min() < least else "neither"
@@ -386,7 +378,7 @@ def _draw_surface(figure: Any, ax: Any, letter: str, shown: xarray.Dataset, valu
     bar.ax.tick_params(labelsize=7)
     bar.locator = _few_ticks()
     bar.update_ticks()
-    _draw_cross(ax, float(shown["best_alpha1"]), float(shown["best_alpha2"]))
+    style.cross(ax, float(shown["best_alpha1"]), float(shown["best_alpha2"]))
     style.panel(ax, letter, x=ALPHA1, y=ALPHA2)
 
 
@@ -394,20 +386,6 @@ def _few_ticks() -> Any:
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(3)
-
-
-def _edges(points: Floats) -> Floats:
-    """Edges of cells around points, half-way between them on a logarithmic axis; the last cell ends at 1 or beyond."""
-    logs = np.log(points)
-    between = (logs[1:] + logs[:-1]) / 2
-    return np.asarray(np.exp(np.concatenate([[2 * logs[0] - between[0]], between, [2 * logs[-1] - between[-1]]])))
-
-
-def _draw_cross(ax: Any, alpha1: float, alpha2: float) -> None:
-    from matplotlib.patheffects import withStroke
-
-    look: dict[str, Any] = {"color": "white", "markersize": 6, "markeredgewidth": 1.5, "clip_on": False, "zorder": 5}
-    ax.plot(alpha1, alpha2, "x", **look, path_effects=[withStroke(linewidth=3, foreground=style.BLACK)])
 
 
 def _draw_paths(ax: Any, paths: xarray.DataArray) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 # Okabe and Ito.
 BLUE, ORANGE, GREEN, RED, PINK, SKY, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000"
 WIDTH = 7.2  # inches: two columns of a journal
@@ -24,3 +26,18 @@ def panel(ax: Any, letter: str, *, x: str = "", y: str = "", title: str = "") ->
     ax.set_ylabel(y, fontsize=9)
     ax.tick_params(labelsize=8)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def cells(points: Any) -> Any:
+    """Edges of cells around points, half-way between them on a logarithmic axis."""
+    logs = np.log(points)
+    between = (logs[1:] + logs[:-1]) / 2
+    return np.exp(np.concatenate([[2 * logs[0] - between[0]], between, [2 * logs[-1] - between[-1]]]))
+
+
+def cross(ax: Any, x: float, y: float) -> None:
+    """A white cross with a dark rim, seen on any ground; at the edge it reaches out of the panel."""
+    from matplotlib.patheffects import withStroke
+
+    look: dict[str, Any] = {"color": "white", "markersize": 6, "markeredgewidth": 1.5, "clip_on": False, "zorder": 5}
+    ax.plot(x, y, "x", **look, path_effects=[withStroke(linewidth=3, foreground=BLACK)])
