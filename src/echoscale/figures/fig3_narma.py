@@ -28,8 +28,9 @@ from echoscale import _checks, timescales
 from echoscale.figures import learned_paths, style
 from echoscale.figures.label import Track, in_order, labelled
 from echoscale.figures.learned_paths import Paths
+from echoscale.figures.networks import two
 from echoscale.gram import Statistics, split_statistics
-from echoscale.network import Network, hierarchical, parallel, single
+from echoscale.network import Network, single
 from echoscale.readout import Readout, mean_squared_errors, ridge_path
 from echoscale.series import as_series, as_targets
 from echoscale.tasks import narma
@@ -213,16 +214,14 @@ def paths_of(settings: Settings, surface: str, seed: int) -> tuple[Floats, Float
 
 def pair(settings: Settings, kind: str) -> Network:
     """Two reservoirs: unconnected, weakly or strongly connected."""
-    sizes = [settings.units // 2] * 2
-    shared: dict[str, Any] = {
-        "spectral_radius": settings.spectral_radius,
-        "input_scaling": settings.input_scaling,
-        "connections": settings.connections,
-    }
-    if kind == "unconnected":
-        return parallel(sizes, **shared)
-    strength = {"weak": settings.weak, "strong": settings.strong}[kind]
-    return hierarchical(sizes, coupling=strength, coupling_connections=settings.connections, **shared)
+    coupling = {"unconnected": None, "weak": settings.weak, "strong": settings.strong}[kind]
+    return two(
+        settings.units,
+        coupling,
+        connections=settings.connections,
+        spectral_radius=settings.spectral_radius,
+        input_scaling=settings.input_scaling,
+    )
 
 
 def best_points(data: xarray.Dataset) -> xarray.Dataset:

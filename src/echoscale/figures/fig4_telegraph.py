@@ -29,10 +29,11 @@ from echoscale import _checks, timescales
 from echoscale.figures import style
 from echoscale.figures import telegraph_scores as scores
 from echoscale.figures.best import best
-from echoscale.figures.label import Track, in_order, labelled
+from echoscale.figures.label import Track, in_order, labelled, settings_in
+from echoscale.figures.networks import two
 from echoscale.figures.parts import Arrays, Parts, finished
 from echoscale.lanes import cores, on_cpu
-from echoscale.network import Network, hierarchical, parallel, single
+from echoscale.network import Network, single
 from echoscale.online import PRESETS, Adam, OnlineLearner
 from echoscale.tasks import Telegraph, schedule, telegraph
 from echoscale.tasks.telegraph_filter import transitions
@@ -272,15 +273,13 @@ def lone(settings: Settings, rho: float = RADII[0]) -> Network:
 
 def pair(settings: Settings, kind: str) -> Network:
     """Two reservoirs of half the size."""
-    sizes = [settings.units // 2] * 2
-    shared: dict[str, Any] = {
-        "spectral_radius": RADII[0],
-        "input_scaling": settings.input_scaling,
-        "connections": settings.connections,
-    }
-    if kind == "unconnected":
-        return parallel(sizes, **shared)
-    return hierarchical(sizes, coupling=settings.coupling, coupling_connections=settings.connections, **shared)
+    return two(
+        settings.units,
+        None if kind == "unconnected" else settings.coupling,
+        connections=settings.connections,
+        spectral_radius=RADII[0],
+        input_scaling=settings.input_scaling,
+    )
 
 
 def best_points(data: xarray.Dataset, noise: float) -> xarray.Dataset:
@@ -364,10 +363,10 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
     ):
         axes = row.subplots(1, 4)
         for place, (task, network) in enumerate(draws):
-            two = axes[2 * place], axes[2 * place + 1]
-            _draw_pair_of_surfaces(row, two, letters[place], chosen, task, network)
+            beside = axes[2 * place], axes[2 * place + 1]
+            _draw_pair_of_surfaces(row, beside, letters[place], chosen, task, network)
     _draw_best(bottom.subplots(1, 1), data)
-    noise = _settings(data)["noise"]
+    noise = settings_in(data)["noise"]
     figure.supxlabel(
         f"{variant}; frozen readouts on unseen series, means of {data.sizes['seed']} seeds; E to G at noise {noise:g}; "
         "cross: largest mean validation accuracy\nC: black lines are leak rates learned online while the noise rises, a dot at "
@@ -376,13 +375,6 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
     )
     built: Figure = figure
     return built
-
-
-def _settings(data: xarray.Dataset) -> dict[str, Any]:
-    import json
-
-    found: dict[str, Any] = json.loads(data.attrs["settings"])
-    return found
 
 
 def _draw_signals(left: Any, right: Any, data: xarray.Dataset) -> None:
@@ -460,7 +452,7 @@ def _draw_paths(ax: Any, data: xarray.Dataset) -> None:
     """The leak rate against the noise of its time, from every start, in all seeds."""
     from matplotlib.patheffects import withStroke
 
-    settings = _settings(data)
+    settings = settings_in(data)
     levels, records = np.array(settings["path_noises"]), settings["path_records"]
     inside = (levels <= data["noise"].values.max()) & (levels >= data["noise"].values.min())
     rim = [withStroke(linewidth=1.8, foreground="white")]

@@ -17,7 +17,6 @@ A seed draws weights, first readouts and series. Which leak rate moves how far a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ import numpy.typing as npt
 
 from echoscale.esn import ESN
 from echoscale.figures import style
-from echoscale.figures.label import Track, in_order, labelled
+from echoscale.figures.label import Track, in_order, labelled, settings_in
 from echoscale.figures.learned_paths import FIRST_SERIES, RATE, SEQUENCES, STARTS
 from echoscale.figures.parts import Arrays, Parts, finished
 from echoscale.lanes import cores
@@ -368,7 +367,7 @@ def _draw_gradients(ax: Any, data: xarray.Dataset) -> None:
     _shade(ax, data)
     history = data[["gradient", "targets"]].rename(window="step")
     step = float(history["step"][0])
-    shown = running_mean(history, max(round(json.loads(data.attrs["settings"])["running"] / step), 1))
+    shown = running_mean(history, max(round(settings_in(data)["running"] / step), 1))
     _draw_paths(ax, shown, shown["step"].values, 1.2)
     ax.axhline(0, color="0.5", linewidth=0.6)
     ax.set_yscale("symlog", linthresh=0.01)

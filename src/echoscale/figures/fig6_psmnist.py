@@ -31,10 +31,11 @@ from echoscale import timescales
 from echoscale.figures import psmnist_scores as scores
 from echoscale.figures import style
 from echoscale.figures.best import best
-from echoscale.figures.label import Track, in_order, labelled
+from echoscale.figures.label import Track, in_order, labelled, settings_in
+from echoscale.figures.networks import two
 from echoscale.figures.parts import Arrays, Parts, finished
 from echoscale.lanes import cores, on_cpu
-from echoscale.network import Network, hierarchical, parallel, single
+from echoscale.network import Network, single
 from echoscale.online.sequence_learner import SequenceLearner
 from echoscale.online.sequence_starts import walk
 from echoscale.tasks import mnist
@@ -265,15 +266,13 @@ def lone(settings: Settings) -> Network:
 
 def pair(settings: Settings, kind: str) -> Network:
     """Two reservoirs of half the size."""
-    sizes = [settings.units // 2] * 2
-    shared: dict[str, Any] = {
-        "spectral_radius": settings.spectral_radius,
-        "input_scaling": settings.input_scaling,
-        "connections": settings.connections,
-    }
-    if kind == "unconnected":
-        return parallel(sizes, **shared)
-    return hierarchical(sizes, coupling=settings.coupling, coupling_connections=settings.connections, **shared)
+    return two(
+        settings.units,
+        None if kind == "unconnected" else settings.coupling,
+        connections=settings.connections,
+        spectral_radius=settings.spectral_radius,
+        input_scaling=settings.input_scaling,
+    )
 
 
 def best_points(data: xarray.Dataset) -> xarray.Dataset:
@@ -322,24 +321,17 @@ def draw(data: xarray.Dataset) -> Figure:
         _draw_surface(lower, close_ups[k], CLOSE_UPS[k], shown, values, float(values.max()) - NEAR)
         _draw_paths(close_ups[k], shown["path"])
         close_ups[k].set_title(f"close-up of {SURFACES[k]}", fontsize=8, loc="right")
-    what = {"mnist": "MNIST", "digits": "scikit-learn's 8x8 digits"}[_settings(data)["data"]]
+    what = {"mnist": "MNIST", "digits": "scikit-learn's 8x8 digits"}[settings_in(data)["data"]]
     seeds = data.sizes["seed"]
     drawn = f"means of {seeds} seeds" if seeds > 1 else "one seed"
     figure.supxlabel(
-        f"{what}, {_settings(data)['units']} neurons; test accuracy, {drawn}; numbers in titles are snapshots\n"
+        f"{what}, {settings_in(data)['units']} neurons; test accuracy, {drawn}; numbers in titles are snapshots\n"
         f"cross: largest accuracy on held-out images; close-ups: colours end {NEAR:g} below the largest; "
         "paths: leak rates learned online, from square to dot",
         fontsize=7,
     )
     built: Figure = figure
     return built
-
-
-def _settings(data: xarray.Dataset) -> dict[str, Any]:
-    import json
-
-    found: dict[str, Any] = json.loads(data.attrs["settings"])
-    return found
 
 
 def _draw_correlations(ax: Any, letter: str, data: xarray.Dataset, order: str) -> None:

@@ -21,7 +21,6 @@ and order of the images. Curves are those of the first seed, deviations those of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +36,7 @@ from echoscale import dynamics
 from echoscale.dynamics import COMPILER_OPTIONS
 from echoscale.esn import ESN
 from echoscale.figures import style
-from echoscale.figures.label import Track, in_order, labelled
+from echoscale.figures.label import Track, in_order, labelled, settings_in
 from echoscale.hyper import Hyper
 from echoscale.lanes import precision_and_device
 from echoscale.network import hierarchical
@@ -448,7 +447,7 @@ def _arrow(
 
 def _draw_training(ax: Any, data: xarray.Dataset) -> None:
     """Running averages of the online gradients as lines, those of BPTT as dots (alpha1) and triangles (alpha2)."""
-    window = int(json.loads(data.attrs["settings"])["window"])
+    window = int(settings_in(data)["window"])
     minibatch = data["minibatch"].values[window - 1 :]
     marks = slice(None, None, max(len(minibatch) // 20, 1))
     for leak, colour, marker, name in zip(

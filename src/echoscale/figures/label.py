@@ -40,6 +40,12 @@ def labelled(data: xarray.Dataset, number: int, scale: str, settings: Any) -> xa
     return data.assign_attrs(described, echoscale=echoscale.__version__, machine=_machine(), **libraries)
 
 
+def settings_in(data: xarray.Dataset) -> dict[str, Any]:
+    """The settings that made the data, as they say themselves."""
+    found: dict[str, Any] = json.loads(data.attrs["settings"])
+    return found
+
+
 def _machine() -> str:
     """What computed: the processor, its cores, and the accelerator where JAX uses one."""
     import jax
