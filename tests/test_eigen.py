@@ -12,6 +12,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
+import scipy.stats
 from hypothesis import given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
@@ -229,6 +230,99 @@ def test_the_spectral_radius_is_the_largest_modulus(matrix: Any) -> None:
     expected = abs(np.linalg.eigvals(np.asarray(matrix))).max()
     assert spectral_radius(matrix) == pytest.approx(expected, rel=1e-9)
     assert abs(eigenvalues(matrix)[0]).max() == pytest.approx(expected, rel=1e-9)
+
+
+def orthogonal(units: int, block: int, seed: int = 0) -> Array:
+    """Orthogonal blocks, with rows and columns in random order: sparse, and for the most part one connected part."""
+    rng = np.random.default_rng(seed)
+    blocks = [scipy.stats.ortho_group.rvs(block, random_state=rng) for _ in range(units // block)]
+    return np.asarray(scipy.linalg.block_diag(*blocks)[rng.permutation(units)][:, rng.permutation(units)])
+
+
+@pytest.fixture
+def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither ARPACK nor LAPACK may be asked."""
+
+    def asked(*_: Any, **__: Any) -> None:
+        raise AssertionError("a solver was asked")
+
+    monkeypatch.setattr("echoscale.eigen.scipy.sparse.linalg.eigs", asked)
+    monkeypatch.setattr("echoscale.eigen.np.linalg.eigvals", asked)
+
+
+@pytest.mark.usefixtures("no_search")
+@pytest.mark.parametrize("factor", [1.0, -0.37, 1e-9, 1e6])
+@pytest.mark.parametrize("block", [10, 300], ids=["sparse", "full"])
+def test_an_orthogonal_matrix_is_known_without_a_search(block: int, factor: float) -> None:
+    """All its eigenvalues have the modulus |factor|, up to the rounding of its entries."""
+    assert spectral_radius(factor * orthogonal(300, block)) == pytest.approx(abs(factor), rel=1e-13)
+
+
+@pytest.mark.usefixtures("no_search")
+def test_a_large_orthogonal_matrix_is_known_without_a_search() -> None:
+    """Twenty thousand units that hear one other each, with either sign."""
+    rng = np.random.default_rng(0)
+    signs = rng.choice([-0.5, 0.5], 20_000)
+    ring = scipy.sparse.csr_array((signs, (np.arange(20_000), np.roll(np.arange(20_000), 1))))
+    assert spectral_radius(ring) == pytest.approx(0.5, rel=1e-13)
+
+
+def one_row_longer(units: int, by: float) -> Array:
+    matrix = orthogonal(units, 10)
+    matrix[0] *= 1 + by
+    return matrix
+
+
+def equal_columns(units: int) -> Array:
+    """Columns of norm 1 that are not orthogonal."""
+    matrix = sparse_normal(units, 10)
+    return np.asarray(matrix / np.linalg.norm(matrix, axis=0))
+
+
+NEARLY = {
+    "one row 1e-6 longer": one_row_longer(300, 1e-6),
+    "one row 1e-9 longer": one_row_longer(300, 1e-9),
+    "single precision": orthogonal(300, 10).astype(np.float32),
+    "columns of norm 1": equal_columns(300),
+    "rows of norm 1": equal_columns(300).T,
+}
+
+
+@pytest.mark.parametrize("matrix", NEARLY.values(), ids=NEARLY)
+def test_what_is_nearly_orthogonal_is_searched(matrix: Array) -> None:
+    """A modulus apart from the others is told to ten digits and more; sqrt(c) would miss it in all these."""
+    matrix = matrix.astype(np.float64)
+    expected = abs(np.linalg.eigvals(matrix)).max()
+    assert spectral_radius(matrix) == pytest.approx(expected, rel=1e-12, abs=0)
+    assert abs(np.sqrt((matrix**2).sum() / 300) / expected - 1) > 1e-11
+
+
+def test_weights_whose_squares_are_0_are_not_taken_for_orthogonal() -> None:
+    """sqrt(c) would be 0. Coarse: below 4e-11 the tolerance of ARPACK is absolute."""
+    matrix = 1e-170 * equal_columns(300)
+    assert spectral_radius(matrix) > 0.5 * abs(np.linalg.eigvals(matrix)).max()
+
+
+@pytest.mark.parametrize("units", [300, 150])
+def test_a_ring_of_unequal_weights_has_the_geometric_mean(units: int) -> None:
+    """Equal moduli without orthogonality: no search converges, and the dense solver answers."""
+    weights = np.random.default_rng(0).uniform(0.5, 2, units)
+    expected = np.exp(np.log(weights).mean())
+    assert spectral_radius(shuffled(np.roll(np.diag(weights), 1, axis=0))) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("limit", "searches"), [(150, [80]), (149, [80, 240])])
+def test_one_search_or_two_before_the_dense_solver(limit: int, searches: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def never_converges(*_: Any, ncv: int, **__: Any) -> None:
+        calls.append(ncv)
+        raise scipy.sparse.linalg.ArpackNoConvergence("no convergence", np.zeros(0), np.zeros((150, 0)))
+
+    monkeypatch.setattr("echoscale.eigen.scipy.sparse.linalg.eigs", never_converges)
+    monkeypatch.setattr("echoscale.eigen.DENSE_AFTER_ONE_SEARCH_UP_TO", limit)
+    assert spectral_radius(normal(150)) == pytest.approx(abs(np.linalg.eigvals(normal(150))).max(), rel=1e-12)
+    assert calls == [min(each, 149) for each in searches]
 
 
 # Large matrices
