@@ -24,7 +24,7 @@ import pytest
 
 import echoscale as es
 from echoscale import features, lanes
-from echoscale.features import Features, FeaturesError, driver, store
+from echoscale.features import Features, FeaturesError, driver, resident, store
 
 BLOCK = 31  # one program runs it, and the shorter last one too
 SEQUENCES = 6 * BLOCK + 20  # seven blocks
@@ -159,14 +159,44 @@ def test_blocks_hold_every_sequence_once_and_none_is_tiny(count: int, size: int)
     assert min(16, count) <= bounds[-1] - bounds[-2] < size + 16
 
 
-@pytest.mark.parametrize("shape", [(60_000, 28, 1200), (60_000, 4, 1200), (100, 784, 1200), (9, 784, 60_000)])
+@pytest.mark.parametrize(
+    "shape", [(60_000, 28, 1200), (60_000, 4, 1200), (100, 784, 1200), (9, 784, 60_000), (999, 784, 20_000)]
+)
 @pytest.mark.parametrize("on_cpu", [True, False])
 def test_the_size_of_blocks_is_bounded(shape: tuple[int, int, int], on_cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for cores in (1, 2, 96):
         monkeypatch.setattr(lanes, "cores", lambda cores=cores: cores)
         size = BLOCK_SIZE(shape, 4, on_cpu)
-        assert size % 16 == 0
-        assert size == 16 or size * shape[1] * shape[2] * 4 <= driver.BLOCK_BYTES
+        assert 0 < size <= 16 or size * shape[1] * shape[2] * 4 <= driver.BLOCK_BYTES
+        if on_cpu:
+            assert size % 16 == 0  # whole vectors
+        else:
+            assert size % 128 == 0 or size < 128 or size == shape[0]
+            blocks = resident.blocks(shape[0], size)
+            assert {end - begin for begin, end in blocks} == {size}  # each length is compiled for
+            held = np.zeros(shape[0], int)
+            for begin, end in blocks:
+                held[begin:end] += 1
+            assert held.min() == 1
+            assert held.mean() < 1.1  # few are run twice
+
+
+def test_sequences_on_a_device_give_the_states_of_any_others(case: Case) -> None:
+    """The way of a GPU, taken on the processor: blocks of one size, each in one scan."""
+    values = resident.batch(case.esn, jnp.asarray(case.u))
+    kept = np.full(case.expected.shape, np.nan, np.float32)
+    for begin, end in resident.blocks(SEQUENCES, BLOCK):
+
+        def put(sequence: int, snapshot: int, states: Any, begin: int = begin, end: int = end) -> None:
+            assert (sequence, snapshot) == (0, 0)
+            kept[begin:end] = states
+
+        resident.run(case.esn, values, EVERY, case.esn.hyper, begin, end, put)
+    assert_same_bits(kept, case.expected)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        resident.batch(case.esn, values.at[3, 2, 0].set(jnp.nan))
+    with pytest.raises(ValueError, match="none of them empty, got shape"):
+        resident.batch(case.esn, values[:, :0])
 
 
 def test_a_file_takes_the_memory_of_two_blocks(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,9 @@ SharedConsumer = Callable[[int, int, tuple[npt.NDArray[Any], ...]], None]
 
 # Measured (docs/design.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
 CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
-# And the states of one step in its second-level cache.
-CPU_STATE_BYTES, CPU_BLOCK_LANES, GPU_BLOCK_LANES = 5 << 17, 256, 8192
+# And the states of one step in its second-level cache; on a GPU, in half of the cache that all of it shares.
+CPU_STATE_BYTES, GPU_STATE_BYTES = 5 << 17, 24 << 20
+CPU_BLOCK_LANES, GPU_BLOCK_LANES = 256, 8192
 SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048
 CHEAP_STEP = 10_000  # neurons in all lanes together: a few microseconds
 
@@ -60,7 +61,7 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     lengths = np.tile(series.lengths, hyper_lanes)
     order = np.argsort(-lengths, kind="stable")
     workers = cores() if on_cpu else 1
-    limit = min(max(CPU_STATE_BYTES // (units * itemsize), 32), CPU_BLOCK_LANES) if on_cpu else GPU_BLOCK_LANES
+    limit = most_lanes(units, itemsize, on_cpu)
     # Few lanes cost as much as one: split them over the cores only where each still gets a vector's worth. Many blocks come
     # in multiples of the cores, so that none is idle at the end.
     parts = -(-len(order) // limit)
@@ -83,6 +84,13 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     steps = rows * every
     whole = dear and int(lengths.min()) == int(lengths.max()) and int(lengths.max()) % steps == 0
     return Layout(blocks, width, steps, every, whole, min(workers, len(blocks)), on_cpu)
+
+
+def most_lanes(units: int, itemsize: int, on_cpu: bool) -> int:
+    """Lanes of a block, such that the states of one step fit the cache."""
+    if on_cpu:
+        return min(max(CPU_STATE_BYTES // (units * itemsize), 32), CPU_BLOCK_LANES)
+    return min(max(GPU_STATE_BYTES // (units * itemsize), 1024), GPU_BLOCK_LANES)
 
 
 def on_cpu(device: Any) -> bool:

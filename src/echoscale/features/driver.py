@@ -28,6 +28,7 @@ Progress = Callable[[int, int], None]  # sequences done, sequences in all
 Put = Callable[[int, int, Any], None]  # put(first sequence, first snapshot, states (rows, snapshots, N)); from several threads
 Run = Callable[[int, int, Put], None]  # run(first sequence, the one after the last, put)
 Told = Callable[[int], None]  # sequences done
+Blocks = list[tuple[int, int]]  # first sequence, the one after the last
 
 BLOCK_BYTES = 1 << 30  # of the snapshots of a block; two of them are in memory while a file is written
 ROUNDS = 4  # blocks of lanes a core: enough that its end costs little, few enough that little is lost by a kill
@@ -86,22 +87,24 @@ def compute(
             block=block,
         )
         return _to_file(Path(path), header, overwrite, run, told)
-    bounds = store.bounds(len(values), block)
+    blocks = resident.blocks(len(values), block) if there else list(pairwise(store.bounds(len(values), block)))
     if on_device:
-        return _on_device(jnp.zeros(shape, DTYPES[dtype], device=device), bounds, run, told)
-    return _in_memory(np.empty(shape, DTYPES[dtype]), bounds, run, told)
+        return _on_device(jnp.zeros(shape, DTYPES[dtype], device=device), blocks, run, told)
+    return _in_memory(np.empty(shape, DTYPES[dtype]), blocks, run, told)
 
 
 def block_size(shape: tuple[int, int, int], itemsize: int, on_cpu: bool) -> int:
     """Sequences of a block: some rounds of full lanes on every core, or all lanes of a GPU; fewer where snapshots are large."""
-    _, snapshots, units = shape
-    full = lanes.GPU_BLOCK_LANES
+    count, snapshots, units = shape
+    full = lanes.most_lanes(units, itemsize, on_cpu) // 16 * 16
+    fitting = max(BLOCK_BYTES // (snapshots * units * 4) // 16 * 16, 16)
     if on_cpu:
-        at_once = min(max(lanes.CPU_STATE_BYTES // (units * itemsize), 32), lanes.CPU_BLOCK_LANES)  # as in lanes.layout
-        full = at_once // 16 * 16 * lanes.cores()
-    fitting = BLOCK_BYTES // (snapshots * units * 4)
-    rounds = min(fitting // full, ROUNDS if on_cpu else 1)
-    return rounds * full or max(fitting // 16 * 16, 16)
+        full *= lanes.cores()
+        return min(fitting // full, ROUNDS) * full or fitting
+    most = min(full, fitting)
+    grain = 128 if most >= 128 else 1  # so that neurons' rows begin where a GPU reads from
+    alike = -(-count // -(-count // (most // grain * grain)))
+    return min(-(-alike // grain) * grain, count)
 
 
 def _batch(esn: ESN, u: Any, every: int) -> npt.NDArray[Any]:
@@ -147,15 +150,15 @@ def _fill(target: npt.NDArray[Any], sequence: int, snapshot: int, states: Any) -
     target[sequence : sequence + states.shape[0], snapshot : snapshot + states.shape[1]] = states
 
 
-def _in_memory(kept: npt.NDArray[Any], bounds: list[int], run: Run, told: Told) -> Features:
+def _in_memory(kept: npt.NDArray[Any], blocks: Blocks, run: Run, told: Told) -> Features:
     told(0)
-    for begin, end in pairwise(bounds):
+    for begin, end in blocks:
         run(begin, end, partial(_fill, kept[begin:end]))
         told(end)
     return Features(kept)
 
 
-def _on_device(kept: jax.Array, bounds: list[int], run: Run, told: Told) -> Features:
+def _on_device(kept: jax.Array, blocks: Blocks, run: Run, told: Told) -> Features:
     lock = Lock()
 
     def put(first: int, sequence: int, snapshot: int, states: Any) -> None:
@@ -164,7 +167,7 @@ def _on_device(kept: jax.Array, bounds: list[int], run: Run, told: Told) -> Feat
             kept = _place(kept, states, first + sequence, snapshot)
 
     told(0)
-    for begin, end in pairwise(bounds):
+    for begin, end in blocks:
         run(begin, end, partial(put, begin))
         told(end)
     return Features(kept)

@@ -31,6 +31,12 @@ def batch(esn: ESN, u: Any) -> jax.Array:
     return values
 
 
+def blocks(count: int, size: int) -> list[tuple[int, int]]:
+    """All of one size, for one compiled program: the last one shares sequences with the one before."""
+    ends = [min(begin + size, count) for begin in range(0, count, size)]
+    return [(max(end - size, 0), end) for end in ends]
+
+
 def run(
     esn: ESN,
     values: jax.Array,
