@@ -6,7 +6,7 @@ BENCH_VENV := .venv-bench
 .PHONY: run test lint docs bench clean
 
 run: $(VENV)/.ready
-	$(VENV)/bin/echoscale run
+	$(VENV)/bin/echoscale reproduce
 
 test: $(VENV)/.ready
 	$(VENV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,3 +168,26 @@ def test_the_quick_scale_takes_mnist_where_it_is(monkeypatch: pytest.MonkeyPatch
         assert fig6.settings_of("quick").data == ("mnist" if there else "digits")
         assert fig6.settings_of("smoke").data == "digits"
         assert fig6.settings_of("paper").data == "mnist"
+
+
+def test_connected_reservoirs_are_ahead_in_the_committed_data() -> None:
+    """Recomputed from the surfaces: best points by the held-out images, all seeds by the test images."""
+    file = Path(__file__).parent.parent / "docs" / "figures" / "fig6-paper.nc"
+    with xarray.open_dataset(file, engine="scipy") as opened:
+        data = opened.load()
+    assert json.loads(data.attrs["settings"])["units"] == 1200
+    for count in (4, 28):
+        found = {}
+        for network in fig6.NETWORKS:
+            surface = (
+                data["accuracy"].sel(network=network, snapshots=count).transpose("alpha1", "alpha2", "seed", "part").values
+            )
+            place = np.unravel_index(surface[..., 0].mean(axis=-1).argmax(), surface.shape[:2])
+            found[network] = surface[place][:, 1]
+            stored = data["best"].sel(network=network, snapshots=count).values
+            np.testing.assert_allclose(found[network], stored, rtol=1e-6)
+        curve = data["single"].sel(snapshots=count).transpose("alpha", "seed", "part").values
+        found["single"] = curve[curve[..., 0].mean(axis=-1).argmax(), :, 1]
+        assert len(found["single"]) == 3
+        assert (found["connected"] > found["unconnected"]).all()
+        assert (found["connected"] > found["single"]).all()

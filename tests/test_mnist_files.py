@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from echoscale.files import cache_of
 from echoscale.tasks import idx, mnist, mnist_download, mnist_files
 from echoscale.tasks.mnist_files import File
 
@@ -300,7 +301,7 @@ def test_bad_arguments(directory: Path) -> None:
     ],
 )
 def test_place_of_the_cache(platform: str, environment: dict[str, str], expected: str) -> None:
-    assert mnist_files.cache_of(platform, environment, Path("/home/me")) == Path(expected)
+    assert cache_of(platform, environment, Path("/home/me")) == Path(expected)
 
 
 def test_cache_before_the_network(cache: Path, server: Server) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -50,9 +51,10 @@ def run(
 
 @app.command()
 def figure(
-    numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1 to 5, 7, 8, 9.")],
+    numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1 to 9.")],
     scale: Annotated[
-        str, typer.Option(help="smoke (a second), quick (seconds), or paper (all seeds and sizes: minutes).")
+        str,
+        typer.Option(help="smoke (a second), quick (seconds), or paper (all seeds and sizes: minutes; 4 and 6 need a GPU)."),
     ] = "quick",
     out: Annotated[Path, typer.Option(help="Folder for pictures and data.")] = Path("out"),
     variant: Annotated[
@@ -219,8 +221,9 @@ def _refusing() -> Iterator[None]:
 
 def keep_compiled_programs() -> None:
     """Keep what JAX compiles between runs of the program, in the user's cache folder, unless the user chose a place."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(home / "echoscale" / "jax"))
+    from echoscale.files import cache_of
+
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_of(sys.platform, os.environ, Path.home()) / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 

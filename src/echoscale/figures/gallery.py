@@ -24,12 +24,13 @@ FIGURES = {
     3: "fig3_narma",
     4: "fig4_telegraph",
     5: "fig5_adaptation",
+    6: "fig6_psmnist",
     7: "fig7_online_gradient",
     8: "fig8_relaxation",
     9: "fig9_delayed_input",
 }
 # Those whose compute(scale, track, parts) keeps finished jobs.
-RESUMABLE = (4, 5)
+RESUMABLE = (4, 5, 6)
 
 
 class Result(NamedTuple):

@@ -9,9 +9,10 @@ import gzip
 import hashlib
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+from echoscale.files import cache_of
 
 
 class File(NamedTuple):
@@ -91,16 +92,3 @@ def look(folder: Path, file: File) -> Found:
 def cache() -> Path:
     """The folder that downloads are kept in; it need not exist."""
     return cache_of(sys.platform, os.environ, Path.home()) / "mnist"
-
-
-def cache_of(platform: str, environment: Mapping[str, str], home: Path) -> Path:
-    """ECHOSCALE_CACHE, or `echoscale` in the place where the system keeps such things."""
-    if own := environment.get("ECHOSCALE_CACHE"):
-        return Path(own).expanduser()
-    if platform == "win32":
-        place = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    elif platform == "darwin":
-        place = home / "Library" / "Caches"
-    else:
-        place = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
-    return place / "echoscale"
