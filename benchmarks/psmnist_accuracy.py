@@ -7,8 +7,9 @@
 50,000 images to train, the last 10,000 of the training set to choose, 10,000 to test; one permutation (seed 0) for all. A seed
 draws the weights and the order of the minibatches. The connected structure with the best mean accuracy on held-out images is
 the chosen one, for 4 and for 28 snapshots; the test images choose nothing. Readouts are linear (`echoscale.logistic`: sigmoids,
-Adam, a rate that falls to 0, standardised features, a penalty). On the chosen one for 28 snapshots two things more are tried:
-images shifted by a pixel in four directions, five times as many, and a readout with a hidden layer (`hidden_readout.py`).
+Adam, a rate that falls to 0, standardised features, a penalty). On the chosen one for 28 snapshots more is tried: the
+held-out images too, once they have chosen; images shifted by a pixel in four directions, five times as many; a readout with a
+hidden layer (`hidden_readout.py`).
 
 Every job is kept in results/psmnist_accuracy.json as soon as it is done, and not done again; the tables are
 psmnist_accuracy.md beside it (both with `-quick` for --quick).
@@ -35,11 +36,12 @@ import echoscale as es
 from echoscale import features, logistic
 from echoscale.figures import psmnist_scores as scores
 from echoscale.files import write_atomically
+from echoscale.lanes import on_cpu
 
 HERE = Path(__file__).resolve().parent
 SEEDS = (1, 2, 3)  # structures and settings of the readouts were found with seed 0
 SHIFTS = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))
-SHIFTED, HIDDEN, BOTH = "shifted images", "hidden layer", "hidden layer, shifted images"
+ALL, SHIFTED, HIDDEN, BOTH = "held-out images too", "shifted images", "hidden layer", "hidden layer, shifted images"
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,9 @@ def structures(units: int) -> dict[str, Any]:
 def linear(name: str, seed: int, settings: Settings) -> dict[str, Any]:
     """Accuracies of linear readouts of few and of many snapshots of one network."""
     data = scores.split(settings.data, settings.permutation, settings.train, settings.validation, settings.test)
-    kept, forward = states(structures(settings.units)[name], seed, scores.sent(data), max(settings.snapshots))
+    kept, forward = states(
+        structures(settings.units)[name], seed, data.u if on_cpu(None) else scores.sent(data), max(settings.snapshots)
+    )
     found: dict[str, Any] = {"forward_seconds": forward}
     for count, rate, epochs in zip(settings.snapshots, settings.rates, settings.epochs, strict=True):
         rare = kept[:, max(settings.snapshots) // count - 1 :: max(settings.snapshots) // count]
@@ -129,22 +133,22 @@ def linear(name: str, seed: int, settings: Settings) -> dict[str, Any]:
 def extra(what: str, name: str, seed: int, settings: Settings) -> dict[str, Any]:
     """The same network with more images, with a hidden layer, or with both; many snapshots."""
     data = scores.split(settings.data, settings.permutation, settings.train, settings.validation, settings.test)
-    u, labels = data.u[: data.train], data.labels[: data.train]
-    if what != HIDDEN:
+    shown = data.train + (data.validation if what == ALL else 0)
+    u, labels = data.u[:shown], data.labels[:shown]
+    if what in (SHIFTED, BOTH):
         u, labels = np.concatenate([shifted(u, settings, *by) for by in SHIFTS]), np.tile(labels, len(SHIFTS))
     network, most = structures(settings.units)[name], max(settings.snapshots)
-    train, _ = states(network, seed, jax.device_put(u), most)
-    others, _ = states(network, seed, jax.device_put(data.u[data.train :]), most)
-    epochs = settings.hidden_epochs if what == HIDDEN else settings.shifted_epochs
+    train, _ = states(network, seed, u, most)
+    others, _ = states(network, seed, data.u[data.train :], most)
+    epochs = {ALL: settings.epochs[1], HIDDEN: settings.hidden_epochs}.get(what, settings.shifted_epochs)
     begin = time.perf_counter()
     fit: Any
-    if what == SHIFTED:
-        rate = settings.rates[1]
+    if what in (ALL, SHIFTED):
         fit = logistic.fit(
             train,
             labels,
             scores.CLASSES,
-            rate=rate,
+            rate=settings.rates[1],
             schedule="cosine",
             epochs=epochs,
             minibatch=settings.minibatch,
@@ -153,6 +157,8 @@ def extra(what: str, name: str, seed: int, settings: Settings) -> dict[str, Any]
             seed=seed,
         )
         found = judged(fit, others, data)
+        if what == ALL:
+            found.pop("validation")  # it was trained on these
     else:
         fit = hidden_readout.fit(
             train,
@@ -170,12 +176,13 @@ def extra(what: str, name: str, seed: int, settings: Settings) -> dict[str, Any]
     return {str(most): found | {"readout_seconds": time.perf_counter() - begin}}
 
 
-def states(network: Any, seed: int, u: Any, snapshots: int) -> tuple[jax.Array, float]:
-    """The snapshots (B, S, N) of all sequences on the device, and the seconds that they took."""
+def states(network: Any, seed: int, u: Any, snapshots: int) -> tuple[Any, float]:
+    """The snapshots (B, S, N) of all sequences, on the GPU where there is one, and the seconds that they took."""
     begin = time.perf_counter()
+    u = u if on_cpu(None) else jax.device_put(u)
     esn = network.build(1, seed=seed)
-    kept = features.compute(esn, u, u.shape[1] // snapshots, on_device=True).array
-    return kept.block_until_ready(), time.perf_counter() - begin
+    kept = features.compute(esn, u, u.shape[1] // snapshots, on_device=not on_cpu(None)).array
+    return jax.block_until_ready(kept), time.perf_counter() - begin
 
 
 def judged(fit: Any, kept: Any, data: scores.Split) -> dict[str, float]:
@@ -221,13 +228,17 @@ def run(settings: Settings, file: Path) -> dict[str, Any]:
         kept = {}
     jobs = kept.get("jobs", {})
     libraries = {each: version(each) for each in ("jax", "numpy", "optax")}
-    where = {**report.machine(), "device": jax.devices()[0].device_kind}
+    where = {**report.machine(), "load": None, "device": jax.devices()[0].device_kind, "versions": libraries}
+
+    machines = kept.get("machines", [])
+    if where not in machines:
+        machines.append(where)
 
     def done(name: str, work: Callable[[], dict[str, Any]]) -> None:
         if name in jobs:
             return
-        jobs[name] = work()
-        content = {**described, "machine": where, "versions": libraries, "jobs": jobs}
+        jobs[name] = work() | {"machine": machines.index(where)}
+        content = {**described, "machines": machines, "jobs": jobs}
         write_atomically(file, (json.dumps(content, indent=1) + "\n").encode())
         print(name, {count: each for count, each in jobs[name].items() if count.isdigit()}, flush=True)
 
@@ -236,7 +247,7 @@ def run(settings: Settings, file: Path) -> dict[str, Any]:
         for seed in SEEDS:
             done(key(name, seed), lambda name=name, seed=seed: linear(name, seed, settings))  # type: ignore[misc]
     best = chosen(jobs, names, max(settings.snapshots))
-    for what in (SHIFTED, HIDDEN, BOTH):
+    for what in (ALL, SHIFTED, HIDDEN, BOTH):
         for seed in SEEDS:
             done(key(best, seed, what), lambda what=what, seed=seed: extra(what, best, seed, settings))  # type: ignore[misc]
     return json.loads(file.read_text())  # type: ignore[no-any-return]
@@ -244,14 +255,14 @@ def run(settings: Settings, file: Path) -> dict[str, Any]:
 
 def tables(results: dict[str, Any], command: str) -> str:
     """The report."""
-    settings, jobs, where = results["settings"], results["jobs"], results["machine"]
+    settings, jobs = results["settings"], results["jobs"]
     names = list(structures(settings["units"]))
     few, many = settings["snapshots"]
-    versions = ", ".join(f"{name} {each}" for name, each in results["versions"].items())
+    where = "; ".join(_described(each, jobs, k) for k, each in enumerate(results["machines"]))
     lines = [
         "# Permuted sequential MNIST: accuracy" if settings["data"] == "mnist" else "# Permuted 8x8 digits: accuracy",
         "",
-        f"`{command}`: {where['device']}, {where['cores']} cores, {versions}. {settings['units']} neurons, "
+        f"`{command}`: {where}. {settings['units']} neurons, "
         f"{settings['train']:,} images to train, {settings['validation']:,} to choose, {settings['test']:,} to test; "
         f"means over seeds {', '.join(map(str, results['seeds']))} (every seed). Bold: the connected structure with the best "
         "mean accuracy on held-out images.",
@@ -268,10 +279,19 @@ def tables(results: dict[str, Any], command: str) -> str:
         lines.append(f"| {name} | {' | '.join(cells)} |")
     best = chosen(jobs, names, many)
     lines += ["", f"| {best}, {many} snapshots | held out | test |", "|---|---:|---:|"]
-    for what in ("linear", SHIFTED, HIDDEN, BOTH):
+    for what in ("linear", ALL, SHIFTED, HIDDEN, BOTH):
         each = [jobs[key(best, seed, what)][str(many)] for seed in results["seeds"]]
-        lines.append(f"| {what} | {_mean(each, 'validation')} | {_mean(each, 'test')} ({_all(each, 'test')}) |")
+        chose = "" if what == ALL else _mean(each, "validation")
+        lines.append(f"| {what} | {chose} | {_mean(each, 'test')} ({_all(each, 'test')}) |")
     return "\n".join([*lines, ""])
+
+
+def _described(machine: dict[str, Any], jobs: dict[str, Any], place: int) -> str:
+    """A machine in words, with how many jobs it did."""
+    versions = ", ".join(f"{name} {each}" for name, each in machine["versions"].items())
+    count = sum(each["machine"] == place for each in jobs.values())
+    chip = machine["cpu"] if machine["device"] == "cpu" else machine["device"]
+    return f"{count} jobs on {chip}, {machine['cores']} cores, {versions}"
 
 
 def _mean(found: list[dict[str, float]], part: str) -> str:

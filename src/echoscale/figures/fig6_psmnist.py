@@ -141,7 +141,8 @@ QUICK_MNIST = Settings(
     epochs=10,
     path_minibatches=100,
     path_reset=50,
-    path_leak_rate=1e-3,
+    path_rates=(5e-3, 5e-4),
+    path_leak_rate=5e-3,
 )
 
 
