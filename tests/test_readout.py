@@ -91,6 +91,18 @@ def test_every_lane_is_solved_by_itself(outputs: int, fit_intercept: bool) -> No
 
 
 @INTERCEPT
+@pytest.mark.parametrize("penalties", [(1e-3, 0.5, 2.0, 30.0), (1e-3, 0.0, 2.0, 0.0)], ids=["all", "some without"])
+def test_every_lane_may_have_a_penalty_of_its_own(penalties: tuple[float, ...], fit_intercept: bool) -> None:
+    sets = [regression(seed, 2) for seed in range(4)]
+    found = es.ridge(lanes_of([of_rows(*each) for each in sets]), np.array(penalties), fit_intercept=fit_intercept)
+    np.testing.assert_array_equal(found.ridge, penalties)
+    for lane, ((X, y), penalty) in enumerate(zip(sets, penalties, strict=True)):
+        assert_ridge(found.coef[lane], found.intercept[lane], X, y, penalty, fit_intercept)
+    with pytest.raises(ValueError, match=r"ridge has shape \(3,\), the lanes have \(4,\)"):
+        es.ridge(lanes_of([of_rows(*each) for each in sets]), np.ones(3))
+
+
+@INTERCEPT
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("shape", ["dependent columns", "fewer rows than columns", "a column of zeros"])
 def test_no_penalty_on_singular_data_gives_the_minimum_norm_solution(shape: str, seed: int, fit_intercept: bool) -> None:

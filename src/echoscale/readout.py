@@ -43,15 +43,17 @@ class Readout(NamedTuple):
         return Readout(self.coef[index], self.intercept[index], self.ridge[index])
 
 
-def ridge(statistics: Statistics, penalty: float, *, fit_intercept: bool = True) -> Readout:
-    """The ridge solution for one penalty, for every lane at once."""
-    [penalty] = check_path(penalty)
+def ridge(statistics: Statistics, penalty: float | Floats, *, fit_intercept: bool = True) -> Readout:
+    """The ridge solution of every lane at once, with one penalty for all, or an array with one for each."""
     gram, cross = _normal_equations(statistics, fit_intercept)
-    penalised = gram + penalty * np.eye(gram.shape[-1])
+    each = _check_penalty(penalty, gram.shape[:-2])
     with _threads_for(gram):
         # Without a penalty the system may be singular, which a direct solver need not notice.
-        coef = np.linalg.solve(penalised, cross) if penalty else _minimum_norm(gram, cross)
-    return _readout(np.swapaxes(coef, -1, -2), statistics, np.asarray(penalty), fit_intercept)
+        if each.all():
+            coef = np.linalg.solve(gram + each[..., None, None] * np.eye(gram.shape[-1]), cross)
+        else:
+            coef = _by_eigenvalues(gram, cross, each[..., None])
+    return _readout(np.swapaxes(coef, -1, -2), statistics, each, fit_intercept)
 
 
 def ridge_path(statistics: Statistics, penalties: Sequence[float] | Floats, *, fit_intercept: bool = True) -> Readout:
@@ -114,6 +116,14 @@ def check_path(penalties: Any) -> Floats:
     return path
 
 
+def _check_penalty(penalty: Any, lanes: tuple[int, ...]) -> Floats:
+    """One number, or an array in the shape of the lanes."""
+    shape = np.shape(penalty)
+    if shape not in ((), lanes):
+        raise ValueError(f"ridge has shape {shape}, the lanes have {lanes}: give one penalty for all, or one for each.")
+    return check_path(np.ravel(penalty) if shape else penalty).reshape(shape)
+
+
 def _threads_for(gram: Floats) -> AbstractContextManager[Any]:
     """Small or many systems are solved on one thread: waking others costs more than they do."""
     return one_thread() if gram.ndim > 2 or gram.shape[-1] <= 512 else nullcontext()
@@ -147,6 +157,6 @@ def _inverse(values: Floats, penalty: Any) -> Floats:
     return inverse
 
 
-def _minimum_norm(gram: Floats, cross: Floats) -> Floats:
+def _by_eigenvalues(gram: Floats, cross: Floats, penalty: Floats) -> Floats:
     values, vectors = np.linalg.eigh(gram)
-    return vectors @ (_inverse(values, 0.0)[..., None] * (np.swapaxes(vectors, -1, -2) @ cross))
+    return vectors @ (_inverse(values, penalty)[..., None] * (np.swapaxes(vectors, -1, -2) @ cross))

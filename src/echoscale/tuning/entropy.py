@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
 
-from echoscale.readout import Readout
+from echoscale.readout import Readout, ridge
 from echoscale.tuning import ridge_slopes
 from echoscale.tuning.losses import Loss, Model, Value
 
@@ -33,7 +33,7 @@ class Entropy(Loss):
     def value(self, z: Floats) -> Value:
         """See `losses.Loss`."""
         train, _ = self.runs.statistics(z)
-        readout = ridge_slopes.solve(train, self.runs.space.penalties(z, self.runs.penalty))
+        readout = ridge(train, self.runs.space.penalties(z, self.runs.penalty))
         logs = log_softmax(self._sharpness(z) * self.runs.validation_outputs(z, readout), axis=-1)
         return Value(np.einsum("sro,ro->s", -logs, self.labels) / len(self.labels), readout)
 

@@ -1,6 +1,6 @@
-"""The ridge solution of many points, and how it moves with the learned numbers.
+"""How the ridge solution of many points moves with the learned numbers.
 
-W      = (S_xx + ridge I)^-1 S_xy                        S: centred sums over training
+W      = (S_xx + ridge I)^-1 S_xy                        S: centred sums over training (`readout.ridge`)
 dW_p   = (S_xx + ridge I)^-1 (dX_p^T R - X^T dX_p W)     R = Y - X W, both with their means taken off
 dW/d log ridge = -ridge (S_xx + ridge I)^-1 W
 """
@@ -11,20 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.blas import one_thread
-from echoscale.gram import Statistics
 from echoscale.readout import Readout
 from echoscale.tuning.runs import Runs, Tangents
 
 Floats = npt.NDArray[np.float64]
-
-
-def solve(train: Statistics, penalty: Floats) -> Readout:
-    """The readout of every point with its own penalty, (S,); the intercept is not penalised."""
-    f = train.features
-    with one_thread():
-        solved = np.linalg.solve(_penalised(train.scatter[:, :f, :f], penalty), train.scatter[:, :f, f:])
-    coef: Floats = np.asarray(solved.transpose(0, 2, 1), np.float64)
-    return Readout(coef, train.mean[:, f:] - np.einsum("sof,sf->so", coef, train.mean[:, :f]), penalty)
 
 
 def columns(runs: Runs, total: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -47,9 +37,6 @@ def slopes(runs: Runs, found: Tangents, readout: Readout, theta: Floats) -> Floa
         changes = np.concatenate([changes, shrinking], axis=2)
     flat = changes.reshape(*shape[:2], -1)
     with one_thread():
-        moves = np.linalg.solve(_penalised(scatter[:, features[:, None], features], readout.ridge), flat)
+        penalised = scatter[:, features[:, None], features] + readout.ridge[:, None, None] * np.eye(len(features))
+        moves = np.linalg.solve(penalised, flat)
     return np.asarray(moves.reshape(changes.shape).transpose(0, 2, 3, 1))
-
-
-def _penalised(gram: Floats, penalty: Floats) -> Floats:
-    return gram + penalty[:, None, None] * np.eye(gram.shape[-1])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.gram import Statistics
-from echoscale.readout import Readout, mean_squared_errors
+from echoscale.readout import Readout, mean_squared_errors, ridge
 from echoscale.tuning import ridge_slopes
 from echoscale.tuning.losses import Loss, Model, Value
 
@@ -28,7 +28,7 @@ class Squares(Loss):
     def value(self, z: Floats) -> Value:
         """See `losses.Loss`."""
         train, validation = self.runs.statistics(z)
-        readout = ridge_slopes.solve(train, self.runs.space.penalties(z, self.runs.penalty))
+        readout = ridge(train, self.runs.space.penalties(z, self.runs.penalty))
         return Value((mean_squared_errors(readout, validation) / self._variance(validation)).mean(axis=-1), readout)
 
     @np.errstate(over="ignore", invalid="ignore")
