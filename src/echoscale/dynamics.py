@@ -37,9 +37,17 @@ SMALL = 4096
 # Vectors of 512 bits where the processor has them: faster, most of all for many lanes (XLA prefers 256).
 COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
 
-# A step has kernels of some microseconds: blocks of lanes share the cores better than XLA's threads share a kernel. Without the
-# second pass, the barrier between two steps stays.
-SCAN_OPTIONS = {**COMPILER_OPTIONS, "xla_disable_hlo_passes": "cpu-parallel-task-assigner,cse_barrier_expander"}
+# Passes of XLA that are left out where they do harm. Kernels of some microseconds take longer when the first shares them out
+# over threads: blocks of lanes share the cores better. Without the second, a barrier between two steps stays.
+SHARING_KERNELS, REMOVING_BARRIERS = "cpu-parallel-task-assigner", "cse_barrier_expander"
+
+
+def without(*passes: str) -> dict[str, Any]:
+    """Options of the compiler that leave these passes out."""
+    return {**COMPILER_OPTIONS, "xla_disable_hlo_passes": ",".join(passes)}
+
+
+SCAN_OPTIONS = without(SHARING_KERNELS, REMOVING_BARRIERS)
 
 
 class Neighbours(NamedTuple):

@@ -29,12 +29,11 @@ from echoscale.parameters import Parameter
 
 T = TypeVar("T")
 
-# On a CPU, threads cost more than kernels of some microseconds save; sums rewritten as trees and products handed to a library
-# are for larger arrays than these. Without the last one, `_kept` would have no effect.
-CPU_OPTIONS = {
-    **dynamics.COMPILER_OPTIONS,
-    "xla_disable_hlo_passes": "cpu-parallel-task-assigner,tree_reduction_rewriter,dot-library-rewriter,cse_barrier_expander",
-}
+# Sums rewritten as trees and products handed to a library are for larger arrays than these. With the last one, `_kept` would
+# have no effect.
+CPU_OPTIONS = dynamics.without(
+    dynamics.SHARING_KERNELS, "tree_reduction_rewriter", "dot-library-rewriter", dynamics.REMOVING_BARRIERS
+)
 
 # Longer sums are not written out: that takes long to compile, and products of larger matrices are faster.
 MOST_NEURONS, MOST_SEQUENCES = 64, 16

@@ -21,8 +21,7 @@ from echoscale.online import traces
 from echoscale.online.traces import Traces
 from echoscale.parameters import Parameter
 
-# One thread computes: kernels as small as these take longer when XLA shares them out over threads.
-COMPILER_OPTIONS = {**dynamics.COMPILER_OPTIONS, "xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+COMPILER_OPTIONS = dynamics.without(dynamics.SHARING_KERNELS)
 
 
 class Carry(NamedTuple):
