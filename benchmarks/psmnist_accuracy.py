@@ -88,7 +88,7 @@ def levels(units: int, leak_rate: list[float], gamma: float, rho: float, couplin
 def structures(units: int) -> dict[str, Any]:
     """Random reservoirs (10 weights a row) as in the paper and beyond, and rings: each neuron hears the one before it."""
     random, ring = {"connections": 10}, {"topology": "ring"}
-    found = {
+    return {
         "random, leak rates (1, 1), radius .99": levels(units, [1.0, 1.0], 1.0, 0.99, **random),
         "random, leak rates (1, .05), radius .99": levels(units, [1.0, 0.05], 1.0, 0.99, **random),
         "random, leak rates (1, 1), radius 1.1": levels(units, [1.0, 1.0], 1.0, 1.1, **random),
@@ -99,7 +99,6 @@ def structures(units: int) -> dict[str, Any]:
         "two rings, input scaling .3, coupling .1": levels(units, [1.0, 1.0], 0.3, 1.0, 0.1, **ring),
         "three rings, input scaling .3": levels(units, [1.0, 1.0, 1.0], 0.3, 1.0, **ring),
     }
-    return found
 
 
 def linear(name: str, seed: int, settings: Settings) -> dict[str, Any]:
@@ -112,22 +111,29 @@ def linear(name: str, seed: int, settings: Settings) -> dict[str, Any]:
     for count, rate, epochs in zip(settings.snapshots, settings.rates, settings.epochs, strict=True):
         rare = kept[:, max(settings.snapshots) // count - 1 :: max(settings.snapshots) // count]
         begin = time.perf_counter()
-        fit = logistic.fit(
-            rare[data.fitted],
-            data.labels[data.fitted],
-            scores.CLASSES,
-            rate=rate,
-            schedule="cosine",
-            epochs=epochs,
-            minibatch=settings.minibatch,
-            penalty=settings.penalty,
-            standardise=True,
-            validation=data.held_out,
-            seed=seed,
-        )
+        fit = fitted(rare[data.fitted], data.labels[data.fitted], rate, epochs, seed, settings, data.held_out)
         seconds = time.perf_counter() - begin
         found[str(count)] = judged(fit, rare[data.held_out[0] :], data) | {"readout_seconds": seconds}
     return found
+
+
+def fitted(
+    kept: Any, labels: Any, rate: float, epochs: int, seed: int, settings: Settings, validation: Any = None
+) -> logistic.Trained:
+    """The linear readout."""
+    return logistic.fit(
+        kept,
+        labels,
+        scores.CLASSES,
+        rate=rate,
+        schedule="cosine",
+        epochs=epochs,
+        minibatch=settings.minibatch,
+        penalty=settings.penalty,
+        standardise=True,
+        validation=validation,
+        seed=seed,
+    )
 
 
 def extra(what: str, name: str, seed: int, settings: Settings) -> dict[str, Any]:
@@ -144,18 +150,7 @@ def extra(what: str, name: str, seed: int, settings: Settings) -> dict[str, Any]
     begin = time.perf_counter()
     fit: Any
     if what in (ALL, SHIFTED):
-        fit = logistic.fit(
-            train,
-            labels,
-            scores.CLASSES,
-            rate=settings.rates[1],
-            schedule="cosine",
-            epochs=epochs,
-            minibatch=settings.minibatch,
-            penalty=settings.penalty,
-            standardise=True,
-            seed=seed,
-        )
+        fit = fitted(train, labels, settings.rates[1], epochs, seed, settings)
         found = judged(fit, others, data)
         if what == ALL:
             found.pop("validation")  # it was trained on these
@@ -209,9 +204,9 @@ def shifted(u: Any, settings: Settings, down: int, right: int) -> Any:
     return moved.reshape(len(u), -1)[:, order][..., None]
 
 
-def chosen(jobs: dict[str, Any], names: list[str], count: int) -> str:
+def chosen(jobs: dict[str, Any], networks: dict[str, Any], count: int) -> str:
     """The connected structure with the best mean accuracy on held-out images."""
-    connected = [name for name in names if not name.startswith("one ")]
+    connected = [name for name, network in networks.items() if network.couplings]
     return max(connected, key=lambda name: np.mean([jobs[key(name, seed)][str(count)]["validation"] for seed in SEEDS]))
 
 
@@ -242,11 +237,11 @@ def run(settings: Settings, file: Path) -> dict[str, Any]:
         write_atomically(file, (json.dumps(content, indent=1) + "\n").encode())
         print(name, {count: each for count, each in jobs[name].items() if count.isdigit()}, flush=True)
 
-    names = list(structures(settings.units))
-    for name in names:
+    networks = structures(settings.units)
+    for name in networks:
         for seed in SEEDS:
             done(key(name, seed), lambda name=name, seed=seed: linear(name, seed, settings))  # type: ignore[misc]
-    best = chosen(jobs, names, max(settings.snapshots))
+    best = chosen(jobs, networks, max(settings.snapshots))
     for what in (ALL, SHIFTED, HIDDEN, BOTH):
         for seed in SEEDS:
             done(key(best, seed, what), lambda what=what, seed=seed: extra(what, best, seed, settings))  # type: ignore[misc]
@@ -256,7 +251,7 @@ def run(settings: Settings, file: Path) -> dict[str, Any]:
 def tables(results: dict[str, Any], command: str) -> str:
     """The report."""
     settings, jobs = results["settings"], results["jobs"]
-    names = list(structures(settings["units"]))
+    networks = structures(settings["units"])
     few, many = settings["snapshots"]
     where = "; ".join(_described(each, jobs, k) for k, each in enumerate(results["machines"]))
     lines = [
@@ -270,14 +265,14 @@ def tables(results: dict[str, Any], command: str) -> str:
         f"| structure, linear readout | {many} snapshots: held out | test | {few} snapshots: held out | test |",
         "|---|---:|---:|---:|---:|",
     ]
-    for name in names:
+    for name in networks:
         cells = []
         for count in (many, few):
-            bold = "**" if name == chosen(jobs, names, count) else ""
+            bold = "**" if name == chosen(jobs, networks, count) else ""
             each = [jobs[key(name, seed)][str(count)] for seed in results["seeds"]]
             cells += [f"{bold}{_mean(each, 'validation')}{bold}", f"{bold}{_mean(each, 'test')}{bold} ({_all(each, 'test')})"]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    best = chosen(jobs, names, many)
+    best = chosen(jobs, networks, many)
     lines += ["", f"| {best}, {many} snapshots | held out | test |", "|---|---:|---:|"]
     for what in ("linear", ALL, SHIFTED, HIDDEN, BOTH):
         each = [jobs[key(best, seed, what)][str(many)] for seed in results["seeds"]]

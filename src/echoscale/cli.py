@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from echoscale.figures import Result
 
 app = typer.Typer(
     help="Echo state networks with several timescales.",
@@ -18,6 +21,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+Fresh = Annotated[bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")]
 
 
 @app.command()
@@ -54,15 +60,15 @@ def figure(
     numbers: Annotated[list[int], typer.Argument(help="Numbers of figures in the paper: 1 to 9.")],
     scale: Annotated[
         str,
-        typer.Option(help="smoke (a second), quick (seconds), or paper (all seeds and sizes: minutes; 4 and 6 need a GPU)."),
+        typer.Option(
+            help="smoke (a second), quick (seconds), or paper (all seeds and sizes: minutes; 4 and 6 hours without a GPU)."
+        ),
     ] = "quick",
     out: Annotated[Path, typer.Option(help="Folder for pictures and data.")] = Path("out"),
     variant: Annotated[
         str | None, typer.Option(help='Of figure 3, e.g. "lag 1, ridge free"; of figure 4, e.g. "ridge, rho 0.1".')
     ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")
-    ] = False,
+    fresh: Fresh = False,
 ) -> None:
     """Compute and draw figures of the paper: a PNG, and the data as netCDF with all settings and seeds."""
     from rich.console import Console
@@ -81,8 +87,7 @@ def figure(
         follow = partial(track, description=f"Figure {number}", console=console)
         with _refusing():
             made = figures.make(number, scale, out, fresh=fresh, track=follow, variant=variant)
-        origin = "data of an earlier run" if made.reused else f"computed in {made.data.attrs['seconds']:g} s"
-        console.print(f"Figure {number} ({scale}, {origin}): {made.picture}, data in {made.file}", highlight=False)
+        console.print(f"{_made(number, scale, made)}, data in {made.file}", highlight=False)
 
 
 @app.command()
@@ -92,9 +97,7 @@ def reproduce(
     ] = "quick",
     figures: Annotated[str | None, typer.Option(help="Numbers of figures, 1,3,4; all of them unless given.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for pictures, data and the table.")] = Path("out"),
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")
-    ] = False,
+    fresh: Fresh = False,
 ) -> None:
     """All figures of the paper, and a table of its main results beside ours. The same command goes on after an interruption."""
     from rich.console import Console
@@ -104,11 +107,10 @@ def reproduce(
     console = Console()
     keep_compiled_programs()
     from echoscale import reproduce as work
-    from echoscale.figures import FIGURES, Result
+    from echoscale.figures import FIGURES
 
     def told(number: int, made: Result) -> None:
-        origin = "data of an earlier run" if made.reused else f"computed in {made.data.attrs['seconds']:g} s"
-        console.print(f"Figure {number} ({scale}, {origin}): {made.picture}", highlight=False)
+        console.print(_made(number, scale, made), highlight=False)
 
     with _refusing():
         numbers = [_number(each) for each in figures.split(",")] if figures else list(FIGURES)
@@ -126,6 +128,11 @@ def reproduce(
             table.add_row(*row)
         console.print(table)
     console.print(f"Table: {file}", highlight=False)
+
+
+def _made(number: int, scale: str, made: Result) -> str:
+    origin = "data of an earlier run" if made.reused else f"computed in {made.data.attrs['seconds']:g} s"
+    return f"Figure {number} ({scale}, {origin}): {made.picture}"
 
 
 def _number(text: str) -> int:

@@ -123,7 +123,7 @@ SETTINGS = {
         epochs=8,
         path_minibatches=600,
         path_reset=300,
-        # With the paper's, 5e-2 and 5e-3, the noise of the readout is what leak rates learn to reduce.
+        # With the paper's, 5e-2 and 5e-3, most leak rates went away from the maxima (docs/psmnist.md).
         path_rates=(5e-4, 5e-5),
         # The paper prints 1e-4; the rate that its authors' code has in effect is 32 times larger.
         path_leak_rate=3e-3,
