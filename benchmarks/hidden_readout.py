@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
+from echoscale.logistic import schedule
+
 AT_ONCE = 2000  # rows
 LEAST_SPREAD = 1e-3
 ADAM = optax.scale_by_adam()
@@ -87,7 +89,7 @@ def fit(
         "c": jnp.zeros(classes),
     }
     steps = len(rows) // minibatch
-    falling = rate * (1 + np.cos(np.pi * np.arange(epochs * steps) / (epochs * steps))) / 2
+    falling = schedule.rates("cosine", rate, 0, epochs * steps, epochs * steps)
     state, right, rng = ADAM.init(layers), jnp.asarray(labels), np.random.default_rng(seed)
     for rates in jnp.asarray(falling, jnp.float32).reshape(epochs, steps):
         table = jnp.asarray(rng.permutation(len(rows))[: steps * minibatch].reshape(steps, minibatch))
