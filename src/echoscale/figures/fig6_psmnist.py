@@ -5,8 +5,8 @@
     connected    two of 600, the first drives the second
 
 An image is shown pixel by pixel in a fixed random order; it is judged by few (4) or many (28) snapshots of the states. Readouts
-are sigmoids, learned by Adam on the cross-entropy as in the paper, but with a rate that falls to 0: a constant one leaves
-noise from epoch to epoch, as large as what is to be seen. "best" is the point of largest accuracy on held-out training images in the
+are sigmoids, learned by Adam on the cross-entropy as in the paper, but with a rate that falls to 0: a constant one leaves noise
+from epoch to epoch, as large as what is to be seen. "best" is the point of largest accuracy on held-out training images in the
 mean over the seeds; accuracies shown are those of the test images, which choose nothing. A seed draws the weights and the order
 of the minibatches; the permutation is one for all.
 
