@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from echoscale.logistic import schedule
+from echoscale.readouts.logistic import schedule
 
 AT_ONCE = 2000  # rows
 LEAST_SPREAD = 1e-3

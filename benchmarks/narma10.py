@@ -23,9 +23,9 @@ from rich.console import Console
 from rich.progress import track
 
 import echoscale as es
-from echoscale.gram import Statistics, split_statistics
 from echoscale.hyper import Hyper
-from echoscale.readout import mean_squared_errors, ridge_path
+from echoscale.readouts.ridge import mean_squared_errors, ridge_path
+from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.series import as_series, as_targets
 
 Floats = npt.NDArray[np.float64]

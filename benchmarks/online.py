@@ -26,11 +26,11 @@ from online_numpy import NumpyLearner, parts_of
 from online_plain import PlainLearner
 
 import echoscale as es
-from echoscale import dynamics
-from echoscale.blas import one_thread
+from echoscale.engine import dynamics
+from echoscale.engine.machine import cores, one_thread
 from echoscale.hyper import Hyper
-from echoscale.lanes import cores
-from echoscale.online import PRESETS, RLS, OnlineLearner, groups, loop
+from echoscale.online import PRESETS, RLS, OnlineLearner, loop
+from echoscale.online import over_cores as groups
 
 BATCH, LANES, STEPS, OUTPUTS, STARTS = 10, 16, 1000, 4, 16
 BOTH, ALONE = "leak rates and readout", "readout alone"

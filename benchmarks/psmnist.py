@@ -34,7 +34,8 @@ import numpy.typing as npt
 import report
 
 import echoscale as es
-from echoscale import features, lanes
+from echoscale import features
+from echoscale.engine import machine
 from echoscale.tasks import mnist
 
 HERE = Path(__file__).resolve().parent
@@ -96,7 +97,7 @@ class Kernel:
             if failed:
                 raise MemoryError("the C kernel got no memory for its states.")
 
-        with ThreadPoolExecutor(lanes.cores()) as pool:
+        with ThreadPoolExecutor(machine.cores()) as pool:
             list(pool.map(run, range(0, len(u), AT_ONCE)))
         return kept
 

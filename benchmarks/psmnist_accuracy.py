@@ -6,7 +6,7 @@
 
 50,000 images to train, the last 10,000 of the training set to choose, 10,000 to test; one permutation (seed 0) for all. A seed
 draws the weights and the order of the minibatches. The connected structure with the best mean accuracy on held-out images is
-the chosen one, for 4 and for 28 snapshots; the test images choose nothing. Readouts are linear (`echoscale.logistic`: sigmoids,
+the chosen one, for 4 and for 28 snapshots; the test images choose nothing. Readouts are linear (`readouts.logistic`: sigmoids,
 Adam, a rate that falls to 0, standardised features, a penalty). On the chosen one for 28 snapshots more is tried: the
 held-out images too, once they have chosen; images shifted by a pixel in four directions, five times as many; a readout with a
 hidden layer (`hidden_readout.py`).
@@ -33,10 +33,11 @@ import numpy as np
 import report
 
 import echoscale as es
-from echoscale import features, logistic
-from echoscale.figures import psmnist_scores as scores
+from echoscale import features
+from echoscale.engine.machine import on_cpu
 from echoscale.files import write_atomically
-from echoscale.lanes import on_cpu
+from echoscale.paper import psmnist_scores as scores
+from echoscale.readouts import logistic
 
 HERE = Path(__file__).resolve().parent
 SEEDS = (1, 2, 3)  # structures and settings of the readouts were found with seed 0

@@ -39,7 +39,8 @@ import report
 from psmnist import EVERY, LEAK_RATES, STEPS, UNITS, network
 
 import echoscale as es
-from echoscale import features, logistic
+from echoscale import features
+from echoscale.readouts import logistic
 
 HERE = Path(__file__).resolve().parent
 STATUS = Path("/proc/self/status")

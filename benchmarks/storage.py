@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 import echoscale as es
-from echoscale import dynamics
+from echoscale.engine import dynamics, scan
 
 STEPS = 1024
 
@@ -28,7 +28,7 @@ def microseconds(units: int, lanes: int, connections: int, dense: bool) -> float
     times = []
     for _ in range(8):
         start = time.perf_counter()
-        jax.block_until_ready(dynamics.scan(weights, esn.numbers(), state, u, remaining, STEPS))
+        jax.block_until_ready(scan.scan(weights, esn.numbers(), state, u, remaining, STEPS))
         times.append(time.perf_counter() - start)
     return min(times) / STEPS * 1e6
 

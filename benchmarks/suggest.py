@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.progress import track
 
 import echoscale as es
-from echoscale.gram import split_statistics
-from echoscale.readout import normalised_errors, ridge_path
+from echoscale.readouts.ridge import normalised_errors, ridge_path
+from echoscale.readouts.statistics import split_statistics
 from echoscale.series import as_series, as_targets
 
 Floats = npt.NDArray[np.float64]

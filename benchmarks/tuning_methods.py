@@ -19,14 +19,14 @@ import report
 from tuning_plan import SETS, TASKS, Job, Settings, plain
 
 import echoscale as es
-from echoscale.gram import Statistics, split_statistics
 from echoscale.online import RLS, Adam, OnlineLearner
-from echoscale.readout import Readout, normalised_errors, ridge_path
+from echoscale.readouts.ridge import Readout, normalised_errors, ridge_path
+from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.series import as_series, as_targets
 from echoscale.tuning import ridge_slopes
-from echoscale.tuning.data import prepare
 from echoscale.tuning.runs import Runs
 from echoscale.tuning.space import Space
+from echoscale.tuning.split import prepare
 
 Floats = npt.NDArray[np.float64]
 

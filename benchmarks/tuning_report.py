@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from tuning_plan import FRESH, METHODS, SEEN, SETS, TASKS, Job, Settings
 
-from echoscale.figures import style
+from echoscale.paper import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,7 +15,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from echoscale import ESN, Coupling, Hyper, Network, Reservoir, hierarchical, lanes, single
+from echoscale import ESN, Coupling, Hyper, Network, Reservoir, hierarchical, single
+from echoscale.engine import lanes
 
 Array = npt.NDArray[Any]
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}

@@ -10,38 +10,52 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+# Public name -> the module that it is loaded from.
 _HOMES = {
     "Concentric": "network",
     "Coupling": "network",
     "EchoStateWarning": "network",
+    "Matrix": "network",
     "Network": "network",
     "Reservoir": "network",
     "hierarchical": "network",
     "parallel": "network",
     "single": "network",
-    "Matrix": "matrix",
-    "ESN": "esn",
     "Hyper": "hyper",
+    "ESN": "esn",
+    "Readout": "readouts.ridge",
+    "RLS": "readouts.rls",
+    "Statistics": "readouts.statistics",
+    "ridge": "readouts.ridge",
+    "ridge_path": "readouts.ridge",
+    "statistics": "readouts.statistics",
     "nmse": "metrics",
     "nrmse": "metrics",
-    "Readout": "readout",
-    "ridge": "readout",
-    "ridge_path": "readout",
     "Table": "table",
-    "Statistics": "gram",
-    "statistics": "gram",
-    "DelayExpansion": "estimators",
-    "ESNClassifier": "estimators",
-    "ESNRegressor": "estimators",
-    "RLS": "rls",
     "OnlineLearner": "online",
     "Tuned": "tuning",
     "tune": "tuning",
+    "DelayExpansion": "estimators",
+    "ESNClassifier": "estimators",
+    "ESNRegressor": "estimators",
     "sweep": "sweeps",
     "load": "storage",
     "save": "storage",
 }
-_MODULES = ("features", "figures", "hmm", "logistic", "online", "sweeps", "tasks", "timescales", "tuning")
+_MODULES = (
+    "estimators",
+    "experiments",
+    "features",
+    "gradients",
+    "network",
+    "online",
+    "paper",
+    "readouts",
+    "sweeps",
+    "tasks",
+    "timescales",
+    "tuning",
+)
 __all__ = sorted((*_HOMES, *_MODULES, "__version__"))
 
 
@@ -60,11 +74,14 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from echoscale import estimators as estimators
+    from echoscale import experiments as experiments
     from echoscale import features as features
-    from echoscale import figures as figures
-    from echoscale import hmm as hmm
-    from echoscale import logistic as logistic
+    from echoscale import gradients as gradients
+    from echoscale import network as network
     from echoscale import online as online
+    from echoscale import paper as paper
+    from echoscale import readouts as readouts
     from echoscale import sweeps as sweeps
     from echoscale import tasks as tasks
     from echoscale import timescales as timescales
@@ -73,25 +90,25 @@ if TYPE_CHECKING:
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
     from echoscale.estimators import ESNRegressor as ESNRegressor
-    from echoscale.gram import Statistics as Statistics
-    from echoscale.gram import statistics as statistics
     from echoscale.hyper import Hyper as Hyper
-    from echoscale.matrix import Matrix as Matrix
     from echoscale.metrics import nmse as nmse
     from echoscale.metrics import nrmse as nrmse
     from echoscale.network import Concentric as Concentric
     from echoscale.network import Coupling as Coupling
     from echoscale.network import EchoStateWarning as EchoStateWarning
+    from echoscale.network import Matrix as Matrix
     from echoscale.network import Network as Network
     from echoscale.network import Reservoir as Reservoir
     from echoscale.network import hierarchical as hierarchical
     from echoscale.network import parallel as parallel
     from echoscale.network import single as single
     from echoscale.online import OnlineLearner as OnlineLearner
-    from echoscale.readout import Readout as Readout
-    from echoscale.readout import ridge as ridge
-    from echoscale.readout import ridge_path as ridge_path
-    from echoscale.rls import RLS as RLS
+    from echoscale.readouts.ridge import Readout as Readout
+    from echoscale.readouts.ridge import ridge as ridge
+    from echoscale.readouts.ridge import ridge_path as ridge_path
+    from echoscale.readouts.rls import RLS as RLS
+    from echoscale.readouts.statistics import Statistics as Statistics
+    from echoscale.readouts.statistics import statistics as statistics
     from echoscale.storage import load as load
     from echoscale.storage import save as save
     from echoscale.sweeps import sweep as sweep

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from echoscale.figures import Result
+    from echoscale.paper import Result
 
 app = typer.Typer(
     help="Echo state networks with several timescales.",
@@ -24,35 +24,6 @@ app = typer.Typer(
 
 
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")]
-
-
-@app.command()
-def run(
-    out: Annotated[Path, typer.Option(help="Folder for the plot.")] = Path("out"),
-    seeds: Annotated[int, typer.Option(min=1, help="Draws of weights and series that each network is judged on.")] = 5,
-) -> None:
-    """NARMA10 with a single, a parallel and a hierarchical network of 100 neurons: a table and a plot."""
-    from rich.console import Console
-    from rich.progress import track
-    from rich.table import Table
-
-    console = Console()
-    keep_compiled_programs()
-    from echoscale import demo
-
-    results = demo.compute(seeds, lambda jobs: track(jobs, "Fitting", console=console))
-    table = Table(title=f"NARMA10, {seeds} seeds, 100 neurons each, {demo.TEST} unseen steps", show_lines=True)
-    table.add_column("network")
-    table.add_column("leak rates")
-    table.add_column("timescales in steps\nmin - peak - max")
-    table.add_column("test NRMSE\nmean ± standard error", justify="right")
-    for result in results:
-        network, errors = result.contender.network, result.errors
-        spread = f" ± {errors.std(ddof=1) / len(errors) ** 0.5:.3f}" if len(errors) > 1 else ""
-        leaks = "\n".join(f"{each.leak_rate:g}" for each in network.reservoirs)
-        table.add_row(result.contender.name, leaks, demo.timescale_text(network), f"{errors.mean():.3f}{spread}")
-    console.print(table)
-    console.print(f"Plot: {demo.save_figure(results, out)}")
 
 
 @app.command()
@@ -76,17 +47,17 @@ def figure(
 
     console = Console()
     keep_compiled_programs()
-    from echoscale import figures
+    from echoscale import paper
 
-    unknown = [number for number in numbers if number not in figures.FIGURES]
+    unknown = [number for number in numbers if number not in paper.FIGURES]
     if unknown:
-        raise typer.BadParameter(f"no figure {unknown[0]}; there are {', '.join(map(str, figures.FIGURES))}.")
-    if scale not in figures.SCALES:
-        raise typer.BadParameter(f"no scale {scale!r}; there are {', '.join(figures.SCALES)}.")
+        raise typer.BadParameter(f"no figure {unknown[0]}; there are {', '.join(map(str, paper.FIGURES))}.")
+    if scale not in paper.SCALES:
+        raise typer.BadParameter(f"no scale {scale!r}; there are {', '.join(paper.SCALES)}.")
     for number in numbers:
         follow = partial(track, description=f"Figure {number}", console=console)
         with _refusing():
-            made = figures.make(number, scale, out, fresh=fresh, track=follow, variant=variant)
+            made = paper.make(number, scale, out, fresh=fresh, track=follow, variant=variant)
         console.print(f"{_made(number, scale, made)}, data in {made.file}", highlight=False)
 
 
@@ -106,8 +77,8 @@ def reproduce(
 
     console = Console()
     keep_compiled_programs()
-    from echoscale import reproduce as work
-    from echoscale.figures import FIGURES
+    from echoscale.paper import FIGURES
+    from echoscale.paper import reproduce as work
 
     def told(number: int, made: Result) -> None:
         console.print(_made(number, scale, made), highlight=False)

@@ -11,16 +11,17 @@ import numpy.typing as npt
 import scipy.sparse
 
 from echoscale import _checks
+from echoscale.engine.machine import device_of
 from echoscale.hyper import Hyper
 from echoscale.network import Network
 from echoscale.series import Series, as_numbers, as_series
-from echoscale.weights import Drawn, draw
+from echoscale.weights.drawn import Drawn, draw
 
 if TYPE_CHECKING:
-    from echoscale.linear import LinearSystem
-    from echoscale.sharing import Plan
+    from echoscale.engine.shared_runs import SharedRuns
     from echoscale.table import Table
     from echoscale.timescales import Spectrum
+    from echoscale.timescales.linear_regime import LinearSystem
 
 Array = npt.NDArray[Any]
 
@@ -111,12 +112,12 @@ class ESN:
                 during the call; rows past the end of a shorter series repeat its last state
         Without `consume`, only the last states are computed.
         """
-        from echoscale import lanes
+        from echoscale.engine import feed
 
         series = u.cast(np.dtype(self.dtype)) if isinstance(u, Series) else self._series(u)
         used = self._check_hyper(hyper)
         start = None if state is None else self._start(state, series, used).reshape(-1, self.units)
-        last = lanes.feed(
+        last = feed.feed(
             self.weights,
             self.sizes,
             used,
@@ -129,36 +130,37 @@ class ESN:
         )
         return last.reshape(*self._shape(series, used), self.units)
 
-    def shared_plans(self, series: Series, hyper: Hyper) -> list[Plan] | None:
+    def shared_plans(self, series: Series, hyper: Hyper) -> list[SharedRuns] | None:
         """How the lanes of a grid of hyper-parameters share runs of one series; None where they do not, or on a GPU."""
-        from echoscale import lanes, sharing
+        from echoscale.engine import machine
+        from echoscale.engine import shared_runs as sharing
 
-        if series.count > 1 or not lanes.on_cpu(device_of(self.device)):
+        if series.count > 1 or not machine.on_cpu(device_of(self.device)):
             return None
-        return sharing.plans(self.network, self._check_hyper(hyper), lanes.cores())
+        return sharing.plans(self.network, self._check_hyper(hyper), machine.cores())
 
-    def run_shared(self, series: Series, plans: Sequence[Plan], consume: Any) -> Array:
+    def run_shared(self, series: Series, plans: Sequence[SharedRuns], consume: Any) -> Array:
         """Run without keeping states: `consume(plan, start, states)` gets those of every reservoir by itself, chunk by chunk.
 
         states  per reservoir (rows, runs, n_k), valid during the call. Returns the last states of all lanes, (H, N)
         """
-        from echoscale import lanes
+        from echoscale.engine import feed
 
         values = series.cast(np.dtype(self.dtype))
         device = device_of(self.device)
-        return lanes.feed_shared(self.weights, self.sizes, plans, values, consume, np.dtype(self.dtype), device)
+        return feed.feed_shared(self.weights, self.sizes, plans, values, consume, np.dtype(self.dtype), device)
 
     def step(self, u: Any, state: Any = None) -> Array:
         """One time step for streams: input (F,) and state (N,) -> the next state (N,); or (B, F) and (B, N) -> (B, N)."""
-        from echoscale import dynamics, lanes
+        from echoscale.engine import machine, scan
 
         now = np.asarray(u)
         if now.ndim not in (1, 2):
             raise ValueError(f"u must be one step, (F,) or (B, F), got shape {now.shape}; use run() for whole series.")
         series = self._series(now[..., None, :])
         start = self._start(state, series, self.hyper)
-        with lanes.precision_and_device(self.dtype, device_of(self.device)):
-            new = dynamics.advance(
+        with machine.precision_and_device(self.dtype, device_of(self.device)):
+            new = scan.advance(
                 self.weights(series.count),
                 self.numbers(),
                 start.reshape(series.count, self.units),
@@ -208,7 +210,7 @@ class ESN:
 
     def linearised(self, hyper: Hyper | None = None, state: Any = None) -> LinearSystem:
         """x(t+1) = M x(t) + B s(t), the network in its linear regime around a state (the origin unless given)."""
-        from echoscale.linear import linearise
+        from echoscale.timescales.linear_regime import linearise
 
         m = self.matrices(hyper)
         return linearise(m.W, m.W_in, m.bias, m.leak_rate, self.network.slices, self.network.coupling_delay, state)
@@ -235,9 +237,9 @@ class ESN:
 
     def weights(self, lanes: int = 1) -> Any:
         """The weights on the device, stored in the way that suits this number of lanes (`dynamics.Weights`)."""
-        from echoscale import dynamics
+        from echoscale.engine import dynamics, matrices
 
-        kind = min(lanes, 2) if lanes < dynamics.FEW_LANES else dynamics.FEW_LANES  # one, few or many
+        kind = min(lanes, 2) if lanes < matrices.FEW_LANES else matrices.FEW_LANES  # one, few or many
         if kind not in self._stored:
             self._stored[kind] = dynamics.store(self.network, self.drawn, np.dtype(self.dtype), lanes)
         return self._stored[kind]
@@ -291,21 +293,6 @@ class ESN:
 
     def __repr__(self) -> str:
         return f"ESN({self.network!r}, n_inputs={self.n_inputs}, seed={self.seed}, dtype={self.dtype!r})"
-
-
-def device_of(device: Any) -> Any:
-    """None (JAX's choice) or a `jax.Device`, from a name like "gpu" or a device."""
-    if device is None or hasattr(device, "platform"):
-        return device
-    if not isinstance(device, str):
-        raise TypeError(f"device must be None, a name like 'cpu' or 'gpu', or a jax.Device, got {device!r}.")
-    import jax
-
-    try:
-        return jax.devices(device)[0]
-    except RuntimeError as error:
-        have = sorted({each.platform for each in jax.devices()})
-        raise ValueError(f"device={device!r} is not there; JAX sees {', '.join(have)}. ({error})") from error
 
 
 def fresh_seed() -> int:

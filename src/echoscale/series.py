@@ -9,7 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from echoscale import _checks
+
 Numbers = npt.NDArray[Any]
+# What users may pass as a series: (T, F), (B, T, F) or (T,) as array, nested list or data frame; or a list of (T_b, F).
+SeriesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
+MOST_WASHOUT = 100
 Kind = Literal["one", "batch", "list"]
 
 
@@ -107,6 +112,19 @@ def check_longer_than(series: Series, washout: int, name: str = "u") -> None:
                 f"{which} has {length} steps, not more than washout={washout}: nothing would be left. "
                 "Lower the washout or give a longer series."
             )
+
+
+def washout_steps(washout: int | None, shortest: int | None = None) -> int:
+    """The steps at the start of every series that are run but not counted.
+
+    Parameters
+    ----------
+    washout : as the user gave it; None is 100, or a tenth of the shortest series where that is less
+    shortest : steps of the shortest series; None for a stream, whose end is not known
+    """
+    if washout is not None:
+        return _checks.integer(washout, "washout")
+    return MOST_WASHOUT if shortest is None else min(MOST_WASHOUT, shortest // 10)
 
 
 def axes(value: Any) -> int:

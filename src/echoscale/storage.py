@@ -22,15 +22,15 @@ import scipy.sparse
 from echoscale.esn import ESN
 from echoscale.estimators import ESNClassifier, ESNRegressor
 from echoscale.files import write_atomically
-from echoscale.gram import Statistics
 from echoscale.hyper import Hyper
-from echoscale.matrix import Matrix
 from echoscale.network import Concentric, Network
-from echoscale.online import OnlineLearner, archive
-from echoscale.readout import Readout
-from echoscale.rls import RLS
-from echoscale.rls import State as RLSState
-from echoscale.weights import Drawn
+from echoscale.network.matrix import Matrix
+from echoscale.online import OnlineLearner
+from echoscale.online import saved as archive
+from echoscale.readouts.ridge import Readout
+from echoscale.readouts.rls import RLS, RLSState
+from echoscale.readouts.statistics import Statistics
+from echoscale.weights.drawn import Drawn
 
 FORMAT_VERSION = 1
 KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from echoscale import _checks, network
 from echoscale.esn import ESN
 from echoscale.estimators.seed import seed_of
-from echoscale.gram import Statistics, split_statistics
-from echoscale.readout import best_penalty, check_path, ridge
+from echoscale.readouts.ridge import best_penalty, check_path, ridge
+from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.series import Series, as_series, axes, check_longer_than, is_list_of_series
 
 Array = npt.NDArray[Any]

@@ -13,28 +13,29 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from echoscale import _checks, logistic
+from echoscale import _checks
 from echoscale.esn import ESN
 from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps, validation_parts
-from echoscale.gram import of_rows
 from echoscale.network import Network
-from echoscale.readout import ridge as solve_ridge
+from echoscale.readouts import logistic
+from echoscale.readouts.ridge import ridge as solve_ridge
+from echoscale.readouts.statistics import of_rows
 from echoscale.series import Series, as_series, as_targets, check_longer_than
 
 Array = npt.NDArray[Any]
 
 FEATURES = ("last", "mean", "snapshots")
-READOUTS = ("ridge", *logistic.LOSSES)
+READOUTS = ("ridge", *logistic.OF_CLASSES)
 
 
 def _has_probabilities(model: ESNClassifier) -> bool:
-    if model.readout not in logistic.LOSSES:
+    if model.readout not in logistic.OF_CLASSES:
         raise AttributeError(f"readout={model.readout!r} has no probabilities: choose 'softmax' or 'sigmoid'.")
     return True
 
 
 def _adds_up(model: ESNClassifier) -> bool:
-    if model.readout in logistic.LOSSES:
+    if model.readout in logistic.OF_CLASSES:
         raise AttributeError(
             f"partial_fit adds up the statistics of a ridge readout; readout={model.readout!r} is trained on all data at once: "
             "use fit. For streams, see echoscale.OnlineLearner."
@@ -46,7 +47,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     """The class with the largest output of a linear readout.
 
     "ridge"    least squares on one-hot targets, solved at once and with flat memory; the only one with `partial_fit`
-    "softmax"  least cross-entropy of softmax(z) and the class, trained by minibatches (`echoscale.logistic`)
+    "softmax"  least cross-entropy of softmax(z) and the class, trained by minibatches (`echoscale.readouts.logistic`)
     "sigmoid"  likewise with every class by itself, sigmoid(z), as in the paper
     The last two have `predict_proba`. They keep what they are trained on: the features of all sequences, or all states after
     the washout. They see standardised features; the penalty stands beside the summed loss, sum of E + ridge/2 |W|^2.

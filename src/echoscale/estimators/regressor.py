@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from echoscale import _checks
 from echoscale.estimators.base import ESNEstimator, counted, last_rows, map_given, name_gaps
-from echoscale.forecast import closed_loop
+from echoscale.estimators.closed_loop import closed_loop
 from echoscale.series import Series, as_series, as_targets, axes, check_longer_than
 
 Array = npt.NDArray[Any]

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.features.result import DTYPES, Features
+from echoscale.features.features import DTYPES, Features
 from echoscale.files import write_atomically
 
 MAGIC = b"echoscale features\n"

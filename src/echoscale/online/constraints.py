@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.parameters import Parameter
+from echoscale.hyper import Parameter
 
 Floats = npt.NDArray[np.float64]
 CONSTRAINTS = ("clip", "logistic", "free")

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import parameters as names
+from echoscale import losses
 from echoscale.esn import ESN
-from echoscale.hyper import Hyper
+from echoscale.hyper import Hyper, Parameter, chosen, into_network, put
 from echoscale.network import Network
-from echoscale.online import groups, history, loop, losses, stream
+from echoscale.online import buffers, history, loop, over_cores
 from echoscale.online import protocol as protocols
-from echoscale.online.groups import Groups
+from echoscale.online.adam import Adam
+from echoscale.online.buffers import Stream
+from echoscale.online.errors import explained
+from echoscale.online.over_cores import Groups
 from echoscale.online.protocol import Reinitialise
-from echoscale.online.rates import Adam
-from echoscale.online.settings import Settings, rules
-from echoscale.online.stream import Stream
-from echoscale.online.trouble import explained
-from echoscale.parameters import Parameter
-from echoscale.readout import Readout
-from echoscale.rls import RLS
+from echoscale.online.settings import LearnerSettings, rules
+from echoscale.online.targets import read
+from echoscale.readouts.ridge import Readout
+from echoscale.readouts.rls import RLS
 from echoscale.series import Series, as_series
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class OnlineLearner:
     outputs     O, columns of the targets; for loss="softmax" the number of classes
     parameters  which numbers are learned: "leak_rate", "coupling", ... of all reservoirs, "leak_rate[0]" of the first; () for
                 the readout alone
-    loss        "mse", "sigmoid" or "softmax" (`losses`)
+    loss        "mse", "sigmoid" or "softmax" (`echoscale.losses`)
     readout     how W_out learns: `Adam(rate)`, or `RLS(ridge, forgetting)` (with "mse"); the preset's unless given
     rates       how the numbers learn: `Adam(rate)`, or the name of a preset of the paper (`PRESETS`)
     trace       "exact", or "truncated" as in the paper's main text (`traces`)
@@ -81,10 +81,10 @@ class OnlineLearner:
         intercept: bool = True,
     ) -> None:
         speeds, own = rules(rates, readout)
-        self.settings = Settings(
+        self.settings = LearnerSettings(
             esn=esn,
             outputs=outputs,
-            learned=names.chosen(parameters, esn.hyper) if len(parameters) else (),
+            learned=chosen(parameters, esn.hyper) if len(parameters) else (),
             loss=loss,
             readout=own,
             rates=speeds,
@@ -100,7 +100,7 @@ class OnlineLearner:
         )
         self.esn = esn
         self.stream: Stream | None = None
-        self._plan: loop.Plan | None = None
+        self._plan: loop.LoopPlan | None = None
         self._fixed: Any = None
         self._groups: Groups | None = None
 
@@ -138,10 +138,10 @@ class OnlineLearner:
     def begin(self, sequences: int) -> Stream:
         """Make ready for so many sequences; returns the stream before its first step."""
         with self.settings.context():
-            self._plan = stream.plan(self.settings, sequences)
-            self._fixed = stream.fixed(self.settings, self._plan)
-            self._groups = groups.over_cores(self.settings, self._plan)
-            return stream.begin(self.settings, self._plan, self._fixed)
+            self._plan = buffers.plan(self.settings, sequences)
+            self._fixed = buffers.fixed(self.settings, self._plan)
+            self._groups = over_cores.over_cores(self.settings, self._plan)
+            return buffers.begin(self.settings, self._plan, self._fixed)
 
     def _read(self, u: Any, y: Any) -> tuple[Series, Array, Array]:
         dtype = np.dtype(self.esn.dtype)
@@ -153,7 +153,7 @@ class OnlineLearner:
                 f"this piece holds {series.count} sequences, the stream began with {self.sequences}: their states carry on, so "
                 "the number must stay. Call fit, or make another learner, for another number."
             )
-        return series, *losses.targets(y, series, self.settings.loss, self.settings.outputs, dtype)
+        return series, *read(y, series, self.settings.loss, self.settings.outputs, dtype)
 
     def _advance(self, u: Array, y: Array, there: Array) -> int:
         """As many of these steps as one buffer takes; returns how many."""
@@ -161,13 +161,13 @@ class OnlineLearner:
         assert plan is not None
         assert parts is not None
         periods = [now.history.window, *([rule.period] if rule else [])]
-        n = min(stream.BUFFER, int(u.shape[1]), *(each - now.step % each for each in periods))
-        data = stream.buffer(self.settings, parts.plan, u[:, :n], y[:, :n], there[:, :n], now.step)
-        rate = stream.rate(self.settings, plan, self._fixed, now)
+        n = min(buffers.BUFFER, int(u.shape[1]), *(each - now.step % each for each in periods))
+        data = buffers.buffer(self.settings, parts.plan, u[:, :n], y[:, :n], there[:, :n], now.step)
+        rate = buffers.rate(self.settings, plan, self._fixed, now)
         fixed = self._fixed._replace(rule=self._fixed.rule._replace(rate=rate))
-        carry, made, well = groups.run(parts, self.settings, fixed, now.carry, data, n)
+        carry, made, well = over_cores.run(parts, self.settings, fixed, now.carry, data, n)
         if not well:
-            good, _, _ = groups.run(parts, self.settings, fixed, now.carry, data, made - 1)
+            good, _, _ = over_cores.run(parts, self.settings, fixed, now.carry, data, made - 1)
             self.stream = now._replace(carry=good, step=now.step + made - 1)
             raise explained(self.settings, carry, self.stream.step)
         self.stream = self._closed(now._replace(carry=carry, step=now.step + n))
@@ -176,7 +176,7 @@ class OnlineLearner:
     def _closed(self, now: Stream) -> Stream:
         """With what is due at the end of a buffer: a window of the history, a look of the protocol."""
         settings = self.settings
-        values = stream.values(settings, now.carry)
+        values = buffers.values(settings, now.carry)
         if now.step % now.history.window == 0:
             sums, targets = (np.asarray(each) for each in now.carry.sums)
             book = history.add(now.history, float(targets), sums[:, : settings.starts].astype(np.float64), values)
@@ -187,7 +187,7 @@ class OnlineLearner:
             now = now._replace(memory=memory)
             if reset.any():
                 assert self._plan is not None
-                carry = stream.fresh(settings, self._plan, self._fixed, now.carry, reset, memory.resets)
+                carry = buffers.fresh(settings, self._plan, self._fixed, now.carry, reset, memory.resets)
                 now = now._replace(carry=carry)
         return now
 
@@ -210,18 +210,18 @@ class OnlineLearner:
     def values(self) -> Floats:
         """The learned numbers as they stand, (S, P), in the order of `learned`."""
         settings = self.settings
-        return (settings.first_values if self.stream is None else stream.values(settings, self.stream.carry)).T.copy()
+        return (settings.first_values if self.stream is None else buffers.values(settings, self.stream.carry)).T.copy()
 
     @property
     def hyper(self) -> Hyper:
         """All numbers as they stand, with one lane per start where `starts` has lanes."""
         columns = self.values.T if self._many else self.values[0]
-        return names.put(self.settings.hyper, self.learned, [np.asarray(each, np.float64) for each in columns])
+        return put(self.settings.hyper, self.learned, [np.asarray(each, np.float64) for each in columns])
 
     @property
     def readout(self) -> Readout:
         """W_out as it stands, or its running mean where `average` is set; with a leading axis where `starts` has lanes."""
-        rows = stream.readouts(self.settings, self._running().carry)
+        rows = buffers.readouts(self.settings, self._running().carry)
         units, rule = self.esn.units, self.settings.readout
         intercept = rows[..., units] if self.settings.intercept else np.zeros(rows.shape[:2])
         whole = Readout(rows[..., :units], intercept, np.full(len(rows), rule.ridge if isinstance(rule, RLS) else 0.0))
@@ -260,8 +260,8 @@ class OnlineLearner:
     def network(self, start: int | None = None) -> Network:
         """The description with the numbers that a start (the best unless given) has."""
         numbers = self._numbers(self.best if start is None else self.settings.at(start))
-        every = names.chosen([name for name in Hyper._fields if getattr(numbers, name)], numbers)
-        return names.into_network(self.esn.network, every, [float(each.of(numbers)) for each in every])
+        every = chosen([name for name in Hyper._fields if getattr(numbers, name)], numbers)
+        return into_network(self.esn.network, every, [float(each.of(numbers)) for each in every])
 
     def predict(self, u: Any, *, start: int | None = None, state: Any = None) -> Any:
         """Outputs for u (T, F) -> (T, O), (B, T, F) -> (B, T, O), with numbers and readout as they stand, nothing learned.

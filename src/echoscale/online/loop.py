@@ -20,26 +20,28 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
-from echoscale import dynamics, parameters, rls
-from echoscale.dynamics import Array, State, Weights
-from echoscale.hyper import Hyper
-from echoscale.online import constraints, losses, rates, traces
-from echoscale.online.traces import Traces
-from echoscale.parameters import Parameter
+from echoscale import losses
+from echoscale.engine import machine
+from echoscale.engine.dynamics import Array, State, Weights
+from echoscale.gradients import traces
+from echoscale.gradients.traces import Traces
+from echoscale.hyper import Hyper, Parameter, put
+from echoscale.online import adam, constraints
+from echoscale.readouts import rls
 
 T = TypeVar("T")
 
-# Sums rewritten as trees and products handed to a library are for larger arrays than these. With the last one, `_kept` would
-# have no effect.
-CPU_OPTIONS = dynamics.without(
-    dynamics.SHARING_KERNELS, "tree_reduction_rewriter", "dot-library-rewriter", dynamics.REMOVING_BARRIERS
+# Sums rewritten as trees and products handed to a library are for larger arrays than these. With the last two, `_kept` would
+# have no effect, or abort.
+CPU_OPTIONS = machine.without(
+    machine.SHARING_KERNELS, "tree_reduction_rewriter", "dot-library-rewriter", *machine.AGAINST_BARRIERS
 )
 
 # Longer sums are not written out: that takes long to compile, and products of larger matrices are faster.
 MOST_NEURONS, MOST_SEQUENCES = 64, 16
 
 
-class Plan(NamedTuple):
+class LoopPlan(NamedTuple):
     """What the program is compiled for."""
 
     learned: tuple[Parameter, ...]
@@ -63,7 +65,7 @@ class Fixed(NamedTuple):
 
     weights: Weights
     hyper: Hyper
-    rule: rates.Settings
+    rule: adam.AdamSettings
     low: Any
     high: Any
     ridge: Any
@@ -78,7 +80,7 @@ class Carry(NamedTuple):
     theta     (M, S)        rows of the readout (feature * O + output; none with least squares), then the learned numbers
     readout   (F, O, lanes) W_out for every lane, or (F, O, 1) for one start
     values    P x (lanes,)  the learned numbers for every lane, or (1,)
-    squares   one `rls.State` with a leading axis S, or None
+    squares   one `rls.RLSState` with a leading axis S, or None
     average   (F * O, S) and (S,) the running mean of W_out, and the power of its decay or its number of steps; or None
     sums      (1 + P, S)    loss and gradients since the window began, and how many steps had a target, ()
     """
@@ -88,13 +90,13 @@ class Carry(NamedTuple):
     theta: Any
     readout: Any
     values: tuple[Any, ...]
-    moments: rates.Moments
-    squares: rls.State | None
+    moments: adam.AdamAverages
+    squares: rls.RLSState | None
     average: tuple[Any, Any] | None
     sums: tuple[Any, Any]
 
 
-class Data(NamedTuple):
+class StepRows(NamedTuple):
     """A buffer: inputs (T, F, lanes), targets (T, O, lanes), weights in the loss (T, lanes); whether any counts (T,), and
     whether W_out after that step belongs to its mean (T,)."""
 
@@ -105,7 +107,7 @@ class Data(NamedTuple):
     averaged: Any
 
 
-def _run(plan: Plan, fixed: Fixed, carry: Carry, data: Data, n: Any) -> tuple[Carry, Array, Array]:
+def _run(plan: LoopPlan, fixed: Fixed, carry: Carry, data: StepRows, n: Any) -> tuple[Carry, Array, Array]:
     """The first n steps of a buffer, or fewer where something breaks: the carry, the steps made, and whether all is well."""
 
     def body(now: tuple[Carry, Array, Array]) -> tuple[Carry, Array, Array]:
@@ -125,9 +127,9 @@ def program(on_cpu: bool) -> Any:
     return jax.jit(_run, static_argnums=0, compiler_options=CPU_OPTIONS if on_cpu else None)
 
 
-def step(plan: Plan, fixed: Fixed, carry: Carry, row: Data) -> tuple[Carry, Array]:
+def step(plan: LoopPlan, fixed: Fixed, carry: Carry, row: StepRows) -> tuple[Carry, Array]:
     """One time step of everything; and whether loss, gradients, readout and learned numbers are still in order."""
-    hyper = parameters.put(fixed.hyper, plan.learned, carry.values)
+    hyper = put(fixed.hyper, plan.learned, carry.values)
     state, new_traces = traces.step(fixed.weights, hyper, carry.state, carry.traces, row.u, plan.learned, plan.form)
     lanes = state[0].shape[1]
     z = _read(plan, fixed, carry.readout, dict(enumerate(state)), state)
@@ -150,7 +152,7 @@ def step(plan: Plan, fixed: Fixed, carry: Carry, row: Data) -> tuple[Carry, Arra
     gradient = small[1:] * constraints.of_free(free, plan.learned, plan.constraint)[1]
     if rows:
         gradient = _kept(jnp.concatenate([_readout_gradient(plan, features, slope), gradient]))
-    theta, moments = rates.update(carry.theta, gradient, carry.moments, fixed.rule, rows, row.moves)
+    theta, moments = adam.update(carry.theta, gradient, carry.moments, fixed.rule, rows, row.moves)
     if plan.constraint == "clip":
         theta = jnp.clip(theta, fixed.low, fixed.high)
     squares = None if carry.squares is None else _least_squares(plan, fixed, carry.squares, state, row)
@@ -161,7 +163,7 @@ def step(plan: Plan, fixed: Fixed, carry: Carry, row: Data) -> tuple[Carry, Arra
     return new, _in_order(plan, small, theta[rows:], squares)
 
 
-def spread(plan: Plan, fixed: Fixed, theta: Array, squares: rls.State | None) -> tuple[tuple[Array, ...], Array]:
+def spread(plan: LoopPlan, fixed: Fixed, theta: Array, squares: rls.RLSState | None) -> tuple[tuple[Array, ...], Array]:
     """The learned numbers and W_out with a column for every lane (one column for one start)."""
     rows = len(theta) - len(plan.learned)
     values, _ = constraints.of_free(theta[rows:], plan.learned, plan.constraint)
@@ -180,7 +182,7 @@ def _kept(values: T) -> T:
     return same
 
 
-def _read(plan: Plan, fixed: Fixed, readout: Array, parts: dict[int, Array], state: State) -> Array:
+def _read(plan: LoopPlan, fixed: Fixed, readout: Array, parts: dict[int, Array], state: State) -> Array:
     """W_out applied to some reservoirs' blocks (n_k, lanes): (O, lanes)."""
     begins = [sum(len(each) for each in state[:k]) for k in range(len(state))]
     own = {k: readout[begins[k] : begins[k] + len(part)] for k, part in parts.items()}
@@ -198,19 +200,19 @@ def _read(plan: Plan, fixed: Fixed, readout: Array, parts: dict[int, Array], sta
     return jnp.reshape(total, (plan.outputs, -1))
 
 
-def _by_start(plan: Plan, values: Array) -> Array:
+def _by_start(plan: LoopPlan, values: Array) -> Array:
     """(..., lanes) -> (..., B, S)."""
     return values.reshape(*values.shape[:-1], plan.batch, plan.starts)
 
 
-def _over_sequences(plan: Plan, values: Array) -> Array:
+def _over_sequences(plan: LoopPlan, values: Array) -> Array:
     """(..., lanes) -> (..., S), the sum over the sequences."""
     if plan.sequences <= MOST_SEQUENCES:
         return reduce(operator.add, [values[..., b * plan.starts : (b + 1) * plan.starts] for b in range(plan.sequences)])
     return jnp.sum(_by_start(plan, values), axis=-2)
 
 
-def _readout_gradient(plan: Plan, features: Sequence[Array], slope: Array) -> Array:
+def _readout_gradient(plan: LoopPlan, features: Sequence[Array], slope: Array) -> Array:
     """sum over the sequences of x d^T, (F * O, S), from blocks of features (n, lanes)."""
     if plan.sequences <= MOST_SEQUENCES:
         places = [slice(b * plan.starts, (b + 1) * plan.starts) for b in range(plan.sequences)]
@@ -223,7 +225,7 @@ def _readout_gradient(plan: Plan, features: Sequence[Array], slope: Array) -> Ar
     return jnp.sum(_by_start(plan, products), axis=2).reshape(-1, plan.starts)
 
 
-def _least_squares(plan: Plan, fixed: Fixed, squares: rls.State, state: State, row: Data) -> rls.State:
+def _least_squares(plan: LoopPlan, fixed: Fixed, squares: rls.RLSState, state: State, row: StepRows) -> rls.RLSState:
     """One step of recursive least squares per start, in its own precision."""
     assert plan.back is not None
 
@@ -235,18 +237,18 @@ def _least_squares(plan: Plan, fixed: Fixed, squares: rls.State, state: State, r
     wide = squares.coef.dtype
     given = (squares, rows(jnp.concatenate(state)).astype(wide), rows(row.y).astype(wide), counts)
 
-    def one(each: Any) -> rls.State:
+    def one(each: Any) -> rls.RLSState:
         return move(*each[:3], counts=each[3])
 
     if plan.starts == 1:
-        alone: rls.State = jax.tree.map(lambda leaf: leaf[None], one(jax.tree.map(lambda leaf: leaf[0], given)))
+        alone: rls.RLSState = jax.tree.map(lambda leaf: leaf[None], one(jax.tree.map(lambda leaf: leaf[0], given)))
         return alone
     # One start after another: products of single matrices are fast, those of stacks of matrices are not.
-    new: rls.State = jax.lax.map(one, given)
+    new: rls.RLSState = jax.lax.map(one, given)
     return new
 
 
-def _of_squares(plan: Plan, squares: rls.State) -> Array:
+def _of_squares(plan: LoopPlan, squares: rls.RLSState) -> Array:
     """W_out of least squares, intercept last, (F * O, S)."""
     coef = squares.coef
     if plan.intercept:
@@ -255,7 +257,7 @@ def _of_squares(plan: Plan, squares: rls.State) -> Array:
 
 
 def _average(
-    plan: Plan, fixed: Fixed, average: tuple[Array, Array] | None, readout: Array, counts: Array
+    plan: LoopPlan, fixed: Fixed, average: tuple[Array, Array] | None, readout: Array, counts: Array
 ) -> tuple[Array, Array] | None:
     """A running mean of W_out over the steps that moved it and belong to it."""
     if average is None:
@@ -268,7 +270,7 @@ def _average(
     return hold * mean + (1 - hold) * readout, memory * hold
 
 
-def _in_order(plan: Plan, small: Array, free: Array, squares: rls.State | None) -> Array:
+def _in_order(plan: LoopPlan, small: Array, free: Array, squares: rls.RLSState | None) -> Array:
     """Whether loss and gradients are finite and the learned numbers allowed.
 
     Adam's W_out is finite as long as the loss is: its steps are bounded by the rate.

@@ -41,7 +41,7 @@ class Reinitialise:
         return self.every or self.window
 
 
-class Memory(NamedTuple):
+class ProtocolMemory(NamedTuple):
     """Of every start: the values at the last look and at the last reset (P, S), NaN before; resets (S,); converged (S,)."""
 
     last: Any
@@ -50,9 +50,9 @@ class Memory(NamedTuple):
     converged: Any
 
 
-def init(learned: int, starts: int) -> Memory:
+def init(learned: int, starts: int) -> ProtocolMemory:
     """Nothing looked at yet."""
-    return Memory(
+    return ProtocolMemory(
         np.full((learned, starts), np.nan),
         np.full((learned, starts), np.nan),
         np.zeros(starts, np.int64),
@@ -60,7 +60,7 @@ def init(learned: int, starts: int) -> Memory:
     )
 
 
-def look(protocol: Reinitialise, memory: Memory, values: Floats) -> tuple[Memory, npt.NDArray[np.bool_]]:
+def look(protocol: Reinitialise, memory: ProtocolMemory, values: Floats) -> tuple[ProtocolMemory, npt.NDArray[np.bool_]]:
     """After another period: what is remembered now, and which starts (S,) begin a new readout."""
 
     def near(before: Any) -> Any:  # False before there was anything
@@ -71,4 +71,4 @@ def look(protocol: Reinitialise, memory: Memory, values: Floats) -> tuple[Memory
     converged = memory.converged | done
     reset = due & ~converged
     mark = np.where(reset, values, memory.mark)
-    return Memory(values.copy(), mark, memory.resets + reset, converged), reset
+    return ProtocolMemory(values.copy(), mark, memory.resets + reset, converged), reset

@@ -18,19 +18,19 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from echoscale import _checks, dynamics
-from echoscale.dynamics import Array, Weights
-from echoscale.esn import ESN, device_of
-from echoscale.hyper import Hyper
-from echoscale.lanes import precision_and_device
+from echoscale import _checks
+from echoscale.engine import machine
+from echoscale.engine.dynamics import Array, Weights
+from echoscale.engine.machine import device_of, precision_and_device
+from echoscale.esn import ESN
+from echoscale.gradients.snapshots import FORMS, LOSSES, SnapshotReadout, gradients
+from echoscale.hyper import Hyper, Parameter, chosen, into_network, put
 from echoscale.network import Network
 from echoscale.online import constraints
-from echoscale.online.sequences import FORMS, LOSSES, Readout, gradients
-from echoscale.parameters import Parameter, chosen, into_network, put
 from echoscale.series import as_series
 
 
-class Moments(NamedTuple):
+class AdamMoments(NamedTuple):
     """Adam's beta1, beta2 and epsilon."""
 
     first: float
@@ -42,48 +42,54 @@ class Moments(NamedTuple):
         return optax.scale_by_adam(self.first, self.second, self.epsilon)
 
 
-class Plan(NamedTuple):
+class SequencePlan(NamedTuple):
     """All that is fixed while one learner learns; its parts are compiled in."""
 
     learned: tuple[Parameter, ...]
     every: int
     loss: str
     form: str
-    readout: Moments
-    parameters: Moments
+    readout: AdamMoments
+    parameters: AdamMoments
 
 
-class Learning(NamedTuple):
+class SequenceLearning(NamedTuple):
     """All that changes: the readout, the learned numbers (P,) and Adam's averages for both."""
 
-    readout: Readout
+    readout: SnapshotReadout
     values: Array
     readout_averages: Any
     value_averages: Any
 
 
 def step(
-    weights: Weights, hyper: Hyper, learning: Learning, u: Array, labels: Array, rates: tuple[Array, Array], plan: Plan
-) -> tuple[Learning, Array, Array]:
+    weights: Weights,
+    hyper: Hyper,
+    learning: SequenceLearning,
+    u: Array,
+    labels: Array,
+    rates: tuple[Array, Array],
+    plan: SequencePlan,
+) -> tuple[SequenceLearning, Array, Array]:
     """One minibatch, u (lanes, T, F): the new state of learning, E and dE/dtheta (P,) before the step. Pure."""
     numbers = put(hyper, plan.learned, [value.reshape(1) for value in learning.values])
     inputs = jnp.transpose(u, (1, 2, 0))
     error, found = gradients(
         weights, numbers, learning.readout, inputs, labels, plan.learned, every=plan.every, loss=plan.loss, form=plan.form
     )
-    by_readout = Readout(found.coef, found.intercept)
+    by_readout = SnapshotReadout(found.coef, found.intercept)
     steps, readout_averages = plan.readout.adam().update(by_readout, learning.readout_averages)
     readout = jax.tree.map(lambda now, step: now - rates[0] * step, learning.readout, steps)
     move, value_averages = plan.parameters.adam().update(found.parameters, learning.value_averages)
     limits = np.array([constraints.bounds(each, "clip") for each in plan.learned], learning.values.dtype)
     values = jnp.clip(learning.values - rates[1] * move, limits[:, 0], limits[:, 1])
-    return Learning(readout, values, readout_averages, value_averages), error, found.parameters
+    return SequenceLearning(readout, values, readout_averages, value_averages), error, found.parameters
 
 
-update = jax.jit(step, static_argnames="plan", donate_argnames="learning", compiler_options=dynamics.COMPILER_OPTIONS)
+update = jax.jit(step, static_argnames="plan", donate_argnames="learning", compiler_options=machine.COMPILER_OPTIONS)
 
 
-class History(NamedTuple):
+class SequenceHistory(NamedTuple):
     """One row per minibatch: E, the learned numbers after it (minibatches, P), and dE/dtheta (minibatches, P)."""
 
     loss: npt.NDArray[np.float64]
@@ -124,18 +130,18 @@ class SequenceLearner:
     ) -> None:
         self.esn = esn
         self.classes = _checks.integer(classes, "classes", minimum=2)
-        self.plan = Plan(
+        self.plan = SequencePlan(
             chosen(parameters, esn.hyper),
             _checks.integer(every, "every", minimum=1),
             _checks.choice(loss, LOSSES, "loss"),
             _checks.choice(trace, FORMS, "trace"),
-            Moments(*readout_moments, epsilon),
-            Moments(*parameter_moments, epsilon),
+            AdamMoments(*readout_moments, epsilon),
+            AdamMoments(*parameter_moments, epsilon),
         )
         self.readout_rate = readout_rate
         self.parameter_rate = parameter_rate
         self._rng = np.random.default_rng(_checks.integer(seed, "seed"))
-        self._learning: Learning | None = None
+        self._learning: SequenceLearning | None = None
         self._rows: list[tuple[float, Any, Any]] = []
 
     def start(self, steps: int) -> SequenceLearner:
@@ -192,10 +198,10 @@ class SequenceLearner:
             self._learning = now._replace(readout=readout, readout_averages=self.plan.readout.adam().init(readout))
 
     @property
-    def readout(self) -> Readout:
+    def readout(self) -> SnapshotReadout:
         """The readout as NumPy arrays."""
         now = self._learned().readout
-        return Readout(
+        return SnapshotReadout(
             np.array(now.coef), np.array(now.intercept)
         )  # copies: the arrays themselves are used up by the next step
 
@@ -217,21 +223,21 @@ class SequenceLearner:
         return into_network(self.esn.network, self.plan.learned, list(self.values.values()))
 
     @property
-    def history(self) -> History:
+    def history(self) -> SequenceHistory:
         """What happened so far, one row per minibatch."""
         count = len(self.plan.learned)
         loss, values, slopes = zip(*self._rows, strict=True) if self._rows else ((), (), ())
-        return History(np.array(loss, np.float64), np.reshape(values, (-1, count)), np.reshape(slopes, (-1, count)))
+        return SequenceHistory(np.array(loss, np.float64), np.reshape(values, (-1, count)), np.reshape(slopes, (-1, count)))
 
     def _precision(self) -> Any:
         return precision_and_device(self.esn.dtype, device_of(self.esn.device))
 
-    def _learned(self) -> Learning:
+    def _learned(self) -> SequenceLearning:
         if self._learning is None:
             raise ValueError("nothing has been learned yet: call start, partial_fit or fit first.")
         return self._learning
 
-    def _started(self, steps: int) -> Learning:
+    def _started(self, steps: int) -> SequenceLearning:
         every = self.plan.every
         if steps < every:
             raise ValueError(f"every={every} is longer than the sequences of {steps} steps: there would be no snapshot.")
@@ -239,7 +245,7 @@ class SequenceLearner:
             readout = self._new_readout(steps // every)
             values = jnp.asarray([float(each.of(self.esn.hyper)) for each in self.plan.learned], self.esn.dtype)
             averages = self.plan.readout.adam().init(readout), self.plan.parameters.adam().init(values)
-            self._learning = Learning(readout, values, *averages)
+            self._learning = SequenceLearning(readout, values, *averages)
         self._check_length(steps // every)
         return self._learning
 
@@ -251,10 +257,10 @@ class SequenceLearner:
                 f"must have {known * self.plan.every} to {(known + 1) * self.plan.every - 1} steps."
             )
 
-    def _new_readout(self, snapshots: int) -> Readout:
+    def _new_readout(self, snapshots: int) -> SnapshotReadout:
         shape = (self.classes, snapshots, self.esn.units)
         coef = self._rng.normal(size=shape) / np.sqrt(snapshots * self.esn.units)
-        return Readout(jnp.asarray(coef, self.esn.dtype), jnp.zeros(self.classes, self.esn.dtype))
+        return SnapshotReadout(jnp.asarray(coef, self.esn.dtype), jnp.zeros(self.classes, self.esn.dtype))
 
     def _sequences(self, u: Any) -> npt.NDArray[Any]:
         series = as_series(u, self.esn.n_inputs, dtype=np.dtype(self.esn.dtype))

@@ -17,10 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks, dynamics
-from echoscale.dynamics import Array, Weights
+from echoscale import _checks
+from echoscale.engine import machine
+from echoscale.engine.dynamics import Array, Weights
 from echoscale.hyper import Hyper
-from echoscale.online.sequence_learner import Learning, Plan, SequenceLearner, step
+from echoscale.online.sequence_learner import SequenceLearner, SequenceLearning, SequencePlan, step
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,14 +33,21 @@ class Walk(NamedTuple):
     loss: Floats
 
 
-@partial(jax.jit, static_argnames="plan", donate_argnames="learning", compiler_options=dynamics.COMPILER_OPTIONS)
+@partial(jax.jit, static_argnames="plan", donate_argnames="learning", compiler_options=machine.COMPILER_OPTIONS)
 def _stretch(
-    weights: Weights, hyper: Hyper, learning: Learning, u: Array, labels: Array, order: Array, rates: Any, plan: Plan
-) -> tuple[Learning, tuple[Array, Array]]:
+    weights: Weights,
+    hyper: Hyper,
+    learning: SequenceLearning,
+    u: Array,
+    labels: Array,
+    order: Array,
+    rates: Any,
+    plan: SequencePlan,
+) -> tuple[SequenceLearning, tuple[Array, Array]]:
     """Minibatches order (n, B) one after another: the new state of all starts, E (n, S) and the numbers (n, S, P)."""
     every = jax.vmap(partial(step, plan=plan), in_axes=(None, 0, 0, None, None, None))
 
-    def body(now: Learning, which: Array) -> tuple[Learning, tuple[Array, Array]]:
+    def body(now: SequenceLearning, which: Array) -> tuple[SequenceLearning, tuple[Array, Array]]:
         new, error, _ = every(weights, hyper, now, u[which], labels[which], rates)
         return new, (error, new.values)
 
@@ -98,13 +106,13 @@ def walk(
     return Walk(path.transpose(1, 0, 2), np.concatenate([each[0] for each in found]).T.astype(np.float64))
 
 
-def _begin(learner: SequenceLearner, values: Array, steps: int) -> Learning:
+def _begin(learner: SequenceLearner, values: Array, steps: int) -> SequenceLearning:
     """A new readout, the same for all starts, and Adam without memory."""
     readout = learner._new_readout(steps // learner.plan.every)
-    one = Learning(
+    one = SequenceLearning(
         readout, values[0], learner.plan.readout.adam().init(readout), learner.plan.parameters.adam().init(values[0])
     )
-    many: Learning = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(values), *jnp.shape(leaf))).copy(), one)
+    many: SequenceLearning = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(values), *jnp.shape(leaf))).copy(), one)
     return many._replace(values=values)
 
 

@@ -11,22 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks, parameters
-from echoscale.blas import one_thread
-from echoscale.esn import ESN, device_of
-from echoscale.hyper import Hyper
-from echoscale.lanes import precision_and_device
-from echoscale.online import constraints, losses, traces
+from echoscale import _checks, losses
+from echoscale.engine.machine import device_of, one_thread, precision_and_device
+from echoscale.esn import ESN
+from echoscale.gradients import traces
+from echoscale.hyper import Hyper, Parameter, chosen
+from echoscale.online import constraints
+from echoscale.online.adam import PRESETS, Adam
 from echoscale.online.protocol import Reinitialise
-from echoscale.online.rates import PRESETS, Adam
-from echoscale.parameters import Parameter
-from echoscale.rls import RLS
+from echoscale.readouts.rls import RLS
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class LearnerSettings:
     """See `OnlineLearner`; `hyper` are the numbers that the starts begin with."""
 
     esn: ESN
@@ -117,7 +116,7 @@ class Settings:
         """These of the learned numbers, or all."""
         if names is None:
             return self.learned
-        which = parameters.chosen(names, self.esn.hyper)
+        which = chosen(names, self.esn.hyper)
         if unknown := [str(each) for each in which if each not in self.learned]:
             raise ValueError(f"{', '.join(unknown)} is not learned here; learned are {', '.join(map(str, self.learned))}.")
         return which

@@ -9,17 +9,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "Cluster": "cluster",
-    "Data": "problem",
-    "InProcess": "executors",
-    "Ledger": "ledger",
-    "LedgerError": "ledger",
-    "Protocol": "problem",
-    "Record": "ledger",
-    "SweepWarning": "driver",
-    "Task": "problem",
-    "recall": "archive",
-    "sweep": "driver",
+    "Cluster": "experiments.cluster",
+    "Data": "experiments.problem",
+    "InProcess": "experiments.executors",
+    "Ledger": "experiments.ledger",
+    "LedgerError": "experiments.ledger",
+    "Protocol": "experiments.problem",
+    "Record": "experiments.ledger",
+    "SweepWarning": "sweeps.grid",
+    "Task": "experiments.problem",
+    "recall": "sweeps.archive",
+    "sweep": "sweeps.grid",
 }
 __all__ = sorted(_HOMES)
 
@@ -27,18 +27,18 @@ __all__ = sorted(_HOMES)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'echoscale.sweeps' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"echoscale.sweeps.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"echoscale.{_HOMES[name]}"), name)
 
 
 if TYPE_CHECKING:
+    from echoscale.experiments.cluster import Cluster as Cluster
+    from echoscale.experiments.executors import InProcess as InProcess
+    from echoscale.experiments.ledger import Ledger as Ledger
+    from echoscale.experiments.ledger import LedgerError as LedgerError
+    from echoscale.experiments.ledger import Record as Record
+    from echoscale.experiments.problem import Data as Data
+    from echoscale.experiments.problem import Protocol as Protocol
+    from echoscale.experiments.problem import Task as Task
     from echoscale.sweeps.archive import recall as recall
-    from echoscale.sweeps.cluster import Cluster as Cluster
-    from echoscale.sweeps.driver import SweepWarning as SweepWarning
-    from echoscale.sweeps.driver import sweep as sweep
-    from echoscale.sweeps.executors import InProcess as InProcess
-    from echoscale.sweeps.ledger import Ledger as Ledger
-    from echoscale.sweeps.ledger import LedgerError as LedgerError
-    from echoscale.sweeps.ledger import Record as Record
-    from echoscale.sweeps.problem import Data as Data
-    from echoscale.sweeps.problem import Protocol as Protocol
-    from echoscale.sweeps.problem import Task as Task
+    from echoscale.sweeps.grid import SweepWarning as SweepWarning
+    from echoscale.sweeps.grid import sweep as sweep

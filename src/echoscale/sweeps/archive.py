@@ -9,9 +9,9 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from echoscale.experiments.ledger import Ledger
 from echoscale.files import write_atomically
-from echoscale.sweeps.driver import Slot, cuts, dataset
-from echoscale.sweeps.ledger import Ledger
+from echoscale.sweeps.grid import Slot, cuts, dataset
 
 if TYPE_CHECKING:
     import pandas

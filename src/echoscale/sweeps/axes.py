@@ -141,17 +141,3 @@ def _check_place(axis: Axis, count: int, what: str) -> None:
         raise ValueError(f"the axis {axis.name!r} names number {axis.place}, but the network has {count} {what}.")
     if not count:
         raise ValueError(f"the axis {axis.name!r} varies nothing: the network has no {what}.")
-
-
-def hyper_of(hyper: Hyper, lanes: Mapping[str, Sequence[float]]) -> Hyper | None:
-    """A `Hyper` with these lanes; None where no leaf varies."""
-    if not lanes:
-        return None
-    changed: dict[str, list[Any]] = {}
-    # Those of all alike first, so that "leak_rate[1]" beside "leak_rate" is the exception to the rule.
-    for name in sorted(lanes, key=lambda name: _place(name)[1] is not None):
-        what, place = _place(name)
-        leaves = changed.setdefault(what, list(getattr(hyper, what)))
-        for k in range(len(leaves)) if place is None else (place,):
-            leaves[k] = np.asarray(lanes[name], np.float64)
-    return hyper.replace(**changed)

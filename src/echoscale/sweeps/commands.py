@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from echoscale.experiments.cluster import Cluster
+from echoscale.experiments.executors import Executor, InProcess
+from echoscale.experiments.ledger import Ledger
 from echoscale.sweeps.archive import check_target, export, in_order, recall
-from echoscale.sweeps.cluster import Cluster
-from echoscale.sweeps.driver import Progress, SweepWarning, sweep
-from echoscale.sweeps.executors import Executor, InProcess
-from echoscale.sweeps.ledger import Ledger
+from echoscale.sweeps.grid import Progress, SweepWarning, sweep
 from echoscale.sweeps.spec import read
 from echoscale.table import Table
 

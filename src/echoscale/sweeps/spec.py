@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from echoscale import network
+from echoscale.experiments.problem import Protocol, Task
 from echoscale.network import Network
-from echoscale.sweeps.problem import Protocol, Task
 
 STRUCTURES = ("single", "parallel", "hierarchical")
 

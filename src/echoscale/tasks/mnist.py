@@ -89,7 +89,7 @@ def _from_cache(files: tuple[File, ...], download: bool, progress: Progress | No
         f"cache {folder}: {damaged or 'no ' + ' and no '.join(missing)}",
     ]
     if download:
-        from echoscale.tasks import mnist_download  # not above: http and ssl are slow to import, and seldom needed
+        from echoscale.tasks import mnist_download
 
         wanted = [file for file in mnist_files.every_file() if mnist_files.look(folder, file).content is None]
         tried += mnist_download.fetch(wanted, folder, progress)

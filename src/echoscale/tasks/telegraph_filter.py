@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks, hmm
+from echoscale import _checks
 from echoscale.series import as_series
+from echoscale.tasks import hmm
 from echoscale.tasks.telegraph import Odds, Telegraph, in_time, standard_deviation
 
 Floats = npt.NDArray[np.float64]

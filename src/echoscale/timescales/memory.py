@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.blas import one_thread
+from echoscale.engine.machine import one_thread
 from echoscale.series import Series, as_series, as_targets
 from echoscale.table import Table
 from echoscale.timescales.signal import centred

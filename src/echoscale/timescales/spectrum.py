@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.eigen import eigenvalues
 from echoscale.table import Table
+from echoscale.weights.eigen import eigenvalues
 
 Floats = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]

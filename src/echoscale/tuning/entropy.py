@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
 
-from echoscale.readout import Readout, ridge
+from echoscale.readouts.ridge import Readout, ridge
 from echoscale.tuning import ridge_slopes
-from echoscale.tuning.losses import Loss, Model, Value
+from echoscale.tuning.objective import Loss, Model, Value
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.blas import one_thread
-from echoscale.readout import Readout
+from echoscale.engine.machine import one_thread
+from echoscale.readouts.ridge import Readout
 from echoscale.tuning.runs import Runs, Tangents
 
 Floats = npt.NDArray[np.float64]

@@ -15,13 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import lanes
-from echoscale.esn import ESN, device_of
-from echoscale.gram import Statistics, gather, split_statistics
+from echoscale.engine import feed, lanes, machine
+from echoscale.engine.machine import device_of
+from echoscale.esn import ESN
+from echoscale.gradients.traces import reaches
 from echoscale.hyper import Hyper
-from echoscale.moments import HostMoments
-from echoscale.online.traces import reaches
-from echoscale.readout import Readout
+from echoscale.readouts.moments import HostMoments
+from echoscale.readouts.ridge import Readout
+from echoscale.readouts.statistics import Statistics, gather, split_statistics
 from echoscale.series import Series
 from echoscale.tuning import tangents
 from echoscale.tuning.space import Space
@@ -109,7 +110,7 @@ class Runs:
     def tangents(self, z: Floats, readout: Readout, keep_rows: bool = False) -> Tangents:
         """One more run, now that the readouts are known: how their outputs and their residuals move with the numbers."""
         many, count = len(z) * self.series.count, self.series.count
-        parts = max(-(-many // BLOCK_LANES), min(lanes.cores(), many // 8), 1)
+        parts = max(-(-many // BLOCK_LANES), min(machine.cores(), many // 8), 1)
         blocks = np.array_split(np.arange(many), parts)
         width = lanes.lane_count(len(blocks[0]))
         hyper = self.hyper(z)
@@ -122,7 +123,7 @@ class Runs:
                 block.run(stop)
             done[place] = block
 
-        lanes.in_threads(run, range(parts), min(lanes.cores(), parts), stop)
+        machine.in_threads(run, range(parts), min(machine.cores(), parts), stop)
         ordered = [done[place] for place in range(parts)]
         moments = [block.moments for block in ordered]
         train, validation = (gather(moments, segment, len(z), self.features) for segment in range(2))
@@ -160,7 +161,7 @@ class _Block:
         longest = int(runs.series.lengths.max())
         fits = CHUNK_BYTES // (self.width * (esn.units + self.moved) * dtype.itemsize)
         steps = min(max(1 << max(fits.bit_length() - 1, 0), 16), LONGEST_CHUNK)
-        with lanes.precision_and_device(dtype, device_of(esn.device)):
+        with machine.precision_and_device(dtype, device_of(esn.device)):
             weights = esn.weights(self.width)
             numbers = Hyper(*(tuple(np.asarray(leaf, dtype)[self.point] for leaf in leaves) for leaves in self.hyper))
             parts = np.split(self.readout.coef, np.cumsum(esn.sizes), axis=2)
@@ -171,7 +172,7 @@ class _Block:
             for begin in range(0, longest, steps):
                 if stop.is_set():
                     return
-                u, y = (lanes.inputs(each, self.which, begin, steps, dtype) for each in (runs.series, runs.targets))
+                u, y = (feed.inputs(each, self.which, begin, steps, dtype) for each in (runs.series, runs.targets))
                 counts = self._counts(begin, steps, dtype)
                 carry, rows = tangents.scan(weights, numbers, coef, intercept, carry, u, y, counts, learned)
                 if pending:  # JAX computes this chunk in the background while the last one is summed

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.readout import Readout
+from echoscale.readouts.ridge import Readout
 from echoscale.tuning import trust
-from echoscale.tuning.losses import Loss, Value
+from echoscale.tuning.objective import Loss, Value
 
 Floats = npt.NDArray[np.float64]
 

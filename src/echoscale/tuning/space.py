@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks, parameters
-from echoscale.hyper import Hyper
-from echoscale.parameters import Parameter
+from echoscale import _checks
+from echoscale.hyper import Hyper, Parameter, chosen, put
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,7 +71,7 @@ class Space:
         """From the names that the user chose; `bounds` replaces some of the usual ones, by name or for one leaf alone."""
         several = [names] if isinstance(names, str) else list(names)
         leaves = [name for name in several if name != RIDGE]
-        learned = parameters.chosen(leaves, hyper) if leaves or not several else ()
+        learned = chosen(leaves, hyper) if leaves or not several else ()
         ridge = RIDGE in several
         keys = [*map(str, learned), *([RIDGE] if ridge else []), *([SHARPNESS] if sharpness else [])]
         for name in bounds:
@@ -96,7 +95,7 @@ class Space:
 
     def hyper(self, base: Hyper, z: Floats) -> Hyper:
         """The numbers at points z (lanes, P), one lane each."""
-        return parameters.put(base, self.learned, list(self.values(z).T[: len(self.learned)]))
+        return put(base, self.learned, list(self.values(z).T[: len(self.learned)]))
 
     def values(self, z: Floats) -> Floats:
         """The numbers themselves."""

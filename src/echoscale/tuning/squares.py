@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.gram import Statistics
-from echoscale.readout import Readout, mean_squared_errors, ridge
+from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge
+from echoscale.readouts.statistics import Statistics
 from echoscale.tuning import ridge_slopes
-from echoscale.tuning.losses import Loss, Model, Value
+from echoscale.tuning.objective import Loss, Model, Value
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,17 +14,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from echoscale import dynamics
-from echoscale.dynamics import Array, State, Weights
-from echoscale.hyper import Hyper
-from echoscale.online import traces
-from echoscale.online.traces import Traces
-from echoscale.parameters import Parameter
+from echoscale.engine import machine
+from echoscale.engine.dynamics import Array, State, Weights
+from echoscale.gradients import traces
+from echoscale.gradients.traces import Traces
+from echoscale.hyper import Hyper, Parameter
 
-COMPILER_OPTIONS = dynamics.without(dynamics.SHARING_KERNELS)
+COMPILER_OPTIONS = machine.without(machine.SHARING_KERNELS)
 
 
-class Carry(NamedTuple):
+class TangentCarry(NamedTuple):
     """state (n_k, lanes); traces; cross: per parameter and reservoir it reaches (n_k, O, lanes), the sums c_p so far."""
 
     state: State
@@ -34,12 +33,12 @@ class Carry(NamedTuple):
 
 def start(
     weights: Weights, learned: tuple[Parameter, ...], sizes: tuple[int, ...], lanes: int, outputs: int, dtype: Any
-) -> Carry:
+) -> TangentCarry:
     """The zero state."""
     state = tuple(jnp.zeros((size, lanes), dtype) for size in sizes)
     first = traces.init(weights, learned, state)
     cross = jax.tree.map(lambda block: jnp.zeros((block.shape[0], outputs, lanes), dtype), first.blocks)
-    return Carry(state, first, cross)
+    return TangentCarry(state, first, cross)
 
 
 @partial(jax.jit, static_argnames="learned", compiler_options=COMPILER_OPTIONS, donate_argnames="carry")
@@ -48,12 +47,12 @@ def scan(
     hyper: Hyper,
     coef: tuple[Array, ...],
     intercept: Array,
-    carry: Carry,
+    carry: TangentCarry,
     u: Array,
     y: Array,
     counts: Array,
     learned: tuple[Parameter, ...],
-) -> tuple[Carry, Array]:
+) -> tuple[TangentCarry, Array]:
     """A chunk of steps: inputs u (L, F, lanes or 1) and targets y (L, O, lanes or 1) -> rows (L, lanes, N + P O) of x and v.
 
     coef    of the readout, per reservoir (n_k, O, lanes), and of the inputs (F, O, lanes) if it sees them; intercept (O, lanes)
@@ -61,7 +60,7 @@ def scan(
     """
     which = [traces.reaches(weights, each) for each in learned]
 
-    def body(carry: Carry, now: tuple[Array, Array, Array]) -> tuple[Carry, Array]:
+    def body(carry: TangentCarry, now: tuple[Array, Array, Array]) -> tuple[TangentCarry, Array]:
         u_t, y_t, count = now
         state, tangents = traces.step(weights, hyper, carry.state, carry.traces, u_t, learned)
         outputs = intercept + sum(_read(part, x) for part, x in zip(coef, (*state, u_t), strict=False))
@@ -71,7 +70,7 @@ def scan(
             for reach, block in zip(which, tangents.blocks, strict=True)
         ]
         cross = jax.tree.map(lambda total, e: total + e[:, None] * residual, carry.cross, tangents.blocks)
-        return Carry(state, tangents, cross), jnp.concatenate([*state, *moved]).T
+        return TangentCarry(state, tangents, cross), jnp.concatenate([*state, *moved]).T
 
     return jax.lax.scan(body, carry, (u, y, counts))
 

@@ -1,0 +1,105 @@
+"""The update of the states.
+
+    x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
+    h_k(t)   = input_scaling_k W_in_k s(t) + bias_scaling_k b_k + spectral_radius_k W_k x_k(t)
+               + sum over couplings l -> k of coupling_kl W_kl x_l(t)
+
+Layout: a state is neuron-major, one array (n_k, lanes) per reservoir, lanes contiguous; a lane is one network with its own
+series or its own hyper-parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from echoscale.engine.matrices import apply, project, store_matrix
+from echoscale.hyper import Hyper
+from echoscale.network import Network
+from echoscale.weights.drawn import Drawn
+
+Array = jax.Array
+State = tuple[Array, ...]
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["recurrent", "inputs", "biases", "couplings"],
+    meta_fields=["links", "coupling_delay"],
+)
+@dataclass(frozen=True)
+class Weights:
+    """The fixed arrays of a network on the device; the graph itself is static.
+
+    recurrent, couplings  `Neighbours`, or a dense array (post, pre)
+    inputs                (n_k, F)
+    biases                (n_k, 1)
+    links                 (source, target) of every coupling
+    """
+
+    recurrent: tuple[Any, ...]
+    inputs: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    couplings: tuple[Any, ...]
+    links: tuple[tuple[int, int], ...]
+    coupling_delay: int
+
+
+def store(network: Network, drawn: Drawn, dtype: Any, lanes: int) -> Weights:
+    """The drawn matrices in the form that is fastest for this number of lanes."""
+    return Weights(
+        recurrent=tuple(store_matrix(each, dtype, lanes) for each in drawn.recurrent),
+        inputs=tuple(jnp.asarray(each, dtype) for each in drawn.inputs),
+        biases=tuple(jnp.asarray(each[:, None], dtype) for each in drawn.biases),
+        couplings=tuple(store_matrix(each, dtype, lanes) for each in drawn.couplings),
+        links=tuple((each.source, each.target) for each in network.couplings),
+        coupling_delay=network.coupling_delay,
+    )
+
+
+def step(
+    weights: Weights,
+    hyper: Hyper,
+    state: State,
+    u: Array,
+    own: State | None = None,
+    fire: Callable[[int, Array], Array] | None = None,
+) -> State:
+    """One time step of all reservoirs: states (n_k, lanes) and input (F, lanes) to new states (n_k, lanes).
+
+    A reservoir may have fewer lanes than one that it drives: each of them then stands for a group of consecutive lanes there.
+    `own` is what each reservoir hears of itself, its state unless given: a derivative with `own` fixed leaves that way out.
+    `fire(k, h)` stands for tanh(h) of reservoir k where it is given.
+    """
+    new: list[Array] = []
+    for k, x in enumerate(state):
+        h = hyper.input_scaling[k] * project(weights.inputs[k], u)
+        h = h + hyper.bias_scaling[k] * weights.biases[k]
+        h = h + hyper.spectral_radius[k] * apply(weights.recurrent[k], x if own is None else own[k])
+        for j, (source, target) in enumerate(weights.links):
+            if target == k:
+                fresh = weights.coupling_delay == 0 and source < k
+                heard = apply(weights.couplings[j], new[source] if fresh else state[source])
+                if heard.shape[1] < x.shape[1]:
+                    heard = jnp.matmul(heard, _copies(heard.shape[1], x), precision="highest")
+                h = h + hyper.coupling[j] * heard
+        leak = hyper.leak_rate[k]
+        new.append((1 - leak) * x + leak * (jnp.tanh(h) if fire is None else fire(k, h)))
+    return tuple(new)
+
+
+def _copies(lanes: int, x: Array) -> Any:
+    """(lanes, lanes of x): a product with it repeats every lane for its group, faster on a CPU than `repeat` in a loop."""
+    return np.repeat(np.eye(lanes, dtype=x.dtype), x.shape[1] // lanes, axis=1)
+
+
+def masked_step(weights: Weights, hyper: Hyper, state: State, u: Array, live: Array) -> State:
+    """`step`, but lanes whose series has ended (live False) keep their state."""
+    new = step(weights, hyper, state, u)
+    return tuple(jnp.where(live, after, before) for after, before in zip(new, state, strict=True))

@@ -1,0 +1,135 @@
+"""The machine: devices, cores, threads, precision and what the compiler is told. Nobody else knows of them.
+
+JAX is imported inside the functions that need it: eigenvalues and BLAS threads do without.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
+
+if TYPE_CHECKING:
+    import jax
+
+    # What users may name: None for JAX's choice, "cpu", "gpu", or a device itself.
+    DeviceLike: TypeAlias = str | jax.Device | None
+
+# Vectors of 512 bits where the processor has them: faster, most of all for many lanes (XLA prefers 256).
+COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
+
+# Passes of XLA that are left out where they do harm. Kernels of some microseconds take longer when the first shares them out
+# over threads: blocks of lanes share the cores better. A barrier between two steps stays only without the second; the third
+# makes one kernel of a loop over less than a kilobyte, and aborts the process where a barrier stayed in it.
+SHARING_KERNELS = "cpu-parallel-task-assigner"
+AGAINST_BARRIERS = ("cse_barrier_expander", "small-while-loop-hoisting")
+
+
+def without(*passes: str) -> dict[str, Any]:
+    """Options of the compiler that leave these passes out."""
+    return {**COMPILER_OPTIONS, "xla_disable_hlo_passes": ",".join(passes)}
+
+
+SCAN_OPTIONS = without(SHARING_KERNELS, *AGAINST_BARRIERS)
+
+
+def device_of(device: DeviceLike) -> jax.Device | None:
+    """None (JAX's choice) or a `jax.Device`, from a name like "gpu" or a device."""
+    if device is None:
+        return None
+    if not isinstance(device, str):
+        if hasattr(device, "platform"):
+            return device
+        raise TypeError(f"device must be None, a name like 'cpu' or 'gpu', or a jax.Device, got {device!r}.")
+    import jax
+
+    try:
+        return jax.devices(device)[0]
+    except RuntimeError as error:
+        have = sorted({each.platform for each in jax.devices()})
+        raise ValueError(f"device={device!r} is not there; JAX sees {', '.join(have)}. ({error})") from error
+
+
+def on_cpu(device: jax.Device | None) -> bool:
+    """Whether this device, or JAX's choice, is the processor itself."""
+    import jax
+
+    return bool((device.platform if device is not None else jax.default_backend()) == "cpu")
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def precision_and_device(dtype: npt.DTypeLike, device: jax.Device | None) -> Iterator[None]:
+    """float64 and the device are asked for here and only here; JAX's global settings stay as the user left them."""
+    import jax
+
+    with ExitStack() as stack:
+        stack.enter_context(jax.enable_x64(np.dtype(dtype) == np.float64))
+        if device is not None:
+            stack.enter_context(jax.default_device(device))
+        yield
+
+
+def in_threads(run: Callable[[Any], None], jobs: Sequence[Any], workers: int, stop: threading.Event) -> None:
+    """All jobs, over so many threads; an interrupt or an error stops the others too."""
+    with one_thread():
+        if workers == 1:
+            for job in jobs:
+                run(job)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                for done in [pool.submit(run, job) for job in jobs]:
+                    done.result()
+            except BaseException:
+                stop.set()  # so that it does not wait for the others to run to their end
+                pool.shutdown(cancel_futures=True)
+                raise
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS on one thread inside this context.
+
+    For small products, and wherever JAX computes at the same time: BLAS threads that wait for a busy core cost ten times
+    the work. The setting belongs to the whole process, so the first to come sets it and the last to leave puts it back.
+    """
+    global _inside, _limit
+    with _lock:
+        if _inside == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+            _limit.__enter__()
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.__exit__(None, None, None)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Found once: looking for the loaded libraries takes a millisecond."""
+    import numpy.linalg  # noqa: F401  (loads the libraries that are to be found)
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController()
+
+
+_lock = threading.Lock()
+_inside = 0
+_limit: Any = None

@@ -1,0 +1,79 @@
+"""How a matrix is stored on the device, and its product with the states of all lanes.
+
+Shapes are (post, pre), applied to (pre, lanes). A sparse matrix is applied as unrolled gather-multiply-adds, which XLA fuses.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+Array = jax.Array
+
+# Longer lists are not unrolled but looped over, since unrolling takes long to compile.
+MOST_UNROLLED = 32
+FEW_LANES = 16
+
+# Up to so many weights, one lane sums over all neighbours in one operation, a bit faster; beyond, XLA splits it over threads.
+SMALL = 4096
+
+
+class Neighbours(NamedTuple):
+    """A sparse matrix as padded neighbour lists, entry j holding every row's j-th weight: columns (k, n), values (k, n, 1)."""
+
+    columns: Array
+    values: Array
+
+
+def store_matrix(matrix: scipy.sparse.csr_array, dtype: Any, lanes: int) -> Neighbours | Array:
+    """Neighbour lists for sparse matrices; dense where rows are full, or the product so small that it costs nothing."""
+    counts = np.diff(matrix.indptr)
+    most = int(counts.max(initial=0))
+    if dense_is_faster(matrix.shape[1], most, lanes):
+        return jnp.asarray(matrix.toarray(), dtype)
+    index = np.zeros((max(most, 1), matrix.shape[0]), np.int32)
+    value = np.zeros((max(most, 1), matrix.shape[0], 1))
+    row = np.repeat(np.arange(matrix.shape[0]), counts)
+    place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
+    index[place, row] = matrix.indices
+    value[place, row, 0] = matrix.data
+    return Neighbours(jnp.asarray(index), jnp.asarray(value, dtype))
+
+
+def dense_is_faster(pre: int, most: int, lanes: int) -> bool:
+    """Whether a dense product beats lists of up to `most` of `pre` columns (two cores, benchmarks/storage.py).
+
+    One lane gathers slowly, many lanes as fast as they load; lists that are looped over do not fuse, which few lanes feel.
+    """
+    if most <= MOST_UNROLLED:
+        return pre <= (7 if lanes == 1 else 3) * most
+    return pre <= (30 if lanes < FEW_LANES else 3) * most
+
+
+def apply(matrix: Neighbours | Array, x: Array) -> Array:
+    """W x: (post, pre) applied to (pre, lanes)."""
+    if not isinstance(matrix, Neighbours):
+        return jnp.matmul(matrix, x, precision="highest")
+    if x.shape[1] == 1 and matrix.values.size <= SMALL:
+        return jnp.sum(matrix.values * x[matrix.columns], axis=0)
+    total = matrix.values[0] * x[matrix.columns[0]]
+    if len(matrix.columns) > MOST_UNROLLED:
+        rest = Neighbours(matrix.columns[1:], matrix.values[1:])
+        return jax.lax.scan(lambda sum, each: (sum + each.values * x[each.columns], None), total, rest, unroll=8)[0]
+    for j in range(1, len(matrix.columns)):
+        total = total + matrix.values[j] * x[matrix.columns[j]]
+    return total
+
+
+def project(inputs: Array, u: Array) -> Array:
+    """W_in s: (n, F) applied to (F, lanes), as multiply-adds where there are few features, so that they fuse."""
+    if inputs.shape[1] > MOST_UNROLLED:
+        return jnp.matmul(inputs, u, precision="highest")
+    total = inputs[:, 0:1] * u[0]
+    for j in range(1, inputs.shape[1]):
+        total = total + inputs[:, j : j + 1] * u[j]
+    return total

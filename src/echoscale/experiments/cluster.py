@@ -1,0 +1,104 @@
+"""Jobs on the workers of a Dask cluster: an existing one by its address, or a local one. Needs the extra `distributed`.
+
+Dask runs a job again elsewhere when its worker dies. The driver alone writes the ledger, so workers need no shared disk. A job
+uses all cores of its machine: one worker a machine is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from types import TracebackType
+from typing import Any
+
+from echoscale import _checks
+from echoscale.experiments.executors import Outcome, attempt
+from echoscale.experiments.job import Job
+
+
+class Cluster:
+    """An executor, and a context manager that connects and takes leave.
+
+    scheduler  the address of a running scheduler, "tcp://host:8786"
+    workers    or the number of local worker processes to start
+    timeout    seconds to wait for the scheduler, and for its first worker
+    """
+
+    def __init__(self, scheduler: str | None = None, workers: int | None = None, timeout: float = 10.0) -> None:
+        if (scheduler is None) == (workers is None):
+            raise ValueError("give either the address of a scheduler or a number of local workers.")
+        self.scheduler = scheduler
+        self.workers = None if workers is None else _checks.integer(workers, "workers", minimum=1)
+        self.timeout = timeout
+        self._client: Any = None
+        self._local: Any = None
+
+    def __enter__(self) -> Cluster:
+        try:
+            import distributed
+        except ImportError as error:
+            raise ImportError("a cluster needs Dask: pip install 'echoscale[distributed]'.") from error
+        if self.workers is not None:
+            self._local = distributed.LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+            )
+        try:
+            place = self._local or self.scheduler
+            self._client = distributed.Client(place, timeout=self.timeout)  # type: ignore[no-untyped-call]
+            self._client.wait_for_workers(1, timeout=self.timeout)
+        except (OSError, TimeoutError) as error:
+            self.close()
+            place = self.scheduler or "the local cluster"
+            raise ConnectionError(
+                f"{place} did not answer within {self.timeout:g} s, or has no workers: is the scheduler running, and are "
+                "workers connected to it?"
+            ) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the cluster; a local one ends."""
+        for each in (self._client, self._local):
+            if each is not None:
+                each.close()
+        self._client = self._local = None
+
+    def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
+        """See `Executor`. Two jobs for every worker are under way, so that none waits for the driver."""
+        from distributed import as_completed
+
+        if self._client is None:
+            raise RuntimeError("not connected: use the cluster in a `with` statement.")
+        source = iter(jobs)
+        keys: dict[str, str] = {}
+
+        def submit(count: int) -> list[Any]:
+            made = []
+            for key, task in islice(source, count):
+                future = self._client.submit(attempt, task, pure=False)
+                keys[future.key] = key
+                made.append(future)
+            return made
+
+        running: Any = as_completed(  # type: ignore[no-untyped-call]
+            submit(2 * max(len(self._client.scheduler_info()["workers"]), 1))
+        )
+        try:
+            for future in running:
+                yield keys.pop(future.key), self._outcome(future)
+                for each in submit(1):
+                    running.add(each)
+        finally:
+            for future in list(running.futures):
+                future.cancel()
+
+    def _outcome(self, future: Any) -> Outcome:
+        """What the job returned, or why the cluster gave it up (its workers died again and again)."""
+        if future.cancelled():
+            raise ConnectionError(
+                f"the connection to {self.scheduler or 'the local cluster'} was lost: finished jobs are kept."
+            )
+        error = future.exception()
+        return future.result() if error is None else Outcome(None, f"{type(error).__name__}: {error}", 0.0)

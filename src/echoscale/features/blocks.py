@@ -1,0 +1,213 @@
+"""Run many sequences block by block, and hand their snapshots on as they come: memory does not grow with the states."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.engine import lanes, machine
+from echoscale.engine.machine import device_of
+from echoscale.esn import ESN
+from echoscale.features import device_blocks, fingerprint, store
+from echoscale.features.features import DTYPES, Features
+from echoscale.hyper import Hyper
+from echoscale.series import Series, as_series
+
+Progress = Callable[[int, int], None]  # sequences done, sequences in all
+Put = Callable[[int, int, Any], None]  # put(first sequence, first snapshot, states (rows, snapshots, N)); from several threads
+Run = Callable[[int, int, Put], None]  # run(first sequence, the one after the last, put)
+Told = Callable[[int], None]  # sequences done
+Blocks = list[tuple[int, int]]  # first sequence, the one after the last
+
+BLOCK_BYTES = 1 << 30  # of the snapshots of a block; two of them are in memory while a file is written
+ROUNDS = 4  # blocks of lanes a core: enough that its end costs little, few enough that little is lost by a kill
+
+
+def compute(
+    esn: ESN,
+    u: Any,
+    every: int,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    dtype: str = "float32",
+    on_device: bool = False,
+    hyper: Hyper | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Features:
+    """phi_b = (x_b(M), x_b(2M), ..., x_b(SM)) of B sequences, M = every, S = T // M: u (B, T, F) -> `Features` (B, S, N).
+
+    The states of `esn.snapshots(u, every)` in blocks of sequences: no others are kept. On a CPU and in float32 they agree to
+    the bit where the matrices are sparse; last bits of dense products depend on how many lanes run together.
+    Every sequence starts from the zero state. All have one length T; the last T mod M steps come after the last snapshot and
+    are not run. u is taken as it is: bytes from 0 to 255 are inputs from 0 to 255.
+
+    path       None: all B * S * N numbers in memory. Else they go to this file block by block, and the result maps it;
+               `features.open` opens it again. A file of the same network, numbers, inputs, every and dtype is used as it is,
+               and where a run was stopped or killed the missing blocks are computed, with the bits that an unbroken run on
+               this machine has.
+    dtype      "float32", or "bfloat16" for half the size (8 bits of precision)
+    on_device  the numbers stay where the network runs, `esn.device` or JAX's choice, as a JAX array. On a GPU the sequences go
+               there as a whole; if many networks see them, send them once and give a JAX array
+    hyper      other numbers than `esn.hyper`, for one network
+    overwrite  replace a file of features of something else, or a damaged one
+    progress   progress(done, total) is told the sequences that are done: first those that were there, then after every block
+    """
+    every = _checks.integer(every, "every", minimum=1)
+    _checks.choice(dtype, tuple(DTYPES), "dtype")
+    if path is not None and on_device:
+        raise ValueError("features go to a file or stay on the device: give path or on_device=True, not both.")
+    numbers = esn._check_single(esn._check_hyper(hyper))
+    device = device_of(esn.device)
+    there = on_device and not machine.on_cpu(device)
+    values: Any = _on_their_way(esn, u, every) if there else _batch(esn, u, every)
+    shape = (len(values), values.shape[1] // every, esn.units)
+    block = block_size(shape, np.dtype(esn.dtype).itemsize, machine.on_cpu(device))
+    run = partial(device_blocks.run if there else _run, esn, values[:, : shape[1] * every], every, numbers)
+    told = partial(_tell, progress, len(values))
+    if path is not None:
+        header = store.Header(
+            shape=shape,
+            dtype=dtype,
+            every=every,
+            network=fingerprint.of_network(esn, numbers),
+            inputs=fingerprint.of_inputs(values),
+            platform=device.platform if device is not None else jax.default_backend(),
+            block=block,
+        )
+        return _to_file(Path(path), header, overwrite, run, told)
+    blocks = device_blocks.blocks(len(values), block) if there else list(pairwise(store.bounds(len(values), block)))
+    if on_device:
+        return _on_device(jnp.zeros(shape, DTYPES[dtype], device=device), blocks, run, told)
+    return _in_memory(np.empty(shape, DTYPES[dtype]), blocks, run, told)
+
+
+def block_size(shape: tuple[int, int, int], itemsize: int, on_cpu: bool) -> int:
+    """Sequences of a block: some rounds of full lanes on every core, or all lanes of a GPU; fewer where snapshots are large."""
+    count, snapshots, units = shape
+    full = lanes.most_lanes(units, itemsize, on_cpu) // 16 * 16
+    fitting = max(BLOCK_BYTES // (snapshots * units * 4) // 16 * 16, 16)
+    if on_cpu:
+        full *= machine.cores()
+        return min(fitting // full, ROUNDS) * full or fitting
+    most = min(full, fitting)
+    grain = 128 if most >= 128 else 1  # so that neurons' rows begin where a GPU reads from
+    alike = -(-count // -(-count // (most // grain * grain)))
+    return min(-(-alike // grain) * grain, count)
+
+
+def _batch(esn: ESN, u: Any, every: int) -> npt.NDArray[Any]:
+    """Sequences of one length, all checked, as one array (B, T, F)."""
+    series = as_series(u, esn.n_inputs, dtype=np.dtype(esn.dtype))
+    if series.kind == "one":
+        raise ValueError(f"u must hold many sequences, (B, T, F), got shape {np.shape(u)}. For a single one give u[None].")
+    shortest, longest = int(series.lengths.min()), int(series.lengths.max())
+    if shortest != longest:
+        raise ValueError(f"features need sequences of one length, got {shortest} to {longest} steps.")
+    if longest < every:
+        raise ValueError(f"every={every} is longer than the sequences of {longest} steps: there would be no snapshot.")
+    return np.asarray(series.values)
+
+
+def _on_their_way(esn: ESN, u: Any, every: int) -> Any:
+    """The same, on the device: those that lie there already are not fetched to be looked at."""
+    if not isinstance(u, jax.Array):
+        return device_blocks.batch(esn, _batch(esn, u, every))
+    values = device_blocks.batch(esn, u)
+    if values.shape[1] < every:
+        raise ValueError(f"every={every} is longer than the sequences of {values.shape[1]} steps: there would be no snapshot.")
+    return values
+
+
+def _run(esn: ESN, values: npt.NDArray[Any], every: int, hyper: Hyper, begin: int, end: int, put: Put) -> None:
+    """The snapshots of sequences begin .. end - 1, in pieces to `put`, which counts sequences from `begin`."""
+
+    def consume(which: lanes.Indices, start: int, states: Any) -> None:
+        put(int(which[0]), start // every, states)  # sequences of one length stay in their order
+
+    esn.run_chunks(Series(values[begin:end], "batch"), consume, every=every, hyper=hyper)
+
+
+def _tell(progress: Progress | None, total: int, done: int) -> None:
+    if progress is not None:
+        progress(done, total)
+
+
+def _fill(target: npt.NDArray[Any], sequence: int, snapshot: int, states: Any) -> None:
+    if not isinstance(states, np.ndarray):
+        states = states.astype(target.dtype)  # rounded before it comes over from the device
+    target[sequence : sequence + states.shape[0], snapshot : snapshot + states.shape[1]] = states
+
+
+def _in_memory(kept: npt.NDArray[Any], blocks: Blocks, run: Run, told: Told) -> Features:
+    told(0)
+    for begin, end in blocks:
+        run(begin, end, partial(_fill, kept[begin:end]))
+        told(end)
+    return Features(kept)
+
+
+def _on_device(kept: jax.Array, blocks: Blocks, run: Run, told: Told) -> Features:
+    lock = Lock()
+
+    def put(first: int, sequence: int, snapshot: int, states: Any) -> None:
+        nonlocal kept
+        with lock:
+            kept = _place(kept, states, first + sequence, snapshot)
+
+    told(0)
+    for begin, end in blocks:
+        run(begin, end, partial(put, begin))
+        told(end)
+    return Features(kept)
+
+
+@partial(jax.jit, donate_argnums=0)
+def _place(kept: jax.Array, states: jax.Array, sequence: int, snapshot: int) -> jax.Array:
+    """`kept` with these states in their place: in its own memory, since it is given away."""
+    return jax.lax.dynamic_update_slice(kept, states.astype(kept.dtype), (sequence, snapshot, 0))
+
+
+def _to_file(path: Path, header: store.Header, overwrite: bool, run: Run, told: Told) -> Features:
+    """One block is written while the next one is computed."""
+    header, missing = store.prepare(path, header, overwrite)
+    bounds, total = header.bounds, header.shape[0]
+    done = total - sum(bounds[place + 1] - bounds[place] for place in missing)
+    told(done)
+    if not missing:
+        return store.open(path)
+    largest = max(bounds[place + 1] - bounds[place] for place in missing)
+    buffers = [np.empty((largest, *header.shape[1:]), DTYPES[header.dtype]) for _ in missing[:2]]
+    # On every way out, an error or Ctrl-C too, the pool first waits for the block that is being written; then the file closes.
+    with closing(store.Writer(path, header)) as writer, ThreadPoolExecutor(1) as pool:
+        writing: Future[None] | None = None
+        for turn, place in enumerate(missing):
+            begin, end = bounds[place], bounds[place + 1]
+            buffer = buffers[turn % 2][: end - begin]
+            run(begin, end, partial(_fill, buffer))
+            if writing:
+                writing.result()
+            writing, before = pool.submit(writer.write, place, buffer), done
+            done += end - begin
+            if turn:
+                told(before)  # after the next one was handed on: whoever stops here loses nothing
+        if writing:
+            writing.result()
+    told(done)
+    made = store.open(path)
+    if made.header != header:
+        raise store.FeaturesError(f"{path} was replaced by another process at work on it. Give each its own path.")
+    return made

@@ -1,0 +1,147 @@
+"""Back-propagation through time, the reference for every gradient that is computed forwards.
+
+    E = mean over series and counted steps t of E(t),      z(t) = coef x(t) + intercept
+    E(t) = 1/2 |z - y|^2  (mse)  |  - sum [y log p + (1 - y) log(1 - p)], p = sigmoid(z)  |  - sum y log softmax(z)
+
+is differentiated through the scan over `dynamics.step`, with respect to the readout and to any numbers of the network. The
+series is cut into stretches of about sqrt(T) steps: only the states between them are kept, and backwards each is run once more.
+Memory thus grows with sqrt(T), for about one more forward pass. States start from zero, and the parameters stay fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks, losses
+from echoscale.engine import dynamics, machine
+from echoscale.engine.dynamics import Array, State, Weights
+from echoscale.engine.machine import device_of, precision_and_device
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper, Parameter, chosen, put
+from echoscale.series import Series, as_series, as_targets, check_longer_than
+
+
+class Gradient(NamedTuple):
+    """dE/dcoef (outputs, N), dE/dintercept (outputs,), and dE/dtheta of every number asked for, by name."""
+
+    coef: npt.NDArray[Any]
+    intercept: npt.NDArray[Any]
+    parameters: dict[str, float]
+
+
+def gradient(
+    esn: ESN,
+    u: Any,
+    y: Any,
+    readout: Any,
+    *,
+    loss: str = "mse",
+    parameters: str | Sequence[str | Parameter] = ("leak_rate",),
+    washout: int = 0,
+    hyper: Hyper | None = None,
+    checkpoint: int | None = None,
+) -> tuple[float, Gradient]:
+    """E and its gradient for one series (T, F), a batch (B, T, F) or a list of series, with targets y for every step.
+
+    readout     anything with `coef` (outputs, N) and `intercept` (outputs,)
+    parameters  names like "leak_rate" (of all reservoirs) or "coupling[0]"
+    washout     steps at the beginning of every series that do not count
+    hyper       other numbers than those of the network, without lanes
+    checkpoint  steps of a stretch; about sqrt(T) unless given. From T on nothing is run twice, and every state is kept
+    """
+    dtype = np.dtype(esn.dtype)
+    _checks.choice(loss, losses.LOSSES, "loss")
+    series = as_series(u, esn.n_inputs, dtype=dtype)
+    targets = as_targets(y, series, dtype=dtype)
+    check_longer_than(series, _checks.integer(washout, "washout"))
+    used = esn.hyper if hyper is None else hyper
+    if used.lanes is not None:
+        raise ValueError(
+            f"the gradient is that of one network, but the Hyper has {used.lanes} lanes; take one value of each leaf."
+        )
+    learned = chosen(parameters, used)
+    coef, intercept = _readout(readout, esn.units, targets.features, dtype)
+    steps = int(series.lengths.max())
+    length = math.isqrt(steps - 1) + 1 if checkpoint is None else _checks.integer(checkpoint, "checkpoint", minimum=1)
+    length = min(length, steps)
+    with precision_and_device(dtype, device_of(esn.device)):
+        numbers = jax.tree.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, dtype), (1,)), used)
+        value, (by_readout, by_values) = differentiated(
+            ((coef, intercept), [each.of(numbers) for each in learned]),
+            esn.weights(series.count),
+            numbers,
+            _stretches(series, length),
+            _stretches(targets, length),
+            _counted(series, washout, length, dtype),
+            learned,
+            loss,
+        )
+    slopes = {str(each): float(slope[0]) for each, slope in zip(learned, by_values, strict=True)}
+    return float(value), Gradient(np.array(by_readout[0]), np.array(by_readout[1]), slopes)
+
+
+def error(
+    variables: tuple[tuple[Array, Array], Sequence[Array]],
+    weights: Weights,
+    hyper: Hyper,
+    u: Array,
+    y: Array,
+    counted: Array,
+    learned: tuple[Parameter, ...],
+    loss: str,
+) -> Array:
+    """E as a function of ((coef, intercept), values): u (S, L, F, lanes), y (S, L, outputs, lanes), counted (S, L, lanes)."""
+    (coef, intercept), values = variables
+    numbers = put(hyper, learned, values)
+
+    def body(state: State, given: tuple[Array, Array, Array]) -> tuple[State, Array]:
+        u_t, y_t, counts = given
+        state = dynamics.step(weights, numbers, state, u_t)
+        z = jnp.matmul(coef, jnp.concatenate(state), precision="highest") + intercept[:, None]
+        return state, jnp.sum(jnp.where(counts > 0, losses.slope_and_value(loss, z, y_t)[1], 0))
+
+    def stretch(state: State, given: tuple[Array, Array, Array]) -> tuple[State, Array]:
+        state, errors = jax.lax.scan(body, state, given)
+        return state, errors.sum()
+
+    start = tuple(jnp.zeros((each.shape[0], u.shape[-1]), u.dtype) for each in weights.biases)
+    totals: Array = jax.lax.scan(stretch if len(u) == 1 else jax.checkpoint(stretch), start, (u, y, counted))[1]
+    return totals.sum() / counted.sum()
+
+
+differentiated = jax.jit(
+    jax.value_and_grad(error), static_argnames=("learned", "loss"), compiler_options=machine.COMPILER_OPTIONS
+)
+
+
+def _stretches(series: Series, length: int) -> npt.NDArray[Any]:
+    """(S, length, F, B), zero past the ends."""
+    steps = -(-int(series.lengths.max()) // length) * length
+    block = np.zeros((steps, series.features, series.count), series.values[0].dtype)
+    for b, values in enumerate(series.values):
+        block[: len(values), :, b] = values
+    return block.reshape(-1, length, *block.shape[1:])
+
+
+def _counted(series: Series, washout: int, length: int, dtype: Any) -> npt.NDArray[Any]:
+    """(S, length, B): 1 for the steps that count, after the washout and before the end of each series."""
+    steps = -(-int(series.lengths.max()) // length) * length
+    t = np.arange(steps)[:, None]
+    return ((t >= washout) & (t < series.lengths)).astype(dtype).reshape(-1, length, series.count)
+
+
+def _readout(readout: Any, units: int, outputs: int, dtype: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    coef, intercept = np.asarray(readout.coef, dtype), np.asarray(readout.intercept, dtype)
+    if coef.shape != (outputs, units) or intercept.shape != (outputs,):
+        raise ValueError(
+            f"the readout must have coef ({outputs}, {units}) and intercept ({outputs},) for these targets and this network, "
+            f"got {coef.shape} and {intercept.shape}."
+        )
+    return coef, intercept

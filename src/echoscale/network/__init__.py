@@ -1,0 +1,18 @@
+"""What the user writes: reservoirs, couplings, and the networks that they make."""
+
+from echoscale.network.builders import hierarchical, parallel, single
+from echoscale.network.description import Coupling, EchoStateWarning, Network, Reservoir
+from echoscale.network.matrix import Matrix
+from echoscale.network.topologies import Concentric
+
+__all__ = [
+    "Concentric",
+    "Coupling",
+    "EchoStateWarning",
+    "Matrix",
+    "Network",
+    "Reservoir",
+    "hierarchical",
+    "parallel",
+    "single",
+]

@@ -1,0 +1,282 @@
+"""What the user writes: reservoirs, couplings and numbers. Frozen, without arrays, equal by value.
+
+    x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
+    h_k(t)   = input_scaling_k W_in_k s(t) + spectral_radius_k W_k x_k(t) + bias_scaling_k b_k
+               + sum over couplings l -> k of strength_kl W_kl x_l(t)
+
+(paper: "Survey of timescales" and "Hierarchical Echo-State Networks"; the bias is ours and off by default).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from echoscale import _checks
+from echoscale.network.dictionaries import check_known, from_dict, to_dict
+from echoscale.network.matrix import Matrix
+from echoscale.network.topologies import RANDOM_TOPOLOGIES, check_topology
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from echoscale.esn import ESN
+    from echoscale.table import Table
+
+NORMALISATIONS = ("none", "spectral_radius", "sqrt_connections")
+DEFAULT_CONNECTIONS = 10
+
+
+class EchoStateWarning(UserWarning):
+    """The network may not forget its initial state: a spectral radius is 1 or above."""
+
+
+class _Readable:
+    """A repr that shows the first argument bare and leaves out what stands at its default."""
+
+    _always_shown: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        shown = []
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            default = field.default if field.default is not MISSING else None
+            if field.name in self._always_shown or field.default is MISSING or value != default:
+                shown.append(f"{field.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Reservoir(_Readable):
+    """One reservoir: `units` leaky tanh neurons.
+
+    leak_rate        alpha in (0, 1]; tau = dt / alpha
+    spectral_radius  rho, the factor on W, which is normalised to unit spectral radius
+    input_scaling    gamma, the factor on W_in, whose entries are U[-1, 1]; 0 shuts the input off
+    bias_scaling     the factor on a fixed random bias U[-1, 1] inside tanh; 0 is the paper
+    connections      non-zero weights in each row of a random W: 10, or all where there are fewer units
+    topology         "normal" | "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`,
+                     or a matrix of your own (units, units), dense or scipy sparse
+    normalise        divide W by its spectral radius (a delay line is nilpotent: its weights are 1 instead).
+                     False leaves the matrix as it is, and `spectral_radius` becomes a plain factor
+    """
+
+    units: int
+    leak_rate: float = 1.0
+    spectral_radius: float = 0.95
+    input_scaling: float = 1.0
+    bias_scaling: float = 0.0
+    connections: int | None = None
+    topology: Any = "normal"  # kept as a `Topology`
+    normalise: bool = True
+
+    _always_shown = ("leak_rate", "spectral_radius", "input_scaling")
+
+    def __post_init__(self) -> None:
+        def keep(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        keep("units", _checks.integer(self.units, "units", minimum=1))
+        keep("leak_rate", _checks.leak_rate(self.leak_rate))
+        for name in ("spectral_radius", "input_scaling", "bias_scaling"):
+            keep(name, _checks.non_negative(getattr(self, name), name))
+        keep("topology", check_topology(self.topology, self.units))
+        keep("connections", _connections(self.connections, self.topology, self.units, "units"))
+        if not isinstance(self.normalise, bool):
+            raise TypeError(f"normalise must be True or False, got {self.normalise!r}.")
+
+    @property
+    def links(self) -> int:
+        """Non-zero weights in each row of a random W, the default filled in."""
+        return min(DEFAULT_CONNECTIONS, self.units) if self.connections is None else self.connections
+
+
+@dataclass(frozen=True, repr=False)
+class Coupling(_Readable):
+    """Reservoir `source` drives reservoir `target`: the paper's rho^(kl) W^(kl) with k = target, l = source.
+
+    strength       the factor on the matrix
+    connections    non-zero weights in each row: 10, or all where the source is smaller
+    topology       "normal" (N(0, 1) weights) or "uniform" (U[-1, 1]), or a matrix of your own (target units, source units)
+    normalisation  "none" (default) | "spectral_radius" (square matrices) | "sqrt_connections" (divide by sqrt(connections))
+    """
+
+    source: int
+    target: int
+    strength: float = 1.0
+    connections: int | None = None
+    topology: Any = "normal"  # kept as a string or a `Matrix`
+    normalisation: str = "none"
+
+    _always_shown = ("strength",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", _checks.integer(self.source, "source"))
+        object.__setattr__(self, "target", _checks.integer(self.target, "target"))
+        object.__setattr__(self, "strength", _checks.number(self.strength, "strength"))
+        if self.source == self.target:
+            raise ValueError(
+                f"a coupling joins two reservoirs, got source = target = {self.source}. A reservoir's own recurrence is set "
+                "by its topology and spectral_radius."
+            )
+        if isinstance(self.topology, str):
+            _checks.choice(self.topology, RANDOM_TOPOLOGIES, "the topology of a coupling")
+        else:
+            object.__setattr__(self, "topology", Matrix.of(self.topology, "the matrix of a coupling"))
+        object.__setattr__(self, "connections", _connections(self.connections, self.topology, None, "source units"))
+        _checks.choice(self.normalisation, NORMALISATIONS, "normalisation")
+        if isinstance(self.topology, Matrix) and self.normalisation == "sqrt_connections":
+            raise ValueError('normalisation="sqrt_connections" is for random matrices; scale your own matrix instead.')
+
+    def links(self, source_units: int) -> int:
+        """Non-zero weights in each row of a random matrix, the default filled in."""
+        return min(DEFAULT_CONNECTIONS, source_units) if self.connections is None else self.connections
+
+
+@dataclass(frozen=True, repr=False)
+class Network(_Readable):
+    """A graph of reservoirs. Any graph: chains, parallel paths, feedback and cycles.
+
+    coupling_delay=1 (the paper): all reservoirs move at once, and x_k(t+1) sees x_l(t).
+    coupling_delay=0 (the DeepESN convention of most other libraries): reservoirs move one after another in the order of
+    the list, and a coupling from an earlier reservoir carries its *new* state x_l(t+1). A coupling from a later one
+    (feedback) still carries x_l(t), since its new state is not known yet.
+    """
+
+    # Kept as tuples, whatever sequence was given.
+    reservoirs: Sequence[Reservoir]
+    couplings: Sequence[Coupling] = ()
+    coupling_delay: int = 1
+
+    _always_shown = ("couplings", "coupling_delay")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reservoirs", _members(self.reservoirs, Reservoir, "reservoirs"))
+        object.__setattr__(self, "couplings", _members(self.couplings, Coupling, "couplings"))
+        if not self.reservoirs:
+            raise ValueError("a network needs at least one reservoir; `reservoirs` is empty.")
+        _checks.choice(self.coupling_delay, (0, 1), "coupling_delay")
+        seen: set[tuple[int, int]] = set()
+        for coupling in self.couplings:
+            self._check_coupling(coupling)
+            if (coupling.source, coupling.target) in seen:
+                raise ValueError(f"two couplings go from reservoir {coupling.source} to {coupling.target}; merge them.")
+            seen.add((coupling.source, coupling.target))
+        _warn_of_large_radii(self.reservoirs)
+
+    def _check_coupling(self, coupling: Coupling) -> None:
+        last = len(self.reservoirs) - 1
+        for end in ("source", "target"):
+            if getattr(coupling, end) > last:
+                raise ValueError(
+                    f"{coupling!r} names reservoir {getattr(coupling, end)} as its {end}, but the reservoirs are 0 to {last}."
+                )
+        post, pre = self.reservoirs[coupling.target].units, self.reservoirs[coupling.source].units
+        if isinstance(coupling.topology, Matrix) and coupling.topology.shape != (post, pre):
+            raise ValueError(
+                f"the matrix of the coupling {coupling.source} -> {coupling.target} must have shape (target units, source "
+                f"units) = ({post}, {pre}), got {coupling.topology.shape}."
+            )
+        if coupling.connections is not None and coupling.connections > pre:
+            raise ValueError(
+                f"connections={coupling.connections} of the coupling {coupling.source} -> {coupling.target} is above the "
+                f"{pre} units of its source; use at most {pre}."
+            )
+        if coupling.normalisation == "spectral_radius" and post != pre:
+            raise ValueError(
+                f"the coupling {coupling.source} -> {coupling.target} is {post}x{pre}: only a square matrix has a spectral "
+                'radius. Use normalisation="sqrt_connections" or "none".'
+            )
+
+    @property
+    def units(self) -> int:
+        """N, the neurons of all reservoirs together."""
+        return sum(reservoir.units for reservoir in self.reservoirs)
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """Where each reservoir's neurons stand in a state vector of length `units`."""
+        ends = [0]
+        for reservoir in self.reservoirs:
+            ends.append(ends[-1] + reservoir.units)
+        return tuple(slice(start, stop) for start, stop in pairwise(ends))
+
+    def build(self, n_inputs: int, seed: int | None = 0, dtype: str = "float32", device: Any = None) -> ESN:
+        """Draw the weights: the same seed gives the same weights on every machine and device.
+
+        n_inputs  F, the features of the input series
+        seed      a whole number; None takes fresh entropy (recorded as `esn.seed`)
+        dtype     "float32" or "float64", of states and arithmetic
+        device    None (JAX's choice), "cpu", "gpu", or a `jax.Device`
+        """
+        from echoscale.esn import ESN
+
+        return ESN.build(self, n_inputs, seed=seed, dtype=dtype, device=device)
+
+    def timescales(self, dt: float = 1.0) -> Table:
+        """What the theory says of every reservoir's timescales before anything is drawn; `esn.timescales()` measures them.
+
+        Closed forms of the linear regime, for random matrices (`echoscale.timescales`); `dt` is the time between two steps.
+        """
+        from echoscale.timescales import theory
+
+        return theory.table(self, dt)
+
+    def draw(self, ax: Any = None) -> Figure:
+        """A diagram of the graph: input, reservoirs with their numbers, couplings, readout. Returns the matplotlib figure."""
+        from echoscale.network import diagram
+
+        return diagram.draw(self, ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, lists, strings and numbers, fit for JSON."""
+        return {
+            "reservoirs": [to_dict(reservoir) for reservoir in self.reservoirs],
+            "couplings": [to_dict(coupling) for coupling in self.couplings],
+            "coupling_delay": self.coupling_delay,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Network:
+        """The inverse of `to_dict`."""
+        check_known(plain, ("reservoirs", "couplings", "coupling_delay"), "Network")
+        if "reservoirs" not in plain:
+            raise ValueError(f"a Network needs its reservoirs, got only {sorted(plain)}.")
+        return cls(
+            reservoirs=tuple(from_dict(Reservoir, each) for each in plain["reservoirs"]),
+            couplings=tuple(from_dict(Coupling, each) for each in plain.get("couplings", ())),
+            coupling_delay=plain.get("coupling_delay", 1),
+        )
+
+
+def _members(value: Any, kind: type, name: str) -> tuple[Any, ...]:
+    members = (value,) if isinstance(value, kind) else tuple(value) if isinstance(value, Iterable) else value
+    if not isinstance(members, tuple) or not all(isinstance(member, kind) for member in members):
+        raise TypeError(f"{name} must be a list of {kind.__name__} objects, got {value!r}.")
+    return members
+
+
+def _connections(value: Any, topology: Any, size: int | None, what: str) -> int | None:
+    """The explicit number of weights in a row, or None for the default."""
+    if value is None:
+        return None
+    if topology not in RANDOM_TOPOLOGIES:
+        raise ValueError(f"connections={value} is for random matrices; the topology {topology!r} has its own. Leave it out.")
+    count = _checks.integer(value, "connections", minimum=1)
+    if size is not None and count > size:
+        raise ValueError(f"connections={count} is above the size, {size} {what}; use at most {size}.")
+    return count
+
+
+def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
+    """Python shows a warning of the same text once: a sweep over networks does not repeat it."""
+    large = [f"{each.spectral_radius:g} (reservoir {k})" for k, each in enumerate(reservoirs) if each.spectral_radius >= 1]
+    if large:
+        warnings.warn(
+            f"spectral radius {', '.join(large)} is 1 or above: the network may not forget its initial state.",
+            EchoStateWarning,
+            stacklevel=1,
+        )

@@ -1,0 +1,45 @@
+"""Descriptions as plain dictionaries, lists, strings and numbers, fit for JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from echoscale import _checks
+from echoscale.network.matrix import Matrix
+from echoscale.network.topologies import Concentric
+
+if TYPE_CHECKING:
+    from echoscale.network.description import Coupling, Reservoir
+
+
+def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
+    plain = {field.name: getattr(member, field.name) for field in fields(member)}
+    topology = plain["topology"]
+    if isinstance(topology, Matrix):
+        plain["topology"] = {"matrix": topology.to_dict()}
+    elif isinstance(topology, Concentric):
+        plain["topology"] = {"concentric": {"rings": topology.rings, "jump": topology.jump}}
+    return plain
+
+
+def from_dict(kind: type[Any], plain: Mapping[str, Any]) -> Any:
+    check_known(plain, [field.name for field in fields(kind)], kind.__name__)
+    values = dict(plain)
+    topology = values.get("topology", "normal")
+    if isinstance(topology, Mapping):
+        if len(topology) != 1:
+            raise ValueError(f"a topology is of one kind, got {sorted(topology)}.")
+        [(name, content)] = topology.items()
+        _checks.choice(name, ("matrix", "concentric"), "the kind of topology")
+        if name == "concentric":
+            check_known(content, [field.name for field in fields(Concentric)], "Concentric")
+        values["topology"] = Matrix.from_dict(content) if name == "matrix" else Concentric(**content)
+    return kind(**values)
+
+
+def check_known(plain: Mapping[str, Any], names: Sequence[str], what: str) -> None:
+    unknown = sorted(set(plain) - set(names))
+    if unknown:
+        raise ValueError(f"{what} has no {', '.join(map(repr, unknown))}; it knows {', '.join(names)}.")

@@ -1,0 +1,454 @@
+"""Fig. 5: leak rates that are learned online while the odds of the telegraph change, and which of them follow.
+
+    fast phase  p1 = 0.5, p2 = 0.1        slow phase  p1 = 0.1, p2 = 0.05        p3 = 0.0005 in both
+
+Two connected reservoirs of 50 neurons learn the joint task (four classes, one-hot, squared error) with the paper's rates from
+ten series at once, through phases that alternate. The starts are those of Fig. 3. The paper leaves open the noise, the spectral
+radius and the length of a phase: the figure has the noise and radius at which the accuracies of Fig. 4 appear, and phases long
+enough for leak rates to come to rest at its rate. Variants of noise and radius are learned beside it, `faster` than in the
+paper and with phases that are as much shorter.
+
+Where a phase ends, the network is frozen and scored on unseen series of that phase, beside the best causal observer of the same
+series (`telegraph_filter`). State and regime are read from the same four outputs: those of a state or a regime are added up.
+A seed draws weights, first readouts and series. Which leak rate moves how far and how soon is `online.adaptation`; its swing is
+
+    swing = mean settled value in fast phases - that in slow ones, without the first phase, in which it comes from its start
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.engine.machine import cores
+from echoscale.esn import ESN
+from echoscale.network import hierarchical
+from echoscale.online import PRESETS, Adam, OnlineLearner
+from echoscale.online.adaptation import responses, running_mean
+from echoscale.paper import style
+from echoscale.paper.learned_paths import FIRST_SERIES, RATE, SEQUENCES, STARTS
+from echoscale.paper.parts import Arrays, Parts, finished
+from echoscale.paper.provenance import Track, in_order, labelled, settings_in
+from echoscale.tasks import Telegraph, schedule, telegraph, telegraph_filter
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+
+TASKS = ("state", "regime", "joint")
+LEAKS = ("alpha1", "alpha2")
+NAMES = ("$\\alpha^{(1)}$", "$\\alpha^{(2)}$")
+COLOURS = (style.BLUE, style.RED)
+KINDS = ("fast", "slow")
+# Unseen series: none of the learner's, and others for every phase.
+FIRST_TEST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Phases:
+    """steps and records are those of one phase; `faster` multiplies the paper's rate of the leak rates."""
+
+    steps: int
+    records: int
+    seeds: tuple[int, ...]
+    faster: float = 1.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """units are those of each reservoir; running and average are the memories of shown gradients and of W_out, in steps."""
+
+    phases: Phases
+    variants: Phases
+    running: int
+    average: int
+    test: int = 11_000
+    washout: int = 1_000  # of the unseen series
+    kinds: tuple[str, ...] = ("fast", "slow", "fast", "slow", "fast")
+    fast: tuple[float, float] = (0.5, 0.1)
+    slow: tuple[float, float] = (0.1, 0.05)
+    p3: float = 0.0005
+    noise: float = 0.5
+    spectral_radius: float = 0.1
+    noises: tuple[float, ...] = (0.25, 0.5, 1.0)  # of the variants
+    spectral_radii: tuple[float, ...] = (0.1, 0.95)  # likewise
+    starts: tuple[tuple[float, float], ...] = STARTS
+    units: int = 50
+    input_scaling: float = 0.2
+    coupling: float = 1.0
+    connections: int = 10
+    share: float = 0.9
+    shown: int = 100  # steps of an excerpt
+
+    def odds(self, phase: int) -> dict[str, float]:
+        """p1, p2 and p3 of a phase."""
+        p1, p2 = self.fast if self.kinds[phase] == "fast" else self.slow
+        return {"p1": p1, "p2": p2, "p3": self.p3}
+
+
+SETTINGS = {
+    "smoke": Settings(
+        Phases(1_000, 10, (0, 1), 20.0),
+        Phases(1_000, 10, (0,), 20.0),
+        running=200,
+        average=500,
+        test=1_200,
+        washout=200,
+        kinds=("fast", "slow", "fast"),
+        noises=(0.5,),
+        units=12,
+    ),
+    "quick": Settings(Phases(20_000, 40, (0, 1), 10.0), Phases(10_000, 40, (0,), 20.0), running=2_000, average=5_000),
+    "paper": Settings(
+        Phases(200_000, 80, (0, 1, 2, 3, 4)), Phases(20_000, 40, (0, 1, 2), 10.0), running=20_000, average=10_000
+    ),
+}
+
+
+def compute(scale: str, track: Track = in_order, parts: Parts | None = None) -> xarray.Dataset:
+    """All seeds and starts of the figure, then the variants; `responses` and swings of both."""
+    settings = SETTINGS[scale]
+    own = [(settings.noise, settings.spectral_radius, seed, "figure") for seed in settings.phases.seeds]
+    others = [
+        (noise, radius, seed, "variant")
+        for noise in settings.noises
+        for radius in settings.spectral_radii
+        for seed in settings.variants.seeds
+    ]
+
+    def work(job: tuple[float, float, int, str], check: Callable[[], None]) -> Arrays:
+        noise, radius, seed, part = job
+        phases = settings.phases if part == "figure" else settings.variants
+        return follow(settings, phases, noise, radius, seed, check)
+
+    found = dict(finished([*own, *others], work, track, parts or Parts(), cores()))
+    main = _histories(settings, settings.phases, {"seed": settings.phases.seeds}, [found[job] for job in own])
+    grid = {"noise": settings.noises, "rho": settings.spectral_radii, "variant_seed": settings.variants.seeds}
+    beside = _histories(settings, settings.variants, grid, [found[job] for job in others])
+    kept = beside[["begins", "settles", "moved", "fluctuation", "steps", "swing", "accuracy", "ceiling", "ratio"]]
+    kept = kept.drop_vars(["begin", "end"]).rename({name: f"variant_{name}" for name in kept.data_vars})
+    data = main.merge(kept, compat="equals").merge(_excerpts(settings), compat="equals")
+    return labelled(data, 5, scale, settings)
+
+
+def draw(data: xarray.Dataset) -> Figure:
+    """A odds and excerpts, B gradients, C leak rates, D how far and how soon, by start; E accuracies, F variants."""
+    figure: Figure = style.figure(9.4)
+    grid = figure.add_gridspec(5, 4, height_ratios=(1.0, 1.2, 1.5, 1.5, 1.6))
+    _draw_odds(figure.add_subplot(grid[0, :2]), data)
+    excerpts = [figure.add_subplot(grid[0, 2])]
+    excerpts.append(figure.add_subplot(grid[0, 3], sharey=excerpts[0]))
+    for ax, kind in zip(excerpts, KINDS, strict=True):
+        _draw_excerpt(ax, data.sel(excerpt=kind), kind)
+    excerpts[1].tick_params(labelleft=False)
+    for row, letter, panel in ((1, "B", _draw_gradients), (2, "C", _draw_leaks), (3, "D", _draw_responses)):
+        left = figure.add_subplot(grid[row, :2])
+        right = figure.add_subplot(grid[row, 2:], sharey=left)
+        for ax, (group, starts) in zip((left, right), groups(data).items(), strict=True):
+            panel(ax, data.sel(start=list(starts)))
+            title = f"{group} at the start" if row == 1 else ""
+            style.panel(
+                ax, letter if ax is left else "", x=ax.get_xlabel(), y=ax.get_ylabel() if ax is left else "", title=title
+            )
+        right.tick_params(labelleft=False)
+    _draw_accuracy(figure.add_subplot(grid[4, :2]), data)
+    _draw_variants(figure.add_subplot(grid[4, 2:]), data)
+    return figure
+
+
+def groups(data: xarray.Dataset) -> dict[str, tuple[str, ...]]:
+    """The starts by which leak rate is the larger one: they end in different places."""
+    first = data["value"].isel(step=0).mean("seed").transpose("start", "leak").values
+    lower = first[:, 0] < first[:, 1]
+    names = data["start"].values
+    return {f"{NAMES[0]} $\\geq$ {NAMES[1]}": tuple(names[~lower]), f"{NAMES[0]} < {NAMES[1]}": tuple(names[lower])}
+
+
+def follow(
+    settings: Settings, phases: Phases, noise: float, radius: float, seed: int, check: Callable[[], None] = lambda: None
+) -> Arrays:
+    """One network with all starts through all phases.
+
+    value             (S, 2, T + 1)  leak rates, the starts first
+    gradient, loss    (S, 2, T) and (S, T), means of windows; targets (T,) that they have
+    accuracy          (K, S, 3)  on unseen series at the end of every phase, in the order of `TASKS`
+    ceiling           (K, 3)     of the best observer on the same series
+    """
+    esn = network(settings, radius, seed)
+    learner = learner_of(settings, phases, esn, seed)
+    truth = stream(settings, phases, noise, seed)
+    first = learner.values
+    accuracy, ceiling = [], []
+    for phase in range(len(settings.kinds)):
+        piece = slice(phase * phases.steps, (phase + 1) * phases.steps)
+        learner.partial_fit(truth.u[:, piece], one_hot(truth.joint[:, piece]), progress=lambda *_: check())
+        unseen = unseen_series(settings, noise, seed, phase)
+        best = telegraph_filter(unseen.u, noise=noise, **settings.odds(phase)).accuracies(unseen, settings.washout)
+        ceiling.append([best[task] for task in TASKS])
+        accuracy.append([scores(learner, unseen, start, settings.washout) for start in range(len(settings.starts))])
+    history = learner.history.transpose("start", "parameter", "step")
+    return {
+        "value": np.concatenate([first[..., None], history["value"].values], axis=-1),
+        "gradient": history["gradient"].values,
+        "loss": history["loss"].values,
+        "targets": history["targets"].values,
+        "accuracy": np.array(accuracy),
+        "ceiling": np.array(ceiling),
+    }
+
+
+def network(settings: Settings, radius: float, seed: int) -> ESN:
+    """Two reservoirs, the first drives the second."""
+    return hierarchical(
+        [settings.units] * 2,
+        spectral_radius=radius,
+        input_scaling=settings.input_scaling,
+        connections=settings.connections,
+        coupling=settings.coupling,
+        coupling_connections=settings.connections,
+    ).build(1, seed=seed)
+
+
+def learner_of(settings: Settings, phases: Phases, esn: ESN, seed: int) -> OnlineLearner:
+    """The paper's rule for both leak rates and W_out; predictions use a running mean of W_out, learning does not."""
+    preset, starts = PRESETS["telegraph"], np.array(settings.starts)
+    return OnlineLearner(
+        esn,
+        4,
+        rates=Adam(RATE * phases.faster, preset.learned.beta1, preset.learned.beta2),
+        readout=preset.readout,
+        starts=esn.hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]]),
+        record=phases.steps // phases.records,
+        average=1 - 1 / settings.average,
+        seed=seed,
+    )
+
+
+def stream(settings: Settings, phases: Phases, noise: float, seed: int) -> Telegraph:
+    """The series (10, T) that a learner hears: states and regimes carry on where the odds change."""
+    odds = [settings.odds(phase) for phase in range(len(settings.kinds))]
+    p1, p2 = (schedule(*((phases.steps, each[name]) for each in odds)) for name in ("p1", "p2"))
+    return telegraph(len(p1), FIRST_SERIES + seed, sequences=SEQUENCES, noise=noise, p1=p1, p2=p2, p3=settings.p3)
+
+
+def unseen_series(settings: Settings, noise: float, seed: int, phase: int) -> Telegraph:
+    """Series of one phase's odds for scores."""
+    place = FIRST_TEST + len(settings.kinds) * seed + phase
+    return telegraph(settings.test, place, sequences=SEQUENCES, noise=noise, **settings.odds(phase))
+
+
+def one_hot(joint: Any) -> npt.NDArray[np.float32]:
+    """(..., 4): 1 for the class, 0 for the others."""
+    return np.asarray(np.eye(4, dtype=np.float32)[joint])
+
+
+def scores(learner: OnlineLearner, truth: Telegraph, start: int, washout: int) -> list[float]:
+    """How often one start, frozen as it stands, is right about state, regime and both."""
+    z = np.asarray(learner.predict(truth.u, start=start))
+    decisions = {
+        "state": z[..., [1, 3]].sum(axis=-1) > z[..., [0, 2]].sum(axis=-1),
+        "regime": z[..., [2, 3]].sum(axis=-1) > z[..., [0, 1]].sum(axis=-1),
+        "joint": z.argmax(axis=-1),
+    }
+    return [float((decisions[task] == getattr(truth, task))[:, washout:].mean()) for task in TASKS]
+
+
+def swings(settles: xarray.DataArray, kinds: Any) -> xarray.DataArray:
+    """(..., leak): how much higher a leak rate settles in fast phases than in slow ones; the first phase does not count."""
+    later = np.arange(len(kinds)) > 0
+    means = [settles.isel(phase=np.flatnonzero(later & (np.asarray(kinds) == kind))).mean("phase") for kind in KINDS]
+    return means[0] - means[1]
+
+
+def _histories(settings: Settings, phases: Phases, grid: dict[str, Any], found: list[Arrays]) -> xarray.Dataset:
+    """Runs of all points of a grid, labelled, with what each leak rate did in every phase."""
+    import xarray
+
+    def joined(name: str) -> npt.NDArray[np.float32]:
+        each = np.stack([run[name] for run in found]).astype(np.float32)
+        return np.asarray(each.reshape(*(len(values) for values in grid.values()), *each.shape[1:]))
+
+    names = tuple(grid)
+    window = phases.steps // phases.records * np.arange(1, phases.records * len(settings.kinds) + 1)
+    data = xarray.Dataset(
+        {
+            "value": ((*names, "start", "leak", "step"), joined("value"), {"long_name": "leak rate"}),
+            "gradient": ((*names, "start", "leak", "window"), joined("gradient"), {"long_name": "dE/dalpha, mean of a window"}),
+            "loss": ((*names, "start", "window"), joined("loss"), {"long_name": "squared error while learning, halved"}),
+            "targets": (("window",), found[0]["targets"].astype(np.int32), {"long_name": "steps of a window with a target"}),
+            "accuracy": ((*names, "phase", "start", "task"), joined("accuracy"), {"long_name": "accuracy on unseen series"}),
+            "ceiling": ((*names, "phase", "task"), joined("ceiling"), {"long_name": "accuracy of the best causal observer"}),
+        },
+        {
+            **{name: (name, np.array(values), {"long_name": _SAYS[name]}) for name, values in grid.items()},
+            "start": ("start", [f"({a:g}, {b:g})" for a, b in settings.starts], {"long_name": "leak rates at the start"}),
+            "leak": ("leak", list(LEAKS), {"long_name": "which leak rate"}),
+            "step": ("step", np.array([0, *window]), {"long_name": "steps of ten series at once", "units": "steps"}),
+            "window": ("window", window, {"long_name": "end of the window", "units": "steps"}),
+            "task": ("task", list(TASKS), {"long_name": "what is asked for"}),
+            "kind": ("phase", list(settings.kinds), {"long_name": "fast or slow phase"}),
+            "p1": ("phase", [settings.odds(k)["p1"] for k in range(len(settings.kinds))], {"long_name": "odds p1"}),
+            "p2": ("phase", [settings.odds(k)["p2"] for k in range(len(settings.kinds))], {"long_name": "odds p2"}),
+        },
+    )
+    changes = [phases.steps * k for k in range(1, len(settings.kinds))]
+    told = responses(data, changes, settings.share)
+    data = data.merge(told, compat="equals")
+    swing = swings(data["settles"], settings.kinds).assign_attrs(
+        long_name="settled value in fast phases minus that in slow ones"
+    )
+    ratio = (data["accuracy"] / data["ceiling"]).assign_attrs(long_name="accuracy in units of that of the best causal observer")
+    return data.assign(swing=swing, ratio=ratio)
+
+
+_SAYS = {
+    "seed": "seed of weights and series",
+    "variant_seed": "seed of weights and series",
+    "noise": "noise of the input",
+    "rho": "spectral radius",
+}
+
+
+def _excerpts(settings: Settings) -> xarray.Dataset:
+    """The last steps of the first fast and the first slow phase, as the first seed's learner hears them."""
+    import xarray
+
+    truth = stream(settings, settings.phases, settings.noise, settings.phases.seeds[0])
+    ends = [(settings.kinds.index(kind) + 1) * settings.phases.steps for kind in KINDS]
+    parts = [slice(end - settings.shown, end) for end in ends]
+    inputs, states = (np.stack([each[0, part] for part in parts]) for each in (truth.u[..., 0], truth.state))
+    return xarray.Dataset(
+        {
+            "excerpt_input": (("excerpt", "excerpt_step"), inputs.astype(np.float32), {"long_name": "noisy input"}),
+            "excerpt_state": (("excerpt", "excerpt_step"), states, {"long_name": "state"}),
+        },
+        {
+            "excerpt": ("excerpt", list(KINDS), {"long_name": "phase of the excerpt"}),
+            "excerpt_step": ("excerpt_step", np.arange(settings.shown), {"units": "steps"}),
+        },
+    )
+
+
+def _shade(ax: Any, data: xarray.Dataset) -> None:
+    """Slow phases in grey; time in thousands of steps."""
+    for kind, begin, end in zip(data["kind"].values, data["begin"].values, data["end"].values, strict=True):
+        if kind == "slow":
+            ax.axvspan(begin / 1000, end / 1000, color="0.92", linewidth=0, zorder=0)
+    ax.set_xlim(0, float(data["end"][-1]) / 1000)
+
+
+def _draw_odds(ax: Any, data: xarray.Dataset) -> None:
+    _shade(ax, data)
+    edges = np.array([*data["begin"].values, data["end"].values[-1]]) / 1000
+    for name, colour in (("p1", style.BLACK), ("p2", style.GREEN)):
+        ax.stairs(data[name].values, edges, baseline=None, color=colour, linewidth=1.4, label=f"$p_{name[1]}$")
+    for kind, begin, end in zip(data["kind"].values, data["begin"].values, data["end"].values, strict=True):
+        ax.text((begin + end) / 2000, 0.63, kind, fontsize=8, ha="center", va="center")
+    ax.set(ylim=(0, 0.7), yticks=[0, 0.25, 0.5])
+    ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(0, 0.45), handlelength=1, ncols=2)
+    style.panel(ax, "A", x="steps / 1000", y="probability")
+
+
+def _draw_excerpt(ax: Any, data: xarray.Dataset, kind: str) -> None:
+    step = data["excerpt_step"].values
+    ax.plot(step, data["excerpt_input"].values, color="0.6", linewidth=0.7)
+    ax.plot(step, data["excerpt_state"].values, color=style.BLACK, linewidth=1.2, drawstyle="steps-mid")
+    style.panel(ax, "", x="steps", title=f"{kind}: state and input")
+
+
+def _draw_gradients(ax: Any, data: xarray.Dataset) -> None:
+    """Running means; a low leak rate has large gradients, so that both are seen on a logarithm of either sign."""
+    _shade(ax, data)
+    history = data[["gradient", "targets"]].rename(window="step")
+    step = float(history["step"][0])
+    shown = running_mean(history, max(round(settings_in(data)["running"] / step), 1))
+    _draw_paths(ax, shown, shown["step"].values, 1.2)
+    ax.axhline(0, color="0.5", linewidth=0.6)
+    ax.set_yscale("symlog", linthresh=0.01)
+    ax.set_yticks([-0.1, -0.01, 0, 0.01, 0.1])
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.set(xlabel="steps / 1000", ylabel="mean gradient")
+
+
+def _draw_leaks(ax: Any, data: xarray.Dataset) -> None:
+    _shade(ax, data)
+    _draw_paths(ax, data["value"], data["step"].values, 1.8)
+    ax.set(yscale="log", ylim=(0.0008, 1.2), xlabel="steps / 1000", ylabel="leak rate")
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.legend(fontsize=8, frameon=False, ncols=2, loc="lower left")
+
+
+def _draw_paths(ax: Any, paths: xarray.DataArray, step: Any, width: float) -> None:
+    """All seeds and starts thin, their mean thick."""
+    for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
+        each = paths.sel(leak=leak).transpose("seed", "start", "step").astype(np.float64)
+        for path in each.values.reshape(-1, len(step)):
+            ax.plot(step / 1000, path, color=colour, linewidth=0.4, alpha=0.5)
+        ax.plot(step / 1000, each.mean(["seed", "start"]), color=colour, linewidth=width, label=name)
+
+
+def _draw_responses(ax: Any, data: xarray.Dataset) -> None:
+    """Every seed, start and phase but the first; those that did not move are only counted."""
+    later = data.isel(phase=slice(1, None))
+    said = []
+    for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
+        moved, steps = (later[each].sel(leak=leak).transpose(..., "phase").values for each in ("moved", "steps"))
+        said.append(f"{name} {np.isnan(steps).sum()} of {steps.size}")
+        for sign, marker in ((1, "^"), (-1, "v")):
+            shown = (np.sign(moved) == sign) & np.isfinite(steps)
+            look = {"s": 13, "color": colour, "marker": marker, "alpha": 0.7, "linewidths": 0}
+            ax.scatter(steps[shown] / 1000, np.abs(moved[shown]), **look)
+    length = float(data["end"][0]) / 1000
+    ax.set(yscale="log", xlim=(0, length), ylim=(0.0003, 3))
+    ax.yaxis.set_major_formatter("{x:g}")
+    for marker, says in (("^", "up"), ("v", "down")):
+        ax.plot([], [], marker, color="0.4", markersize=4, label=says)
+    ax.legend(fontsize=8, frameon=False, loc="upper left", ncols=2, columnspacing=1, handletextpad=0)
+    ax.text(0.98, 0.03, f"did not move: {', '.join(said)}", fontsize=8, ha="right", va="bottom", transform=ax.transAxes)
+    ax.set(xlabel="steps / 1000 until 0.9 of the way is gone", ylabel="moved in a phase")
+
+
+def _draw_accuracy(ax: Any, data: xarray.Dataset) -> None:
+    """Joint accuracy of every seed and start at the end of every phase, beside the ceiling; their ratio as text."""
+    joint = data.sel(task="joint")
+    phase = np.arange(data.sizes["phase"])
+    ceiling = joint["ceiling"].mean("seed").values
+    ax.hlines(ceiling, phase - 0.35, phase + 0.35, color=style.BLACK, linewidth=1.6, label="best causal observer")
+    for k, (colour, (group, starts)) in enumerate(zip((style.GREEN, style.ORANGE), groups(data).items(), strict=True)):
+        scores = joint["accuracy"].sel(start=list(starts)).transpose("phase", "seed", "start").values.reshape(len(phase), -1)
+        place = phase + 0.3 * (k - 0.5)
+        ax.plot(place, scores, "o", color=colour, markersize=2.5, alpha=0.7, markeredgewidth=0)
+        ax.plot([], [], "o", color=colour, markersize=3.5, label=f"{group} at the start")
+    ratio = joint["ratio"].mean(["seed", "start"]).values
+    low = float(joint["accuracy"].min())
+    for x, value in zip(phase, ratio, strict=True):
+        ax.text(x, low - 0.02, f"{100 * value:.0f} %", fontsize=8, ha="center", va="top")
+    ax.set(ylim=(low - 0.08, max(ceiling) + 0.17), xticks=phase, xticklabels=data["kind"].values)
+    ax.legend(fontsize=7, frameon=False, loc="upper right", ncols=2, columnspacing=1, handletextpad=0.4, handlelength=1)
+    style.panel(ax, "E", x="phase", y="joint accuracy")
+
+
+def _draw_variants(ax: Any, data: xarray.Dataset) -> None:
+    """The swing of both leak rates for every noise and radius: means, and least to largest of seeds and starts."""
+    points = [(noise, rho) for rho in data["rho"].values for noise in data["noise"].values]
+    for k, (group, starts) in enumerate(groups(data).items()):
+        for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
+            every = data["variant_swing"].sel(start=list(starts), leak=leak)
+            each = [every.sel(noise=noise, rho=rho).values.astype(np.float64) for noise, rho in points]
+            middle = np.array([values.mean() for values in each])
+            ends = np.array([[middle[i] - values.min(), values.max() - middle[i]] for i, values in enumerate(each)])
+            place = np.arange(len(points)) + 0.4 * (k - 0.5) + (0.08 if leak == LEAKS[1] else -0.08)
+            look = {"fmt": "o" if k else "s", "color": colour, "markersize": 3.5, "elinewidth": 0.8}
+            fill = {"markerfacecolor": colour if k else "white"}
+            ax.errorbar(place, middle, ends.T, **look, **fill, label=f"{name} from {group}")
+    ax.axhline(0, color="0.5", linewidth=0.6)
+    ax.set(xticks=range(len(points)), xticklabels=[f"{noise:g}\n{rho:g}" for noise, rho in points])
+    ax.set_ylim(top=float(data["variant_swing"].max()) * 1.6)
+    ax.legend(fontsize=6.5, frameon=False, loc="upper center", ncols=2, columnspacing=1, handletextpad=0.3)
+    style.panel(ax, "F", x="noise (above) and spectral radius (below)", y="swing, fast - slow")

@@ -1,0 +1,43 @@
+"""How long work tells how far it is: one signature for all of it.
+
+progress(done, total, note)      done of total pieces, and a few words, such as the error so far
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Progress = Callable[[int, int, str], None]
+
+
+@contextmanager
+def shown(progress: bool | Progress, what: str) -> Iterator[Progress]:
+    """What to call after every piece: the user's own function, a bar in the terminal (True), or nothing (False).
+
+    Parameters
+    ----------
+    progress : what the user passed
+    what : the word that stands before the bar
+    """
+    if callable(progress):
+        yield progress
+        return
+    if not isinstance(progress, bool):
+        raise TypeError(f"progress must be True, False or a function of (done, total, note), got {progress!r}.")
+    if not progress:
+        yield _silent
+        return
+    from rich.progress import Progress as Bar
+
+    with Bar(transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def tell(done: int, total: int, note: str) -> None:
+            bar.update(task, completed=done, total=total, description=f"{what}, {note}" if note else what)
+
+        yield tell
+
+
+def _silent(done: int, total: int, note: str) -> None:
+    """Nothing is shown."""

@@ -1,0 +1,115 @@
+"""What a training leaves: the best weights, how it went, and all that is needed to go on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.losses import probabilities
+from echoscale.readouts.logistic.epochs import ReadoutWeights, Scale
+from echoscale.readouts.ridge import Readout
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+
+class TrainingHistory(NamedTuple):
+    """One number per epoch, without the penalty; NaN where there is no validation data.
+
+    train_loss  mean over the rows of the loss, each row's just before the step that it takes part in
+    loss        mean over the validation rows, with the weights as judged after the epoch
+    accuracy    likewise, the share of rows whose largest output is that of their label
+    """
+
+    train_loss: Floats
+    loss: Floats
+    accuracy: Floats
+
+
+class TrainedState(NamedTuple):
+    """Where the training stands, in its own precision and of scaled features; not what is judged best.
+
+    weights   after the last minibatch
+    averages  Adam's: count, means of the slopes and of their squares
+    recent    the means of the weights over each of the last epochs, where they are averaged
+    """
+
+    weights: ReadoutWeights
+    averages: tuple[Array, ReadoutWeights, ReadoutWeights]
+    scale: Scale | None
+    recent: tuple[ReadoutWeights, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """z = coef x + intercept, of features as they were given; the class is the largest z.
+
+    coef, intercept  (O, F) and (O,), after the best epoch (without validation data: the last)
+    loss             "sigmoid" or "softmax"
+    penalty          on |W|^2 / 2, beside the mean loss
+    history          see `TrainingHistory`
+    best_epoch       counted from 0, as in the history
+    state            for `fit(..., start=...)`
+    """
+
+    coef: Floats
+    intercept: Floats
+    loss: str
+    penalty: float
+    history: TrainingHistory
+    best_epoch: int
+    state: TrainedState
+
+    @property
+    def epochs(self) -> int:
+        """How many were trained."""
+        return len(self.history.train_loss)
+
+    @property
+    def readout(self) -> Readout:
+        """The plain readout, without the history."""
+        return Readout(self.coef, self.intercept, np.asarray(self.penalty))
+
+    def predict(self, features: Any) -> Floats:
+        """z: (rows, F) -> (rows, O)."""
+        return self.readout.predict(features)
+
+    def probabilities(self, features: Any) -> Floats:
+        """(rows, F) -> (rows, O), adding up to 1; see `probabilities`."""
+        return probabilities(self.loss, self.predict(features))
+
+    def arrays(self) -> dict[str, Array]:
+        """All of it as named arrays, for np.savez or safetensors; `Trained.of` is the way back."""
+        state, (count, slopes, squares) = self.state, self.state.averages
+        named: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)[:4]}
+        named |= {f"history.{name}": values for name, values in self.history._asdict().items()}
+        named |= {"best_epoch": self.best_epoch, "adam.count": count}
+        groups: dict[str, Any] = {"weights": state.weights, "adam.slopes": slopes, "adam.squares": squares}
+        groups |= {f"recent.{k}": each for k, each in enumerate(state.recent)}
+        groups |= {"scale": state.scale} if state.scale else {}
+        named |= {f"{group}.{name}": value for group, leaf in groups.items() for name, value in leaf._asdict().items()}
+        # A name is written as the bytes of its letters, since not every file format of arrays has text.
+        return {key: np.asarray(list(value.encode()) if isinstance(value, str) else value) for key, value in named.items()}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array]) -> Trained:
+        """From what `arrays` gave."""
+
+        def weights(group: str) -> ReadoutWeights:
+            return ReadoutWeights(arrays[f"{group}.coef"], arrays[f"{group}.intercept"])
+
+        recent = sum(key.startswith("recent.") and key.endswith(".coef") for key in arrays)
+        state = TrainedState(
+            weights("weights"),
+            (arrays["adam.count"], weights("adam.slopes"), weights("adam.squares")),
+            Scale(*(arrays[f"scale.{name}"] for name in Scale._fields)) if "scale.mean" in arrays else None,
+            tuple(weights(f"recent.{k}") for k in range(recent)),
+        )
+        history = TrainingHistory(*(arrays[f"history.{name}"] for name in TrainingHistory._fields))
+        name = bytes(arrays["loss"].astype(np.uint8)).decode()
+        numbers = float(arrays["penalty"]), history, int(arrays["best_epoch"])
+        return cls(arrays["coef"], arrays["intercept"], name, *numbers, state)

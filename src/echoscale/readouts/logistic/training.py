@@ -1,0 +1,276 @@
+"""Train a readout of classes: epochs of shuffled minibatches, judged on rows that are held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+import optax
+
+from echoscale import _checks
+from echoscale.engine.machine import device_of, precision_and_device
+from echoscale.losses import OF_CLASSES, constant
+from echoscale.readouts.logistic import epochs as loops
+from echoscale.readouts.logistic import order
+from echoscale.readouts.logistic.checks import Rows, check_labels, check_rate, check_validation
+from echoscale.readouts.logistic.epochs import EpochState, ReadoutWeights, Scale
+from echoscale.readouts.logistic.rows import FeatureRows
+from echoscale.readouts.logistic.schedule import SCHEDULES, rates
+from echoscale.readouts.logistic.trained import Trained, TrainedState, TrainingHistory
+
+# progress(epoch, epochs, trained): how many epochs are done, of how many, and the result so far.
+Progress = Callable[[int, int, Trained], None]
+
+CRITERIA = ("loss", "accuracy")
+JUDGED_AT_ONCE = 256  # rows
+# FeatureRows that vary less than this share of the one that varies most are not blown up further: that is rounding.
+LEAST_SPREAD = 1e-4
+
+
+class TrainingPlan(NamedTuple):
+    """The settings of one training, checked."""
+
+    loss: str
+    rate: float
+    schedule: str
+    epochs: int
+    minibatch: int
+    penalty: float
+    standardise: bool
+    fit_intercept: bool
+    patience: int | None
+    criterion: str
+    average: int
+    seed: int
+    dtype: str
+
+
+def fit(
+    features: Any,
+    labels: Any,
+    classes: int,
+    *,
+    loss: str = "sigmoid",
+    rate: float = 1e-3,
+    schedule: str = "constant",
+    epochs: int = 10,
+    minibatch: int = 50,
+    penalty: float = 0.0,
+    standardise: bool = False,
+    fit_intercept: bool = True,
+    validation: Any = None,
+    patience: int | None = None,
+    criterion: str = "loss",
+    average: int = 0,
+    seed: int = 0,
+    start: Trained | None = None,
+    progress: Progress | None = None,
+    block: int | None = None,
+    dtype: str = "float32",
+    device: Any = None,
+) -> Trained:
+    """Adam on E = mean over the minibatch of loss(W x + b, label) + penalty/2 |W|^2, from W = 0 and the best b for that.
+
+    features     (B, F) or (B, S, N), NumPy or JAX; or an object with this `shape` and `block(begin, end)` -> (rows, F), or a
+                 mapped file (np.memmap): these are streamed block by block, blocks and the rows of each in random order
+    labels       (B,), whole numbers from 0 to classes - 1
+    loss         "sigmoid", every class by itself (the paper), or "softmax"
+    rate         step of Adam. The paper's for 28 snapshots is 5e-4, for 4 it is 5e-3
+    schedule     "constant", or "cosine": down to 0 over all minibatches of all epochs
+    minibatch    rows of a step, at most: where the rows (of a block) do not divide, all minibatches are a little smaller
+    standardise  train on (x - mean) / spread over the training rows; the result is for features as they are. The penalty then
+                 stands on the weights of standardised features
+    validation   None, a share of the rows that is drawn at random and held out, or their numbers. A stream is read once more
+                 to judge them: neighbouring numbers spare most of that
+    patience     stop when so many epochs brought nothing better on the validation rows. The best weights are kept, with or
+                 without. A cosine rate is at its best at the end: it has no use for patience
+    criterion    what is better: a lower "loss", or a higher "accuracy" (then a lower loss)
+    average      judge and keep the mean of the weights over all minibatches of the last so many epochs; 0: the last weights
+    seed         of the order of the rows and of the rows held out: the same seed gives the same bits
+    start        a training that ended early, or was interrupted: go on with it. `epochs` counts those it has
+    progress     called after every epoch: progress(epochs done, epochs, trained). What it is given can be saved, and is a start
+    block        rows in a block: arrays too are then sent to the device block by block
+    """
+    plan = TrainingPlan(
+        loss=_checks.choice(loss, OF_CLASSES, "loss"),
+        rate=check_rate(rate),
+        schedule=_checks.choice(schedule, SCHEDULES, "schedule"),
+        epochs=_checks.integer(epochs, "epochs", minimum=1),
+        minibatch=_checks.integer(minibatch, "minibatch", minimum=1),
+        penalty=_checks.non_negative(penalty, "penalty", "0 is none."),
+        standardise=bool(standardise),
+        fit_intercept=bool(fit_intercept),
+        patience=None if patience is None else _checks.integer(patience, "patience", minimum=1),
+        criterion=_checks.choice(criterion, CRITERIA, "criterion"),
+        average=_checks.integer(average, "average"),
+        seed=_checks.integer(seed, "seed"),
+        dtype=_checks.choice(dtype, ("float32", "float64"), "dtype"),
+    )
+    with precision_and_device(plan.dtype, device_of(device)):
+        source = FeatureRows(features, plan.dtype, block, plan.minibatch)
+        right = check_labels(labels, source.count, _checks.integer(classes, "classes", minimum=2))
+        held_out = check_validation(validation, source.count, plan.seed)
+        if plan.patience is not None and not held_out.size:
+            raise ValueError(f"patience={patience} needs validation rows to judge by: give validation, e.g. 0.1.")
+        training = _Training(plan, source, right, held_out, classes)
+        return training.run(start, progress)
+
+
+class _Training:
+    """One training: the data, and the loop over epochs."""
+
+    def __init__(
+        self, plan: TrainingPlan, source: FeatureRows, labels: npt.NDArray[np.int32], held_out: Rows, classes: int
+    ) -> None:
+        self.plan, self.source, self.labels, self.classes = plan, source, labels, classes
+        rows = np.setdiff1d(np.arange(source.count), held_out, assume_unique=True)
+        if len(rows) < plan.minibatch:
+            raise ValueError(
+                f"minibatch={plan.minibatch} is more than the {len(rows)} rows there are to train on: choose a smaller one."
+            )
+        self.rows, self.count, self.held_out = rows, len(rows), len(held_out)
+        self.parts = source.split(rows)
+        self.steps = sum(order.steps(len(part), plan.minibatch) for part in self.parts)
+        self.judged = _tables(source.split(held_out))
+
+    def run(self, start: Trained | None, progress: Progress | None) -> Trained:
+        """From the start, or on from a training before, to the last epoch."""
+        plan = self.plan
+        now = self._begun() if start is None else self._checked(start)
+        while now.epochs < plan.epochs and not self._stuck(now):
+            now = self._epoch(now)
+            if progress is not None:
+                progress(now.epochs, plan.epochs, now)
+        return now
+
+    def _stuck(self, now: Trained) -> bool:
+        return self.plan.patience is not None and now.epochs - 1 - now.best_epoch >= self.plan.patience
+
+    def _begun(self) -> Trained:
+        dtype, shape = self.plan.dtype, (self.classes, self.source.width)
+        zero = ReadoutWeights(np.zeros(shape, dtype), np.zeros(shape[0], dtype))
+        counts = np.bincount(self.labels[self.rows], minlength=self.classes)
+        scale = self._scale() if self.plan.standardise else None
+        first = constant(self.plan.loss, counts) / (scale.gain if scale else 1.0) * self.plan.fit_intercept
+        state = TrainedState(zero._replace(intercept=first.astype(dtype)), (np.zeros((), np.int32), zero, zero), scale, ())
+        nothing = TrainingHistory(*(np.zeros(0) for _ in TrainingHistory._fields))
+        return Trained(np.zeros(shape), np.zeros(shape[0]), self.plan.loss, self.plan.penalty, nothing, -1, state)
+
+    def _checked(self, start: Trained) -> Trained:
+        if start.coef.shape != (self.classes, self.source.width):
+            raise ValueError(
+                f"start has {start.coef.shape[0]} classes and {start.coef.shape[1]} features, the data {self.classes} and "
+                f"{self.source.width}."
+            )
+        if start.loss != self.plan.loss:
+            raise ValueError(f"start was trained with loss={start.loss!r}, not {self.plan.loss!r}.")
+        if (start.state.scale is not None) != self.plan.standardise:
+            raise ValueError(f"start was trained with standardise={start.state.scale is not None}: go on with the same.")
+        if self.held_out and start.epochs and np.isnan(start.history.loss[start.best_epoch]):
+            raise ValueError("start was trained without validation rows, so there is no best epoch to compare with.")
+        return start
+
+    def _epoch(self, before: Trained) -> Trained:
+        """One more epoch, judged."""
+        plan, epoch = self.plan, before.epochs
+        scale = before.state.scale
+        learning, train_loss = self._train(before)
+        if not np.isfinite(train_loss):
+            raise ValueError(
+                f"training went astray in epoch {epoch}: the loss is {train_loss}. A smaller rate than {plan.rate} may help."
+            )
+        weights, averages = _to_host(learning.weights), _to_host(learning.averages)
+        recent: tuple[ReadoutWeights, ...] = ()
+        kept = weights
+        if learning.total is not None:
+            mean = jax.tree.map(lambda total: np.asarray(total) / np.asarray(self.steps, plan.dtype), learning.total)
+            recent = (*before.state.recent, mean)[-plan.average :]
+            kept = ReadoutWeights(*(sum(parts) / np.asarray(len(recent), plan.dtype) for parts in zip(*recent, strict=True)))
+        state = TrainedState(weights, (averages.count, averages.mu, averages.nu), scale, recent)
+        numbers = train_loss, *self._judge(kept, scale)
+        history = TrainingHistory(*(np.append(past, number) for past, number in zip(before.history, numbers, strict=True)))
+        if self.held_out and epoch and not self._better(history, epoch, before.best_epoch):
+            return Trained(before.coef, before.intercept, plan.loss, plan.penalty, history, before.best_epoch, state)
+        coef, intercept = loops.on_features(_exact(kept), None if scale is None else _exact(scale))
+        return Trained(coef, intercept, plan.loss, plan.penalty, history, epoch, state)
+
+    def _train(self, before: Trained) -> tuple[EpochState, float]:
+        """The minibatches of one epoch, block by block."""
+        plan, (count, slopes, squares) = self.plan, before.state.averages
+        # Fresh copies on the device: the compiled loop uses them up.
+        weights, slopes, squares = (jax.tree.map(jnp.array, each) for each in (before.state.weights, slopes, squares))
+        total = jax.tree.map(jnp.zeros_like, weights) if plan.average else None
+        learning = EpochState(weights, optax.ScaleByAdamState(jnp.asarray(count, jnp.int32), slopes, squares), total)
+        penalty, scale = np.asarray(plan.penalty, plan.dtype), before.state.scale
+        shown = list(order.shuffled(self.parts, plan.minibatch, plan.seed, before.epochs))
+        first = before.epochs * self.steps
+        total_loss = 0.0
+        for (place, table), block in zip(shown, self.source.load([place for place, _ in shown]), strict=True):
+            steps = order.steps(len(self.parts[place]), plan.minibatch)
+            rate = np.zeros(len(table), plan.dtype)
+            rate[:steps] = rates(plan.schedule, plan.rate, first, steps, plan.epochs * self.steps)
+            arguments = block, self._labels_of(place), table, rate, penalty, scale, plan.loss, plan.fit_intercept
+            learning, summed = loops.train(learning, *arguments)
+            first, total_loss = first + steps, total_loss + float(summed)  # which waits for the block to be done with
+        return learning, total_loss / self.count
+
+    def _judge(self, weights: ReadoutWeights, scale: Scale | None) -> tuple[float, float]:
+        """Loss and accuracy on the validation rows."""
+        if not self.held_out:
+            return np.nan, np.nan
+        losses, correct = 0.0, 0
+        for (place, table), block in zip(self.judged, self._blocks(self.judged), strict=True):
+            lost, right = loops.judge(weights, block, self._labels_of(place), table, scale, self.plan.loss)
+            losses, correct = losses + float(lost), correct + int(right)
+        return losses / self.held_out, correct / self.held_out
+
+    def _better(self, history: TrainingHistory, epoch: int, best: int) -> bool:
+        loss = history.loss[epoch], history.loss[best]
+        accuracy = history.accuracy[epoch], history.accuracy[best]
+        if self.plan.criterion == "accuracy" and accuracy[0] != accuracy[1]:
+            return bool(accuracy[0] > accuracy[1])
+        return bool(loss[0] < loss[1])
+
+    def _scale(self) -> Scale:
+        """Mean and spread of every feature over the training rows, in one pass."""
+        tables = _tables(self.parts)
+        sums = np.zeros((2, self.source.width))
+        shift: Any = None
+        for (_, table), block in zip(tables, self._blocks(tables), strict=True):
+            if shift is None:  # near the mean, so that squares lose no digits
+                some = table[0][table[0] >= 0]
+                shift = jnp.mean(block[some], axis=0)
+            sums += np.stack([np.asarray(each, np.float64) for each in loops.moments(block, table, shift)])
+        if not np.isfinite(sums).all():
+            raise ValueError(f"the squares of the features leave the range of {self.plan.dtype}: scale the features down.")
+        first, second = sums / self.count
+        spread = np.sqrt(np.maximum(second - first**2, 0))
+        spread = np.maximum(spread, LEAST_SPREAD * spread.max()) if spread.max() else np.ones_like(spread)
+        mean = np.asarray(shift, np.float64) + first if self.plan.fit_intercept else np.zeros_like(first)
+        numbers = mean, 1 / spread, np.sqrt(self.source.width)
+        return Scale(*(np.asarray(each, self.plan.dtype) for each in numbers))
+
+    def _blocks(self, tables: list[tuple[int, order.Table]]) -> Any:
+        return self.source.load([place for place, _ in tables])
+
+    def _labels_of(self, place: int) -> npt.NDArray[np.int32]:
+        block = self.source.blocks[place]
+        return self.labels[block.begin : block.end]
+
+
+def _tables(parts: list[Rows]) -> list[tuple[int, order.Table]]:
+    """The rows of every block in their order, many at once, for passes that change nothing."""
+    height = max(order.steps(len(part), JUDGED_AT_ONCE) for part in parts)
+    return [(place, order.cut(part, JUDGED_AT_ONCE, height)) for place, part in enumerate(parts) if len(part)]
+
+
+def _to_host(tree: Any) -> Any:
+    return jax.tree.map(np.array, tree)
+
+
+def _exact(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)

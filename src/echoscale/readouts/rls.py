@@ -1,0 +1,233 @@
+"""Recursive least squares: the ridge readout kept up to date at every step, with forgetting.
+
+    W(t) = argmin over W of   sum over s <= t of f^(t-s) |y(s) - W x(s) - b|^2  +  ridge |W|^2,      f = `forgetting`
+
+With P = (S_xx + ridge I)^-1 and rows A, D that come in, one step is (Woodbury; f = 1 forgets nothing)
+
+    P <- P / f,    L L^T = I + A P A^T,    V = L^-1 A P,    W <- W + V^T L^-1 (D - A W),    P <- P - V^T V
+
+The intercept is not penalised: rows enter centred at their own mean, and one more row carries the distance of that mean from
+the one so far (Chan, Golub and LeVeque 1983), so that S_xx is the centred scatter and a pass without forgetting gives
+`echoscale.ridge` of the same rows. Forgetting would forget the penalty too, and P would grow without bound wherever nothing
+excites it; each step therefore gives back what it took, on one feature after another, fast enough that a round of them takes
+no longer than the memory lasts.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.engine.machine import one_thread
+from echoscale.readouts.ridge import Readout
+from echoscale.series import as_numbers
+
+Array = jax.Array
+Floats = npt.NDArray[np.float64]
+
+# Rows of one compiled call; a call with fewer does only those.
+BUFFER = 256
+
+
+class RLSState(NamedTuple):
+    """What the past left, in float64.
+
+    weight      ()      rows so far, forgotten ones with less weight
+    mean        (F,)    of the features; zero without an intercept
+    target      (O,)    mean of the targets
+    coef        (F, O)
+    inverse     (F, F)  P
+    turn        ()      the first feature that gets its penalty back at the next step
+    """
+
+    weight: Array
+    mean: Array
+    target: Array
+    coef: Array
+    inverse: Array
+    turn: Array
+
+
+def init(features: int, outputs: int, ridge: float) -> RLSState:
+    """Nothing seen: W = 0 and P = I / ridge. Needs 64-bit floats to be enabled."""
+    return RLSState(
+        jnp.zeros((), jnp.float64),
+        jnp.zeros(features, jnp.float64),
+        jnp.zeros(outputs, jnp.float64),
+        jnp.zeros((features, outputs), jnp.float64),
+        jnp.eye(features, dtype=jnp.float64) / ridge,
+        jnp.zeros((), jnp.int32),
+    )
+
+
+def update(
+    state: RLSState,
+    x: Array,
+    y: Array,
+    *,
+    ridge: float | Array,
+    forgetting: float | Array = 1.0,
+    back: int = 0,
+    counts: Array | None = None,
+    intercept: bool = True,
+) -> RLSState:
+    """One step with the rows x (R, F) and y (R, O), forgetting once; rows with `counts` (R,) False are not there.
+
+    `back` features get their penalty back in this step: see `returns`. Where no row counts, nothing changes: the past is not
+    forgotten over a gap.
+    """
+    features = x.shape[1]
+    shown = jnp.ones(len(x), bool) if counts is None else counts
+    rows = jnp.sum(shown, dtype=state.weight.dtype)
+    some = rows > 0
+    keep = jnp.where(some, forgetting, 1.0)
+    before = keep * state.weight
+    after = before + rows
+    given = jnp.where(shown[:, None], jnp.concatenate([x, y], axis=1), 0.0)
+    if intercept:
+        centre = jnp.concatenate([state.mean, state.target])
+        middle = jnp.where(some, jnp.sum(given, axis=0) / jnp.maximum(rows, 1.0), centre)
+        apart = (middle - centre)[None] * jnp.sqrt(jnp.where(some, before * rows / jnp.maximum(after, 1.0), 0.0))
+        given = jnp.concatenate([jnp.where(shown[:, None], given - middle, 0.0), apart])
+        centre = centre + jnp.where(some, rows / jnp.maximum(after, rows), 0.0) * (middle - centre)
+        mean, target = centre[:features], centre[features:]
+    else:
+        mean, target = state.mean, state.target
+    if back:
+        places = (state.turn + jnp.arange(back)) % features
+        size = jnp.sqrt((1.0 - keep) * ridge * features / back)
+        given = jnp.concatenate([given, size * (jnp.arange(given.shape[1]) == places[:, None])])
+    rows_in, wanted = given[:, :features], given[:, features:]
+    inverse = state.inverse / keep
+    seen = rows_in @ inverse
+    factor = jnp.linalg.cholesky(jnp.eye(len(given), dtype=seen.dtype) + seen @ rows_in.T)
+    both = jnp.concatenate([seen, wanted - rows_in @ state.coef], axis=1)
+    solved = jax.scipy.linalg.solve_triangular(factor, both, lower=True)
+    half, surprise = solved[:, :features], solved[:, features:]
+    inverse = inverse - half.T @ half
+    turn = jnp.where(some, (state.turn + back) % features, state.turn)
+    return RLSState(after, mean, target, state.coef + half.T @ surprise, (inverse + inverse.T) / 2, turn)
+
+
+def returns(features: int, forgetting: float) -> int:
+    """How many features get their penalty back in one step: a round of all takes at most 1 / (1 - forgetting) steps."""
+    return math.ceil(features * (1 - forgetting))
+
+
+def intercept_of(state: RLSState) -> Array:
+    """b = mean_y - W mean_x, (O,)."""
+    return state.target - state.mean @ state.coef
+
+
+@partial(jax.jit, static_argnames=("back", "intercept"))
+def _run(
+    state: RLSState, x: Array, y: Array, counts: Array, n: Array, ridge: Array, forgetting: Array, back: int, intercept: bool
+) -> RLSState:
+    """The first n rows of a buffer, one after another."""
+
+    def body(carry: tuple[Array, RLSState]) -> tuple[Array, RLSState]:
+        t, now = carry
+        move = partial(update, ridge=ridge, forgetting=forgetting, back=back, intercept=intercept)
+        return t + 1, move(now, x[t][None], y[t][None], counts=counts[t][None])
+
+    last: RLSState = jax.lax.while_loop(lambda carry: carry[0] < n, body, (jnp.int32(0), state))[1]
+    return last
+
+
+class RLS:
+    """A readout that learns row by row: `RLS(ridge, forgetting).partial_fit(X, y)`, then `predict(X)`.
+
+    ridge       > 0, the penalty on the summed squares, as everywhere here
+    forgetting  in (0, 1]: what happened 1 / (1 - forgetting) rows ago counts 1/e of what happens now. 1 forgets nothing
+    intercept   whether there is one; it is not penalised
+
+    One step at a time, x = esn.step(u, x); rls.partial_fit(x, y), is how FORCE learning uses it. In an `OnlineLearner` it says
+    that the readout learns in this way.
+    """
+
+    def __init__(self, ridge: float = 1e-5, forgetting: float = 1.0, *, intercept: bool = True) -> None:
+        self.ridge = _checks.number(ridge, "ridge")
+        if not self.ridge > 0:
+            raise ValueError(f"ridge must be above 0, got {ridge}: recursive least squares starts from I / ridge.")
+        self.forgetting = _checks.number(forgetting, "forgetting")
+        if not 0 < self.forgetting <= 1:
+            raise ValueError(f"forgetting must lie in (0, 1], got {forgetting}. 1 forgets nothing; 0.999 remembers 1000 rows.")
+        self.intercept = bool(intercept)
+        self.state: RLSState | None = None
+
+    def partial_fit(self, X: Any, y: Any) -> RLS:
+        """Rows X (T, F) with targets y (T,) or (T, O), in their order; or one row, X (F,) and y a number or (O,).
+
+        A row whose target is NaN is passed over.
+        """
+        rows, targets = self._rows(X, y)
+        with jax.enable_x64(True), one_thread():
+            state = self.state or init(rows.shape[1], targets.shape[1], self.ridge)
+            for begin in range(0, len(rows), BUFFER):
+                state = self._block(state, rows[begin : begin + BUFFER], targets[begin : begin + BUFFER])
+            state = jax.tree.map(np.asarray, state)  # NumPy's, which do not depend on JAX's settings
+        if not np.isfinite(state.coef).all():
+            raise FloatingPointError(
+                f"recursive least squares lost its accuracy: W is not finite any more. Raise the ridge (now {self.ridge:g}) or "
+                f"forget less (now {self.forgetting:g}). The readout was left as it was before this call."
+            )
+        self.state = state
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """(T, F) -> (T, O); one row (F,) -> (O,)."""
+        readout = self.readout
+        rows = as_numbers(X, "X", np.float64)
+        if rows.ndim not in (1, 2) or rows.shape[-1] != readout.coef.shape[1]:
+            raise ValueError(f"X must be (T, {readout.coef.shape[1]}) or one row of it, got shape {rows.shape}.")
+        return readout.predict(rows) if rows.ndim == 2 else readout.predict(rows[None])[0]
+
+    @property
+    def readout(self) -> Readout:
+        """The readout as it stands."""
+        if self.state is None:
+            raise ValueError("this RLS has not seen any data: call partial_fit first.")
+        return Readout(np.asarray(self.state.coef).T, np.asarray(intercept_of(self.state)), np.asarray(self.ridge))
+
+    def _rows(self, X: Any, y: Any) -> tuple[Floats, Floats]:
+        rows, targets = as_numbers(X, "X", np.float64), as_numbers(y, "y", np.float64)
+        if rows.ndim == 1:
+            rows, targets = rows[None], targets.reshape(1, -1)
+        if rows.ndim != 2 or not rows.size:
+            raise ValueError(f"X must be (T, F) or one row (F,), and not empty; got shape {rows.shape}.")
+        if targets.ndim == 1:
+            targets = targets[:, None]
+        if targets.ndim != 2 or len(targets) != len(rows) or not targets.shape[1]:
+            raise ValueError(f"y must hold one target for each of the {len(rows)} rows of X, got shape {np.shape(y)}.")
+        if not np.isfinite(rows).all():
+            raise ValueError(f"X must be finite, found NaN or infinity in row {int(np.argwhere(~np.isfinite(rows))[0, 0])}.")
+        if np.isinf(targets).any():
+            raise ValueError(f"y must be finite or NaN, found infinity in row {int(np.argwhere(np.isinf(targets))[0, 0])}.")
+        if self.state is not None and (known := self.state.coef.shape) != (rows.shape[1], targets.shape[1]):
+            raise ValueError(
+                f"this RLS has learned {known[0]} features and {known[1]} outputs, this call has {rows.shape[1]} and "
+                f"{targets.shape[1]}; make another one for other data."
+            )
+        return rows, targets
+
+    def _block(self, state: RLSState, rows: Floats, targets: Floats) -> RLSState:
+        counts = np.asarray(np.isfinite(targets).all(axis=1))
+        size = BUFFER if len(rows) > 1 else 1  # a single row is common, and needs no buffer
+        padded = [np.zeros((size, *each.shape[1:]), each.dtype) for each in (rows, targets, counts)]
+        for place, each in zip(padded, (rows, np.where(counts[:, None], targets, 0.0), counts), strict=True):
+            place[: len(rows)] = each
+        numbers = (np.int32(len(rows)), np.float64(self.ridge), np.float64(self.forgetting))
+        back = returns(rows.shape[1], self.forgetting)
+        new: RLSState = _run(state, *padded, *numbers, back=back, intercept=self.intercept)
+        return new
+
+    def __repr__(self) -> str:
+        return f"RLS(ridge={self.ridge:g}, forgetting={self.forgetting:g}, intercept={self.intercept})"

@@ -1,0 +1,169 @@
+"""Sufficient statistics of a linear readout: counts, means and scatter matrices, accumulated chunk by chunk in float64.
+
+    n = sum 1,   m = sum z / n,   S = sum (z - m)(z - m)^T      with z = (features, targets)
+
+They are all that ridge regression needs, on training and on validation data. Statistics of pieces, series or workers add up,
+so no state is ever stored. States may be float32: their products are exact in float64, which a small ridge penalty needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.engine.shared_runs import SharedRuns
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper
+from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
+from echoscale.readouts.shared_moments import SharedMoments
+from echoscale.series import Series, as_series, as_targets, check_longer_than
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Of P = features + targets columns; leading axes (one statistic per lane) broadcast.
+
+    count     (...,)
+    mean      (..., P)
+    scatter   (..., P, P), centred
+    features  how many of the columns are features; the others are targets
+    """
+
+    count: Floats
+    mean: Floats
+    scatter: Floats
+    features: int
+
+    def __add__(self, other: Any) -> Statistics:
+        """The statistics of both pieces together (Chan, Golub and LeVeque 1983: no cancellation)."""
+        if not isinstance(other, Statistics):
+            return NotImplemented
+        if self.mean.shape[-1] != other.mean.shape[-1] or self.features != other.features:
+            raise ValueError(
+                f"statistics of {self.features} of {self.mean.shape[-1]} columns and of {other.features} of "
+                f"{other.mean.shape[-1]} cannot be added."
+            )
+        count = self.count + other.count
+        share = np.divide(other.count, count, out=np.zeros_like(count), where=count > 0)[..., None]
+        apart = other.mean - self.mean
+        weight = (self.count[..., None] * share)[..., None]
+        scatter = self.scatter + other.scatter + weight * apart[..., :, None] * apart[..., None, :]
+        return Statistics(count, self.mean + share * apart, scatter, self.features)
+
+    def lane(self, index: Any) -> Statistics:
+        """The statistics of one lane, or of a selection of them."""
+        return Statistics(self.count[index], self.mean[index], self.scatter[index], self.features)
+
+
+def of_rows(features: Any, targets: Any) -> Statistics:
+    """The statistics of rows (R, F) and (R, O) that are there as arrays."""
+    rows = np.concatenate([np.asarray(features, np.float64), np.asarray(targets, np.float64)], axis=1)
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    return Statistics(np.float64(len(rows)) + np.zeros(()), mean, centred.T @ centred, np.shape(features)[1])
+
+
+def statistics(
+    esn: ESN,
+    u: Any,
+    y: Any,
+    *,
+    washout: int = 0,
+    direct: bool = False,
+    hyper: Hyper | None = None,
+    state: Any = None,
+) -> Statistics:
+    """Run the network over u and gather the statistics of states and targets; the states are not kept.
+
+    u, y     one series, a batch or a list; y step by step, with the same lengths. All series count together
+    washout  steps at the start of every series that are run but not counted
+    direct   whether the inputs are features too (after the states)
+    hyper    with H lanes, the result has a leading axis H: one statistic per lane
+    """
+    series = as_series(u, esn.n_inputs, dtype=np.float64)
+    targets = as_targets(y, series)
+    washout = _checks.integer(washout, "washout")
+    check_longer_than(series, washout)
+    edges = [np.array([washout, length]) for length in series.lengths]
+    [whole], _ = split_statistics(esn, series, targets, edges, direct=direct, hyper=hyper, state=state)
+    return whole
+
+
+def split_statistics(
+    esn: ESN,
+    series: Series,
+    targets: Series,
+    edges: Sequence[npt.NDArray[np.int64]],
+    *,
+    direct: bool = False,
+    hyper: Hyper | None = None,
+    state: Any = None,
+) -> tuple[list[Statistics], npt.NDArray[Any]]:
+    """The statistics of consecutive segments of time from one run, and the last states.
+
+    edges[b] = (e_0, ..., e_S): segment s of series b is its steps e_s to e_{s+1}. What lies before e_0 is washed out.
+    """
+    used = hyper or esn.hyper
+    extra = [
+        np.concatenate([series.values[b], targets.values[b]] if direct else [targets.values[b]], axis=1)
+        for b in range(series.count)
+    ]
+    plans = esn.shared_plans(series, used) if state is None else None
+    if plans:
+        features = esn.units + (series.features if direct else 0)
+        return _shared(esn, series, plans, extra[0], edges[0], features)
+    blocks: dict[int, Moments] = {}
+
+    def consume(lanes: Any, start: int, states: Any) -> None:
+        key = int(lanes[0])
+        if key not in blocks:
+            kind = HostMoments if isinstance(states, np.ndarray) else DeviceMoments
+            blocks[key] = kind(lanes, series.count, esn.units, extra, edges)
+        blocks[key].add(start, states)
+
+    last = esn.run_chunks(series, consume, state=state, hyper=hyper)
+    # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
+    ordered = [blocks[key] for key in sorted(blocks)]
+    features = esn.units + (series.features if direct else 0)
+    results = [gather(ordered, s, used.lanes, features) for s in range(len(edges[0]) - 1)]
+    return results, last
+
+
+def _shared(
+    esn: ESN, series: Series, plans: list[SharedRuns], extra: Floats, edges: npt.NDArray[np.int64], features: int
+) -> tuple[list[Statistics], npt.NDArray[Any]]:
+    """The same for a grid of hyper-parameters whose lanes share runs of some reservoirs."""
+    moments = [SharedMoments(plan, esn.sizes, extra, edges) for plan in plans]
+    last = esn.run_shared(series, plans, lambda place, start, states: moments[place].add(start, states))
+    order = np.argsort(np.concatenate([plan.lanes for plan in plans]))
+    results = []
+    for segment in range(len(edges) - 1):
+        parts = zip(*(each.statistics(segment) for each in moments), strict=True)
+        count, mean, scatter = (np.concatenate(part)[order] for part in parts)
+        results.append(Statistics(count, mean, scatter, features))
+    return results, last
+
+
+def gather(blocks: Sequence[Moments], segment: int, lanes: int | None, features: int) -> Statistics:
+    """The sum over the blocks of lanes, stacked along a leading axis where there are hyper lanes."""
+    totals: dict[int, Statistics] = {}
+    for block in blocks:
+        for group, lane in enumerate(block.hyper_lanes):
+            part = Statistics(*block.centred(segment, group), features)
+            totals[int(lane)] = totals[int(lane)] + part if int(lane) in totals else part
+    if lanes is None:
+        return totals[0]
+    ordered = [totals[lane] for lane in range(lanes)]
+    return Statistics(
+        np.stack([each.count for each in ordered]),
+        np.stack([each.mean for each in ordered]),
+        np.stack([each.scatter for each in ordered]),
+        features,
+    )

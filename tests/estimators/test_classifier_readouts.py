@@ -1,0 +1,277 @@
+"""`ESNClassifier` with readouts that are trained by minibatches, against `logistic.fit` on states that `esn_.run` returns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.special import expit, softmax
+from sklearn.base import clone
+from sklearn.utils import estimator_checks
+
+import echoscale as es
+from echoscale import ESNClassifier
+from echoscale.engine import lanes
+from echoscale.readouts import logistic
+
+Array = npt.NDArray[Any]
+
+WASHOUT = 10
+COUNT, STEPS = 60, 24
+NAMES = np.array(["ash", "birch", "cedar"])
+
+
+def model(**parameters: Any) -> ESNClassifier:
+    """A small network in float64, trained for a few epochs."""
+    defaults: dict[str, Any] = {
+        "units": 12,
+        "leak_rate": 0.6,
+        "dtype": "float64",
+        "random_state": 1,
+        "washout": WASHOUT,
+        "ridge": 0.1,
+        "readout": "softmax",
+        "epochs": 3,
+        "rate": 0.01,
+        "minibatch": 20,
+    }
+    return ESNClassifier(**{**defaults, **parameters})
+
+
+def sequences(seed: int = 0, noise: float = 0.5) -> tuple[Array, Array]:
+    """Two inputs of noise around levels that tell the class."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 3, COUNT)
+    levels = np.array([[0.5, 0.0], [0.0, 0.5], [-0.3, -0.3]])
+    return levels[codes][:, None] + noise * rng.normal(size=(COUNT, STEPS, 2)), NAMES[codes]
+
+
+def steps(lengths: tuple[int, ...]) -> tuple[list[Array], list[Array]]:
+    """Two inputs of noise; the class of a step depends on the steps before it."""
+    rng = np.random.default_rng(5)
+    X = [rng.normal(size=(n, 2)) for n in lengths]
+    return X, [NAMES[np.digitize(u[:, 0] + np.roll(u[:, 1], 1), [-0.4, 0.6])] for u in X]
+
+
+def codes(labels: Array) -> Array:
+    return np.searchsorted(NAMES, labels)
+
+
+def expected(fitted: ESNClassifier, rows: Array, labels: Array, **changes: Any) -> logistic.Trained:
+    """The training that the classifier's documentation describes, on rows that were made by hand."""
+    settings: dict[str, Any] = {
+        "loss": fitted.readout,
+        "rate": fitted.rate,
+        "schedule": "cosine",
+        "epochs": fitted.epochs,
+        "minibatch": fitted.minibatch,
+        "penalty": 0.1 / len(rows),
+        "standardise": True,
+        "fit_intercept": fitted.fit_intercept,
+        "seed": fitted.random_state,
+        "dtype": "float64",
+    }
+    return logistic.fit(rows, codes(labels), 3, **{**settings, **changes})
+
+
+def assert_same(fitted: ESNClassifier, wanted: logistic.Trained) -> None:
+    """States made step by step and in one scan differ by rounding, which a few steps of Adam amplify."""
+    np.testing.assert_allclose(fitted.readout_.coef, wanted.coef, rtol=0, atol=1e-8 * np.abs(wanted.coef).max())
+    np.testing.assert_allclose(fitted.readout_.intercept, wanted.intercept, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(fitted.history_.train_loss, wanted.history.train_loss, rtol=1e-8)
+
+
+def judged_by(esn: es.ESN, X: Any, features: str, every: int | None = None) -> Array:
+    """What each sequence is judged by, from all of its states, each sequence run alone."""
+    states = [esn.run(u) for u in X]
+    if features == "last":
+        return np.array([x[-1] for x in states])
+    if features == "mean":
+        return np.array([x[WASHOUT:].mean(axis=0) for x in states])
+    assert every is not None
+    return np.array([x[every - 1 :: every].ravel() for x in states])
+
+
+@pytest.mark.parametrize(
+    ("readout", "features", "every", "fit_intercept"),
+    [("softmax", "last", None, True), ("sigmoid", "mean", None, False), ("sigmoid", "snapshots", 8, True)],
+)
+def test_sequences_are_trained_on_their_features(readout: str, features: str, every: int | None, fit_intercept: bool) -> None:
+    (X, y), (unseen, truth) = sequences(), sequences(1)
+    fitted = model(readout=readout, features=features, every=every, fit_intercept=fit_intercept).fit(X, y)
+    wanted = expected(fitted, judged_by(fitted.esn_, X, features, every), y)
+    assert_same(fitted, wanted)
+    z = judged_by(fitted.esn_, unseen, features, every) @ wanted.coef.T + wanted.intercept
+    np.testing.assert_allclose(fitted.decision_function(unseen), z, rtol=0, atol=1e-7)
+    np.testing.assert_array_equal(fitted.predict(unseen), NAMES[z.argmax(axis=1)])
+    p = softmax(z, axis=1) if readout == "softmax" else expit(z) / expit(z).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(fitted.predict_proba(unseen), p, rtol=0, atol=1e-7)
+    assert fitted.score(unseen, truth) == (NAMES[z.argmax(axis=1)] == truth).mean()
+
+
+@pytest.mark.parametrize("kind", ["one", "batch", "list"])
+def test_steps_are_trained_on_all_states_after_the_washout(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The input beside the states in one case; unequal lengths in another, in chunks that are shorter than the washout."""
+    direct = kind == "one"
+    if kind == "list":
+        monkeypatch.setattr(lanes, "SHORTEST_CHUNK", 8)
+        monkeypatch.setattr(lanes, "LONGEST_CHUNK", 8)
+    X, y = steps({"one": (130,), "batch": (50, 50, 50), "list": (70, 50, 43)}[kind])
+    given: Any = (X[0], y[0]) if kind == "one" else (np.stack(X), np.stack(y)) if kind == "batch" else (X, y)
+    fitted = model(readout="sigmoid", direct=direct).fit(*given)
+    rows = [np.hstack([fitted.esn_.run(u), u]) if direct else fitted.esn_.run(u) for u in X]
+    wanted = expected(fitted, np.concatenate([x[WASHOUT:] for x in rows]), np.concatenate([each[WASHOUT:] for each in y]))
+    assert_same(fitted, wanted)
+    probabilities, guesses = fitted.predict_proba(given[0]), fitted.predict(given[0])
+    for b, x in enumerate(rows):
+        p = expit(x @ wanted.coef.T + wanted.intercept)
+        found = probabilities if kind == "one" else probabilities[b]
+        np.testing.assert_allclose(found, p / p.sum(axis=1, keepdims=True), rtol=0, atol=1e-7)
+        np.testing.assert_array_equal(guesses if kind == "one" else guesses[b], NAMES[p.argmax(axis=1)])
+    if kind == "one":
+        _, state = fitted.predict(X[0], return_state=True)
+        np.testing.assert_allclose(fitted.state_, state, rtol=0, atol=1e-12)
+        both = fitted.predict_proba(np.vstack([X[0], X[0]]))
+        np.testing.assert_allclose(fitted.predict_proba(X[0], state=fitted.state_), both[130:], rtol=0, atol=1e-10)
+
+
+PENALTIES = [1e-3, 10.0, 1e5]
+
+
+@pytest.mark.parametrize("validation", [0.25, 3])
+def test_the_penalty_of_sequences_is_the_best_on_those_held_out(validation: float | int) -> None:
+    """Every fourth sequence, or each of three folds; the readout is then trained on all of them."""
+    X, y = sequences(noise=1.0)
+    fitted = model(units=40, ridge=PENALTIES, validation=validation, epochs=20, rate=0.05).fit(X, y)
+    rows = judged_by(fitted.esn_, X, "last")
+    groups = [np.arange(k, COUNT, 3) for k in range(3)] if isinstance(validation, int) else [np.arange(0, COUNT, 4)]
+
+    def loss(penalty: float) -> float:
+        each = [
+            expected(fitted, rows, y, validation=out, penalty=penalty / (COUNT - len(out))).history.loss[-1] for out in groups
+        ]
+        return float(np.mean(each))
+
+    best = min(PENALTIES, key=loss)
+    assert best == PENALTIES[1], "else the choice of an end shows little"
+    assert fitted.ridge_ == best
+    assert_same(fitted, expected(fitted, rows, y, penalty=best / COUNT))
+
+
+def test_the_penalty_of_steps_is_the_best_on_the_tails() -> None:
+    X, y = steps((70, 50))
+    fitted = model(ridge=PENALTIES, validation=0.25).fit(X, y)
+    rows = np.concatenate([fitted.esn_.run(u)[WASHOUT:] for u in X])
+    labels = np.concatenate([each[WASHOUT:] for each in y])
+    tails = np.concatenate([np.arange(45, 60), np.arange(90, 100)])  # the last quarter of 60 steps, and of 40 after them
+    best = min(PENALTIES, key=lambda each: expected(fitted, rows, labels, validation=tails, penalty=each / 75).history.loss[-1])
+    assert fitted.ridge_ == best
+    assert_same(fitted, expected(fitted, rows, labels, penalty=best / 100))
+
+
+def test_a_minibatch_may_be_larger_than_the_data() -> None:
+    X, y = sequences()
+    fitted = model(minibatch=1000).fit(X, y)
+    assert_same(fitted, expected(fitted, judged_by(fitted.esn_, X, "last"), y, minibatch=COUNT))
+
+
+@pytest.mark.parametrize("readout", ["sigmoid", "softmax"])
+def test_digits_read_pixel_by_pixel_are_told_apart(readout: str) -> None:
+    """2 x 50 neurons, 8 snapshots, 355 images to judge. Above 0.93; standard errors near that are 0.014. Guessing gives 0.1."""
+    train, test = es.tasks.psdigits("train"), es.tasks.psdigits("test")
+    net = es.hierarchical([50, 50], leak_rate=[1.0, 0.2], spectral_radius=0.99, connections=10, coupling=10**-0.5)
+    fitted = ESNClassifier(network=net, features="snapshots", every=8, readout=readout, random_state=0).fit(
+        train.u, train.labels
+    )
+    assert fitted.score(test.u, test.labels) > 0.93
+    p = fitted.predict_proba(test.u)
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+    right = p[np.arange(len(p)), test.labels]
+    assert -np.log(right).mean() < 0.5, "probabilities are of use: ln 10 = 2.3 without any knowledge"
+
+
+def test_ridge_is_the_default_and_has_no_probabilities() -> None:
+    X, y = sequences()
+    plain, named = ESNClassifier(12, random_state=1), ESNClassifier(12, random_state=1, readout="ridge", epochs=7)
+    for each in (plain, named):
+        each.fit(X, y)
+    np.testing.assert_array_equal(plain.readout_.coef, named.readout_.coef)
+    assert not hasattr(plain, "predict_proba")
+    assert not hasattr(plain, "history_")
+    with pytest.raises(AttributeError, match="predict_proba") as caught:
+        plain.predict_proba(X)
+    assert "choose 'softmax' or 'sigmoid'" in str(caught.value.__cause__)
+
+
+def test_partial_fit_is_for_ridge() -> None:
+    X, y = sequences()
+    with pytest.raises(AttributeError, match="partial_fit") as caught:
+        model().partial_fit(X, y)
+    assert "readout='softmax' is trained on all data at once: use fit" in str(caught.value.__cause__)
+    trained = model().fit(X, y).set_params(readout="ridge")
+    with pytest.raises(ValueError, match="no statistics to add to: fit it anew"):
+        trained.partial_fit(X, y)
+    solved = trained.fit(X, y)
+    assert not hasattr(solved, "history_")
+    solved.partial_fit(X, y)
+    again = solved.set_params(readout="softmax").fit(X, y)
+    assert not hasattr(again, "statistics_")
+
+
+def test_parameters_are_kept_as_given_and_cloned() -> None:
+    X, y = sequences()
+    fitted = model(rate=0.02, minibatch=30, epochs=2).fit(X, y)
+    copy = clone(fitted)
+    assert {name: copy.get_params()[name] for name in ("readout", "epochs", "rate", "minibatch")} == {
+        "readout": "softmax",
+        "epochs": 2,
+        "rate": 0.02,
+        "minibatch": 30,
+    }
+    np.testing.assert_array_equal(copy.fit(X, y).readout_.coef, fitted.readout_.coef)
+
+
+@pytest.mark.parametrize("per_sequence", [True, False])
+def test_saved_models_come_back_whole(per_sequence: bool, tmp_path: Path) -> None:
+    X, y = sequences() if per_sequence else (each[0] for each in steps((60,)))
+    fitted = model(readout="sigmoid", features="snapshots", every=8).fit(X, y)
+    loaded = es.load(es.save(fitted, tmp_path / "model.es"))
+    np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    assert loaded.get_params() == fitted.get_params()
+    assert not hasattr(loaded, "statistics_")
+
+
+BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"readout": "lasso"}, ValueError, "readout must be one of 'ridge', 'sigmoid', 'softmax'; got 'lasso'"),
+    ({"epochs": 0}, ValueError, "epochs must be at least 1, got 0"),
+    ({"epochs": 2.5}, TypeError, "epochs must be a whole number, got 2.5"),
+    ({"rate": 0.0}, ValueError, "rate must be above 0, got 0.0"),
+    ({"minibatch": 0}, ValueError, "minibatch must be at least 1, got 0"),
+    ({"ridge": -1.0}, ValueError, "ridge must not be negative"),
+    ({"direct": True}, ValueError, "direct=True has no meaning with one label per sequence"),
+    ({"ridge": [1.0, 2.0], "validation": 61}, ValueError, "validation=61 leaves a part without any of the 60 sequences"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "error", "message"), BAD)
+def test_bad_parameters_are_named_by_fit(parameters: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        model(**parameters).fit(*sequences())
+
+
+def test_too_few_steps_are_named() -> None:
+    [X], [y] = steps((40,))
+    with pytest.raises(ValueError, match=f"X has {WASHOUT} steps, not more than washout={WASHOUT}"):
+        model().fit(X[:WASHOUT], y[:WASHOUT])
+    with pytest.raises(ValueError, match=f"X leaves 1 step after washout={WASHOUT}"):
+        model().fit(X[: WASHOUT + 1], y[: WASHOUT + 1])
+
+
+@pytest.mark.parametrize("name", ["check_classifiers_train", "check_decision_proba_consistency"])
+def test_scikit_learn_checks_of_probabilities(name: str) -> None:
+    estimator = ESNClassifier(20, readout="sigmoid", epochs=20, rate=0.02)
+    getattr(estimator_checks, name)("ESNClassifier", estimator)

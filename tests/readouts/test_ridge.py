@@ -1,0 +1,197 @@
+"""Ridge solutions against scikit-learn and least squares; errors from statistics against errors of predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from sklearn.linear_model import Ridge
+
+import echoscale as es
+from echoscale.readouts.ridge import best_penalty, mean_squared_errors, normalised_errors
+from echoscale.readouts.statistics import of_rows
+
+Array = npt.NDArray[Any]
+
+PENALTIES = [0.0, 1e-3, 0.5, 10.0, 1e4]
+INTERCEPT = pytest.mark.parametrize("fit_intercept", [True, False])
+OUTPUTS = pytest.mark.parametrize("outputs", [1, 3])
+BAD_PENALTIES: list[tuple[Any, type[Exception], str]] = [
+    (-1.0, ValueError, "ridge must not be negative, got -1"),
+    (float("nan"), ValueError, "ridge must be finite, got nan"),
+    (float("inf"), ValueError, "ridge must be finite, got inf"),
+    (None, TypeError, "ridge must be a number, got None"),
+    ("strong", TypeError, "ridge must be a number, got 'strong'"),
+]
+
+
+def regression(seed: int = 0, outputs: int = 2, rows: int = 80, noise: float = 0.5, offset: float = 3.0) -> tuple[Array, Array]:
+    """Well-conditioned features (rows, 6) with an offset, and noisy linear targets (rows, outputs)."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(offset, 1, (rows, 6)) * np.linspace(0.5, 2, 6)
+    return X, X @ np.random.default_rng(99).normal(size=(6, outputs)) - 5 + noise * rng.normal(size=(rows, outputs))
+
+
+def lanes_of(parts: list[es.Statistics]) -> es.Statistics:
+    """One statistic per lane along a leading axis."""
+    count, mean, scatter = (np.stack([getattr(part, name) for part in parts]) for name in ("count", "mean", "scatter"))
+    return es.Statistics(count, mean, scatter, features=parts[0].features)
+
+
+def assert_ridge(coef: Array, intercept: Array, X: Array, y: Array, penalty: float, fit_intercept: bool) -> None:
+    """Coefficients and intercepts are those of scikit-learn."""
+    oracle = Ridge(alpha=penalty, fit_intercept=fit_intercept, solver="svd").fit(X, y)
+    np.testing.assert_allclose(coef, np.atleast_2d(oracle.coef_), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(intercept, np.broadcast_to(oracle.intercept_, intercept.shape), rtol=1e-8, atol=1e-10)
+
+
+@INTERCEPT
+@OUTPUTS
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_ridge_is_that_of_scikit_learn(penalty: float, outputs: int, fit_intercept: bool) -> None:
+    X, y = regression(outputs=outputs)
+    found = es.ridge(of_rows(X, y), penalty, fit_intercept=fit_intercept)
+    assert found.coef.shape == (outputs, 6)
+    assert found.ridge == penalty
+    assert_ridge(found.coef, found.intercept, X, y, penalty, fit_intercept)
+
+
+def test_ridge_does_not_mind_offsets_far_from_zero() -> None:
+    X, y = regression(offset=1e4)
+    found = es.ridge(of_rows(X, y), 0.5)
+    assert_ridge(found.coef, found.intercept, X, y, 0.5, True)
+
+
+@INTERCEPT
+@OUTPUTS
+def test_every_penalty_of_the_path_is_that_of_scikit_learn(outputs: int, fit_intercept: bool) -> None:
+    X, y = regression(outputs=outputs)
+    path = es.ridge_path(of_rows(X, y), PENALTIES, fit_intercept=fit_intercept)
+    np.testing.assert_array_equal(path.ridge, PENALTIES)
+    for k, penalty in enumerate(PENALTIES):
+        assert_ridge(path.coef[k], path.at(k).intercept, X, y, penalty, fit_intercept)
+
+
+@INTERCEPT
+@OUTPUTS
+def test_every_lane_is_solved_by_itself(outputs: int, fit_intercept: bool) -> None:
+    """Path first, then lanes."""
+    sets = [regression(seed, outputs) for seed in range(4)]
+    lanes = lanes_of([of_rows(*each) for each in sets])
+    path = es.ridge_path(lanes, PENALTIES, fit_intercept=fit_intercept)
+    assert path.coef.shape == (len(PENALTIES), 4, outputs, 6)
+    for k, penalty in enumerate(PENALTIES):
+        one = es.ridge(lanes, penalty, fit_intercept=fit_intercept)
+        for lane, (X, y) in enumerate(sets):
+            assert path.ridge[k, lane] == penalty
+            assert_ridge(path.coef[k, lane], path.intercept[k, lane], X, y, penalty, fit_intercept)
+            assert_ridge(one.coef[lane], one.intercept[lane], X, y, penalty, fit_intercept)
+
+
+@INTERCEPT
+@pytest.mark.parametrize("penalties", [(1e-3, 0.5, 2.0, 30.0), (1e-3, 0.0, 2.0, 0.0)], ids=["all", "some without"])
+def test_every_lane_may_have_a_penalty_of_its_own(penalties: tuple[float, ...], fit_intercept: bool) -> None:
+    sets = [regression(seed, 2) for seed in range(4)]
+    found = es.ridge(lanes_of([of_rows(*each) for each in sets]), np.array(penalties), fit_intercept=fit_intercept)
+    np.testing.assert_array_equal(found.ridge, penalties)
+    for lane, ((X, y), penalty) in enumerate(zip(sets, penalties, strict=True)):
+        assert_ridge(found.coef[lane], found.intercept[lane], X, y, penalty, fit_intercept)
+    with pytest.raises(ValueError, match=r"ridge has shape \(3,\), the lanes have \(4,\)"):
+        es.ridge(lanes_of([of_rows(*each) for each in sets]), np.ones(3))
+
+
+@INTERCEPT
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("shape", ["dependent columns", "fewer rows than columns", "a column of zeros"])
+def test_no_penalty_on_singular_data_gives_the_minimum_norm_solution(shape: str, seed: int, fit_intercept: bool) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(5 if shape.startswith("fewer") else 50, 8)), rng.normal(size=(50, 2))
+    y = y[: len(X)]
+    if shape == "dependent columns":
+        X[:, 6:] = X[:, :6] @ rng.normal(size=(6, 2))
+    elif shape == "a column of zeros":
+        X[:, 3] = 0
+    means = (X.mean(axis=0), y.mean(axis=0)) if fit_intercept else (0.0, 0.0)
+    expected = np.linalg.lstsq(X - means[0], y - means[1], rcond=None)[0].T
+    statistics = of_rows(X, y)
+    for found in (
+        es.ridge_path(statistics, [0.0, 1.0], fit_intercept=fit_intercept).at(0),
+        es.ridge(statistics, 0, fit_intercept=fit_intercept),
+    ):
+        np.testing.assert_allclose(found.coef, expected, rtol=1e-8, atol=1e-10)
+
+
+@INTERCEPT
+def test_errors_from_statistics_are_those_of_the_predictions(fit_intercept: bool) -> None:
+    """On the training data and on other data, for one readout, a path, and lanes."""
+    sets, others = [regression(seed) for seed in (0, 1)], [regression(seed, rows=33) for seed in (2, 3)]
+    path = es.ridge_path(lanes_of([of_rows(*each) for each in sets]), PENALTIES, fit_intercept=fit_intercept)
+    for held_out in (sets, others):
+        statistics = lanes_of([of_rows(*each) for each in held_out])
+        squared, normalised = mean_squared_errors(path, statistics), normalised_errors(path, statistics)
+        for k in range(len(PENALTIES)):
+            for lane, (X, y) in enumerate(held_out):
+                readout = path.at((k, lane))
+                guess = X @ readout.coef.T + readout.intercept
+                error = ((guess - y) ** 2).mean(axis=0)
+                nrmse = np.sqrt((error / y.var(axis=0)).mean())
+                one = statistics.lane(lane)
+                np.testing.assert_allclose(readout.predict(X), guess, rtol=1e-12)
+                np.testing.assert_allclose(squared[k, lane], error, rtol=1e-8)
+                np.testing.assert_allclose(normalised[k, lane], nrmse, rtol=1e-8)
+                np.testing.assert_allclose(es.nrmse(y, guess), nrmse, rtol=1e-8)
+                np.testing.assert_allclose(mean_squared_errors(readout, one), error, rtol=1e-8)
+
+
+def test_errors_are_not_normalised_by_a_constant_target() -> None:
+    X, y = regression()
+    y[:, 1] = 2.0
+    with pytest.raises(ValueError, match="target is constant"):
+        normalised_errors(es.ridge(of_rows(X, y), 1.0), of_rows(X, y))
+
+
+@INTERCEPT
+def test_best_penalty_is_that_of_a_search(fit_intercept: bool) -> None:
+    """Few noisy rows, so that the best penalty lies inside the path and differs between the lanes.
+
+    The held-out sets have 10 and 60 rows: every row counts alike, not every set.
+    """
+    penalties = np.geomspace(1e-2, 1e3, 11)
+    sets = [
+        [regression(seed + k, rows=rows, noise=4, offset=0) for k, rows in enumerate((20, 10, 20, 60))] for seed in (4, 24, 44)
+    ]
+
+    def total(lane: int, penalty: float) -> float:
+        pairs = [(sets[lane][0], sets[lane][1]), (sets[lane][2], sets[lane][3])]
+        models = [Ridge(alpha=penalty, fit_intercept=fit_intercept).fit(*train) for train, _ in pairs]
+        return float(sum(((model.predict(X) - y) ** 2).sum() for model, (_, (X, y)) in zip(models, pairs, strict=True)))
+
+    expected = [penalties[np.argmin([total(lane, each) for each in penalties])] for lane in range(3)]
+    assert len(set(expected)) > 1
+    assert not {penalties[0], penalties[-1]} & set(expected)
+    parts = [lanes_of([of_rows(*lane[k]) for lane in sets]) for k in range(4)]
+    pairs = [(parts[0], parts[1]), (parts[2], parts[3])]
+    np.testing.assert_array_equal(best_penalty(pairs, penalties.tolist(), fit_intercept=fit_intercept), expected)
+    alone = [(train.lane(1), held_out.lane(1)) for train, held_out in pairs]
+    assert best_penalty(alone, penalties.tolist(), fit_intercept=fit_intercept) == expected[1]
+
+
+@pytest.mark.parametrize(("penalty", "error", "message"), BAD_PENALTIES)
+def test_bad_penalties_are_named(penalty: Any, error: type[Exception], message: str) -> None:
+    statistics = of_rows(*regression())
+    with pytest.raises(error, match=message):
+        es.ridge(statistics, penalty)
+    with pytest.raises(error, match=message):
+        es.ridge_path(statistics, [penalty, 1.0])
+    with pytest.raises(error, match=message):
+        best_penalty([(statistics, statistics)], [penalty, 1.0])
+
+
+def test_an_empty_list_of_penalties_is_named() -> None:
+    statistics = of_rows(*regression())
+    with pytest.raises(ValueError, match="ridge is an empty list: give at least one"):
+        es.ridge_path(statistics, [])
+    with pytest.raises(ValueError, match="ridge is an empty list: give at least one"):
+        best_penalty([(statistics, statistics)], [])

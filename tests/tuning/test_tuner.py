@@ -1,0 +1,489 @@
+"""`tune` as a user sees it: teachers are found again, results are reproducible and usable; and the search by itself."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.special import log_softmax
+from sklearn.linear_model import Ridge
+
+import echoscale as es
+from echoscale.hyper import Hyper
+from echoscale.readouts.ridge import Readout
+from echoscale.tuning import search as searching
+from echoscale.tuning.entropy import Entropy
+from echoscale.tuning.objective import Loss, Model, Value
+from echoscale.tuning.search import Search
+from echoscale.tuning.squares import Squares
+
+Floats = npt.NDArray[np.float64]
+
+WASHOUT, SHARE = 50, 0.25
+RNG = np.random.default_rng(0)
+U = RNG.normal(size=(500, 1))
+CUT = 500 - round((500 - WASHOUT) * SHARE)
+TWO = es.hierarchical([8, 6], leak_rate=[0.8, 0.25], coupling=0.5, bias_scaling=0.2, connections=4)
+Y = np.convolve(U[:, 0], np.exp(-np.arange(30) / 6))[:500] + 0.3 * U[:, 0] * np.roll(U[:, 0], 2)
+
+
+FEW = ("leak_rate", "ridge")
+
+
+def tuned(parameters: Any = FEW, *, network: es.Network = TWO, u: Any = U, y: Any = Y, **options: Any) -> es.Tuned:
+    options = {"starts": 2, "rounds": 3, "washout": WASHOUT, "validation": SHARE, **options}
+    return es.tune(network, u, y, parameters, **options)
+
+
+def taught(network: es.Network, seed: int, u: Floats = U) -> Floats:
+    """A linear readout of the network's own states, (T,): nothing is left to explain at its own numbers."""
+    states = network.build(u.shape[1], seed=seed, dtype="float64").run(u)
+    return np.asarray(states @ np.random.default_rng(9).normal(size=network.units) + 1.5)
+
+
+def numbers(network: es.Network) -> dict[str, float]:
+    """Every number of a network by the name of its leaf."""
+    hyper = Hyper.of(network)
+    return {f"{name}[{k}]": float(leaf) for name in Hyper._fields for k, leaf in enumerate(getattr(hyper, name))}
+
+
+def last_best(result: es.Tuned) -> dict[str, float]:
+    """What the history says about the best start in the end."""
+    last = result.history.isel(round=-1)
+    best = last["value"].isel(start=int(np.argmin(last["error"].values)))
+    return dict(zip(best["parameter"].values.tolist(), best.values.tolist(), strict=True))
+
+
+# --- what is found
+
+
+@pytest.mark.parametrize("leaks", [[0.3], [0.9, 0.2]])
+def test_the_leaks_of_a_teacher_are_found_again(leaks: list[float]) -> None:
+    sizes = [12, 10][: len(leaks)]
+    teacher = es.hierarchical(sizes, leak_rate=leaks, input_scaling=0.8, bias_scaling=0.3, coupling=0.7)
+    student = es.hierarchical(sizes, leak_rate=0.6, input_scaling=0.8, bias_scaling=0.3, coupling=0.7)
+    result = tuned("leak_rate", network=student, y=taught(teacher, seed=4), seed=4, starts=4, rounds=30, ridge=1e-9)
+    assert result.error < 1e-3
+    found = [each.leak_rate for each in result.network.reservoirs]
+    np.testing.assert_allclose(found, leaks, atol=1e-2)
+    same = [(a.units, a.spectral_radius, a.input_scaling) for a in student.reservoirs]
+    assert [(a.units, a.spectral_radius, a.input_scaling) for a in result.network.reservoirs] == same
+
+
+def test_a_bound_between_start_and_optimum_is_where_it_ends() -> None:
+    """The teacher's leak is 0.3."""
+    teacher = es.single(12, leak_rate=0.3, input_scaling=0.8, bias_scaling=0.3)
+    y = taught(teacher, seed=4)
+    above = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate": (0.45, 0.9)})
+    below = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate[0]": (0.05, 0.2)})
+    assert above.network.reservoirs[0].leak_rate == pytest.approx(0.45, rel=1e-9)
+    assert below.network.reservoirs[0].leak_rate == pytest.approx(0.2, rel=1e-9)
+
+
+def test_bounds_hold_for_every_start_in_every_round() -> None:
+    bounds = {"leak_rate": (0.3, 0.6), "leak_rate[1]": (0.2, 0.25), "ridge": (1e-4, 1e-3), "coupling": (2.0, 3.0)}
+    result = tuned(["leak_rate", "coupling", "ridge"], bounds=bounds, starts=2)
+    usual = es.tuning.BOUNDS
+    for name in result.history["parameter"].values.tolist():
+        low, high = bounds.get(name, bounds.get(name.partition("[")[0], usual[name.partition("[")[0]]))
+        values = result.history["value"].sel(parameter=name).values
+        assert low * (1 - 1e-12) <= values.min()
+        assert values.max() <= high * (1 + 1e-12)
+
+
+def test_narma10_is_learned_better_than_by_a_grid() -> None:
+    """The best leaks of a 5 x 5 grid at the paper's other numbers, with the same weights, data and split."""
+    u, y = es.tasks.narma(1200, 10, seed=1)
+    network = es.hierarchical([15, 15], leak_rate=1.0, spectral_radius=0.95, input_scaling=0.2, coupling=1.0)
+    result = tuned(es.tuning.ALL, network=network, u=u, y=y, starts=4, rounds=12)
+    first, second = (each.ravel() for each in np.meshgrid([0.1, 0.3, 0.5, 0.7, 0.95], [0.1, 0.3, 0.5, 0.7, 0.95]))
+    esn = network.build(1, seed=0, dtype="float64")
+    cut, targets = len(u) - round((len(u) - WASHOUT) * SHARE), np.ravel(y)
+    errors = []
+    for states in esn.run(u, hyper=esn.hyper.replace(leak_rate=[first, second])):
+        guess = Ridge(alpha=1e-5).fit(states[WASHOUT:cut], targets[WASHOUT:cut]).predict(states[cut:])
+        errors.append(es.nrmse(targets[cut:], guess))
+    assert result.error < 0.8 * min(errors)
+
+
+def test_more_rounds_are_never_worse() -> None:
+    """The same seed walks the same way, only farther."""
+    few, many = tuned(rounds=2), tuned(rounds=6)
+    assert many.error <= few.error
+    np.testing.assert_array_equal(many.history["error"][:3], few.history["error"])
+
+
+# --- what comes back
+
+
+def test_the_same_seed_gives_the_same_bits() -> None:
+    one, two, other = tuned(starts=3), tuned(starts=3), tuned(starts=3, seed=1)
+    for name in ("error", "value", "steps"):
+        np.testing.assert_array_equal(one.history[name], two.history[name])
+    assert one.network == two.network
+    assert (one.error, one.ridge) == (two.error, two.ridge)
+    assert one.error != other.error
+
+
+def test_the_network_has_the_numbers_of_the_best_start() -> None:
+    result = tuned(es.tuning.ALL)
+    found = last_best(result)
+    assert result.ridge == pytest.approx(found.pop("ridge"), rel=1e-12)
+    assert numbers(result.network) == pytest.approx(found, rel=1e-12)
+    assert result.error == float(result.history["error"].isel(round=-1).min())
+    assert result.steps == int(result.history["steps"][-1])
+
+
+def test_only_what_is_named_is_learned() -> None:
+    result = tuned(["leak_rate[0]", "coupling"], ridge=0.02)
+    before, after = numbers(TWO), numbers(result.network)
+    assert result.ridge == 0.02
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"leak_rate[0]", "coupling[0]"}
+
+
+def test_starts_of_the_user_are_where_it_begins() -> None:
+    esn = TWO.build(1)
+    lanes = esn.hyper.replace(leak_rate=[np.array([0.2, 0.5, 0.9]), 0.4], coupling=np.array([0.1, 0.3, 1.0]))
+    result = tuned(["leak_rate", "coupling"], starts=lanes, rounds=1)
+    first = result.history["value"].isel(round=0)
+    np.testing.assert_allclose(first.sel(parameter="leak_rate[0]"), [0.2, 0.5, 0.9])
+    np.testing.assert_allclose(first.sel(parameter="leak_rate[1]"), [0.4, 0.4, 0.4])
+    np.testing.assert_allclose(first.sel(parameter="coupling[0]"), [0.1, 0.3, 1.0])
+    one = tuned("leak_rate", starts=esn.hyper, rounds=1)
+    np.testing.assert_allclose(one.history["value"].isel(round=0, start=0), [0.8, 0.25])
+
+
+def test_the_networks_own_numbers_are_screened_too() -> None:
+    """A teacher's own numbers are the best of all."""
+    teacher = es.single(12, leak_rate=0.3, input_scaling=0.8, bias_scaling=0.3)
+    result = tuned("leak_rate", network=teacher, y=taught(teacher, seed=4), seed=4, ridge=1e-9)
+    assert float(result.history["value"].isel(round=0, start=0)[0]) == pytest.approx(0.3)
+    assert float(result.history["error"].isel(round=0, start=0)) < 1e-4
+
+
+def pooled_nrmse(guesses: list[Floats], targets: list[Floats]) -> float:
+    return es.nrmse(np.concatenate(targets), np.concatenate(guesses))
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_the_estimator_has_the_error_that_was_reported(direct: bool) -> None:
+    result = tuned(direct=direct)
+    model: Any = result.estimator().fit(U[:CUT], Y[:CUT])
+    guess = model.predict(U[CUT:], state=model.state_)
+    assert es.nrmse(Y[CUT:], guess) == pytest.approx(result.error, rel=1e-6)
+    assert result.loss == "mse"
+    assert result.classes is None
+    assert result.sharpness is None
+
+
+def test_the_estimator_has_the_error_that_was_reported_on_several_series() -> None:
+    """Of unequal lengths, with two targets each, together."""
+    u, y = [U[:200], U[200:]], [np.stack([Y, np.roll(Y, 3) ** 2], axis=1)[rows] for rows in (slice(200), slice(200, 500))]
+    cuts = [len(each) - round((len(each) - WASHOUT) * SHARE) for each in u]
+    result = tuned(u=u, y=y)
+    model: Any = result.estimator().fit(
+        [a[:c] for a, c in zip(u, cuts, strict=True)], [a[:c] for a, c in zip(y, cuts, strict=True)]
+    )
+    guesses = model.predict([each[cut:] for each, cut in zip(u, cuts, strict=True)], state=model.state_)
+    assert pooled_nrmse(guesses, [each[cut:] for each, cut in zip(y, cuts, strict=True)]) == pytest.approx(
+        result.error, rel=1e-6
+    )
+
+
+WORDS = np.array(["fall", "rest", "rise"])
+
+
+def test_the_classifier_has_the_cross_entropy_that_was_reported() -> None:
+    labels = WORDS[np.digitize(Y, np.quantile(Y, [0.3, 0.7]))]
+    result = tuned(y=labels, loss="cross_entropy")
+    assert result.classes is not None
+    np.testing.assert_array_equal(result.classes, WORDS)
+    model: Any = result.estimator().fit(U[:CUT], labels[:CUT])
+    np.testing.assert_array_equal(model.classes_, WORDS)
+    logs = log_softmax(result.sharpness * model.decision_function(U[CUT:], state=model.state_), axis=1)
+    right = labels[CUT:, None] == WORDS
+    assert -logs[right].mean() == pytest.approx(result.error, rel=1e-6)
+    assert result.error < np.log(3)
+
+
+def test_the_classifier_of_sequences_has_the_cross_entropy_that_was_reported() -> None:
+    kinds = np.arange(48) % 3
+    rng = np.random.default_rng(2)
+    u = rng.normal(size=(48, 25, 1)) + 0.5 * kinds[:, None, None]
+    result = tuned(u=u, y=WORDS[kinds], loss="cross_entropy")
+    validates = np.concatenate([np.flatnonzero(kinds == k)[3::4] for k in range(3)])
+    trains = np.setdiff1d(np.arange(48), validates)
+    assert result.per_sequence
+    model: Any = result.estimator().fit(u[trains], WORDS[kinds[trains]])
+    assert model.per_sequence_
+    logs = log_softmax(result.sharpness * model.decision_function(u[validates]), axis=1)
+    assert -logs[np.arange(len(validates)), kinds[validates]].mean() == pytest.approx(result.error, rel=1e-6)
+
+
+def test_single_precision_finds_numbers_that_are_good_in_double() -> None:
+    result = tuned(dtype="float32", bounds={"ridge": (1e-4, 1.0)})
+    assert result.dtype == "float32"
+    assert result.error < float(result.history["error"][0].min())
+    model: Any = result.estimator().set_params(dtype="float64").fit(U[:CUT], Y[:CUT])
+    assert es.nrmse(Y[CUT:], model.predict(U[CUT:], state=model.state_)) == pytest.approx(result.error, rel=1e-3)
+
+
+def test_rounds_progress_and_history() -> None:
+    calls: list[tuple[int, float]] = []
+    result = tuned(starts=3, rounds=2, relocate=False, progress=lambda number, error: calls.append((number, error)))
+    history, learned = result.history, 2
+    assert history["error"].dims == ("round", "start")
+    assert history["value"].dims == ("round", "start", "parameter")
+    assert dict(history.sizes) == {"round": 3, "start": 3, "parameter": learned + 1}
+    assert calls == [(k, float(history["error"].isel(round=k).min())) for k in (1, 2)]
+    # No start rests before its second round: 8 screened points each; then 3 trials, a run and its tangents a round.
+    np.testing.assert_array_equal(history["steps"], len(U) * 3 * (8 + np.arange(3) * (3 + 1 + learned)))
+    assert (np.diff(history["seconds"]) > 0).all()
+    assert (np.diff(history["error"], axis=0) <= 0).all()
+
+
+def test_the_least_error_never_increases() -> None:
+    """Single starts may be moved to a worse place; the best never is."""
+    history = tuned(["leak_rate", "spectral_radius"], network=es.single(8), starts=4, rounds=14).history
+    assert (np.diff(history["error"].min("start")) <= 0).all()
+
+
+def test_an_interrupt_keeps_what_was_found() -> None:
+    def stop(number: int, error: float) -> None:
+        if number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted") as caught:
+        result = tuned(rounds=6, progress=stop)
+    assert [each.filename for each in caught] == [__file__.replace(".pyc", ".py")]
+    whole = tuned(rounds=2)
+    np.testing.assert_array_equal(result.history["error"], whole.history["error"])
+    assert result.network == whole.network
+
+
+def test_an_error_in_the_callback_is_not_swallowed() -> None:
+    def broken(number: int, error: float) -> None:
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        tuned(progress=broken)
+
+
+def test_a_bar_shows_and_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tuned(progress=True).error == tuned().error
+
+
+def test_the_report_shows_the_best_start_first() -> None:
+    result = tuned(starts=3)
+    table = result.report()
+    assert table.columns[0] == "start"
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["NRMSE"][0] == result.error
+    assert list(rows["NRMSE"]) == sorted(rows["NRMSE"])
+    assert rows["leak_rate[1]"][0] == pytest.approx(result.network.reservoirs[1].leak_rate)
+    assert rows["ridge"][0] == pytest.approx(result.ridge)
+    order = [int(name) - 1 for name in table.columns[1:]]
+    np.testing.assert_array_equal(rows["at first"], result.history["error"].isel(round=0).values[order])
+    assert "3 rounds" in str(table)
+    assert str(result) == str(table)
+    labels = (Y > 0).astype(int)
+    assert "cross-entropy" in repr(tuned("leak_rate", y=labels, loss="cross_entropy", rounds=1))
+
+
+# --- what is hard
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
+def test_a_chaotic_start_ends_without_a_word(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tangents grow beyond all bounds: no crash, no warning, and the other start goes on."""
+    models: list[Model] = []
+    kind: Any = Squares if loss == "mse" else Entropy
+    usual = kind.model
+
+    def watched(self: Any, z: Floats, readout: Readout) -> Model:
+        models.append(usual(self, z, readout))
+        return models[-1]
+
+    monkeypatch.setattr(kind, "model", watched)
+    network = es.single(30, spectral_radius=0.5, input_scaling=0.1, bias_scaling=0.1)
+    u = np.random.default_rng(3).normal(size=(4000, 1))
+    y = np.roll(u[:, 0], 2) + np.roll(u[:, 0], 1)
+    result = tuned(
+        ["spectral_radius"],
+        network=network,
+        u=u,
+        y=y if loss == "mse" else (y > 0).astype(int),
+        loss=loss,
+        starts=network.build(1).hyper.replace(spectral_radius=np.array([9.0, 0.5])),
+        relocate=False,
+        bounds={"spectral_radius": (0.1, 10.0)},
+    )
+    assert not np.isfinite(models[0].curvature[0]).all()
+    assert np.isfinite(models[0].curvature[1]).all()
+    errors = result.history["error"].values
+    assert np.isfinite(errors).all()
+    assert errors[-1, 1] < errors[0, 1]
+
+
+def test_a_coupling_keeps_its_sign() -> None:
+    """A network may have inhibiting couplings, and they can be learned: their size is."""
+    inhibited = es.hierarchical([8, 6], leak_rate=[0.8, 0.25], coupling=-0.5, bias_scaling=0.2, connections=4)
+    result = tuned(["leak_rate", "coupling"], network=inhibited)
+    assert result.network.couplings[0].strength < 0
+    assert np.isfinite(result.history["error"]).all()
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
+def test_the_penalty_alone_can_be_learned(loss: str) -> None:
+    result = tuned("ridge", y=Y if loss == "mse" else (Y > 0).astype(int), loss=loss)
+    assert result.network == TWO
+    assert result.error < float(result.history["error"][0].max())
+
+
+# --- the search by itself
+
+
+class Hills(Loss):
+    """Errors that are known in closed form, in place of networks; the readout at z is z itself, so that it can be told."""
+
+    name = "height"
+
+    def value(self, z: Floats) -> Value:
+        """See `losses.Loss`."""
+        return Value(self.height(z), Readout(z[:, None].copy(), z[:, :1].copy(), z[:, 0].copy()))
+
+    def height(self, z: Floats) -> Floats:
+        """Two bowls along the first axis: a deep one around 3, a shallow one around -3."""
+        return np.asarray(1 + np.where(z[:, 0] > 0, 0.0, 5.0) + ((z - self._middle(z)) ** 2).sum(axis=1))
+
+    def model(self, z: Floats, readout: Readout) -> Model:
+        """See `losses.Loss`."""
+        np.testing.assert_array_equal(readout.coef[:, 0], z)
+        return Model(self.height(z), 2 * (z - self._middle(z)), np.tile(2 * np.eye(z.shape[1]), (len(z), 1, 1)))
+
+    def shown(self, error: Floats) -> Floats:
+        """See `losses.Loss`."""
+        return error
+
+    def _middle(self, z: Floats) -> Floats:
+        return np.stack([np.where(z[:, 0] > 0, 3.0, -3.0), np.ones(len(z))], axis=1)
+
+
+class Perfect(Hills):
+    """The deep bowl reaches 0."""
+
+    def height(self, z: Floats) -> Floats:
+        return super().height(z) - 1
+
+
+class Fog(Hills):
+    """Where the first coordinate is negative there is no model, and beyond 3.5 no value."""
+
+    def height(self, z: Floats) -> Floats:
+        return np.where(z[:, 0] > 3.5, np.nan, super().height(z))
+
+    def model(self, z: Floats, readout: Readout) -> Model:
+        model = super().model(z, readout)
+        model.gradient[z[:, 0] < 0] = np.nan
+        model.curvature[z[:, 0] < 0] = np.inf
+        return model
+
+
+def searched(kind: type[Hills], starts: Any, reach: float = 6.0) -> Search:
+    space = SimpleNamespace(low=np.full(2, -reach), high=np.full(2, reach), learned=(0, 1))
+    runs: Any = SimpleNamespace(space=space, steps=1000)
+    return Search.begin(kind(runs), np.asarray(starts, float)[:, None], np.random.default_rng(0))
+
+
+def test_the_best_of_every_starts_candidates_is_taken() -> None:
+    runs: Any = SimpleNamespace(space=SimpleNamespace(low=np.full(2, -9.0), high=np.full(2, 9.0), learned=(0, 1)), steps=10)
+    candidates = np.array([[[4.0, 0.0], [2.5, 1.0], [1.0, 1.0]], [[5.0, 1.0], [-4.0, 1.0], [-3.5, 1.0]]])
+    search = Search.begin(Fog(runs), candidates, np.random.default_rng(0))
+    np.testing.assert_array_equal(search.z, [[2.5, 1.0], [-3.5, 1.0]])
+    np.testing.assert_array_equal(search.value.readout.coef[:, 0], search.z)
+    assert search.steps == 10 * 6
+    assert search.best == 0
+
+
+def test_every_start_goes_down_and_rests() -> None:
+    search = searched(Hills, [[5.5, -5.0], [1.0, 4.0], [-1.0, -3.0]])
+    for _ in range(12):
+        before, live, steps = search.value.error.copy(), search.live, search.steps
+        if not len(live):
+            break
+        search.round()
+        assert (search.value.error <= before).all()
+        assert search.steps - steps == 1000 * len(live) * (3 + 1 + 2)
+        np.testing.assert_array_equal(search.value.error, search.loss.value(search.z).error)
+        np.testing.assert_array_equal(search.value.readout.coef[:, 0], search.z)
+    assert not len(search.live)
+    np.testing.assert_allclose(search.z, [[3, 1], [3, 1], [-3, 1]], atol=1e-2)
+
+
+def test_bounds_stop_the_search_where_they_lie() -> None:
+    search = searched(Hills, [[1.0, -1.0]], reach=2.0)
+    while len(search.live):
+        search.round()
+        assert (np.abs(search.z) <= 2.0).all()
+    np.testing.assert_allclose(search.z, [[2.0, 1.0]], atol=1e-2)
+
+
+def test_a_start_that_is_stuck_far_above_the_best_begins_again_near_it() -> None:
+    search = searched(Hills, [[3.0, 1.1], [2.9, 1.0], [-3.0, 1.0]])
+    search.relocate()
+    np.testing.assert_array_equal(search.z[2], [-3.0, 1.0])  # not yet: it neither rests nor is old
+    while 2 in search.live:
+        search.round()
+    best, others, steps = search.value.error.min(), search.z[:2].copy(), search.steps
+    search.relocate()
+    np.testing.assert_array_equal(search.z[:2], others)
+    assert search.value.error.min() <= best
+    assert search.z[2, 0] > 0
+    assert (search.box[2], search.idle[2], search.age[2]) == (searching.FIRST_BOX, 0, 0)
+    np.testing.assert_array_equal(search.value.error, search.loss.value(search.z).error)
+    assert search.steps - steps == 1000 * searching.SCREENED
+
+
+def test_a_start_that_lags_for_long_is_moved_and_a_lonely_one_is_not() -> None:
+    search = searched(Hills, [[3.0, 1.0], [-3.0, 1.0]])
+    search.age[:] = searching.PATIENCE
+    search.relocate()
+    assert search.z[1, 0] != -3.0
+    alone = searched(Hills, [[-3.0, 1.0]])
+    alone.idle[:], alone.age[:] = 2, 100
+    alone.relocate()
+    np.testing.assert_array_equal(alone.z, [[-3.0, 1.0]])
+
+
+def test_nothing_is_left_to_do_when_one_start_is_perfect() -> None:
+    search = searched(Perfect, [[2.5, 1.0], [-5.0, 5.0]])
+    rounds = 0
+    while len(search.live):
+        search.round()
+        rounds += 1
+    assert search.value.error[0] <= searching.PERFECT
+    assert rounds < 30
+
+
+def test_where_there_is_no_model_a_start_stays_and_rests() -> None:
+    search = searched(Fog, [[-2.0, 1.0], [2.5, 0.5]])
+    for _ in range(10):
+        if not len(search.live):
+            break
+        search.round()
+    np.testing.assert_array_equal(search.z[0], [-2.0, 1.0])
+    assert not len(search.live)
+    np.testing.assert_allclose(search.z[1], [3.0, 1.0], atol=1e-2)
+    assert np.isfinite(search.value.error).all()
+
+
+def test_a_start_without_a_value_takes_the_first_that_has_one() -> None:
+    search = searched(Fog, [[4.0, 1.0], [2.0, 1.0]])
+    assert np.isnan(search.value.error[0])
+    assert search.best == 1
+    search.round()
+    assert np.isfinite(search.value.error[0])
