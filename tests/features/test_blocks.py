@@ -24,7 +24,7 @@ import pytest
 
 import echoscale as es
 from echoscale import features
-from echoscale.engine import lanes
+from echoscale.engine import machine
 from echoscale.features import Features, FeaturesError, store
 from echoscale.features import blocks as driver
 from echoscale.features import device_blocks as resident
@@ -106,7 +106,7 @@ def test_features_are_the_snapshots_to_the_bit(
 ) -> None:
     """bfloat16 is the float32 rounded once. `like a gpu` hands JAX arrays on, in blocks of thousands of lanes."""
     if gpu:
-        monkeypatch.setattr(lanes, "on_cpu", lambda device: False)
+        monkeypatch.setattr(machine, "on_cpu", lambda device: False)
     found = features.compute(case.esn, case.u, EVERY, dtype=dtype, **places(tmp_path)[place])
     assert found.shape == (SEQUENCES, STEPS // EVERY, UNITS)
     assert found.flat == 4 * UNITS
@@ -168,7 +168,7 @@ def test_blocks_hold_every_sequence_once_and_none_is_tiny(count: int, size: int)
 @pytest.mark.parametrize("on_cpu", [True, False])
 def test_the_size_of_blocks_is_bounded(shape: tuple[int, int, int], on_cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for cores in (1, 2, 96):
-        monkeypatch.setattr(lanes, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(machine, "cores", lambda cores=cores: cores)
         size = BLOCK_SIZE(shape, 4, on_cpu)
         assert 0 < size <= 16 or size * shape[1] * shape[2] * 4 <= driver.BLOCK_BYTES
         if on_cpu:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.engine import lanes
+from echoscale.engine import machine
 from echoscale.online import RLS, Adam, OnlineLearner, Reinitialise, loop
 from echoscale.online import buffers as stream
 from echoscale.online import over_cores as groups
@@ -57,7 +57,7 @@ def assert_same(one: OnlineLearner, two: OnlineLearner, rtol: float = 0.0) -> No
 @pytest.fixture
 def cores(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Sets how many cores there are."""
-    return lambda count: monkeypatch.setattr(lanes, "cores", lambda: count)
+    return lambda count: monkeypatch.setattr(machine, "cores", lambda: count)
 
 
 # ------------------------------------------------------------------------------------------------------------- which groups
@@ -101,7 +101,7 @@ def test_one_group_on_a_gpu(monkeypatch: pytest.MonkeyPatch, cores: Any) -> None
     model = learner(16)
     plan = stream.plan(model.settings, 10)
     assert len(groups.over_cores(model.settings, plan).apart) == 4
-    monkeypatch.setattr(lanes, "on_cpu", lambda device: False)
+    monkeypatch.setattr(machine, "on_cpu", lambda device: False)
     assert groups.over_cores(model.settings, plan).plan == plan
 
 

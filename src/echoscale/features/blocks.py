@@ -21,7 +21,7 @@ from echoscale import _checks
 from echoscale.engine import lanes, machine
 from echoscale.engine.machine import device_of
 from echoscale.esn import ESN
-from echoscale.features import device_blocks, fingerprint, store
+from echoscale.features import device_blocks, identity, store
 from echoscale.features.features import DTYPES, Features
 from echoscale.hyper import Hyper
 from echoscale.series import Series, as_series
@@ -83,8 +83,8 @@ def compute(
             shape=shape,
             dtype=dtype,
             every=every,
-            network=fingerprint.of_network(esn, numbers),
-            inputs=fingerprint.of_inputs(values),
+            network=identity.of_network(esn, numbers),
+            inputs=identity.of_inputs(values),
             platform=device.platform if device is not None else jax.default_backend(),
             block=block,
         )

@@ -1,6 +1,6 @@
 """Benchmark series: each task returns inputs and targets from a seed, or from data files."""
 
-from echoscale.tasks import mnist
+from echoscale.tasks import hmm, mnist
 from echoscale.tasks.lorenz import lorenz
 from echoscale.tasks.mackey_glass import mackey_glass
 from echoscale.tasks.narma import narma
@@ -12,6 +12,7 @@ __all__ = [
     "Posterior",
     "Sequences",
     "Telegraph",
+    "hmm",
     "lorenz",
     "mackey_glass",
     "mnist",
