@@ -30,7 +30,7 @@ def read(
     split      "train" (B = 60,000) or "test" (B = 10,000)
     directory  a folder that has the files; without it the one in ECHOSCALE_DATA, and without that the cache
     download   whether files that the cache lacks are downloaded into it, all four at once
-    progress   called with the bytes so far and in all while files are downloaded
+    progress   called with the bytes so far and in all while files are downloaded, in the thread that does so
     """
     wanted = files.FILES[_checks.choice(split, tuple(files.FILES), "split")]
     if not isinstance(download, bool):
