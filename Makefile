@@ -65,4 +65,4 @@ $(DIST_VENV)/.ready: Makefile
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(DIST_VENV) out build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(DIST_VENV) out build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache
