@@ -1,15 +1,24 @@
-# `make run` and `make test` need nothing but Python 3.11+ and make: each sets up .venv first.
+# Every target needs nothing but Python 3.11+ and make: each sets up the environment that it uses first.
 PYTHON ?= python3
+# The oldest one that is allowed: the lowest versions of some dependencies have no wheels for later ones.
+LOWEST_PYTHON ?= python3.11
 VENV := .venv
 BENCH_VENV := .venv-bench
+LOWEST_VENV := .venv-lowest
+DIST_VENV := .venv-dist
+PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: run test lint docs bench clean
+.PHONY: run test test-lowest lint docs bench dist clean
 
 run: $(VENV)/.ready
 	$(VENV)/bin/echoscale reproduce
 
 test: $(VENV)/.ready
-	$(VENV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(VENV)/bin/python $(PYTEST)
+
+# The same tests with the lowest versions that pyproject.toml allows.
+test-lowest: $(LOWEST_VENV)/.ready
+	$(LOWEST_VENV)/bin/python $(PYTEST)
 
 lint: $(VENV)/.ready
 	$(VENV)/bin/ruff check .
@@ -24,6 +33,13 @@ bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python benchmarks/speed.py
 	$(BENCH_VENV)/bin/python benchmarks/online.py
 
+# Source archive and wheel in dist/, checked, and the README's example run from the wheel in an empty environment.
+dist: $(DIST_VENV)/.ready
+	rm -rf dist
+	$(DIST_VENV)/bin/python -m build --outdir dist
+	$(DIST_VENV)/bin/twine check --strict dist/*
+	$(DIST_VENV)/bin/python tools/check_dist.py dist
+
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --upgrade pip
@@ -36,5 +52,17 @@ $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 	$(BENCH_VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
 
+$(LOWEST_VENV)/.ready: pyproject.toml constraints-lowest.txt
+	$(LOWEST_PYTHON) -m venv --clear $(LOWEST_VENV)
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --constraint constraints-lowest.txt --editable '.[test]'
+	touch $@
+
+$(DIST_VENV)/.ready: Makefile
+	$(PYTHON) -m venv $(DIST_VENV)
+	$(DIST_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(DIST_VENV)/bin/python -m pip install --quiet 'build>=1.2' 'twine>=6.1'
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) out build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(DIST_VENV) out build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache

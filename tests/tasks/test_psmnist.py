@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from echoscale.tasks import mnist_files
-from echoscale.tasks.mnist_files import File
+from echoscale.tasks.mnist import known_files
+from echoscale.tasks.mnist.known_files import File
 from echoscale.tasks.psmnist import Sequences, psdigits, psmnist
 
 GIVEN = os.environ.get("ECHOSCALE_DATA")
@@ -35,10 +35,10 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def write(name: str, numbers: Any) -> File:
         content = bytes_of(numbers)
         (tmp_path / name).write_bytes(content)
-        return File(name, 0, "", hashlib.md5(content).hexdigest())
+        return File(name, 0, "", hashlib.sha256(content).hexdigest())
 
     files = {split: (write(f"{split}-images", IMAGES[split]), write(f"{split}-labels", LABELS[split])) for split in IMAGES}
-    monkeypatch.setattr(mnist_files, "FILES", files)
+    monkeypatch.setattr(known_files, "FILES", files)
     return tmp_path
 
 
@@ -154,7 +154,7 @@ def test_directory_is_passed_on(tmp_path: Path) -> None:
 def test_download_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHOSCALE_CACHE", str(tmp_path))
     monkeypatch.delenv("ECHOSCALE_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match="network: not asked, since download=False"):
+    with pytest.raises(FileNotFoundError, match="has no train-images-idx3-ubyte and no train-labels-idx1-ubyte"):
         psmnist("train", download=False)
 
 

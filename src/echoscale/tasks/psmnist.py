@@ -17,7 +17,7 @@ from echoscale import _checks
 from echoscale.tasks import mnist
 
 if TYPE_CHECKING:
-    from echoscale.tasks.mnist_download import Progress
+    from echoscale.tasks.mnist import Progress
 
 Integers = npt.NDArray[np.int64]
 
