@@ -24,7 +24,7 @@ def public_names(package: ModuleType = echoscale) -> Iterator[tuple[str, object]
 def _walk(module: ModuleType, entered: set[str]) -> Iterator[tuple[str, object]]:
     entered.add(module.__name__)
     inner = []
-    for name in module.__all__:
+    for name in getattr(module, "__all__", ()):
         value = getattr(module, name)
         if isinstance(value, ModuleType):
             inner.append(value)

@@ -47,7 +47,7 @@ def sections(text: str) -> dict[str, list[str]]:
     """The numpydoc sections of a docstring: title -> lines."""
     lines = inspect.cleandoc(text).splitlines()
     heads = [n for n in range(len(lines) - 1) if lines[n] and re.fullmatch("-{3,}", lines[n + 1])]
-    ends = [*heads[1:], len(lines)]
+    ends = [*heads, len(lines)][1:]
     return {lines[begin]: lines[begin + 2 : end] for begin, end in zip(heads, ends, strict=True)}
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+__all__ = ["forward"]
+
 Floats = npt.NDArray[np.float64]
 
 # Steps of one compiled call, so that one program serves all lengths and memory holds one piece.
