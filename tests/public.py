@@ -65,7 +65,7 @@ def _members(cls: type) -> Iterator[tuple[str, object]]:
 def room(value: object) -> str:
     """ "network", "tasks", ...: where an object is defined."""
     inner = value.fget if isinstance(value, property) else getattr(value, "func", value)
-    return str(inner.__module__).split(".")[1]  # type: ignore[union-attr]
+    return str(inner.__module__).split(".")[1]
 
 
 def resolve(name: str) -> object:

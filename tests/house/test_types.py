@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "echoscale"
 MOST = 0.05
 
 
-def annotations(tree: ast.AST) -> Iterator[str]:
+def types_of_parameters(tree: ast.AST) -> Iterator[str]:
     """The annotation of every parameter of every function, `self` and `cls` aside, which have none."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -26,14 +26,14 @@ def count(paths: Iterator[Path]) -> dict[str, tuple[int, int]]:
     """File -> parameters annotated plain `Any`, and all."""
     found = {}
     for path in paths:
-        given = list(annotations(ast.parse(path.read_text())))
+        given = list(types_of_parameters(ast.parse(path.read_text())))
         found[str(path.relative_to(PACKAGE))] = (given.count("Any"), len(given))
     return found
 
 
 def test_the_count_counts() -> None:
     tree = ast.parse("def f(self, a: Any, b: int, *c: Any, d: list[Any], **e: object): ...")
-    assert list(annotations(tree)) == ["Any", "int", "list[Any]", "Any", "object"]
+    assert list(types_of_parameters(tree)) == ["Any", "int", "list[Any]", "Any", "object"]
 
 
 @pytest.mark.xfail(reason="not all rooms are typed yet")

@@ -132,8 +132,8 @@ def suggest(
     >>> import echoscale as es
     >>> u, y = es.tasks.narma(1000)
     >>> found = es.timescales.suggest(u, y)
-    >>> [each.units for each in found.reservoirs], found.memory.steps
-    ([50, 50], 10)
+    >>> [each.units for each in found.reservoirs]
+    [50, 50]
     """
     levels = _checks.integer(levels, "levels", minimum=1)
     units = _checks.integer(units, "units", minimum=levels)

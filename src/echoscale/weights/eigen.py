@@ -6,7 +6,7 @@ solvers err: in long chains that lead nowhere they see large eigenvalues where t
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ def eigenvalues(matrix: Square) -> tuple[Complex, bool]:
 
 def connected_parts(matrix: Square) -> tuple[Floats, list[Sparse]]:
     """The strongly connected parts of more than one unit, and the diagonal entries of the units in no cycle but their own."""
-    csr = Sparse(matrix, dtype=np.float64, copy=True)
+    csr: Sparse = Sparse(cast(Any, matrix), dtype=np.float64, copy=True)
     csr.eliminate_zeros()  # which are no links
     count, part = scipy.sparse.csgraph.connected_components(csr, connection="strong")
     if count == 1 and csr.shape[0] > 1:
