@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 def check_topology(value: TopologyLike, units: int) -> Topology:
     """A topology as a description keeps it: a name, `Concentric`, or a `Matrix` (units, units)."""
     if isinstance(value, str):
-        name: str = _checks.choice(value, TOPOLOGIES, "topology")
+        name: str = _checks.choice(value, tuple(FILES), "topology")
         kept: Topology = Concentric() if name == "concentric" else name
     elif isinstance(value, Concentric):
         kept = value

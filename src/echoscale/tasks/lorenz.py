@@ -27,10 +27,9 @@ def lorenz(
 ) -> tuple[Floats, Floats]:
     """dx/dt = sigma (y - x),   dy/dt = x (rho - z) - y,   dz/dt = x y - beta z,   u[n] = (x, y, z)((discard + n) dt).
 
-    y[n] = u[n + horizon]: predict all three `horizon` samples ahead. The solution starts
-    at a random point around both lobes, the first `discard` samples are thrown away, and each step of the integrator is held
-    to an error of 1e-11. Chaos amplifies rounding: on another machine the same seed gives the same beginning, and later another
-    stretch of the same attractor.
+    y[n] = u[n + horizon]: predict all three `horizon` samples ahead. The solution starts at a random point around both lobes,
+    the first `discard` samples are thrown away, and each step of the integrator is held to an error of 1e-11. Chaos amplifies
+    rounding: on another machine the same seed gives the same beginning, and later another stretch of the same attractor.
 
     Parameters
     ----------

@@ -39,10 +39,10 @@ def mackey_glass(
 ) -> tuple[Floats, Floats]:
     """dx/dt = beta x(t - delay) / (1 + x(t - delay)^power) - gamma x(t),   u[n] = x((discard + n) dt),   y[n] = u[n + horizon].
 
-    Predict the series `horizon` samples ahead. Before t = 0 the solution is a straight line
-    between two levels drawn from U[0.5, 1.3]; the first `discard` samples are thrown away. The integration knows nothing of
-    dt, so any delay goes with any dt; its work grows with the time covered, counted in delays. Chaos amplifies rounding:
-    on another machine the same seed gives the same beginning, and later another stretch of the same attractor.
+    Predict the series `horizon` samples ahead. Before t = 0 the solution is a straight line between two levels drawn from
+    U[0.5, 1.3]; the first `discard` samples are thrown away. The integration knows nothing of dt, so any delay goes with any
+    dt; its work grows with the time covered, counted in delays. Chaos amplifies rounding: on another machine the same seed
+    gives the same beginning, and later another stretch of the same attractor.
 
     Parameters
     ----------
