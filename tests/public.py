@@ -35,19 +35,31 @@ def _walk(module: ModuleType, entered: set[str]) -> Iterator[tuple[str, object]]
             yield from _walk(each, entered)
 
 
+def inner_modules() -> Iterator[tuple[str, ModuleType]]:
+    """The modules that public sub-packages name, such as echoscale.sweeps.axes."""
+    for package in _modules(echoscale):
+        yield from ((each.__name__, each) for each in _modules(package))
+
+
+def _modules(package: ModuleType) -> list[ModuleType]:
+    found = (getattr(package, name) for name in getattr(package, "__all__", ()))
+    return [each for each in found if isinstance(each, ModuleType)]
+
+
 def documented() -> dict[str, object]:
     """Public classes, functions, and the public methods and properties that echoscale itself defines in those classes."""
     found: dict[str, object] = {}
     for name, value in public_names():
         if isinstance(value, type):
             found[name] = value
-            found |= {f"{name}.{member}": each for member, each in _members(value)}
+            found |= {f"{name}.{member}": each for member, each in members(value)}
         elif inspect.isroutine(value):
             found[name] = value
     return found
 
 
-def _members(cls: type) -> Iterator[tuple[str, object]]:
+def members(cls: type) -> Iterator[tuple[str, object]]:
+    """The public methods and properties of a class, its bases included, as far as echoscale defines them."""
     seen = set()
     for base in cls.__mro__:
         if base.__module__.split(".")[0] != "echoscale":
