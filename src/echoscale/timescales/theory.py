@@ -325,7 +325,7 @@ def _checked(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float
     _checks.time_step(dt)
     alpha, rho = np.asarray(leak_rate, np.float64), np.asarray(spectral_radius, np.float64)
     if not ((alpha > 0) & (alpha <= 1)).all():
-        raise ValueError(f"leak_rate must lie in (0, 1], got {alpha}.")
+        raise ValueError(f"leak_rate must lie in (0, 1], got {alpha.tolist()}.")
     if not ((rho >= 0) & (rho <= 1)).all():
-        raise ValueError(f"the theory holds for a spectral radius in [0, 1], got {rho}: above 1 no tau_max exists.")
+        raise ValueError(f"the theory holds for a spectral radius in [0, 1], got {rho.tolist()}: above 1 no tau_max exists.")
     return alpha, rho
