@@ -1,10 +1,6 @@
-"""What the user writes: reservoirs, couplings and numbers. Frozen, without arrays, equal by value.
+"""What the user writes: reservoirs, couplings and hyper-parameters. Frozen, without arrays, equal by value.
 
-    x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
-    h_k(t)   = input_scaling_k W_in_k s(t) + spectral_radius_k W_k x_k(t) + bias_scaling_k b_k
-               + sum over couplings l -> k of strength_kl W_kl x_l(t)
-
-(paper: "Survey of timescales" and "Hierarchical Echo-State Networks"; the bias is ours and off by default).
+`Network` states the equation (paper: "Survey of timescales" and "Hierarchical Echo-State Networks").
 """
 
 from __future__ import annotations

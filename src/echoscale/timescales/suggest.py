@@ -51,6 +51,15 @@ class Suggestion(Network):
         Steps after which the slowest level has forgotten its start.
     memory : Memory
         What was measured: errors of filters against the length of their windows.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> found = es.timescales.suggest(*es.tasks.narma(500))
+    >>> found == es.Network(found.reservoirs, found.couplings)
+    True
+    >>> found.reasons[0][:7]
+    'Memory:'
     """
 
     reasons: tuple[str, ...] = ()
