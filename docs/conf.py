@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 import echoscale
 
@@ -10,11 +13,12 @@ project = "echoscale"
 author = copyright = "The echoscale developers"
 release = version = echoscale.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "reference"]
 master_doc = "docs/index"
-include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md", "benchmarks/results/*.md"]
+include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md", "docs/api/*.rst", "benchmarks/results/*.md"]
 exclude_patterns = ["benchmarks/results/*-partial.md", "benchmarks/results/*-quick.md"]
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath", "amsmath"]
 nitpicky = False
 
 html_theme = "furo"
@@ -24,17 +28,13 @@ html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["wrap.css"]
 
-autodoc_typehints = "none"
+# `name` in a docstring links to what it names, where that is public.
+default_role = "py:obj"
+suppress_warnings = ["ref.python"]  # a word that names several things, such as `state`, links to none
+maximum_signature_line_length = 90
+python_display_short_literal_types = True
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True}
-
-
-def as_written(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text with equations and tables of arguments: their lines are kept as they are."""
-    if lines:
-        lines[:] = [".. code-block:: text", "", *(f"   {line}" for line in lines), ""]
-
-
-def setup(app: Any) -> None:
-    """Called by Sphinx."""
-    app.connect("autodoc-process-docstring", as_written)
+napoleon_google_docstring = False
+napoleon_use_param = False  # which would make links of single words, such as `units`, to whatever has that name
+napoleon_custom_sections = [("Attributes", "params_style")]
+napoleon_use_rtype = False

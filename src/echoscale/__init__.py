@@ -23,6 +23,7 @@ _HOMES = {
     "single": "network",
     "Hyper": "hyper",
     "ESN": "esn",
+    "Matrices": "esn",
     "Readout": "readouts.ridge",
     "RLS": "readouts.rls",
     "Statistics": "readouts.statistics",
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from echoscale import timescales as timescales
     from echoscale import tuning as tuning
     from echoscale.esn import ESN as ESN
+    from echoscale.esn import Matrices as Matrices
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
     from echoscale.estimators import ESNRegressor as ESNRegressor

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-def number(value: Any, name: str) -> float:
+def number(value: object, name: str) -> float:
     """A finite real number as a Python float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
@@ -18,7 +20,7 @@ def number(value: Any, name: str) -> float:
     return result
 
 
-def non_negative(value: Any, name: str, remedy: str = "Signs belong to the random weights: give the size.") -> float:
+def non_negative(value: object, name: str, remedy: str = "Signs belong to the random weights: give the size.") -> float:
     """A finite number >= 0."""
     result = number(value, name)
     if result < 0:
@@ -26,7 +28,7 @@ def non_negative(value: Any, name: str, remedy: str = "Signs belong to the rando
     return result
 
 
-def time_step(value: Any, name: str = "dt") -> float:
+def time_step(value: object, name: str = "dt") -> float:
     """A number above 0: the time between two steps."""
     result = number(value, name)
     if not result > 0:
@@ -34,7 +36,7 @@ def time_step(value: Any, name: str = "dt") -> float:
     return result
 
 
-def leak_rate(value: Any, name: str = "leak_rate") -> float:
+def leak_rate(value: object, name: str = "leak_rate") -> float:
     """A number in (0, 1]: alpha = dt / tau."""
     result = number(value, name)
     if not 0 < result <= 1:
@@ -44,7 +46,7 @@ def leak_rate(value: Any, name: str = "leak_rate") -> float:
     return result
 
 
-def integer(value: Any, name: str, minimum: int = 0) -> int:
+def integer(value: object, name: str, minimum: int = 0) -> int:
     """A whole number >= minimum."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be a whole number, got {value!r} of type {type(value).__name__}.")
@@ -53,8 +55,8 @@ def integer(value: Any, name: str, minimum: int = 0) -> int:
     return int(value)
 
 
-def choice(value: Any, options: Sequence[Any], name: str) -> Any:
+def choice(value: object, options: Sequence[T], name: str) -> T:
     """One of the options."""
     if value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}.")
-    return value
+    return value  # type: ignore[return-value]

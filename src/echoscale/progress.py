@@ -17,8 +17,10 @@ def shown(progress: bool | Progress, what: str) -> Iterator[Progress]:
 
     Parameters
     ----------
-    progress : what the user passed
-    what : the word that stands before the bar
+    progress : bool or function of (done, total, note)
+        What the user passed.
+    what : str
+        The words that stand before the bar.
     """
     if callable(progress):
         yield progress

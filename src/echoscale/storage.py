@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,28 @@ class StorageError(ValueError):
 
 
 def save(model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS, path: str | os.PathLike[str]) -> Path:
-    """Write a built `ESN`, a fitted estimator, an `OnlineLearner` or an `RLS` to `path`, atomically. Returns the path."""
+    """Write a model to one file, atomically: safetensors, with a checksum and without pickle.
+
+    Parameters
+    ----------
+    model : ESN, ESNRegressor, ESNClassifier, OnlineLearner or RLS
+        A built network, a fitted estimator or a learner.
+    path : path
+        Where to; a file that is there is replaced.
+
+    Returns
+    -------
+    Path
+        The same path.
+
+    Examples
+    --------
+    >>> import echoscale as es, numpy as np
+    >>> esn = es.single(20).build(1, seed=3)
+    >>> again = es.load(es.save(esn, "network.safetensors"))
+    >>> bool((esn.run(np.ones((5, 1))) == again.run(np.ones((5, 1)))).all())
+    True
+    """
     tensors: Tensors = {}
     if isinstance(model, ESN):
         about: dict[str, Any] = {"kind": "ESN", "esn": _pack_esn(model, tensors)}
@@ -69,7 +90,19 @@ def save(model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS, path: 
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that `save` wrote: it predicts the same bits, and `partial_fit` carries on where it was."""
+    """The model that `save` wrote: it predicts the same bits, and `partial_fit` carries on where it was.
+
+    No code in the file is run.
+
+    Parameters
+    ----------
+    path : path
+        What `save` wrote.
+
+    Returns
+    -------
+    ESN, ESNRegressor, ESNClassifier, OnlineLearner or RLS
+    """
     source = Path(path)
     if not source.is_file():
         raise FileNotFoundError(f"there is no file {source}.")
@@ -160,7 +193,7 @@ def _unpack_rls(about: Mapping[str, Any], tensors: Tensors) -> RLS:
     return model
 
 
-def _pack_estimator(model: Any, tensors: Tensors) -> dict[str, Any]:
+def _pack_estimator(model: ESNRegressor | ESNClassifier, tensors: Tensors) -> dict[str, Any]:
     if not hasattr(model, "readout_"):
         raise ValueError(f"this {type(model).__name__} is not fitted yet: there is nothing to save. Call fit first.")
     for name in ARRAYS:
@@ -209,7 +242,7 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
     return model
 
 
-def _plain(value: Any, name: str) -> Any:
+def _plain(value: object, name: str) -> Any:
     """A parameter as JSON."""
     if isinstance(value, Network):
         return {"network": value.to_dict()}
@@ -218,7 +251,7 @@ def _plain(value: Any, name: str) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if name == "topology" and not isinstance(value, str | list | tuple):
-        return {"matrix": Matrix.of(value).to_dict()}
+        return {"matrix": Matrix.of(cast(Any, value)).to_dict()}
     if isinstance(value, list | tuple | np.ndarray):
         return [_plain(each, name) for each in value]
     if value is None or isinstance(value, str | bool | int | float):
@@ -226,7 +259,7 @@ def _plain(value: Any, name: str) -> Any:
     return None  # a device object: the machine that loads has its own
 
 
-def _rich(value: Any) -> Any:
+def _rich(value: object) -> Any:
     """The inverse of `_plain`; sequences come back as tuples."""
     if isinstance(value, list):
         return tuple(_rich(each) for each in value)

@@ -14,7 +14,31 @@ MISSING = "–"
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """Named columns and rows of plain values; None is a number that does not exist, and a note says why."""
+    """Named columns and rows of plain values; None is a number that does not exist, and a note says why.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Their names.
+    rows : tuple of tuples
+        One value for each column.
+    title : str
+        Printed above.
+    notes : tuple of str
+        Printed below.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> table = es.Table(("task", "error"), (("narma", 0.25), ("lorenz", None)))
+    >>> table
+    task    error
+    ------  -----
+    narma    0.25
+    lorenz      –
+    >>> table["error"]
+    (0.25, None)
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -67,7 +91,7 @@ class Table:
     __repr__ = __str__
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None:
         return MISSING
     if isinstance(value, float):

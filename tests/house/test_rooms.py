@@ -111,11 +111,6 @@ def test_importing_and_describing_touch_no_heavy_library() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_all_public_names_exist() -> None:
-    script = "import echoscale as es\nfor name in es.__all__: getattr(es, name)"
-    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
-
-
 def test_global_jax_settings_are_left_alone() -> None:
     script = (
         "import jax, numpy as np\nbefore = dict(jax.config.values)\n"

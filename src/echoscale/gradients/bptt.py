@@ -27,6 +27,8 @@ from echoscale.esn import ESN
 from echoscale.hyper import Hyper, Parameter, chosen, put
 from echoscale.series import Series, as_series, as_targets, check_longer_than
 
+__all__ = ["Gradient", "gradient"]
+
 
 class Gradient(NamedTuple):
     """dE/dcoef (outputs, N), dE/dintercept (outputs,), and dE/dtheta of every number asked for, by name."""

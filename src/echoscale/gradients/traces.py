@@ -23,6 +23,8 @@ from echoscale.engine import dynamics
 from echoscale.engine.dynamics import Array, State, Weights
 from echoscale.hyper import Hyper, Parameter, put
 
+__all__ = ["Traces", "init", "reaches", "step"]
+
 FORMS = ("exact", "truncated")
 
 

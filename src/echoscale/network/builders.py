@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from echoscale import _checks
 from echoscale.network.description import Coupling, Network, Reservoir
+
+if TYPE_CHECKING:
+    from echoscale.network.topologies import TopologyLike
 
 
 def single(
@@ -17,9 +20,37 @@ def single(
     input_scaling: float = 1.0,
     bias_scaling: float = 0.0,
     connections: int | None = None,
-    topology: Any = "normal",
+    topology: TopologyLike = "normal",
 ) -> Network:
-    """One reservoir (paper, Fig. 2A)."""
+    """One reservoir (paper, Fig. 2A): x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + bias).
+
+    Parameters
+    ----------
+    units : int
+        Neurons.
+    leak_rate : float
+        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps.
+    spectral_radius : float
+        rho, the factor on W.
+    input_scaling : float
+        gamma, the factor on W_in.
+    bias_scaling : float
+        Factor on a fixed random bias; 0 is the paper.
+    connections : int or None
+        Weights in each row of a random W; None is 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+
+    Returns
+    -------
+    Network
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.single(100, leak_rate=0.5).build(n_inputs=1).units
+    100
+    """
     return parallel(
         [units],
         leak_rate=leak_rate,
@@ -39,9 +70,39 @@ def parallel(
     input_scaling: float | Sequence[float] = 1.0,
     bias_scaling: float | Sequence[float] = 0.0,
     connections: int | Sequence[int | None] | None = None,
-    topology: Any = "normal",
+    topology: TopologyLike | Sequence[TopologyLike] = "normal",
 ) -> Network:
-    """Reservoirs side by side, all of which see the input (paper, Fig. 2C). A scalar holds for all, a list for each."""
+    """Reservoirs side by side, all of which see the input (paper, Fig. 2C, "unconnected").
+
+    A scalar holds for all reservoirs, a list has one entry for each.
+
+    Parameters
+    ----------
+    units : list of int
+        Neurons of each reservoir.
+    leak_rate : float or list
+        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps.
+    spectral_radius : float or list
+        rho, the factor on W.
+    input_scaling : float or list
+        gamma, the factor on W_in.
+    bias_scaling : float or list
+        Factor on a fixed random bias; 0 is the paper.
+    connections : int, list or None
+        Weights in each row of a random W; None is 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix, or list of these
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+
+    Returns
+    -------
+    Network
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> [each.leak_rate for each in es.parallel([50, 50], leak_rate=[1.0, 0.1]).reservoirs]
+    [1.0, 0.1]
+    """
     return Network(
         _levels(
             units,
@@ -64,15 +125,53 @@ def hierarchical(
     bias_scaling: float | Sequence[float] = 0.0,
     coupling: float | Sequence[float] = 1.0,
     connections: int | Sequence[int | None] | None = None,
-    topology: Any = "normal",
+    topology: TopologyLike | Sequence[TopologyLike] = "normal",
     coupling_delay: int = 1,
     coupling_connections: int | Sequence[int | None] | None = None,
     coupling_normalisation: str | Sequence[str] = "none",
 ) -> Network:
-    """A chain in which every level drives the next (paper, Fig. 2B).
+    """A chain in which every level drives the next (paper, Fig. 2B, "connected").
 
-    A scalar holds for all levels, a list for each; `coupling` and its options have one entry per link (levels - 1).
-    A scalar `input_scaling` is that of the first level, the others have 0; a list gives every level its own.
+    A scalar holds for all levels, a list has one entry for each; `coupling` and its options have one entry per link
+    (levels - 1).
+
+    Parameters
+    ----------
+    units : list of int
+        Neurons of each level, the one next to the input first.
+    leak_rate : float or list
+        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps.
+    spectral_radius : float or list
+        rho, the factor on W.
+    input_scaling : float or list
+        gamma, the factor on W_in. A scalar is that of the first level, the others have 0; a list gives every level its own.
+    bias_scaling : float or list
+        Factor on a fixed random bias; 0 is the paper.
+    coupling : float or list
+        Factor on the matrix of each link.
+    connections : int, list or None
+        Weights in each row of a random W; None is 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix, or list of these
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+    coupling_delay : 0 or 1
+        1: a level sees the last state of the one before it (the paper). 0: its new state (the DeepESN convention).
+    coupling_connections : int, list or None
+        Weights in each row of a link's matrix; None is 10, or all where the source is smaller.
+    coupling_normalisation : str or list
+        "none", "spectral_radius" or "sqrt_connections"; see `Coupling`.
+
+    Returns
+    -------
+    Network
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> network = es.hierarchical([50, 50], leak_rate=[1.0, 0.2], input_scaling=0.2)
+    >>> [(each.source, each.target) for each in network.couplings]
+    [(0, 1)]
+    >>> network.reservoirs[1].input_scaling
+    0.0
     """
     sizes = _sizes(units)
     count = len(sizes)
@@ -100,14 +199,14 @@ def hierarchical(
     return Network(reservoirs, couplings, coupling_delay)
 
 
-def _levels(units: Sequence[int], **options: Any) -> tuple[Reservoir, ...]:
+def _levels(units: Sequence[int], **options: object) -> tuple[Reservoir, ...]:
     """One reservoir per size; every option a scalar for all or a list for each."""
     sizes = _sizes(units)
     spread = {name: _spread(value, len(sizes), name, "levels") for name, value in options.items()}
     return tuple(Reservoir(size, **{name: values[k] for name, values in spread.items()}) for k, size in enumerate(sizes))
 
 
-def _sizes(units: Any) -> list[int]:
+def _sizes(units: Sequence[int]) -> list[int]:
     if not _is_list(units):
         raise TypeError(f"units must be a list with the size of every level, got {units!r}; for one reservoir use single().")
     if not len(units):
@@ -115,12 +214,12 @@ def _sizes(units: Any) -> list[int]:
     return [_checks.integer(size, "units", minimum=1) for size in units]
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
     """A list, tuple or one-dimensional array: one entry per level. Matrices and strings are single values."""
     return (not isinstance(value, str) and isinstance(value, Sequence)) or getattr(value, "ndim", None) == 1
 
 
-def _spread(value: Any, count: int, name: str, what: str) -> list[Any]:
+def _spread(value: object, count: int, name: str, what: str) -> list[Any]:
     """A scalar repeated `count` times, or a list of that length."""
     if not _is_list(value):
         return [value] * count

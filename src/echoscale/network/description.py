@@ -1,10 +1,6 @@
-"""What the user writes: reservoirs, couplings and numbers. Frozen, without arrays, equal by value.
+"""What the user writes: reservoirs, couplings and hyper-parameters. Frozen, without arrays, equal by value.
 
-    x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
-    h_k(t)   = input_scaling_k W_in_k s(t) + spectral_radius_k W_k x_k(t) + bias_scaling_k b_k
-               + sum over couplings l -> k of strength_kl W_kl x_l(t)
-
-(paper: "Survey of timescales" and "Hierarchical Echo-State Networks"; the bias is ours and off by default).
+`Network` states the equation (paper: "Survey of timescales" and "Hierarchical Echo-State Networks").
 """
 
 from __future__ import annotations
@@ -18,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from echoscale import _checks
 from echoscale.network.dictionaries import check_known, from_dict, to_dict
 from echoscale.network.matrix import Matrix
-from echoscale.network.topologies import RANDOM_TOPOLOGIES, check_topology
+from echoscale.network.topologies import RANDOM_TOPOLOGIES, Topology, check_topology
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from echoscale.engine.machine import DeviceLike
     from echoscale.esn import ESN
     from echoscale.table import Table
 
@@ -51,17 +49,39 @@ class _Readable:
 
 @dataclass(frozen=True, repr=False)
 class Reservoir(_Readable):
-    """One reservoir: `units` leaky tanh neurons.
+    """One reservoir of leaky tanh neurons.
 
-    leak_rate        alpha in (0, 1]; tau = dt / alpha
-    spectral_radius  rho, the factor on W, which is normalised to unit spectral radius
-    input_scaling    gamma, the factor on W_in, whose entries are U[-1, 1]; 0 shuts the input off
-    bias_scaling     the factor on a fixed random bias U[-1, 1] inside tanh; 0 is the paper
-    connections      non-zero weights in each row of a random W: 10, or all where there are fewer units
-    topology         "normal" | "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`,
-                     or a matrix of your own (units, units), dense or scipy sparse
-    normalise        divide W by its spectral radius (a delay line is nilpotent: its weights are 1 instead).
-                     False leaves the matrix as it is, and `spectral_radius` becomes a plain factor
+        x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + beta b + couplings)
+
+    x (units,) is the state, s (F,) the input, W (units, units) the recurrent matrix, W_in (units, F) the input matrix and
+    b (units,) the bias, all drawn from a seed; `Network` says what couplings add.
+
+    Parameters
+    ----------
+    units : int
+        Neurons.
+    leak_rate : float
+        alpha in (0, 1]; a neuron's own timescale is tau = dt / alpha.
+    spectral_radius : float
+        rho, the factor on W, which is normalised to unit spectral radius.
+    input_scaling : float
+        gamma, the factor on W_in, whose entries are U[-1, 1]; 0 shuts the input off.
+    bias_scaling : float
+        beta, the factor on b, whose entries are U[-1, 1]; 0 is the paper.
+    connections : int or None
+        Weights in each row of a random W; None is 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix
+        "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your
+        own, dense or scipy sparse.
+    normalise : bool
+        Divide W by its spectral radius (a delay line is nilpotent: its weights are 1 instead). False leaves the matrix as it
+        is, and `spectral_radius` becomes a plain factor.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.Reservoir(50, leak_rate=0.2, topology="ring")
+    Reservoir(units=50, leak_rate=0.2, spectral_radius=0.95, input_scaling=1.0, topology='ring')
     """
 
     units: int
@@ -70,13 +90,13 @@ class Reservoir(_Readable):
     input_scaling: float = 1.0
     bias_scaling: float = 0.0
     connections: int | None = None
-    topology: Any = "normal"  # kept as a `Topology`
+    topology: Any = "normal"  # a `TopologyLike`, kept as a `Topology`
     normalise: bool = True
 
     _always_shown = ("leak_rate", "spectral_radius", "input_scaling")
 
     def __post_init__(self) -> None:
-        def keep(name: str, value: Any) -> None:
+        def keep(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
         keep("units", _checks.integer(self.units, "units", minimum=1))
@@ -90,18 +110,36 @@ class Reservoir(_Readable):
 
     @property
     def links(self) -> int:
-        """Non-zero weights in each row of a random W, the default filled in."""
+        """Weights in each row of a random W, the default filled in."""
         return min(DEFAULT_CONNECTIONS, self.units) if self.connections is None else self.connections
 
 
 @dataclass(frozen=True, repr=False)
 class Coupling(_Readable):
-    """Reservoir `source` drives reservoir `target`: the paper's rho^(kl) W^(kl) with k = target, l = source.
+    """Reservoir `source` drives reservoir `target`: h_k gains strength W_kl x_l, with k = target and l = source.
 
-    strength       the factor on the matrix
-    connections    non-zero weights in each row: 10, or all where the source is smaller
-    topology       "normal" (N(0, 1) weights) or "uniform" (U[-1, 1]), or a matrix of your own (target units, source units)
-    normalisation  "none" (default) | "spectral_radius" (square matrices) | "sqrt_connections" (divide by sqrt(connections))
+    The paper writes rho^(kl) W^(kl).
+
+    Parameters
+    ----------
+    source : int
+        l, the reservoir that drives; they are counted from 0.
+    target : int
+        k, the reservoir that is driven.
+    strength : float
+        The factor on W_kl (target units, source units); any sign.
+    connections : int or None
+        Weights in each row; None is 10, or all where the source is smaller.
+    topology : str or (target units, source units) matrix
+        "normal" (N(0, 1) weights), "uniform" (U[-1, 1]), or a matrix of your own.
+    normalisation : str
+        "none", "spectral_radius" (square matrices only) or "sqrt_connections" (divide by its root).
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.Network([es.Reservoir(20), es.Reservoir(30)], [es.Coupling(0, 1, strength=0.5)]).units
+    50
     """
 
     source: int
@@ -132,18 +170,45 @@ class Coupling(_Readable):
             raise ValueError('normalisation="sqrt_connections" is for random matrices; scale your own matrix instead.')
 
     def links(self, source_units: int) -> int:
-        """Non-zero weights in each row of a random matrix, the default filled in."""
+        """Weights in each row of a random matrix, the default filled in.
+
+        Parameters
+        ----------
+        source_units : int
+            Neurons of the source.
+        """
         return min(DEFAULT_CONNECTIONS, source_units) if self.connections is None else self.connections
 
 
 @dataclass(frozen=True, repr=False)
 class Network(_Readable):
-    """A graph of reservoirs. Any graph: chains, parallel paths, feedback and cycles.
+    """A graph of reservoirs: chains, parallel paths, feedback and cycles.
 
-    coupling_delay=1 (the paper): all reservoirs move at once, and x_k(t+1) sees x_l(t).
-    coupling_delay=0 (the DeepESN convention of most other libraries): reservoirs move one after another in the order of
-    the list, and a coupling from an earlier reservoir carries its *new* state x_l(t+1). A coupling from a later one
-    (feedback) still carries x_l(t), since its new state is not known yet.
+        x_k(t+1) = (1 - alpha_k) x_k(t) + alpha_k tanh(h_k(t))
+        h_k(t)   = gamma_k W_in_k s(t) + rho_k W_k x_k(t) + beta_k b_k + sum over couplings l -> k of c_kl W_kl x_l(t)
+
+    s(t) (F,) is the input and x_k (n_k,) the state of reservoir k. alpha_k is its leak rate, rho_k its spectral radius,
+    gamma_k its input scaling, beta_k its bias scaling (ours; 0 in the paper), c_kl the strength of a coupling. W_k, W_in_k,
+    b_k and W_kl are drawn from a seed and stay fixed.
+
+    Parameters
+    ----------
+    reservoirs : list of Reservoir
+        At least one.
+    couplings : list of Coupling
+        At most one from a reservoir to another.
+    coupling_delay : 0 or 1
+        1 (the paper): all reservoirs move at once, and x_k(t+1) sees x_l(t). 0 (the DeepESN convention of most other
+        libraries): reservoirs move one after another in the order of the list, and a coupling from an earlier reservoir
+        carries its new state x_l(t+1); one from a later reservoir (feedback) still carries x_l(t).
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> fast, slow = es.Reservoir(50, leak_rate=1.0), es.Reservoir(50, leak_rate=0.1, input_scaling=0)
+    >>> network = es.Network([fast, slow], [es.Coupling(0, 1), es.Coupling(1, 0, strength=0.1)])
+    >>> network.build(n_inputs=2, seed=0).run([[0.1, 0.2], [0.3, 0.4]]).shape
+    (2, 100)
     """
 
     # Kept as tuples, whatever sequence was given.
@@ -204,13 +269,23 @@ class Network(_Readable):
             ends.append(ends[-1] + reservoir.units)
         return tuple(slice(start, stop) for start, stop in pairwise(ends))
 
-    def build(self, n_inputs: int, seed: int | None = 0, dtype: str = "float32", device: Any = None) -> ESN:
+    def build(self, n_inputs: int, seed: int | None = 0, dtype: str = "float32", device: DeviceLike = None) -> ESN:
         """Draw the weights: the same seed gives the same weights on every machine and device.
 
-        n_inputs  F, the features of the input series
-        seed      a whole number; None takes fresh entropy (recorded as `esn.seed`)
-        dtype     "float32" or "float64", of states and arithmetic
-        device    None (JAX's choice), "cpu", "gpu", or a `jax.Device`
+        Parameters
+        ----------
+        n_inputs : int
+            F, the features of the input series.
+        seed : int or None
+            None takes fresh entropy (recorded as `esn.seed`).
+        dtype : str
+            "float32" or "float64", of states and arithmetic.
+        device : str, jax.Device or None
+            "cpu", "gpu" or a device; None is JAX's choice.
+
+        Returns
+        -------
+        ESN
         """
         from echoscale.esn import ESN
 
@@ -219,14 +294,29 @@ class Network(_Readable):
     def timescales(self, dt: float = 1.0) -> Table:
         """What the theory says of every reservoir's timescales before anything is drawn; `esn.timescales()` measures them.
 
-        Closed forms of the linear regime, for random matrices (`echoscale.timescales`); `dt` is the time between two steps.
+        Closed forms of the linear regime, for random matrices: `timescales.bounds` and `timescales.peak`.
+
+        Parameters
+        ----------
+        dt : float
+            Time between two steps.
         """
         from echoscale.timescales import theory
 
         return theory.table(self, dt)
 
-    def draw(self, ax: Any = None) -> Figure:
-        """A diagram of the graph: input, reservoirs with their numbers, couplings, readout. Returns the matplotlib figure."""
+    def draw(self, ax: Axes | None = None) -> Figure:
+        """A diagram of the graph: input, reservoirs with their hyper-parameters, couplings, readout.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; a figure of its own by default.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
         from echoscale.network import diagram
 
         return diagram.draw(self, ax)
@@ -241,7 +331,13 @@ class Network(_Readable):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Network:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`.
+
+        Parameters
+        ----------
+        plain : dict
+            What `to_dict` returned, or a file says.
+        """
         check_known(plain, ("reservoirs", "couplings", "coupling_delay"), "Network")
         if "reservoirs" not in plain:
             raise ValueError(f"a Network needs its reservoirs, got only {sorted(plain)}.")
@@ -252,14 +348,14 @@ class Network(_Readable):
         )
 
 
-def _members(value: Any, kind: type, name: str) -> tuple[Any, ...]:
+def _members(value: object, kind: type, name: str) -> tuple[Any, ...]:
     members = (value,) if isinstance(value, kind) else tuple(value) if isinstance(value, Iterable) else value
     if not isinstance(members, tuple) or not all(isinstance(member, kind) for member in members):
         raise TypeError(f"{name} must be a list of {kind.__name__} objects, got {value!r}.")
     return members
 
 
-def _connections(value: Any, topology: Any, size: int | None, what: str) -> int | None:
+def _connections(value: object, topology: Topology, size: int | None, what: str) -> int | None:
     """The explicit number of weights in a row, or None for the default."""
     if value is None:
         return None

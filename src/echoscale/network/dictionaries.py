@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from echoscale import _checks
 from echoscale.network.matrix import Matrix
@@ -13,8 +13,11 @@ from echoscale.network.topologies import Concentric
 if TYPE_CHECKING:
     from echoscale.network.description import Coupling, Reservoir
 
+    Member = TypeVar("Member", Reservoir, Coupling)
+
 
 def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
+    """The fields of a reservoir or coupling as plain values."""
     plain = {field.name: getattr(member, field.name) for field in fields(member)}
     topology = plain["topology"]
     if isinstance(topology, Matrix):
@@ -24,7 +27,8 @@ def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
     return plain
 
 
-def from_dict(kind: type[Any], plain: Mapping[str, Any]) -> Any:
+def from_dict(kind: type[Member], plain: Mapping[str, Any]) -> Member:
+    """The inverse of `to_dict`."""
     check_known(plain, [field.name for field in fields(kind)], kind.__name__)
     values = dict(plain)
     topology = values.get("topology", "normal")
@@ -40,6 +44,7 @@ def from_dict(kind: type[Any], plain: Mapping[str, Any]) -> Any:
 
 
 def check_known(plain: Mapping[str, Any], names: Sequence[str], what: str) -> None:
+    """Raise where a name is not one of `names`."""
     unknown = sorted(set(plain) - set(names))
     if unknown:
         raise ValueError(f"{what} has no {', '.join(map(repr, unknown))}; it knows {', '.join(names)}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,33 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import scipy.sparse
 
+    SparseLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix
+
 
 @dataclass(frozen=True, repr=False)
 class Matrix:
-    """A fixed matrix, kept as sorted (row, column, value) triples so that it compares and hashes by value.
+    """A fixed matrix W, kept as sorted triples W[rows[i], columns[i]] = values[i], so that it compares and hashes by value.
 
-    Shapes are (post, pre): `W @ x`. Make one with `Matrix.of(array)` from anything dense or `scipy.sparse`.
+    Shapes are (post, pre): `W @ x`. Make one with `Matrix.of(array)`.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    rows : tuple of int
+        Row of each weight.
+    columns : tuple of int
+        Column of each weight.
+    values : tuple of float
+        The weights that are not 0.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.Matrix.of([[0, 1], [0.5, 0]])
+    Matrix(2x2, 2 weights)
+    >>> es.Matrix.of([[0, 1]]) == es.Matrix.of([[0.0, 1.0]])
+    True
     """
 
     shape: tuple[int, int]
@@ -26,8 +47,16 @@ class Matrix:
     values: tuple[float, ...]
 
     @classmethod
-    def of(cls, array: Any, name: str = "matrix") -> Matrix:
-        """The matrix of a dense array, nested list, data frame or scipy sparse matrix; zeros are dropped."""
+    def of(cls, array: npt.ArrayLike | SparseLike | Matrix, name: str = "matrix") -> Matrix:
+        """The matrix of an array; zeros are dropped.
+
+        Parameters
+        ----------
+        array : (post, pre)
+            A dense array, nested list, data frame or scipy sparse matrix.
+        name : str
+            What error messages call it.
+        """
         import scipy.sparse
 
         if isinstance(array, Matrix):
@@ -77,7 +106,13 @@ class Matrix:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Matrix:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`.
+
+        Parameters
+        ----------
+        plain : dict
+            What `to_dict` returned.
+        """
         import scipy.sparse
 
         triples = (plain["values"], (plain["rows"], plain["columns"]))

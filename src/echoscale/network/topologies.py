@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from echoscale import _checks
 from echoscale.network.matrix import Matrix
 
-RANDOM_TOPOLOGIES = ("normal", "uniform")
-TOPOLOGIES = (*RANDOM_TOPOLOGIES, "delay_line", "ring", "concentric")
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from echoscale.network.matrix import SparseLike
+
+# Name -> the file in `echoscale.weights.topologies` that makes it: a new topology is a file there and a line here.
+FILES = {
+    "normal": "random_links",
+    "uniform": "random_links",
+    "delay_line": "delay_line",
+    "ring": "ring",
+    "concentric": "concentric",
+}
+TOPOLOGIES = tuple(FILES)
+# Those that take `connections`, and that may couple reservoirs.
+RANDOM_TOPOLOGIES = tuple(name for name, home in FILES.items() if home == "random_links")
 
 
 @dataclass(frozen=True)
@@ -18,6 +32,19 @@ class Concentric:
 
     Unit i of a ring is joined both ways with unit i of the next ring (after Bacciu and Bongiorno 2018, the paper's
     reference). All ring weights are 1 and all jumps `jump`; the whole is then normalised to unit spectral radius.
+
+    Parameters
+    ----------
+    rings : int
+        How many rings; at most as many as there are units.
+    jump : float
+        Weight of the links between rings, before normalisation.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.single(12, topology=es.Concentric(rings=3, jump=0.2)).build(1).drawn.recurrent[0].nnz
+    28
     """
 
     rings: int = 2
@@ -28,17 +55,28 @@ class Concentric:
         object.__setattr__(self, "jump", _checks.number(self.jump, "jump"))
 
 
-Topology = str | Concentric | Matrix
+Topology: TypeAlias = str | Concentric | Matrix
+if TYPE_CHECKING:
+    # What users may give.
+    TopologyLike: TypeAlias = Topology | npt.ArrayLike | SparseLike
 
 
-def check_topology(value: Any, units: int) -> Topology:
+def check_topology(value: TopologyLike, units: int) -> Topology:
+    """A topology as a description keeps it: a name, `Concentric`, or a `Matrix` (units, units)."""
     if isinstance(value, str):
-        _checks.choice(value, TOPOLOGIES, "topology")
-        value = Concentric() if value == "concentric" else value
-    elif not isinstance(value, Concentric):
-        value = Matrix.of(value, "topology")
-        if value.shape != (units, units):
-            raise ValueError(f"a topology matrix must have shape (units, units) = ({units}, {units}), got {value.shape}.")
-    if isinstance(value, Concentric) and value.rings > units:
-        raise ValueError(f"rings={value.rings} is above the {units} units; use at most {units}.")
-    return value  # type: ignore[no-any-return]
+        name: str = _checks.choice(value, tuple(FILES), "topology")
+        kept: Topology = Concentric() if name == "concentric" else name
+    elif isinstance(value, Concentric):
+        kept = value
+    else:
+        kept = Matrix.of(value, "topology")
+        if kept.shape != (units, units):
+            raise ValueError(f"a topology matrix must have shape (units, units) = ({units}, {units}), got {kept.shape}.")
+    if isinstance(kept, Concentric) and kept.rings > units:
+        raise ValueError(f"rings={kept.rings} is above the {units} units; use at most {units}.")
+    return kept
+
+
+def name_of(topology: Topology) -> str:
+    """ "ring", "concentric", "matrix", ..."""
+    return topology if isinstance(topology, str) else type(topology).__name__.lower()

@@ -13,11 +13,13 @@ import numpy as np
 
 from echoscale import _checks
 from echoscale.files import write_atomically
-from echoscale.paper import FIGURES, SCALES, Result, make
-from echoscale.paper.provenance import Track, in_order, settings_in
+from echoscale.paper.gallery import FIGURES, Result, make
+from echoscale.paper.provenance import SCALES, Track, in_order, settings_in
 
 if TYPE_CHECKING:
     import xarray
+
+__all__ = ["reproduce"]
 
 HEADER = ("task", "network", "paper", "ours", "ceiling")
 # Fig. 3 in the reading under which the paper's comparison holds; Fig. 4 likewise.

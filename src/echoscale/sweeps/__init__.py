@@ -18,13 +18,16 @@ _HOMES = {
     "Record": "experiments.ledger",
     "SweepWarning": "sweeps.grid",
     "Task": "experiments.problem",
+    "export": "sweeps.archive",
     "recall": "sweeps.archive",
     "sweep": "sweeps.grid",
 }
-__all__ = sorted(_HOMES)
+__all__ = sorted((*_HOMES, "axes"))
 
 
 def __getattr__(name: str) -> Any:
+    if name == "axes":  # what an axis may be called
+        return importlib.import_module("echoscale.sweeps.axes")
     if name not in _HOMES:
         raise AttributeError(f"module 'echoscale.sweeps' has no attribute {name!r}")
     return getattr(importlib.import_module(f"echoscale.{_HOMES[name]}"), name)
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from echoscale.experiments.problem import Data as Data
     from echoscale.experiments.problem import Protocol as Protocol
     from echoscale.experiments.problem import Task as Task
+    from echoscale.sweeps import axes as axes
+    from echoscale.sweeps.archive import export as export
     from echoscale.sweeps.archive import recall as recall
     from echoscale.sweeps.grid import SweepWarning as SweepWarning
     from echoscale.sweeps.grid import sweep as sweep

@@ -27,10 +27,36 @@ def lorenz(
 ) -> tuple[Floats, Floats]:
     """dx/dt = sigma (y - x),   dy/dt = x (rho - z) - y,   dz/dt = x y - beta z,   u[n] = (x, y, z)((discard + n) dt).
 
-    Returns (u, y), both (length, 3), with y[n] = u[n + horizon]: predict all three `horizon` samples ahead. The solution starts
-    at a random point around both lobes, the first `discard` samples are thrown away, and each step of the integrator is held
-    to an error of 1e-11. Chaos amplifies rounding: on another machine the same seed gives the same beginning, and later another
-    stretch of the same attractor.
+    y[n] = u[n + horizon]: predict all three `horizon` samples ahead. The solution starts at a random point around both lobes,
+    the first `discard` samples are thrown away, and each step of the integrator is held to an error of 1e-11. Chaos amplifies
+    rounding: on another machine the same seed gives the same beginning, and later another stretch of the same attractor.
+
+    Parameters
+    ----------
+    length : int
+        Steps.
+    seed : int
+        The same seed, the same series.
+    horizon : int
+        How many samples ahead to predict.
+    sigma, rho, beta : float
+        The constants of the flow; the usual ones are chaotic.
+    dt : float
+        Time between two samples.
+    discard : int
+        Samples thrown away at the beginning.
+
+    Returns
+    -------
+    (u, y)
+        Input and target, each (length, 3), float64.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.lorenz(100, horizon=5)
+    >>> bool((u[5:] == y[:-5]).all())
+    True
     """
     length = _checks.integer(length, "length", minimum=1)
     rng = np.random.default_rng(_checks.integer(seed, "seed"))

@@ -39,10 +39,39 @@ def mackey_glass(
 ) -> tuple[Floats, Floats]:
     """dx/dt = beta x(t - delay) / (1 + x(t - delay)^power) - gamma x(t),   u[n] = x((discard + n) dt),   y[n] = u[n + horizon].
 
-    Returns (u, y), both (length, 1): predict the series `horizon` samples ahead. Before t = 0 the solution is a straight line
-    between two levels drawn from U[0.5, 1.3]; the first `discard` samples are thrown away. The integration knows nothing of
-    dt, so any delay goes with any dt; its work grows with the time covered, counted in delays. Chaos amplifies rounding:
-    on another machine the same seed gives the same beginning, and later another stretch of the same attractor.
+    Predict the series `horizon` samples ahead. Before t = 0 the solution is a straight line between two levels drawn from
+    U[0.5, 1.3]; the first `discard` samples are thrown away. The integration knows nothing of dt, so any delay goes with any
+    dt; its work grows with the time covered, counted in delays. Chaos amplifies rounding: on another machine the same seed
+    gives the same beginning, and later another stretch of the same attractor.
+
+    Parameters
+    ----------
+    length : int
+        Steps.
+    seed : int
+        The same seed, the same series.
+    horizon : int
+        How many samples ahead to predict.
+    delay : float
+        In units of time; chaotic from about 17 on.
+    beta, gamma, power : float
+        The other constants of the equation.
+    dt : float
+        Time between two samples.
+    discard : int
+        Samples thrown away at the beginning.
+
+    Returns
+    -------
+    (u, y)
+        Input and target, each (length, 1), float64.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.mackey_glass(100, delay=17, horizon=6)
+    >>> bool((u[6:] == y[:-6]).all())
+    True
     """
     length = _checks.integer(length, "length", minimum=1)
     rng = np.random.default_rng(_checks.integer(seed, "seed"))

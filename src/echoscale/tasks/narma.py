@@ -30,12 +30,36 @@ def narma(
 ) -> tuple[Floats, Floats]:
     """y_n = y_{n-1} (a + b sum_{k=1..D} y_{n-k}) + c s_{n-1} s_{n-D} + d,   s_n ~ U[0, 0.5],   D = order.
 
-    Returns (u, y), both (length, 1), with u[n] = s_n and y[n] = y_n; y starts at 0, so wash out the first steps.
-    The recursion can run away (at order 10 about 6 times in a million steps): the inputs of the last steps are then drawn
-    again, further and further back until the series stays bounded.
+    y starts at 0, so wash out the first steps. The recursion can run away (at order 10 about 6 times in a million steps): the
+    inputs of the last steps are then drawn again, further and further back until the series stays bounded.
 
     With saturate=True the right side goes through tanh and no order runs away. That is the way to order 20, in the literature
     with d=0.01 (Rodan and Tino 2011); without it order 20 has no fixed point at the mean input, and is refused.
+
+    Parameters
+    ----------
+    length : int
+        Steps.
+    order : int
+        D, how many steps the recursion looks back.
+    seed : int
+        The same seed, the same series.
+    a, b, c, d : float
+        The constants of the recursion.
+    saturate : bool
+        Whether the right side goes through tanh.
+
+    Returns
+    -------
+    (u, y)
+        u[n] = s_n and y[n] = y_n, each (length, 1), float64.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(1000, order=10, seed=1)
+    >>> u.shape, y.shape, float(y[0, 0])
+    ((1000, 1), (1000, 1), 0.0)
     """
     length = _checks.integer(length, "length", minimum=1)
     order = _checks.integer(order, "order", minimum=1)

@@ -27,12 +27,18 @@ DIGITS_TEST_ONE_IN = 5  # of each class
 
 
 class Sequences(NamedTuple):
-    """B sequences of T steps, each with its label.
+    """u_t = pixel[permutation[t]] / white: B sequences of T steps, each with its label.
 
-    u            (B, T, 1)  float32, in [0, 1]
-    labels       (B,)       0 to 9
-    permutation  (T,)       step t shows pixel permutation[t]
-    name                    which set, split and permutation
+    Attributes
+    ----------
+    u : (B, T, 1) array
+        float32, in [0, 1].
+    labels : (B,) array
+        0 to 9.
+    permutation : (T,) array
+        Step t shows pixel permutation[t].
+    name : str
+        Which set, split and permutation.
     """
 
     u: npt.NDArray[np.float32]
@@ -57,9 +63,25 @@ def psmnist(
 ) -> Sequences:
     """MNIST as sequences of 784 steps: 60,000 to train (188 MB) or 10,000 to test.
 
-    permutation is a seed, NumPy's default_rng(permutation).permutation(784) the order; None shows the pixels row by row.
     The files come from the directory, if one is given here or by the environment variable ECHOSCALE_DATA; else from the cache,
-    and with download=True from public mirrors into it (11.6 MB). progress(done, total), if given, is told the bytes.
+    and with download=True from public mirrors into it (11.6 MB).
+
+    Parameters
+    ----------
+    split : str
+        "train" or "test".
+    permutation : int or None
+        A seed: the order is NumPy's `default_rng(permutation).permutation(T)`. None shows the pixels row by row.
+    directory : path or None
+        Where the four files of MNIST lie.
+    download : bool
+        Whether to fetch what is not in the cache.
+    progress : function or None
+        progress(done, total) is told the bytes.
+
+    Returns
+    -------
+    Sequences
     """
     _checks.choice(split, SPLITS, "split")
     order = _order(permutation, 28 * 28)  # before anything is downloaded
@@ -70,8 +92,25 @@ def psmnist(
 def psdigits(split: str = "train", permutation: int | None = 0) -> Sequences:
     """scikit-learn's 8 x 8 digits as sequences of 64 steps, for quick runs: 1,442 to train and 355 to test, no download.
 
-    permutation is a seed as in `psmnist`. The split is fixed: in an order shuffled by seed 0, the first fifth of each class
-    (rounded down) is for testing; both parts keep that order.
+    The split is fixed: in an order shuffled by seed 0, the first fifth of each class (rounded down) is for testing; both parts
+    keep that order.
+
+    Parameters
+    ----------
+    split : str
+        "train" or "test".
+    permutation : int or None
+        A seed: the order is NumPy's `default_rng(permutation).permutation(T)`. None shows the pixels row by row.
+
+    Returns
+    -------
+    Sequences
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.tasks.psdigits("test").u.shape
+    (355, 64, 1)
     """
     _checks.choice(split, SPLITS, "split")
     order = _order(permutation, 8 * 8)
@@ -83,7 +122,7 @@ def psdigits(split: str = "train", permutation: int | None = 0) -> Sequences:
     return _sequences(digits.images[chosen], labels[chosen], order, 16, _name("Digits", split, permutation))
 
 
-def _order(permutation: Any, steps: int) -> Integers:
+def _order(permutation: int | None, steps: int) -> Integers:
     """The pixel that each step shows, (steps,)."""
     if permutation is None:
         return np.arange(steps)

@@ -9,7 +9,8 @@ The state moves by the odds of the regime of the same step. In regime 0 of the p
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,14 @@ CLASSES = ("regime 0, state 0", "regime 0, state 1", "regime 1, state 0", "regim
 class Telegraph(NamedTuple):
     """One series, or B of them with a leading axis.
 
-    u       (T, 1)  the noisy input
-    state   (T,)    0 or 1, the signal without noise
-    regime  (T,)    0 or 1, the slow one
+    Attributes
+    ----------
+    u : (T, 1) array
+        The noisy input.
+    state : (T,) array
+        0 or 1, the signal without noise.
+    regime : (T,) array
+        0 or 1, the slow one.
     """
 
     u: Floats
@@ -49,7 +55,7 @@ class Odds(NamedTuple):
     p3: float
 
     @classmethod
-    def checked(cls, p1: Any, p2: Any, p3: Any, length: int) -> Odds:
+    def checked(cls, p1: npt.ArrayLike, p2: npt.ArrayLike, p3: float, length: int) -> Odds:
         """Every one in [0, 1]; what changes in time covers the series."""
         return cls(
             in_time(p1, "p1", length, probability),
@@ -79,14 +85,44 @@ def telegraph(
     seed: int = 0,
     *,
     sequences: int | None = None,
-    noise: Any = 0.5,
-    p1: Any = 0.05,
-    p2: Any = 0.1,
+    noise: npt.ArrayLike = 0.5,
+    p1: npt.ArrayLike = 0.05,
+    p2: npt.ArrayLike = 0.1,
     p3: float = 0.0005,
 ) -> Telegraph:
-    """A series of `length` steps, or `sequences` of them side by side, from the stationary process; labels and noisy input.
+    """u_t = s_t + noise N(0, 1): a state s that is 0 or 1, whose odds a second, slower signal r exchanges (paper, Fig. 4).
 
-    noise, p1 and p2 are numbers, or arrays (length,) that say every step's: `schedule` makes them from phases.
+        regime r:  0 <-> 1 with probability p3 per step
+        state s:   1 -> 0 with probability p1 in regime 0 and p2 in regime 1;   0 -> 1 the other way round
+
+    The series starts in the stationary process.
+
+    Parameters
+    ----------
+    length : int
+        T, steps.
+    seed : int
+        The same seed, the same series.
+    sequences : int or None
+        B, how many series side by side; None is one, without a leading axis.
+    noise : float or (T,)
+        Standard deviation of what is added to the state.
+    p1, p2 : float or (T,)
+        Probability per step that the state goes from 1 to 0 in regime 0 and in regime 1; from 0 to 1 the other way round.
+    p3 : float
+        Probability per step that the regime changes.
+
+    Returns
+    -------
+    Telegraph
+        Input, state and regime. Values that change in time come from `schedule`.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> found = es.tasks.telegraph(1000, seed=1, noise=es.tasks.schedule((500, 0.5), (500, 1.0)))
+    >>> found.u.shape, found.state.shape
+    ((1000, 1), (1000,))
     """
     length = _checks.integer(length, "length", minimum=1)
     count = 1 if sequences is None else _checks.integer(sequences, "sequences", minimum=1)
@@ -104,7 +140,24 @@ def telegraph(
 
 
 def schedule(*phases: tuple[int, float]) -> Floats:
-    """Values of every step from phases (steps, value): schedule((1000, 1.0), (1000, 1.5)) is 1 first and then 1.5."""
+    """The value of every step, from phases.
+
+    Parameters
+    ----------
+    *phases : (steps, value)
+        How long, and which value.
+
+    Returns
+    -------
+    (T,) array
+        T is the sum of all steps.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.tasks.schedule((2, 1.0), (3, 1.5))
+    array([1. , 1. , 1.5, 1.5, 1.5])
+    """
     if not phases:
         raise ValueError("a schedule needs at least one phase, (steps, value).")
     for phase in phases:
@@ -114,7 +167,7 @@ def schedule(*phases: tuple[int, float]) -> Floats:
     return np.repeat([_checks.number(value, "the value of a phase") for _, value in phases], steps)
 
 
-def probability(value: Any, name: str) -> float:
+def probability(value: object, name: str) -> float:
     """A number in [0, 1]."""
     result = _checks.number(value, name)
     if not 0 <= result <= 1:
@@ -122,12 +175,12 @@ def probability(value: Any, name: str) -> float:
     return result
 
 
-def standard_deviation(value: Any, name: str) -> float:
+def standard_deviation(value: object, name: str) -> float:
     """A number >= 0."""
     return _checks.non_negative(value, name, "It is a standard deviation.")
 
 
-def in_time(values: Any, name: str, length: int, check: Any) -> Floats:
+def in_time(values: npt.ArrayLike, name: str, length: int, check: Callable[[object, str], float]) -> Floats:
     """One value () or one for every step (length,), each checked."""
     given = np.asarray(values)
     if given.ndim == 0:

@@ -9,7 +9,6 @@ belongs to continuous time, a discrete map relaxes with lambda^t).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +24,31 @@ Sparse = scipy.sparse.csr_array
 
 @dataclass(frozen=True, eq=False)
 class LinearSystem:
-    """x(t+1) = M x(t) + B s(t).
+    """x(t+1) = M x(t) + B s(t): a network in its linear regime. Made by `esn.linearised()`.
 
-    M       (N, N) sparse
-    B       (N, F)
-    slices  where each reservoir's neurons stand
-    direct  M and B without the couplings that act within a step (coupling_delay=0): the blocks are the reservoirs by themselves
+        M = I - A + A D W,   B = A D W_in,   A = diag(leak rates),   D = diag(f'(h))
+
+    D is the identity at the origin without bias.
+
+    Attributes
+    ----------
+    M : (N, N) csr_array
+        The map of the state x (N,).
+    B : (N, F) array
+        The map of the input s (F,).
+    slices : tuple of slice
+        Where each reservoir's neurons stand.
+    direct : (M, B)
+        Both without the couplings that act within a step (coupling_delay=0): the blocks are the reservoirs by themselves.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> system = es.single(20, leak_rate=0.5).build(1).linearised()
+    >>> system.M.shape, system.B.shape
+    ((20, 20), (20, 1))
+    >>> system.delay_kernel(3).shape
+    (4, 20, 1)
     """
 
     M: Sparse
@@ -39,7 +57,13 @@ class LinearSystem:
     direct: tuple[Sparse, Floats]
 
     def part(self, reservoir: int) -> LinearSystem:
-        """One reservoir alone, cut off from the others."""
+        """One reservoir alone, cut off from the others.
+
+        Parameters
+        ----------
+        reservoir : int
+            Which one, counted from 0.
+        """
         if isinstance(reservoir, bool) or reservoir not in range(len(self.slices)):
             known = ", ".join(map(str, range(len(self.slices))))
             raise ValueError(f"reservoir must be one of {known}; got {reservoir!r}.")
@@ -57,15 +81,29 @@ class LinearSystem:
             )
         return values.astype(np.complex128), np.linalg.inv(right).astype(np.complex128), right.astype(np.complex128)
 
-    def relaxation(self, state: Any, steps: int) -> Floats:
-        """x(t) = M^t x(0) = V^-1 diag(lambda^t) V x(0) for t = 0 ... steps: back to rest without input, (steps + 1, N)."""
+    def relaxation(self, state: npt.ArrayLike, steps: int) -> Floats:
+        """x(t) = M^t x(0) = V^-1 diag(lambda^t) V x(0) for t = 0 ... steps: back to rest without input, (steps + 1, N).
+
+        Parameters
+        ----------
+        state : (N,)
+            x(0).
+        steps : int
+            How many.
+        """
         path = [_state(state, len(self.B))]
         for _ in range(_checks.integer(steps, "steps")):
             path.append(self.M @ path[-1])
         return np.stack(path)
 
     def delay_kernel(self, delays: int) -> Floats:
-        """K_j = M^j B for j = 0 ... delays, (delays + 1, N, F): x(t+1) = sum_j K_j s(t-j), exactly."""
+        """K_j = M^j B for j = 0 ... delays, (delays + 1, N, F): x(t+1) = sum_j K_j s(t-j), exactly.
+
+        Parameters
+        ----------
+        delays : int
+            The largest j.
+        """
         kernel = [self.B]
         for _ in range(_checks.integer(delays, "delays")):
             kernel.append(self.M @ kernel[-1])
@@ -76,6 +114,11 @@ class LinearSystem:
 
         nabla s(t) = s(t) - s(t-1): the discrete form of the paper's expansion in derivatives, from s(t-j) = (1 - nabla)^j s(t).
         The first terms suffice where the input changes slowly compared with the timescales of M.
+
+        Parameters
+        ----------
+        order : int
+            The largest n.
         """
         try:
             inverse = scipy.sparse.linalg.splu(scipy.sparse.csc_array(scipy.sparse.eye_array(len(self.B)) - self.M))
@@ -88,7 +131,13 @@ class LinearSystem:
 
 
 def linearise(
-    W: Any, W_in: Any, bias: Any, leak_rate: Any, slices: tuple[slice, ...], coupling_delay: int, state: Any = None
+    W: Sparse,
+    W_in: Floats,
+    bias: Floats,
+    leak_rate: Floats,
+    slices: tuple[slice, ...],
+    coupling_delay: int,
+    state: npt.ArrayLike | None = None,
 ) -> LinearSystem:
     """The map around a state (the origin unless given) at zero input.
 
@@ -119,7 +168,7 @@ def mode_relaxation(values: Complex, start: Complex, steps: int) -> Complex:
     return np.asarray(values[None, :] ** times[:, None] * start, np.complex128)
 
 
-def _state(value: Any, size: int) -> Floats:
+def _state(value: npt.ArrayLike, size: int) -> Floats:
     x = np.asarray(value, np.float64)
     if x.shape != (size,):
         raise ValueError(f"state must have shape ({size},), got {x.shape}.")

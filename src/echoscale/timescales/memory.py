@@ -11,14 +11,13 @@ that: a product of two inputs may be uncorrelated with both of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.engine.machine import one_thread
-from echoscale.series import Series, as_series, as_targets
+from echoscale.series import Series, SeriesLike, as_series, as_targets
 from echoscale.table import Table
 from echoscale.timescales.signal import centred
 
@@ -35,12 +34,18 @@ TOLERANCE = 1.1
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Errors of the filters on held-out data, in standard deviations of the target there.
+    """Errors of filters of the last L inputs on held-out data, in standard deviations of the target there.
 
-    windows    (n,) L, in steps
-    linear     (n,) error of the linear filter
-    nonlinear  (n,) error of the better of the two filters
-    steps      m, the shortest window that is about as good as any
+    Attributes
+    ----------
+    windows : (n,) array
+        L, in steps.
+    linear : (n,) array
+        Error of the linear filter.
+    nonlinear : (n,) array
+        Error of the better of the two filters.
+    steps : int
+        m, the shortest window that is about as good as any.
     """
 
     windows: npt.NDArray[np.int64]
@@ -54,7 +59,7 @@ class Memory:
 
     @property
     def steps(self) -> int:
-        """m."""
+        """m, the shortest window that is about as good as any."""
         return int(self.windows[self.place])
 
     def table(self) -> Table:
@@ -67,12 +72,35 @@ class Memory:
         return str(self.table())
 
 
-def memory(u: Any, y: Any, *, longest: int | None = None, seed: int = 0) -> Memory:
-    """The memory that predicting y(t) from u(t), u(t-1), ... takes.
+def memory(u: SeriesLike, y: SeriesLike, *, longest: int | None = None, seed: int = 0) -> Memory:
+    """The memory that predicting y(t) from u(t), u(t-1), ... takes: the error of filters of the last L inputs, against L.
 
-    u, y     (T, F) and (T, O), batches or lists of series
-    longest  the longest window; by default 128 steps, less for short series or many features
-    seed     of the random features of the nonlinear filter
+        linear      y(t) ~ A z(t) + b                          z(t) = (u(t), ..., u(t - L + 1)), standardised
+        nonlinear   y(t) ~ A z(t) + B tanh(C z(t) + d) + b     C, d random and fixed
+
+    Both are ridge regressions, judged on data that they were not fitted to.
+
+    Parameters
+    ----------
+    u : (T, F), (B, T, F) or list of (T_b, F)
+        Inputs.
+    y : (T, O), (B, T, O) or list of (T_b, O)
+        Targets, step by step.
+    longest : int or None
+        The longest window, in steps; None is 128, less for short series or many features.
+    seed : int
+        Of the random features of the nonlinear filter.
+
+    Returns
+    -------
+    Memory
+
+    Examples
+    --------
+    >>> import echoscale as es, numpy as np
+    >>> u = np.random.default_rng(0).uniform(size=(1000, 1))
+    >>> es.timescales.memory(u, np.roll(u, 3)).steps
+    4
     """
     series = as_series(u)
     targets = as_targets(y, series)

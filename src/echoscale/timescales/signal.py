@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.series import Series, as_series, as_targets
+from echoscale.series import Series, SeriesLike, as_series, as_targets
 from echoscale.table import Table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
@@ -32,15 +33,28 @@ MOST_LAGS = 1000
 class SignalTimescales:
     """Correlations up to a lag, and how large chance alone makes them.
 
-    lags         (L + 1,) 0 ... L, in steps
-    inputs       (L + 1, F) autocorrelation of the input
-    targets      (L + 1, O) of the target; O = 0 where there is none
-    cross        (L + 1, F, O) between u(t - lag) and y(t)
-    input_limit, target_limit   (L + 1, F) and (L + 1, O): for signals uncorrelated beyond shorter lags (Bartlett)
-    cross_limit  (F, O): for unrelated signals with these autocorrelations (Bartlett)
-    dt           the time between two steps
+        r_ab(k) = sum_t (a(t - k) - mean a)(b(t) - mean b) / sqrt(sum_t (a - mean a)^2 sum_t (b - mean b)^2)
 
     A correlation beyond its limit is significant: chance exceeds it anywhere among the lags with probability `level`.
+
+    Attributes
+    ----------
+    lags : (L + 1,) array
+        0 ... L, in steps.
+    inputs : (L + 1, F) array
+        Autocorrelation of the input.
+    targets : (L + 1, O) array
+        Autocorrelation of the target; O = 0 where there is none.
+    cross : (L + 1, F, O) array
+        Correlation of u(t - lag) and y(t).
+    input_limit, target_limit : (L + 1, F) and (L + 1, O) arrays
+        Limits for signals that are uncorrelated from this lag on (Bartlett).
+    cross_limit : (F, O) array
+        Limit for unrelated signals with these autocorrelations (Bartlett).
+    level : float
+        The probability with which chance alone marks any lag of a signal.
+    dt : float
+        Time between two steps.
     """
 
     lags: npt.NDArray[np.int64]
@@ -55,17 +69,17 @@ class SignalTimescales:
 
     @property
     def significant_inputs(self) -> Flags:
-        """(L + 1, F)"""
+        """Which lags of the input's autocorrelation are significant, (L + 1, F)."""
         return np.abs(self.inputs) > self.input_limit
 
     @property
     def significant_targets(self) -> Flags:
-        """(L + 1, O)"""
+        """Which lags of the target's autocorrelation are significant, (L + 1, O)."""
         return np.abs(self.targets) > self.target_limit
 
     @property
     def significant_cross(self) -> Flags:
-        """(L + 1, F, O)"""
+        """Which lags of the cross-correlation are significant, (L + 1, F, O)."""
         return np.abs(self.cross) > self.cross_limit
 
     def table(self) -> Table:
@@ -107,12 +121,37 @@ class SignalTimescales:
         return figure
 
 
-def of_signal(u: Any, y: Any = None, *, lags: int | None = None, dt: float = 1.0, level: float = 0.01) -> SignalTimescales:
+def of_signal(
+    u: SeriesLike, y: SeriesLike | None = None, *, lags: int | None = None, dt: float = 1.0, level: float = 0.01
+) -> SignalTimescales:
     """Autocorrelation of input and target and their cross-correlation, by FFT.
 
-    u      (T, F), (B, T, F) or a list of series; y likewise, step by step, or None
-    lags   the largest lag; a quarter of the shortest series, at most 1,000, unless given
-    level  the probability with which chance alone marks any lag of a signal as significant
+        r_ab(k) = sum_t (a(t - k) - mean a)(b(t) - mean b) / sqrt(sum_t (a - mean a)^2 sum_t (b - mean b)^2)
+
+    Parameters
+    ----------
+    u : (T, F), (B, T, F) or list of (T_b, F)
+        Inputs.
+    y : (T, O), (B, T, O), list of (T_b, O) or None
+        Targets, step by step.
+    lags : int or None
+        The largest lag; None is a quarter of the shortest series, at most 1,000.
+    dt : float
+        Time between two steps.
+    level : float
+        The probability with which chance alone marks any lag of a signal as significant.
+
+    Returns
+    -------
+    SignalTimescales
+
+    Examples
+    --------
+    >>> import echoscale as es, numpy as np
+    >>> u = np.random.default_rng(0).uniform(size=(1000, 1))
+    >>> found = es.timescales.of_signal(u, np.roll(u, 3), lags=10)
+    >>> np.flatnonzero(found.significant_cross[:, 0, 0])
+    array([3])
     """
     series = as_series(u)
     targets = None if y is None else as_targets(y, series)
@@ -206,7 +245,7 @@ def _row(name: str, values: Floats, marked: Flags, dt: float, after: int = 0) ->
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 
 
-def _panel(ax: Any, times: Floats, curves: list[tuple[str, Floats, Flags]], limit: Floats, label: str) -> None:
+def _panel(ax: Axes, times: Floats, curves: list[tuple[str, Floats, Flags]], limit: Floats, label: str) -> None:
     ax.fill_between(times, -limit, limit, color="0.9", linewidth=0, zorder=0)
     ax.axhline(0, color="0.6", linewidth=0.5)
     for place, (name, values, marked) in enumerate(curves):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.table import Table
-from echoscale.weights.eigen import eigenvalues
+from echoscale.weights.eigen import Square, eigenvalues
 
 Floats = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
@@ -21,22 +20,45 @@ COLUMNS = ("part", "units", "tau_min", "tau_5%", "tau_median", "tau_95%", "tau_m
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """lambda, the eigenvalues of x(t+1) = M x(t), of largest real part first.
+    """lambda, the eigenvalues of x(t+1) = M x(t), of largest real part first. Made by `esn.spectrum()`.
 
-    eigenvalues  (n,) of M
-    weights      (N, N) W with all its factors (spectral radii and couplings), from which M came
-    complete     whether all N eigenvalues are there (of large networks only the outermost are computed)
-    dt           the time between two steps
+    Attributes
+    ----------
+    eigenvalues : (n,) complex array
+        Of M.
+    weights : (N, N) matrix
+        W with all its factors (spectral radii and couplings), from which M came.
+    complete : bool
+        Whether all N eigenvalues are there; of large networks only the outermost are computed.
+    dt : float
+        Time between two steps.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> spectrum = es.single(50, leak_rate=0.5, topology="ring").build(1).spectrum()
+    >>> round(float(spectrum.timescales.max()), 4)  # dt / (alpha (1 - rho))
+    40.0
     """
 
     eigenvalues: Complex
-    weights: Any
+    weights: Square
     complete: bool
     dt: float = 1.0
 
     @classmethod
-    def of(cls, M: Any, W: Any, dt: float = 1.0) -> Spectrum:
-        """The spectrum of a linear map M (N, N) and of the weights W (N, N) that it came from, dense or sparse."""
+    def of(cls, M: Square, W: Square, dt: float = 1.0) -> Spectrum:
+        """The spectrum of a linear map.
+
+        Parameters
+        ----------
+        M : (N, N) matrix
+            The map, dense or sparse.
+        W : (N, N) matrix
+            The weights that it came from, dense or sparse.
+        dt : float
+            Time between two steps.
+        """
         values, complete = eigenvalues(M)
         return cls(values, W, complete, _checks.time_step(dt))
 

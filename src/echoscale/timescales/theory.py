@@ -23,10 +23,32 @@ Floats = npt.NDArray[np.float64]
 ROUNDING = 1e-12  # a leak rate of 1 may come out of the inverse forms a little above it
 
 
-def density(tau: Any, leak_rate: Any, spectral_radius: Any, dt: float = 1.0) -> Any:
+def density(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
     """p(tau) = 2 dt / (pi alpha^2 rho^2 tau^2) sqrt(alpha^2 rho^2 - (alpha - dt / tau)^2) between the bounds, 0 elsewhere.
 
     Integrates to 1 for every dt (the paper's prefactor, 2 dt^2, is right at dt = 1 only). All arguments broadcast.
+
+    Parameters
+    ----------
+    tau : float or array
+        Timescales, in units of time.
+    leak_rate : float or array
+        alpha in (0, 1].
+    spectral_radius : float or array
+        rho in (0, 1].
+    dt : float
+        Time between two steps.
+
+    Returns
+    -------
+    float or array
+        p(tau), per unit of time.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> round(float(es.timescales.density(1.0, leak_rate=1.0, spectral_radius=0.5)), 4)
+    1.2732
     """
     alpha, rho = _checked(leak_rate, spectral_radius, dt)
     if not (rho > 0).all():
@@ -42,8 +64,33 @@ def density(tau: Any, leak_rate: Any, spectral_radius: Any, dt: float = 1.0) -> 
     return (2 * rate**2 / (np.pi * alpha * rho * dt) * np.sqrt(np.maximum(inside, 0)))[()]
 
 
-def cumulative(tau: Any, leak_rate: Any, spectral_radius: Any, dt: float = 1.0) -> Any:
-    """P(timescale <= tau) = 1/2 + (r sqrt(1 - r^2) + arcsin r) / pi,   r = (1 - dt / (alpha tau)) / rho."""
+def cumulative(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
+    """P(timescale <= tau) = 1/2 + (r sqrt(1 - r^2) + arcsin r) / pi,   r = (1 - dt / (alpha tau)) / rho.
+
+    The integral of `density`. At rho = 0 it is a step at dt / alpha. All arguments broadcast.
+
+    Parameters
+    ----------
+    tau : float or array
+        Timescales, in units of time.
+    leak_rate : float or array
+        alpha in (0, 1].
+    spectral_radius : float or array
+        rho in [0, 1].
+    dt : float
+        Time between two steps.
+
+    Returns
+    -------
+    float or array
+        A probability.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> float(es.timescales.cumulative(2.0, leak_rate=0.5, spectral_radius=0.9))
+    0.5
+    """
     alpha, rho = _checked(leak_rate, spectral_radius, dt)
     times = _times(tau)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -53,25 +100,81 @@ def cumulative(tau: Any, leak_rate: Any, spectral_radius: Any, dt: float = 1.0) 
     return (0.5 + (r * np.sqrt(1 - r**2) + np.arcsin(r)) / np.pi)[()]
 
 
-def bounds(leak_rate: Any, spectral_radius: Any, dt: float = 1.0) -> tuple[Any, Any]:
-    """tau_min = dt / (alpha (1 + rho)),  tau_max = dt / (alpha (1 - rho)), infinite at rho = 1."""
+def bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> tuple[Any, Any]:
+    """tau_min = dt / (alpha (1 + rho)),  tau_max = dt / (alpha (1 - rho)), infinite at rho = 1.
+
+    Parameters
+    ----------
+    leak_rate : float or array
+        alpha in (0, 1].
+    spectral_radius : float or array
+        rho in [0, 1].
+    dt : float
+        Time between two steps.
+
+    Returns
+    -------
+    (tau_min, tau_max)
+        Floats or arrays.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> [float(each) for each in es.timescales.bounds(leak_rate=0.5, spectral_radius=0.6)]
+    [1.25, 5.0]
+    """
     alpha, rho = _checked(leak_rate, spectral_radius, dt)
     with np.errstate(divide="ignore"):
         return (dt / (alpha * (1 + rho)))[()], (dt / (alpha * (1 - rho)))[()]
 
 
-def peak(leak_rate: Any, spectral_radius: Any, dt: float = 1.0) -> Any:
+def peak(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
     """The most probable timescale: 5 dt / (4 alpha (1 - rho^2)) (1 - sqrt(1 - 24/25 (1 - rho^2))).
 
     Computed as (6/5) dt / alpha / (1 + sqrt(1 - 24/25 (1 - rho^2))), which is the same number and finite at rho = 1,
     where it is 0.6 dt / alpha.
+
+    Parameters
+    ----------
+    leak_rate : float or array
+        alpha in (0, 1].
+    spectral_radius : float or array
+        rho in [0, 1].
+    dt : float
+        Time between two steps.
+
+    Returns
+    -------
+    float or array
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> float(es.timescales.peak(leak_rate=0.5, spectral_radius=1.0))
+    1.2
     """
     alpha, rho = _checked(leak_rate, spectral_radius, dt)
     return (dt / alpha * _peak_factor(rho))[()]
 
 
-def ratio(spectral_radius: Any) -> Any:
-    """tau_max / tau_min = (1 + rho) / (1 - rho), whatever the leak rate; infinite at rho = 1."""
+def ratio(spectral_radius: npt.ArrayLike) -> Any:
+    """tau_max / tau_min = (1 + rho) / (1 - rho), whatever the leak rate; infinite at rho = 1.
+
+    Parameters
+    ----------
+    spectral_radius : float or array
+        rho in [0, 1].
+
+    Returns
+    -------
+    float or array
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> float(es.timescales.ratio(0.5))
+    3.0
+    """
     _, rho = _checked(1.0, spectral_radius, 1.0)
     with np.errstate(divide="ignore"):
         return ((1 + rho) / (1 - rho))[()]
@@ -80,7 +183,27 @@ def ratio(spectral_radius: Any) -> Any:
 def for_range(shortest: float, longest: float, dt: float = 1.0) -> tuple[float, float]:
     """(leak_rate, spectral_radius) whose timescales reach from `shortest` to `longest`: the inverse of `bounds`.
 
-    rho = (longest - shortest) / (longest + shortest),   alpha = dt (longest + shortest) / (2 longest shortest)
+        rho = (longest - shortest) / (longest + shortest),   alpha = dt (longest + shortest) / (2 longest shortest)
+
+    Parameters
+    ----------
+    shortest : float
+        tau_min wanted, in units of time.
+    longest : float
+        tau_max wanted; may be infinite.
+    dt : float
+        Time between two steps.
+
+    Returns
+    -------
+    (leak_rate, spectral_radius)
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> leak_rate, spectral_radius = es.timescales.for_range(2.0, 38.0)
+    >>> round(leak_rate, 4), round(spectral_radius, 4)
+    (0.2632, 0.9)
     """
     low = _checks.number(shortest, "shortest")
     high = np.inf if longest == np.inf else _checks.number(longest, "longest")
@@ -99,7 +222,27 @@ def for_range(shortest: float, longest: float, dt: float = 1.0) -> tuple[float, 
 
 
 def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
-    """The leak rate at which the most probable timescale is `peak`: the inverse of `peak`."""
+    """The leak rate at which the most probable timescale is `peak`: the inverse of the function `peak`.
+
+    Parameters
+    ----------
+    peak : float
+        The most probable timescale wanted, in units of time.
+    spectral_radius : float
+        rho in [0, 1].
+    dt : float
+        Time between two steps.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> round(es.timescales.for_peak(6.0, spectral_radius=1.0), 4)
+    0.1
+    """
     wanted = _checks.number(peak, "peak")
     if not wanted > 0:
         raise ValueError(f"peak must be above 0, got {wanted}.")
@@ -114,7 +257,26 @@ def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
 
 
 def table(network: Network, dt: float = 1.0) -> Table:
-    """The theory's timescales of every reservoir of a description, before anything is drawn."""
+    """The theory's timescales of every reservoir of a description, before anything is drawn: `bounds`, `peak`, `ratio`.
+
+    Parameters
+    ----------
+    network : Network
+        A description; nothing is drawn.
+    dt : float
+        Time between two steps.
+
+    Returns
+    -------
+    Table
+        One row for each reservoir.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.timescales.table(es.parallel([50, 50], leak_rate=[1.0, 0.1]))["tau_max"]
+    (19.99..., 199.9...)
+    """
     _checks.time_step(dt)
     notes: dict[str, None] = {}
     rows = tuple(_row(k, each, dt, notes) for k, each in enumerate(network.reservoirs))
@@ -152,18 +314,18 @@ def _peak_factor(rho: Floats) -> Floats:
     return 1.2 / (1 + np.sqrt(1 - 24 / 25 * (1 - rho**2)))
 
 
-def _times(tau: Any) -> Floats:
+def _times(tau: npt.ArrayLike) -> Floats:
     times = np.asarray(tau, np.float64)
     if np.isnan(times).any():
         raise ValueError("tau holds NaN; timescales are numbers.")
     return times
 
 
-def _checked(leak_rate: Any, spectral_radius: Any, dt: float) -> tuple[Floats, Floats]:
+def _checked(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float) -> tuple[Floats, Floats]:
     _checks.time_step(dt)
     alpha, rho = np.asarray(leak_rate, np.float64), np.asarray(spectral_radius, np.float64)
     if not ((alpha > 0) & (alpha <= 1)).all():
-        raise ValueError(f"leak_rate must lie in (0, 1], got {leak_rate}.")
+        raise ValueError(f"leak_rate must lie in (0, 1], got {alpha.tolist()}.")
     if not ((rho >= 0) & (rho <= 1)).all():
-        raise ValueError(f"the theory holds for a spectral radius in [0, 1], got {spectral_radius}: above 1 no tau_max exists.")
+        raise ValueError(f"the theory holds for a spectral radius in [0, 1], got {rho.tolist()}: above 1 no tau_max exists.")
     return alpha, rho

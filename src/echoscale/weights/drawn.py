@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import importlib
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 import scipy.sparse.linalg
 
-from echoscale.network import Concentric, Coupling, Network, Reservoir
+from echoscale.network import Coupling, Network, Reservoir
 from echoscale.network.matrix import Matrix
+from echoscale.network.topologies import FILES, name_of
 from echoscale.weights.eigen import spectral_radius
+from echoscale.weights.topologies.random_links import random_sparse
 
 Sparse = scipy.sparse.csr_array
 Floats = npt.NDArray[np.float64]
@@ -20,10 +23,16 @@ Floats = npt.NDArray[np.float64]
 class Drawn(NamedTuple):
     """The fixed arrays of a network, without any factor of `Hyper`.
 
-    recurrent  per reservoir, (n_k, n_k), unit spectral radius
-    inputs     per reservoir, (n_k, F), U[-1, 1], drawn even where input_scaling is 0 so that a zero can be learned away
-    biases     per reservoir, (n_k,), U[-1, 1], likewise
-    couplings  per coupling, (n_target, n_source)
+    Attributes
+    ----------
+    recurrent : tuple of csr_array
+        W of each reservoir, (n_k, n_k), of unit spectral radius.
+    inputs : tuple of arrays
+        W_in of each reservoir, (n_k, F), U[-1, 1]; drawn even where `input_scaling` is 0, so that a zero can be learned away.
+    biases : tuple of arrays
+        b of each reservoir, (n_k,), U[-1, 1]; likewise.
+    couplings : tuple of csr_array
+        W_kl of each coupling, (n_target, n_source).
     """
 
     recurrent: tuple[Sparse, ...]
@@ -57,18 +66,15 @@ def draw(network: Network, n_inputs: int, seed: int) -> Drawn:
 
 def recurrent_matrix(rng: np.random.Generator, reservoir: Reservoir) -> Sparse:
     """W of one reservoir, (n, n), divided by its spectral radius unless told otherwise."""
-    units, topology = reservoir.units, reservoir.topology
+    topology, name = reservoir.topology, name_of(reservoir.topology)
+    normalised = not reservoir.normalise
     if isinstance(topology, Matrix):
         matrix = topology.sparse()
-    elif isinstance(topology, Concentric):
-        matrix = concentric(units, topology)
-    elif topology == "delay_line":
-        return delay_line(units)  # nilpotent: every eigenvalue is 0, its weights of 1 are the normalisation
-    elif topology == "ring":
-        return ring(units)  # a permutation: every eigenvalue lies on the unit circle already
     else:
-        matrix = random_sparse(rng, (units, units), reservoir.links, topology)
-    return unit_radius(matrix, f"the {_name(topology)} matrix of {units} units") if reservoir.normalise else matrix
+        home = importlib.import_module(f"echoscale.weights.topologies.{FILES[name]}")
+        matrix = home.matrix(rng, reservoir)
+        normalised |= getattr(home, "NORMALISED", False)
+    return matrix if normalised else unit_radius(matrix, f"the {name} matrix of {reservoir.units} units")
 
 
 def coupling_matrix(rng: np.random.Generator, coupling: Coupling, shape: tuple[int, int]) -> Sparse:
@@ -83,39 +89,6 @@ def coupling_matrix(rng: np.random.Generator, coupling: Coupling, shape: tuple[i
     return matrix / np.sqrt(links) if coupling.normalisation == "sqrt_connections" else matrix
 
 
-def random_sparse(rng: np.random.Generator, shape: tuple[int, int], links: int, law: str) -> Sparse:
-    """Exactly `links` weights in each row at random places, N(0, 1) for "normal", U[-1, 1] for "uniform"."""
-    post, pre = shape
-    columns = np.sort([rng.choice(pre, links, replace=False, shuffle=False) for _ in range(post)], axis=1)
-    values = rng.standard_normal((post, links)) if law == "normal" else rng.uniform(-1, 1, (post, links))
-    starts = np.arange(0, post * links + 1, links)
-    return scipy.sparse.csr_array((values.ravel(), columns.ravel(), starts), shape=shape)
-
-
-def delay_line(units: int) -> Sparse:
-    """Unit i hears unit i - 1 with weight 1; nobody drives unit 0 but the input."""
-    post = np.arange(1, units)
-    return scipy.sparse.csr_array((np.ones(units - 1), (post, post - 1)), shape=(units, units))
-
-
-def ring(units: int) -> Sparse:
-    """Unit i hears unit i - 1 with weight 1, and unit 0 hears the last one."""
-    post = np.arange(units)
-    return scipy.sparse.csr_array((np.ones(units), (post, (post - 1) % units)), shape=(units, units))
-
-
-def concentric(units: int, topology: Concentric) -> Sparse:
-    """Rings of (nearly) equal size; unit i of a ring and unit i of the next are joined both ways."""
-    sizes = [len(part) for part in np.array_split(np.arange(units), topology.rings)]
-    blocks: list[list[Any]] = [[None] * topology.rings for _ in sizes]
-    for k, size in enumerate(sizes):
-        blocks[k][k] = ring(size)
-        if k:
-            jump = topology.jump * scipy.sparse.eye_array(size, sizes[k - 1])
-            blocks[k][k - 1], blocks[k - 1][k] = jump, jump.T
-    return scipy.sparse.csr_array(scipy.sparse.block_array(blocks, format="csr"))
-
-
 def unit_radius(matrix: Sparse, what: str) -> Sparse:
     """matrix / max |eigenvalue|."""
     radius = spectral_radius(matrix)
@@ -127,7 +100,3 @@ def unit_radius(matrix: Sparse, what: str) -> Sparse:
         )
     # Ten digits: eigen-solvers differ from machine to machine in the last ones, the weights must not.
     return scipy.sparse.csr_array(matrix / float(f"{radius:.10g}"))
-
-
-def _name(topology: object) -> str:
-    return topology if isinstance(topology, str) else type(topology).__name__.lower()

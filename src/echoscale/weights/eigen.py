@@ -6,7 +6,7 @@ solvers err: in long chains that lead nowhere they see large eigenvalues where t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,9 @@ import scipy.sparse.linalg
 
 from echoscale.engine.machine import one_thread
 
-Sparse = scipy.sparse.csr_array
+Sparse: TypeAlias = scipy.sparse.csr_array
+Square: TypeAlias = Sparse | npt.NDArray[Any]  # (n, n), dense or sparse
+Which = Literal["LM", "LR", "SR", "LI"]
 Floats = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
 
@@ -31,7 +33,7 @@ OUTERMOST = 24
 DENSE_AT_MOST = 5000
 
 
-def spectral_radius(matrix: Any) -> float:
+def spectral_radius(matrix: Square) -> float:
     """max |eigenvalue|: LAPACK when small, otherwise ARPACK, and LAPACK where that does not converge.
 
     Of large orthogonal matrices, and multiples of them, it is known without either.
@@ -40,7 +42,7 @@ def spectral_radius(matrix: Any) -> float:
     return max([float(np.abs(alone).max(initial=0.0)), *map(_radius, parts)])
 
 
-def eigenvalues(matrix: Any) -> tuple[Complex, bool]:
+def eigenvalues(matrix: Square) -> tuple[Complex, bool]:
     """Eigenvalues, the largest real part first, and whether they are all: (n,) and True.
 
     Of a connected part with more than DENSE_SPECTRUM_UP_TO units only the outermost are found: those of largest and of
@@ -53,9 +55,9 @@ def eigenvalues(matrix: Any) -> tuple[Complex, bool]:
     return values[np.lexsort((values.imag, -values.real))], all(complete for _, complete in found)
 
 
-def connected_parts(matrix: Any) -> tuple[Floats, list[Sparse]]:
+def connected_parts(matrix: Square) -> tuple[Floats, list[Sparse]]:
     """The strongly connected parts of more than one unit, and the diagonal entries of the units in no cycle but their own."""
-    csr = Sparse(matrix, dtype=np.float64, copy=True)
+    csr: Sparse = Sparse(cast(Any, matrix), dtype=np.float64, copy=True)
     csr.eliminate_zeros()  # which are no links
     count, part = scipy.sparse.csgraph.connected_components(csr, connection="strong")
     if count == 1 and csr.shape[0] > 1:
@@ -102,7 +104,7 @@ def _arnoldi_radius(csr: Sparse, krylov: int) -> float:
     return float(np.abs(_arnoldi(csr, 6, krylov, "LM", start, restarts=100)).max())
 
 
-def _arnoldi(csr: Sparse, count: int, krylov: int, which: Any, start: Floats, restarts: int) -> Complex:
+def _arnoldi(csr: Sparse, count: int, krylov: int, which: Which, start: Floats, restarts: int) -> Complex:
     found = scipy.sparse.linalg.eigs(
         csr, k=count, ncv=krylov, which=which, v0=start, maxiter=restarts, tol=1e-13, return_eigenvectors=False
     )
@@ -145,7 +147,7 @@ def _of_cycle(csr: Sparse) -> Complex | None:
 def _outermost(csr: Sparse) -> Complex:
     """The eigenvalues at the rim: of largest modulus, largest and smallest real part, largest imaginary part."""
     start = np.random.default_rng(0).standard_normal(csr.shape[0])  # fixed, and orthogonal to no eigenvector
-    values = np.concatenate([_arnoldi(csr, OUTERMOST, 240, which, start, restarts=100) for which in ("LM", "LR", "SR", "LI")])
+    values = np.concatenate([_arnoldi(csr, OUTERMOST, 240, which, start, restarts=100) for which in get_args(Which)])
     # Each comes out of several searches, with other last digits, and one of a conjugate pair at a search's edge.
     values = np.concatenate([values, values.conj()])
     _, first = np.unique(np.round(values, 9), return_index=True)

@@ -32,10 +32,17 @@ def draw(network: Network, ax: Axes | None = None, *, seed: int = 0) -> Figure:
     """The diagram of a network, in a figure of its own or in `ax`; returns the figure.
 
     Numbers: gamma on the arrows of the input; the strength on those between reservoirs (grey and dashed where it is 0);
-    units, alpha and rho at each reservoir, which is the darker the slower it is. `seed` places the neurons.
+    units, alpha and rho at each reservoir, which is the darker the slower it is.
 
-    Text has 8 points. Axes should be as large as `layout(network)`; in smaller ones circles and gaps shrink. For several
-    networks in a row: `figure.subplots(1, n, width_ratios=[layout(each).width for each in networks])`.
+    Parameters
+    ----------
+    network : Network
+        What to draw.
+    ax : matplotlib Axes or None
+        Where. They should be as large as `layout(network)`; in smaller ones circles and gaps shrink, text keeps its 8 points.
+        For several networks in a row: `figure.subplots(1, n, width_ratios=[layout(each).width for each in networks])`.
+    seed : int
+        Places the neurons.
     """
     if ax is None:
         from matplotlib.figure import Figure

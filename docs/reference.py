@@ -1,0 +1,171 @@
+"""The reference, made from the package when the site is built: a page for each public object, and their list in docs/api.md.
+
+What is public says `tests/public.py`, the order of rooms `tests/house/test_rooms.py`; nothing is listed by hand. Docstrings are
+numpydoc sections between plain text: paragraphs with aligned columns or equations are shown as they stand.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shutil
+import sys
+from itertools import pairwise
+from pathlib import Path
+from pprint import pformat
+from textwrap import indent
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "docs" / "api"
+MARK = "<!-- objects -->"
+# Short names of types that modules give themselves.
+ALIASES = {"Floats": "NDArray[float64]", "Complex": "NDArray[complex128]", "Labels": "NDArray[int8]", "Sparse": "csr_array"}
+sys.path.insert(0, str(ROOT / "tests"))
+
+import public  # noqa: E402
+
+
+def rooms() -> dict[str, str]:
+    """Rooms from the ground up, and what each is for."""
+    tree = ast.parse((ROOT / "tests" / "house" / "test_rooms.py").read_text())
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ROOMS":
+            return dict(ast.literal_eval(node.value))
+    raise LookupError("tests/house/test_rooms.py has no ROOMS.")
+
+
+def objects() -> dict[str, dict[str, object]]:
+    """Room -> name -> public object, the modules that hold some of them too."""
+    order = list(rooms())
+    start = order.index("network")  # what a user meets first
+    found: dict[str, dict[str, object]] = {room: {} for room in (*order[start:], *order[:start])}
+    for name, value in public.public_names():
+        # es.tasks.narma stands under tasks; es.ridge, which has no room in its name, where it is defined.
+        found[name.split(".")[1] if name.count(".") > 1 else public.room(value)][name] = value
+    for name, module in public.inner_modules():
+        found[name.split(".")[1]][name] = module
+    return {room: dict(sorted(each.items(), key=lambda item: item[0].split("."))) for room, each in found.items() if each}
+
+
+def page(name: str, value: object) -> str:
+    """The source of one page."""
+    title = name.replace("echoscale", "es", 1)
+    if isinstance(value, ModuleType):
+        body = f".. automodule:: {name}\n   :no-members:"
+    elif isinstance(value, type):
+        members = [each for each, _ in public.members(value)] if not issubclass(value, Exception) else []
+        body = f".. autoclass:: {name}\n" + (f"   :members: {', '.join(members)}" if members else "   :no-members:")
+    elif inspect.isroutine(value):
+        body = f".. autofunction:: {name}"
+    else:  # a constant: what it holds says it
+        body = f".. py:data:: {name}\n\n   .. code-block:: text\n\n" + indent(
+            pformat(value, width=100, sort_dicts=False), "      "
+        )
+    return f"{title}\n{'=' * len(title)}\n\n{body}\n"
+
+
+def write_pages(app: Any) -> None:
+    """Before anything is read."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    PAGES.mkdir()
+    for each in objects().values():
+        for name, value in each.items():
+            (PAGES / f"{name}.rst").write_text(page(name, value), encoding="utf-8")
+
+
+def fill_list(app: Any, document: str, source: list[str]) -> None:
+    """The list of all objects in place of the mark in docs/api.md."""
+    if document == "docs/api":
+        source[0] = source[0].replace(MARK, "\n".join(_section(room, each) for room, each in objects().items()))
+
+
+def _section(room: str, found: dict[str, object]) -> str:
+    rows = []
+    for name, value in found.items():
+        rows.append(f"   * - :py:obj:`{name.replace('echoscale', 'es', 1)} <{name}>`\n     - {_summary(value)}")
+    table = "\n".join([".. list-table::", "   :widths: 35 65", "", *rows])
+    pages = "\n".join(f"api/{name}" for name in found)
+    return f"## {room}\n\n{rooms()[room]}\n\n```{{eval-rst}}\n{table}\n```\n\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+
+
+def _summary(value: object) -> str:
+    """The first paragraph of a docstring in one line; of a constant, which has none, its type."""
+    if not isinstance(value, type | ModuleType) and not inspect.isroutine(value):
+        return f"a constant: {type(value).__name__}"
+    text = (inspect.getdoc(value) or "").split("\n\n")[0]
+    return _escaped(" ".join(text.split()))
+
+
+def prepare(app: Any, what: str, name: str, value: object, options: Any, lines: list[str]) -> None:
+    """Plain text -> reStructuredText, before napoleon reads the numpydoc sections."""
+    head, *tail = _sections(lines)
+    text = "\n\n".join(_paragraph(each) for each in re.split(r"\n\s*\n", "\n".join(head)) if each.strip())
+    for section in tail:
+        body = "\n".join(section[2:])
+        text += "\n\n" + "\n".join([*section[:2], body if section[0] == "Examples" else _escaped(body)])
+    lines[:] = [*text.splitlines(), ""]
+
+
+def _sections(lines: list[str]) -> list[list[str]]:
+    """What stands before the first section, then the sections, each with its title and the line below it."""
+    begins = [n for n in range(len(lines) - 1) if lines[n].strip() and re.fullmatch("-{3,}", lines[n + 1])]
+    edges = [0, *begins, len(lines)]
+    return [lines[a:b] for a, b in pairwise(edges)]
+
+
+def _paragraph(text: str) -> str:
+    """Aligned columns and equations are kept as they are; the rest flows."""
+    lines = text.strip("\n").splitlines()
+    if any(re.search(r"\S  +\S", line) or line[:1].isspace() for line in lines):
+        return ".. code-block:: text\n\n" + "\n".join(f"   {line}" for line in lines)
+    return _escaped("\n".join(lines))
+
+
+def _escaped(text: str) -> str:
+    """Outside of backticks nothing is markup."""
+    parts = re.split(r"(``.+?``|`[^`]+`)", text, flags=re.DOTALL)
+    for n in range(0, len(parts), 2):
+        parts[n] = re.sub(r"([*|\\])", r"\\\1", parts[n])
+        parts[n] = re.sub(r"(?<=\w)_(?!\w)", r"\\_", parts[n])
+    return "".join(parts)
+
+
+class _Text:
+    """An annotation as it is written in the source."""
+
+    def __init__(self, annotation: Any) -> None:
+        text = annotation if isinstance(annotation, str) else getattr(annotation, "__forward_arg__", None)
+        self.text = text or inspect.formatannotation(annotation)
+
+    def __repr__(self) -> str:
+        text = re.sub(r"\b(npt|np|xr|jnp)\.", "", self.text)
+        return re.sub(r"\b(" + "|".join(ALIASES) + r")\b", lambda found: ALIASES[found[0]], text)
+
+
+def signature(
+    app: Any, what: str, name: str, value: Any, options: Any, given: str | None, returned: str | None
+) -> tuple[str, str | None] | None:
+    """With types as the source has them: autodoc would write out every alias."""
+    if what not in ("function", "method", "class") or (isinstance(value, type) and issubclass(value, Exception)):
+        return None
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return None
+    own = [each for k, each in enumerate(found.parameters.values()) if k or each.name not in ("self", "cls")]
+    shown = [each if each.annotation is each.empty else each.replace(annotation=_Text(each.annotation)) for each in own]
+    result = found.return_annotation
+    back = None if what == "class" or result is found.empty else repr(_Text(result))
+    return str(inspect.Signature(shown)), back
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("config-inited", lambda app, config: write_pages(app))
+    app.connect("source-read", fill_list)
+    app.connect("autodoc-process-docstring", prepare, priority=400)  # napoleon comes after
+    app.connect("autodoc-process-signature", signature)
+    return {"parallel_read_safe": True}
