@@ -103,7 +103,7 @@ def test_data_of_ones_own(path: Path) -> None:
 def test_half_a_sweep(problem: Task | Data, path: Path) -> None:
     axes: dict[str, Any] = {"leak_rate": [0.3, 0.9], "seed": [5, 3, 1, 0]}
 
-    def stop(done: int, total: int, points: int) -> None:
+    def stop(done: int, total: int, note: str) -> None:
         if done == 2:
             raise KeyboardInterrupt
 

@@ -189,6 +189,20 @@ def test_without_an_option_the_ledger_is_in_this_folder(desk: Desk, monkeypatch:
     assert "1 sweeps in sweeps.sqlite" in desk.call("sweeps", "list").output
 
 
+def test_a_sweep_over_seeds_alone(desk: Desk) -> None:
+    """Its best point is the mean over its only axis."""
+    desk.write('"leak_rate[0]" = { from = 0.2, to = 1.0, count = 3 }\n"leak_rate[1]" = [0.1, 0.5]\n', "")
+    out = desk.folder / "results.csv"
+    result = desk.sweep("--out", out)
+    assert result.exit_code == 0, result.output
+    rows = [[float(each) for each in line.split(",")] for line in out.read_text().splitlines()[1:]]
+    assert [row[0] for row in rows] == list(range(SEEDS))
+    shown = desk.sweeps("show", desk.name()).output
+    for text in (result.output, shown):
+        assert "The best 1 of 1 points by validation error, mean over seeds" in text
+        assert re.search(rf"validation +test\n-+ +-+\n *{np.mean([row[2] for row in rows]):.3g}\d* +", text), text
+
+
 def test_a_task_that_fails(desk: Desk) -> None:
     desk.write("noted", "moody")
     out = desk.folder / "results.nc"

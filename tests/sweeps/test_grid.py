@@ -693,7 +693,7 @@ def test_a_constant_target_fails_where_errors_are_normalised() -> None:
 
 
 def test_what_stops_a_program_stops_a_sweep() -> None:
-    def stop(*_: int) -> None:
+    def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -61,6 +61,7 @@ ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
 
 
 PROTOCOL = Protocol(ridge=HALF_DECADES)
+SHORT = replace(PROTOCOL, washout=50, train=500, validation=200, test=200)
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ SETTINGS = {
         _grid(3),
         (0, 1),
         Paths(400, 200, (0,), 4, 10.0),
-        protocol=replace(PROTOCOL, washout=50, train=500, validation=200, test=200),
+        protocol=SHORT,
         units=40,
     ),
     "quick": Settings(_grid(10), tuple(range(5)), Paths(50_000, 12_500, (0,), faster=20.0)),

@@ -44,6 +44,7 @@ HALF_DECADES = tuple(10.0 ** (k / 2) for k in range(-10, 7))
 
 
 PROTOCOL = Protocol(train=4800, ridge=HALF_DECADES)
+SHORT = replace(PROTOCOL, washout=50, train=550, validation=200, test=200)
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,7 @@ class Settings:
 
 
 SETTINGS = {
-    "smoke": Settings(
-        (0, 10), (0.2, 0.6, 1.0), (0, 1), protocol=replace(PROTOCOL, washout=50, train=550, validation=200, test=200), units=20
-    ),
+    "smoke": Settings((0, 10), (0.2, 0.6, 1.0), (0, 1), protocol=SHORT, units=20),
     "quick": Settings((0, 2, 5, 10, 20), tuple(k / 10 for k in range(1, 11)), (0, 1, 2)),
     "paper": Settings((0, 1, 2, 3, 5, 7, 10, 15, 20), tuple(k / 20 for k in range(1, 21)), tuple(range(20))),
 }
