@@ -61,7 +61,7 @@ washout = 20
 train = 200
 validation = 80
 test = 80
-penalties = [1e-5, 1e-2, 1.0]
+ridge = [1e-5, 1e-2, 1.0]
 [axes]
 seed = { count = 6 }
 "leak_rate[0]" = { from = 0.2, to = 1.0, count = 3 }
@@ -130,7 +130,7 @@ def in_python() -> xarray.Dataset:
         es.hierarchical([8, 6], input_scaling=0.5),
         Task("cli_series:noted"),
         {"seed": range(SEEDS), "leak_rate[0]": np.linspace(0.2, 1.0, 3), "leak_rate[1]": [0.1, 0.5]},
-        protocol=Protocol(washout=20, train=200, validation=80, test=80, penalties=(1e-5, 1e-2, 1.0)),
+        protocol=Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2, 1.0)),
     )
 
 
@@ -187,6 +187,20 @@ def test_without_an_option_the_ledger_is_in_this_folder(desk: Desk, monkeypatch:
     desk.write("count = 6", "count = 1")
     assert desk.call("sweep", "grid.toml").exit_code == 0
     assert "1 sweeps in sweeps.sqlite" in desk.call("sweeps", "list").output
+
+
+def test_a_sweep_over_seeds_alone(desk: Desk) -> None:
+    """Its best point is the mean over its only axis."""
+    desk.write('"leak_rate[0]" = { from = 0.2, to = 1.0, count = 3 }\n"leak_rate[1]" = [0.1, 0.5]\n', "")
+    out = desk.folder / "results.csv"
+    result = desk.sweep("--out", out)
+    assert result.exit_code == 0, result.output
+    rows = [[float(each) for each in line.split(",")] for line in out.read_text().splitlines()[1:]]
+    assert [row[0] for row in rows] == list(range(SEEDS))
+    shown = desk.sweeps("show", desk.name()).output
+    for text in (result.output, shown):
+        assert "The best 1 of 1 points by validation error, mean over seeds" in text
+        assert re.search(rf"validation +test\n-+ +-+\n *{np.mean([row[2] for row in rows]):.3g}\d* +", text), text
 
 
 def test_a_task_that_fails(desk: Desk) -> None:

@@ -20,7 +20,7 @@ import echoscale as es
 from echoscale.sweeps import Data, Ledger, LedgerError, Protocol, SweepWarning, Task, recall
 from echoscale.sweeps.archive import export
 
-SHORT = Protocol(washout=20, train=200, validation=80, test=80, penalties=(1e-5, 1e-2, 1.0))
+SHORT = Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2, 1.0))
 NARMA = Task("narma", {"order": 3})
 
 
@@ -103,7 +103,7 @@ def test_data_of_ones_own(path: Path) -> None:
 def test_half_a_sweep(problem: Task | Data, path: Path) -> None:
     axes: dict[str, Any] = {"leak_rate": [0.3, 0.9], "seed": [5, 3, 1, 0]}
 
-    def stop(done: int, total: int, points: int) -> None:
+    def stop(done: int, total: int, note: str) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
