@@ -294,7 +294,7 @@ def test_a_consumer_sees_exactly_the_states_of_run(hyper: Hyper | None, unequal:
     starts: list[list[int]] = [[] for _ in seen]
 
     def consume(which: Array, start: int, states: Any) -> None:
-        for lane, rows in zip(which, np.array(states), strict=True):
+        for lane, rows in zip(which, np.array(states).swapaxes(0, 1), strict=True):
             starts[lane].append(start)
             assert start == sum(map(len, seen[lane]))
             seen[lane].append(rows)
@@ -320,7 +320,7 @@ def test_a_consumer_of_every_nth_state(every: int, monkeypatch: pytest.MonkeyPat
     def consume(which: Array, start: int, states: Any) -> None:
         assert which.tolist() == [0]
         assert start == sum(map(len, seen)) * every
-        seen.append(np.array(states)[0])
+        seen.append(np.array(states)[:, 0])
 
     last = ESN64.run_chunks(u, consume, every=every)
     whole = ESN64.run(u)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -14,10 +15,14 @@ from echoscale import _checks
 from echoscale.engine.machine import device_of
 from echoscale.hyper import Hyper
 from echoscale.network import Network
-from echoscale.series import Series, as_numbers, as_series
+from echoscale.series import Series, SeriesLike, as_numbers, as_series
 from echoscale.weights.drawn import Drawn, draw
 
 if TYPE_CHECKING:
+    from echoscale.engine.dynamics import Weights
+    from echoscale.engine.feed import Consumer, SharedConsumer
+    from echoscale.engine.lanes import Indices
+    from echoscale.engine.machine import DeviceLike
     from echoscale.engine.shared_runs import SharedRuns
     from echoscale.table import Table
     from echoscale.timescales import Spectrum
@@ -29,8 +34,19 @@ Array = npt.NDArray[Any]
 class Matrices(NamedTuple):
     """One reservoir that equals the whole network: x(t+1) = (1 - a) x + a tanh(W x + W_in s + bias), a = leak_rate.
 
-    W (N, N) scipy sparse with a block per reservoir and coupling, W_in (N, F), bias (N,), leak_rate (N,); all factors applied.
-    This is the bridge to other libraries. It describes coupling_delay=1; with 0 the blocks are the same but act at once.
+    All factors are applied. This is the bridge to other libraries. It describes coupling_delay=1; with 0 the blocks are the
+    same but act at once.
+
+    Attributes
+    ----------
+    W : (N, N) scipy sparse array
+        A block for every reservoir and coupling.
+    W_in : (N, F)
+        Input weights.
+    bias : (N,)
+        Biases.
+    leak_rate : (N,)
+        The leak rate of every neuron.
     """
 
     W: scipy.sparse.csr_array
@@ -40,13 +56,44 @@ class Matrices(NamedTuple):
 
 
 class ESN:
-    """An echo state network with drawn weights. Make one with `network.build(n_inputs, seed)`.
+    """A network with drawn weights; `network.build(n_inputs, seed)` makes one.
+
+        x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
+        h_k(t)   = input_scaling_k W_in_k s(t) + bias_scaling_k b_k + spectral_radius_k W_k x_k(t)
+                   + sum over couplings l -> k of coupling_kl W_kl x_l(t)
 
     States are arrays whose last axis holds all N neurons, reservoir after reservoir (`network.slices`).
     `run` starts from the zero state unless a `state` is passed; an ESN itself remembers nothing between calls.
+
+    Parameters
+    ----------
+    network : Network
+        The description.
+    n_inputs : int
+        F, the features of the inputs.
+    seed : int
+        What the weights were drawn with.
+    dtype : "float32" or "float64"
+        The precision of states.
+    device : None, str or jax.Device
+        Where it runs; None is JAX's choice.
+    drawn : Drawn
+        The matrices.
+    hyper : Hyper
+        The hyper-parameters.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> esn = es.hierarchical([50, 50], leak_rate=[1.0, 0.2]).build(n_inputs=1, seed=0)
+    >>> u, _ = es.tasks.narma(length=300, seed=0)
+    >>> esn.run(u).shape
+    (300, 100)
     """
 
-    def __init__(self, network: Network, n_inputs: int, seed: int, dtype: str, device: Any, drawn: Drawn, hyper: Hyper) -> None:
+    def __init__(
+        self, network: Network, n_inputs: int, seed: int, dtype: str, device: DeviceLike, drawn: Drawn, hyper: Hyper
+    ) -> None:
         self.network = network
         self.n_inputs = n_inputs
         self.seed = seed
@@ -54,42 +101,99 @@ class ESN:
         self.device = device
         self.drawn = drawn
         self.hyper = hyper
-        self._stored: dict[int, Any] = {}
-        self._numbers: Any = None
+        self._stored: dict[int, Weights] = {}
+        self._numbers: tuple[Hyper, Hyper] | None = None
 
     @classmethod
-    def build(cls, network: Network, n_inputs: int, seed: int | None = 0, dtype: str = "float32", device: Any = None) -> ESN:
-        """See `Network.build`."""
+    def build(
+        cls, network: Network, n_inputs: int, seed: int | None = 0, dtype: str = "float32", device: DeviceLike = None
+    ) -> ESN:
+        """The way of `Network.build`, which explains the parameters.
+
+        Parameters
+        ----------
+        network : Network
+            The description.
+        n_inputs : int
+            F, the features of the inputs.
+        seed : int or None
+            Draws the weights; None draws a seed too.
+        dtype : "float32" or "float64"
+            The precision of states.
+        device : None, str or jax.Device
+            Where it runs; None is JAX's choice.
+        """
         _checks.choice(dtype, ("float32", "float64"), "dtype")
         inputs = _checks.integer(n_inputs, "n_inputs", minimum=1)
         known = fresh_seed() if seed is None else _checks.integer(seed, "seed")
         device_of(device)  # so that a wrong name is noticed now and not at the first run
         return cls(network, inputs, known, dtype, device, draw(network, inputs, known), Hyper.of(network))
 
-    @property
+    @cached_property
     def units(self) -> int:
         """N, the neurons of all reservoirs together."""
         return self.network.units
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The neurons of every reservoir."""
         return tuple(each.units for each in self.network.reservoirs)
 
     @overload
-    def run(self, u: Any, *, state: Any = None, hyper: Hyper | None = None, return_state: Literal[False] = False) -> Any: ...
+    def run(
+        self,
+        u: SeriesLike | Series,
+        *,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
+        return_state: Literal[False] = False,
+    ) -> Any: ...
 
     @overload
     def run(
-        self, u: Any, *, state: Any = None, hyper: Hyper | None = None, return_state: Literal[True]
+        self,
+        u: SeriesLike | Series,
+        *,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
+        return_state: Literal[True],
     ) -> tuple[Any, Array]: ...
 
-    def run(self, u: Any, *, state: Any = None, hyper: Hyper | None = None, return_state: bool = False) -> Any:
-        """All states: (T, F) -> (T, N), (B, T, F) -> (B, T, N), a list of (T_b, F) -> a list of (T_b, N).
+    def run(
+        self,
+        u: SeriesLike | Series,
+        *,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
+        return_state: bool = False,
+    ) -> Any:
+        """All states; row t has seen u[t] (it is the paper's x(t+1)).
 
-        Row t has seen u[t] (it is the paper's x(t+1)). With a `hyper` of H lanes there is one more axis in front, H.
-        `state` is where to start, (N,) or one for each series (B, N) or lane (H, B, N); zero unless given.
-        `return_state=True` also returns the last states in the same form: feed them to the next piece of a long series.
+        Parameters
+        ----------
+        u : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs: one series, a batch, or series of unequal length.
+        state : (N,), (B, N) or (H, B, N), optional
+            Where to start: one state for all, for each series, or for each lane and series. Zero unless given.
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own; with H lanes the result has one more axis in front.
+        return_state : bool
+            Whether to return the last states too: give them as `state` with the next piece of a long series.
+
+        Returns
+        -------
+        (T, N), (B, T, N) or list of (T_b, N)
+            The states; with `return_state` a pair of them and of the last ones, (N,) or (B, N).
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> import numpy as np
+        >>> esn = es.single(20).build(n_inputs=2, seed=0)
+        >>> u = np.ones((30, 2))
+        >>> first, last = esn.run(u[:10], return_state=True)
+        >>> bool((esn.run(u[10:], state=last) == esn.run(u)[10:]).all())
+        True
         """
         series = self._series(u)
         shape = self._shape(series, hyper or self.hyper)
@@ -102,77 +206,164 @@ class ESN:
         return (states, last) if return_state else states
 
     def run_chunks(
-        self, u: Any, consume: Any = None, *, every: int = 1, state: Any = None, hyper: Hyper | None = None
+        self,
+        u: SeriesLike | Series,
+        consume: Consumer | None = None,
+        *,
+        every: int = 1,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
     ) -> Array:
-        """Run without keeping states: `consume(lanes, start, states)` gets them chunk by chunk; returns the last states.
+        """Run without keeping states: they are handed on chunk by chunk.
 
-        lanes   (l,) which lanes these are: lane = hyper lane * B + series
-        start   the time step of the first row
-        states  (l, rows, N): the states after every `every` steps, a NumPy array on the CPU and a JAX array elsewhere, valid
-                during the call; rows past the end of a shorter series repeat its last state
-        Without `consume`, only the last states are computed.
+        Parameters
+        ----------
+        u : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        consume : function of (lanes, start, states), optional
+            Gets the lanes (l,) of a chunk, lane = hyper lane * B + series; the time step of its first row; and its states
+            (rows, l, N), a NumPy array on the CPU and a JAX array elsewhere, valid during the call. Rows past the end of a
+            shorter series repeat its last state. Called from several threads, for one lane always in order.
+        every : int
+            Only the states after every so many steps are handed on.
+        state : (N,), (B, N) or (H, B, N), optional
+            Where to start; zero unless given.
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own, with H lanes or none.
+
+        Returns
+        -------
+        (N,), (B, N), (H, N) or (H, B, N)
+            The last states. Without `consume` nothing else is computed.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> import numpy as np
+        >>> esn = es.single(20).build(n_inputs=1, seed=0)
+        >>> largest = []
+        >>> last = esn.run_chunks(np.ones((50, 1)), lambda lanes, start, states: largest.append(abs(states).max()))
+        >>> last.shape
+        (20,)
         """
         from echoscale.engine import feed
 
-        series = u.cast(np.dtype(self.dtype)) if isinstance(u, Series) else self._series(u)
-        used = self._check_hyper(hyper)
-        start = None if state is None else self._start(state, series, used).reshape(-1, self.units)
-        last = feed.feed(
-            self.weights,
-            self.sizes,
-            used,
-            series,
-            start,
-            consume,
-            np.dtype(self.dtype),
-            device_of(self.device),
-            _checks.integer(every, "every", minimum=1),
-        )
-        return last.reshape(*self._shape(series, used), self.units)
+        series, used = self._series(u), self._check_hyper(hyper)
+        shape = (*self._shape(series, used), self.units)
+        start = None if state is None else self._start(state, shape).reshape(-1, self.units)
+        every = _checks.integer(every, "every", minimum=1)
+        dtype = np.dtype(self.dtype)
+        return feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every).reshape(shape)
 
     def shared_plans(self, series: Series, hyper: Hyper) -> list[SharedRuns] | None:
-        """How the lanes of a grid of hyper-parameters share runs of one series; None where they do not, or on a GPU."""
+        """How the lanes of a grid of hyper-parameters share runs of one series; None where they do not, or on a GPU.
+
+        Parameters
+        ----------
+        series : Series
+            The inputs.
+        hyper : Hyper
+            Hyper-parameters with lanes.
+        """
         from echoscale.engine import machine
         from echoscale.engine import shared_runs as sharing
 
-        if series.count > 1 or not machine.on_cpu(device_of(self.device)):
+        if series.count > 1 or hyper.lanes is None or not machine.on_cpu(self.device):
             return None
         return sharing.plans(self.network, self._check_hyper(hyper), machine.cores())
 
-    def run_shared(self, series: Series, plans: Sequence[SharedRuns], consume: Any) -> Array:
-        """Run without keeping states: `consume(plan, start, states)` gets those of every reservoir by itself, chunk by chunk.
+    def run_shared(self, series: Series, plans: Sequence[SharedRuns], consume: SharedConsumer) -> Array:
+        """Run without keeping states, each reservoir as often as its hyper-parameters differ; returns the last states (H, N).
 
-        states  per reservoir (rows, runs, n_k), valid during the call. Returns the last states of all lanes, (H, N)
+        Parameters
+        ----------
+        series : Series
+            One series.
+        plans : sequence of SharedRuns
+            What `shared_plans` made.
+        consume : function of (plan, start, states)
+            Gets the number of the plan, the time step of the first row, and the states (rows, runs, n_k) of every reservoir,
+            valid during the call.
         """
         from echoscale.engine import feed
 
-        values = series.cast(np.dtype(self.dtype))
-        device = device_of(self.device)
-        return feed.feed_shared(self.weights, self.sizes, plans, values, consume, np.dtype(self.dtype), device)
+        dtype = np.dtype(self.dtype)
+        return feed.feed_shared(self.weights, self.sizes, plans, series.cast(dtype), consume, dtype, self.device)
 
-    def step(self, u: Any, state: Any = None) -> Array:
-        """One time step for streams: input (F,) and state (N,) -> the next state (N,); or (B, F) and (B, N) -> (B, N)."""
+    def step(self, u: npt.ArrayLike, state: npt.ArrayLike | None = None) -> Array:
+        """One time step, for streams: the next state.
+
+        Parameters
+        ----------
+        u : (F,) or (B, F)
+            The input of this step.
+        state : (N,) or (B, N), optional
+            The states before it; zero unless given.
+
+        Returns
+        -------
+        (N,) or (B, N)
+            The states after it.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> esn = es.single(20).build(n_inputs=1, seed=0)
+        >>> state = None
+        >>> for value in (0.1, 0.5, 0.3):
+        ...     state = esn.step([value], state)
+        >>> bool((state == esn.run([0.1, 0.5, 0.3])[-1]).all())
+        True
+        """
         from echoscale.engine import machine, scan
 
         now = np.asarray(u)
         if now.ndim not in (1, 2):
             raise ValueError(f"u must be one step, (F,) or (B, F), got shape {now.shape}; use run() for whole series.")
         series = self._series(now[..., None, :])
-        start = self._start(state, series, self.hyper)
-        with machine.precision_and_device(self.dtype, device_of(self.device)):
+        start = self._start(state, (*self._shape(series, self.hyper), self.units))
+        with machine.precision_and_device(self.dtype, self.device):
             new = scan.advance(
                 self.weights(series.count),
                 self.numbers(),
                 start.reshape(series.count, self.units),
-                series.values[:, 0],  # type: ignore[call-overload]
+                np.asarray(series.values)[:, 0],
                 self.sizes,
             )
         return np.array(new).reshape(start.shape)
 
-    def snapshots(self, u: Any, every: int, *, state: Any = None, hyper: Hyper | None = None) -> Array:
-        """The states after every `every` steps, none of the others kept: (B, T, F) -> (B, T // every, N).
+    def snapshots(
+        self,
+        u: SeriesLike | Series,
+        every: int,
+        *,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
+    ) -> Array:
+        """x(M), x(2M), ..., M = every: the states after every M steps, none of the others kept.
 
-        One series (T, F) gives (T // every, N); with H hyper lanes there is one more axis in front. All series have one length.
+        Parameters
+        ----------
+        u : (T, F), (B, T, F) or list of (T, F)
+            Inputs, all of one length.
+        every : int
+            M, steps from one snapshot to the next.
+        state : (N,), (B, N) or (H, B, N), optional
+            Where to start; zero unless given.
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own; with H lanes the result has one more axis in front.
+
+        Returns
+        -------
+        (T // every, N) or (B, T // every, N)
+            The snapshots.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> import numpy as np
+        >>> es.single(20).build(n_inputs=1, seed=0).snapshots(np.ones((3, 28, 1)), every=7).shape
+        (3, 4, 20)
         """
         series = self._series(u)
         every = _checks.integer(every, "every", minimum=1)
@@ -186,14 +377,26 @@ class ESN:
         shape = self._shape(series, hyper or self.hyper)
         kept = np.empty((math.prod(shape), length // every, self.units), self.dtype)
 
-        def keep(lanes: Any, start: int, states: Any) -> None:
-            kept[lanes, start // every : start // every + states.shape[1]] = states
+        def keep(lanes: Indices, start: int, states: Any) -> None:
+            kept[lanes, start // every : start // every + len(states)] = np.asarray(states).swapaxes(0, 1)
 
         self.run_chunks(series, keep, every=every, state=state, hyper=hyper)
         return kept.reshape(*shape, *kept.shape[1:])
 
     def matrices(self, hyper: Hyper | None = None) -> Matrices:
-        """The block matrix, input matrix, bias and leak vector with all factors applied; see `Matrices`."""
+        """The block matrix, input matrix, bias and leak vector with all factors applied; see `Matrices`.
+
+        Parameters
+        ----------
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own, without lanes.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> es.parallel([20, 30]).build(n_inputs=1, seed=0).matrices().W.shape
+        (50, 50)
+        """
         numbers = self._check_single(self._check_hyper(hyper))
         count = len(self.network.reservoirs)
         blocks: list[list[Any]] = [[None] * count for _ in range(count)]
@@ -208,15 +411,46 @@ class ESN:
             leak_rate=np.repeat([float(leak) for leak in numbers.leak_rate], self.sizes),
         )
 
-    def linearised(self, hyper: Hyper | None = None, state: Any = None) -> LinearSystem:
-        """x(t+1) = M x(t) + B s(t), the network in its linear regime around a state (the origin unless given)."""
+    def linearised(self, hyper: Hyper | None = None, state: npt.ArrayLike | None = None) -> LinearSystem:
+        """x(t+1) = M x(t) + B s(t), the network in its linear regime.
+
+        Parameters
+        ----------
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own, without lanes.
+        state : (N,), optional
+            Around which it is linear; the origin unless given.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> es.single(20).build(n_inputs=1, seed=0).linearised().M.shape
+        (20, 20)
+        """
         from echoscale.timescales.linear_regime import linearise
 
         m = self.matrices(hyper)
         return linearise(m.W, m.W_in, m.bias, m.leak_rate, self.network.slices, self.network.coupling_delay, state)
 
     def spectrum(self, reservoir: int | None = None, *, dt: float = 1.0, hyper: Hyper | None = None) -> Spectrum:
-        """Eigenvalues, timescales and periods of the linear regime, of the whole network or of one reservoir by itself."""
+        """Eigenvalues, timescales and periods of the linear regime.
+
+        Parameters
+        ----------
+        reservoir : int, optional
+            One reservoir by itself; the whole network unless given.
+        dt : float
+            The time between two steps, in which timescales are given.
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own, without lanes.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> esn = es.hierarchical([30, 30], leak_rate=[1.0, 0.1]).build(n_inputs=1, seed=0)
+        >>> esn.spectrum(1).timescales.shape
+        (30,)
+        """
         from echoscale.timescales import Spectrum
 
         system, weights = self.linearised(hyper), self.matrices(hyper).W
@@ -229,30 +463,40 @@ class ESN:
         """The measured timescales of every reservoir by itself and of the whole network, as a small table.
 
         Without feedback the whole has the timescales of its parts; with it, others. `network.timescales()` is the theory.
+
+        Parameters
+        ----------
+        dt : float
+            The time between two steps, in which timescales are given.
         """
         from echoscale.timescales import spectrum
 
         parts = {f"R{k + 1}": self.spectrum(k, dt=dt) for k in range(len(self.sizes))}
         return spectrum.table({**parts, "all": self.spectrum(dt=dt)} if len(parts) > 1 else parts, dt)
 
-    def weights(self, lanes: int = 1) -> Any:
-        """The weights on the device, stored in the way that suits this number of lanes (`dynamics.Weights`)."""
-        from echoscale.engine import dynamics, matrices
+    def weights(self, lanes: int = 1) -> Weights:
+        """The weights on the device, stored in the way that suits this number of lanes (`dynamics.Weights`).
+
+        Parameters
+        ----------
+        lanes : int
+            How many networks run together.
+        """
+        from echoscale.engine import dynamics, machine, matrices
 
         kind = min(lanes, 2) if lanes < matrices.FEW_LANES else matrices.FEW_LANES  # one, few or many
         if kind not in self._stored:
-            self._stored[kind] = dynamics.store(self.network, self.drawn, np.dtype(self.dtype), lanes)
+            with machine.precision_and_device(self.dtype, self.device):
+                self._stored[kind] = dynamics.store(self.network, self.drawn, np.dtype(self.dtype), lanes)
         return self._stored[kind]
 
-    def numbers(self) -> Any:
+    def numbers(self) -> Hyper:
         """The scalars of `hyper` on the device, each of shape (1,), ready for a lane."""
-        import jax
         import jax.numpy as jnp
 
         if self._numbers is None or self._numbers[0] is not self.hyper:
             self._check_single(self.hyper)
-            arrays = jax.tree.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.dtype), (1,)), self.hyper)
-            self._numbers = (self.hyper, arrays)
+            self._numbers = self.hyper, self.hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.dtype), (1,)))
         return self._numbers[1]
 
     def _check_hyper(self, hyper: Hyper | None) -> Hyper:
@@ -268,7 +512,7 @@ class ESN:
             raise ValueError(f"this is for one network, but the Hyper has {hyper.lanes} lanes; take one value of each leaf.")
         return hyper
 
-    def _series(self, u: Any) -> Series:
+    def _series(self, u: SeriesLike | Series) -> Series:
         return as_series(u, self.n_inputs, dtype=np.dtype(self.dtype))
 
     def _shape(self, series: Series, hyper: Hyper) -> tuple[int, ...]:
@@ -276,8 +520,7 @@ class ESN:
         lanes = () if hyper.lanes is None else (hyper.lanes,)
         return lanes if series.kind == "one" else (*lanes, series.count)
 
-    def _start(self, state: Any, series: Series, hyper: Hyper) -> Array:
-        shape = (*self._shape(series, hyper), self.units)
+    def _start(self, state: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
         if state is None:
             return np.zeros(shape, self.dtype)
         given = as_numbers(state, "state", self.dtype)
@@ -300,24 +543,24 @@ def fresh_seed() -> int:
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
-def _array_collector(series: Series, shape: tuple[int, ...], units: int, dtype: str) -> tuple[Array, Any]:
+def _array_collector(series: Series, shape: tuple[int, ...], units: int, dtype: str) -> tuple[Array, Consumer]:
     """An array (*shape, T, N) and the consumer that fills it."""
     states = np.empty((math.prod(shape), int(series.lengths[0]), units), dtype)
 
-    def collect(lanes: Any, start: int, chunk: Any) -> None:
-        states[lanes, start : start + chunk.shape[1]] = chunk
+    def collect(lanes: Indices, start: int, chunk: Any) -> None:
+        states[lanes, start : start + len(chunk)] = np.asarray(chunk).swapaxes(0, 1)
 
     return states.reshape(*shape, *states.shape[1:]), collect
 
 
-def _ragged_collector(series: Series, shape: tuple[int, ...], units: int, dtype: str) -> tuple[list[Array], Any]:
+def _ragged_collector(series: Series, shape: tuple[int, ...], units: int, dtype: str) -> tuple[list[Array], Consumer]:
     """One array (*shape, T_b, N) per series and the consumer that fills them."""
     states = [np.empty((*shape, int(length), units), dtype) for length in series.lengths]
 
-    def collect(lanes: Any, start: int, chunk: Any) -> None:
-        for lane, rows in zip(lanes, np.asarray(chunk), strict=True):
-            hyper_lane, b = divmod(int(lane), series.count)
+    def collect(lanes: Indices, start: int, chunk: Any) -> None:
+        rows = np.asarray(chunk)
+        for place, (hyper_lane, b) in enumerate(zip(*np.divmod(lanes, series.count), strict=True)):
             target = states[b][(hyper_lane,) if shape else ()][start : start + len(rows)]
-            target[:] = rows[: len(target)]
+            target[:] = rows[: len(target), place]
 
     return states, collect

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -20,48 +21,102 @@ Kind = Literal["one", "batch", "list"]
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Checked series of one dtype. `values[b]` is (T_b, F); `kind` remembers the shape that the user gave."""
+    """Checked series of one dtype: whoever holds one need not look at its numbers again.
+
+    Made by `as_series` and `as_targets`, and taken by every function that takes series.
+
+    Attributes
+    ----------
+    values : (B, T, F) or list of (T_b, F)
+        The numbers; `values[b]` is series b.
+    kind : "one", "batch" or "list"
+        The form in which the user gave them.
+    name : str
+        What errors call them.
+    """
 
     values: Sequence[Numbers] | Numbers
     kind: Kind
     name: str = "u"
 
-    @property
+    @cached_property
     def count(self) -> int:
         """B, the number of series."""
         return len(self.values)
 
-    @property
+    @cached_property
     def features(self) -> int:
         """F."""
         return int(self.values[0].shape[1])
 
-    @property
+    @cached_property
     def lengths(self) -> npt.NDArray[np.int64]:
         """T_b of every series, (B,)."""
         if isinstance(self.values, np.ndarray):
             return np.full(len(self.values), self.values.shape[1], np.int64)
         return np.array([len(each) for each in self.values], np.int64)
 
-    def cast(self, dtype: np.dtype[Any]) -> Series:
-        """The same series in another precision; values that do not fit in it are named."""
-        if self.values[0].dtype == dtype:
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of all numbers."""
+        return self.values[0].dtype
+
+    def cast(self, dtype: npt.DTypeLike) -> Series:
+        """The same series in another precision; numbers that are too large for it are named.
+
+        Parameters
+        ----------
+        dtype : data type
+            "float32" or "float64".
+        """
+        wanted = np.dtype(dtype)
+        if self.dtype == wanted:
             return self
-        return as_series(self.values[0] if self.kind == "one" else self.values, name=self.name, dtype=dtype)
+        with np.errstate(over="ignore"):
+            if isinstance(self.values, np.ndarray):
+                values: Sequence[Numbers] | Numbers = self.values.astype(wanted)
+            else:
+                values = [each.astype(wanted) for each in self.values]
+        changed = Series(values, self.kind, self.name)
+        if wanted.itemsize < self.dtype.itemsize:
+            _check(changed)
+        return changed
+
+    def called(self, b: int) -> str:
+        """What errors call series b."""
+        return self.name if self.kind == "one" else f"{self.name}[{b}]"
 
 
-def as_series(u: Any, features: int | None = None, name: str = "u", dtype: Any = np.float64) -> Series:
+def as_series(
+    u: SeriesLike | Series, features: int | None = None, name: str = "u", dtype: npt.DTypeLike = np.float64
+) -> Series:
     """(T, F) is one series, (B, T, F) a batch, a list of (T_b, F) series of unequal length. One axis (T,) is (T, 1).
 
-    Everything must be finite, non-empty, and have `features` columns where that is given.
+    Everything must be finite and non-empty. This is the door: behind it, nobody checks again.
+
+    Parameters
+    ----------
+    u : (T, F), (T,), (B, T, F), list of (T_b, F), or Series
+        Arrays, nested lists or data frames. A `Series` was checked before: it is only cast, and its features counted.
+    features : int, optional
+        The columns that every series must have.
+    name : str
+        What errors call the data.
+    dtype : data type
+        The precision of the result.
     """
+    if isinstance(u, Series):
+        series = u.cast(dtype)
+        if features not in (None, series.features):
+            _check(series, features)
+        return series
     kind: Kind
     values: Sequence[Numbers] | Numbers
     if is_list_of_series(u):
-        kind, values = "list", [_array(each, f"{name}[{b}]", dtype) for b, each in enumerate(u)]
+        kind, values = "list", [as_numbers(each, f"{name}[{b}]", dtype) for b, each in enumerate(u)]  # type: ignore[arg-type]
         _same_features(values, name)
     else:
-        array = _array(u, name, dtype)
+        array = as_numbers(u, name, dtype)
         if array.ndim == 1:
             array = array[:, None]
         if array.ndim not in (2, 3):
@@ -69,49 +124,60 @@ def as_series(u: Any, features: int | None = None, name: str = "u", dtype: Any =
         kind, values = ("one", array[None]) if array.ndim == 2 else ("batch", array)
     if len(values) == 0:
         raise ValueError(f"{name} holds no series at all.")
-    # A batch is looked at as a whole; only a bad one is searched series by series.
-    if kind != "batch" or values[0].size == 0 or features not in (None, values[0].shape[1]) or not np.isfinite(values).all():
-        for b, each in enumerate(values):
-            _check_one(each, features, name if kind == "one" else f"{name}[{b}]")
-    return Series(values, kind, name)
+    series = Series(values, kind, name)
+    _check(series, features)
+    return series
 
 
-def as_targets(y: Any, series: Series, name: str = "y", dtype: Any = np.float64) -> Series:
-    """Targets step by step for `series`: the same lengths, one or more columns; a missing last axis is one column."""
-    if y is None or np.isscalar(y):
+def as_targets(y: SeriesLike | Series, series: Series, name: str = "y", dtype: npt.DTypeLike = np.float64) -> Series:
+    """Targets step by step for `series`: the same lengths, one or more columns; a missing last axis is one column.
+
+    Parameters
+    ----------
+    y : (T,), (T, O), (B, T), (B, T, O), list of either, or Series
+        The targets.
+    series : Series
+        What they are the targets of.
+    name : str
+        What errors call the targets.
+    dtype : data type
+        The precision of the result.
+    """
+    if isinstance(y, Series):
+        targets = as_series(y, dtype=dtype)
+    elif y is None or np.isscalar(y):
         raise ValueError(f"{name} must hold one target series for every series, got {y!r}.")
-    if series.kind == "one":
+    elif series.kind == "one":
         targets = as_series(y, name=name, dtype=dtype)
         if targets.kind != "one":
-            raise ValueError(f"{name} must be (T,) or (T, outputs) for one series, got shape {np.shape(y)}.")
-    elif series.kind == "batch" and hasattr(y, "ndim") and y.ndim == 2:
+            raise ValueError(f"{name} must be (T,) or (T, outputs) for one series, got shape {np.asarray(y).shape}.")
+    elif series.kind == "batch" and getattr(y, "ndim", 0) == 2:
         targets = as_series(np.asarray(y)[..., None], name=name, dtype=dtype)
     else:
-        columns = [_column(each) for each in y]
-        targets = as_series(columns, name=name, dtype=dtype)
+        targets = as_series([_column(each) for each in y], name=name, dtype=dtype)  # type: ignore[union-attr]
     if targets.count != series.count:
         raise ValueError(f"{name} holds {targets.count} series, the input {series.count}; give one target series for each.")
-    for b, (ours, theirs) in enumerate(zip(targets.lengths, series.lengths, strict=True)):
-        if ours != theirs:
-            which = name if series.kind == "one" else f"{name}[{b}]"
-            raise ValueError(f"{which} has {ours} steps, its input {theirs}; they must be of the same length.")
+    for b in np.flatnonzero(targets.lengths != series.lengths)[:1]:
+        which = name if series.kind == "one" else f"{name}[{b}]"
+        raise ValueError(
+            f"{which} has {targets.lengths[b]} steps, its input {series.lengths[b]}; they must be of the same length."
+        )
     return targets
 
 
-def is_list_of_series(u: Any) -> bool:
+def is_list_of_series(u: object) -> bool:
     """A list or tuple whose entries have two axes each. (A list of numbers or of rows is one series.)"""
     return isinstance(u, list | tuple) and len(u) > 0 and all(axes(each) == 2 for each in u)
 
 
 def check_longer_than(series: Series, washout: int, name: str = "u") -> None:
     """Every series must be longer than the steps that are thrown away."""
-    for b, length in enumerate(series.lengths):
-        if length <= washout:
-            which = name if series.kind == "one" else f"{name}[{b}]"
-            raise ValueError(
-                f"{which} has {length} steps, not more than washout={washout}: nothing would be left. "
-                "Lower the washout or give a longer series."
-            )
+    for b in np.flatnonzero(series.lengths <= washout)[:1]:
+        which = name if series.kind == "one" else f"{name}[{b}]"
+        raise ValueError(
+            f"{which} has {series.lengths[b]} steps, not more than washout={washout}: nothing would be left. "
+            "Lower the washout or give a longer series."
+        )
 
 
 def washout_steps(washout: int | None, shortest: int | None = None) -> int:
@@ -127,18 +193,19 @@ def washout_steps(washout: int | None, shortest: int | None = None) -> int:
     return MOST_WASHOUT if shortest is None else min(MOST_WASHOUT, shortest // 10)
 
 
-def axes(value: Any) -> int:
+def axes(value: object) -> int:
     """The number of axes without copying the data; nested lists count their depth."""
     if hasattr(value, "ndim"):
         return int(value.ndim)
     return 1 + axes(value[0]) if isinstance(value, list | tuple) and len(value) else int(isinstance(value, list | tuple))
 
 
-def _column(values: Any) -> Any:
+def _column(values: npt.ArrayLike) -> npt.ArrayLike:
     return np.asarray(values)[:, None] if axes(values) == 1 else values
 
 
-def _array(value: Any, name: str, dtype: Any) -> Numbers:
+def as_numbers(value: object, name: str, dtype: npt.DTypeLike) -> Numbers:
+    """Real numbers of the given dtype, from anything that holds real numbers; too large ones become infinite."""
     if hasattr(value, "toarray"):
         raise TypeError(f"{name} is a sparse matrix; series are dense. Use {name}.toarray().")
     try:
@@ -147,12 +214,6 @@ def _array(value: Any, name: str, dtype: Any) -> Numbers:
         raise ValueError(
             f"{name} cannot be read as numbers of shape (T, F): {error}. In a list of series every one needs two axes, (T, F)."
         ) from error
-    return as_numbers(raw, name, dtype)
-
-
-def as_numbers(value: Any, name: str, dtype: Any) -> Numbers:
-    """Real numbers of the given dtype, from anything that holds real numbers; too large ones become infinite."""
-    raw = np.asarray(value)
     if np.iscomplexobj(raw):
         raise TypeError(f"{name} is complex; give real and imaginary part as two features.")
     if raw.dtype.kind in "mMV":  # times and records, which NumPy would turn into numbers without a word
@@ -174,20 +235,28 @@ def _same_features(values: Sequence[Numbers], name: str) -> None:
         )
 
 
-def _check_one(array: Numbers, features: int | None, name: str) -> None:
-    if array.shape[0] == 0 or array.shape[1] == 0:
-        raise ValueError(f"{name} is empty: its shape is {array.shape}.")
-    if features is not None and array.shape[1] != features:
-        raise ValueError(
-            f"{name} has {array.shape[1]} features, the network was built for {features}. "
-            f"A series is (T, {features}), time first."
-        )
-    finite = np.isfinite(array)
-    if not finite.all():
-        t, f = np.argwhere(~finite)[0]
-        found = "NaN" if np.isnan(array[t, f]) else array[t, f]
-        raise ValueError(
-            f"{name} must be finite, found {found} at step {t}, feature {f} "
-            f"({np.size(finite) - finite.sum()} such values; read as {array.dtype}). Fill or cut the gaps first"
-            + (", or use dtype='float64' if they are too large for float32." if array.dtype == np.float32 else ".")
-        )
+def _check(series: Series, features: int | None = None) -> None:
+    """Raise where a series is empty, has another number of features, or holds what is not finite."""
+    values = series.values
+    sound = features in (None, series.features) and series.features > 0 and bool(series.lengths.all())
+    # All are looked at as a whole; only bad ones are searched one by one.
+    if sound and all(np.isfinite(each).all() for each in ([values] if isinstance(values, np.ndarray) else values)):
+        return
+    for b, array in enumerate(values):
+        name = series.called(b)
+        if array.size == 0:
+            raise ValueError(f"{name} is empty: its shape is {array.shape}.")
+        if features not in (None, array.shape[1]):
+            raise ValueError(
+                f"{name} has {array.shape[1]} features, the network was built for {features}. "
+                f"A series is (T, {features}), time first."
+            )
+        finite = np.isfinite(array)
+        if not finite.all():
+            t, f = np.argwhere(~finite)[0]
+            found = "NaN" if np.isnan(array[t, f]) else array[t, f]
+            raise ValueError(
+                f"{name} must be finite, found {found} at step {t}, feature {f} "
+                f"({np.size(finite) - finite.sum()} such values; read as {array.dtype}). Fill or cut the gaps first"
+                + (", or use dtype='float64' if they are too large for float32." if array.dtype == np.float32 else ".")
+            )

@@ -1,4 +1,4 @@
-"""Series fed to the network chunk by chunk, over the cores.
+"""Series fed to the network chunk by chunk, over the cores: one loop for all that runs along time.
 
 No state is kept here: every chunk of states goes to a consumer (collect, snapshots, statistics), so memory does not grow
 with the length of a series.
@@ -8,27 +8,77 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine.dynamics import Weights
-from echoscale.engine.lanes import CPU_CHUNK_BYTES, LONGEST_CHUNK, SHORTEST_CHUNK, Indices, Layout, layout, power_of_two
+from echoscale.engine import lanes
+from echoscale.engine.dynamics import State, Weights
+from echoscale.engine.lanes import Indices
 from echoscale.engine.machine import in_threads, on_cpu, precision_and_device
 from echoscale.engine.scan import scan
 from echoscale.engine.shared_runs import SharedRuns
 from echoscale.hyper import Hyper
 from echoscale.series import Series
 
-# consume(lanes, start, states): the states (len(lanes), rows, N) of these lanes after every `every` steps, from step `start`
+if TYPE_CHECKING:
+    from echoscale.engine.machine import DeviceLike
+
+Block = TypeVar("Block")
+Carry = TypeVar("Carry")
+Rows = TypeVar("Rows")
+
+# consume(lanes, start, states): the states (rows, len(lanes), N) of these lanes after every `every` steps, from step `start`
 # on: a NumPy array on the CPU, a JAX array elsewhere. Rows past the end of a lane's series repeat its last state. Blocks of
 # lanes may arrive from several threads, one lane's chunks always in order.
 Consumer = Callable[[Indices, int, Any], None]
 # consume(plan, start, states): the states (rows, runs_k, n_k) of every reservoir under this plan, from step `start` on.
 SharedConsumer = Callable[[int, int, tuple[npt.NDArray[Any], ...]], None]
+
+
+def over_blocks(
+    run: Callable[[Block, threading.Event], None],
+    blocks: Sequence[Block],
+    workers: int,
+    dtype: npt.DTypeLike,
+    device: DeviceLike,
+) -> None:
+    """`run(block, stop)` for every block, over so many threads, each in this precision and on this device."""
+    stop = threading.Event()
+
+    def one(block: Block) -> None:
+        with precision_and_device(dtype, device):
+            run(block, stop)
+
+    in_threads(one, blocks, workers, stop)
+
+
+def over_chunks(
+    advance: Callable[[Carry, int], tuple[Carry, Rows]],
+    carry: Carry,
+    hand_on: Callable[[int, Rows], None],
+    length: int,
+    steps: int,
+    stop: threading.Event,
+) -> Carry:
+    """From step 0 to `length`, so many steps at a time; returns the last carry.
+
+    advance  (carry, begin) -> (carry, rows): the chunk that begins at step `begin`, as a compiled program
+    hand_on  (begin, rows): what becomes of it
+    """
+    pending: tuple[int, Rows] | None = None
+    for begin in range(0, length, steps):
+        if stop.is_set():
+            break
+        carry, rows = advance(carry, begin)
+        if pending:  # JAX computes this chunk in the background while the last one is consumed
+            hand_on(*pending)
+        pending = (begin, rows)
+    if pending:
+        hand_on(*pending)
+    return carry
 
 
 def feed(
@@ -38,22 +88,39 @@ def feed(
     series: Series,
     start: npt.NDArray[Any] | None,
     consume: Consumer | None,
-    dtype: Any,
-    device: Any,
+    dtype: np.dtype[Any],
+    device: DeviceLike,
     every: int = 1,
 ) -> npt.NDArray[Any]:
     """Run every (hyper lane, series) pair from the states `start` (H * B, N), or zero; returns the last states (H * B, N)."""
-    plan = layout(series, hyper.lanes or 1, sum(sizes), np.dtype(dtype).itemsize, on_cpu(device), every if consume else None)
-    last = np.empty(((hyper.lanes or 1) * series.count, sum(sizes)), dtype)
-    stop = threading.Event()
-    with precision_and_device(dtype, device):
-        fixed = weights(plan.width)
+    count, units, host = hyper.lanes or 1, sum(sizes), on_cpu(device)
+    plan = lanes.layout(series, count, units, dtype.itemsize, host, every if consume else None)
+    fixed = weights(plan.width)
+    last = np.empty((count * series.count, units), dtype)
 
-    def run_block(lanes: Indices) -> None:
-        with precision_and_device(dtype, device):
-            last[lanes] = _run_block(fixed, sizes, hyper, series, start, lanes, plan, consume, dtype, stop)
+    def run(block: Indices, stop: threading.Event) -> None:
+        padded = np.pad(block, (0, plan.width - len(block)), mode="edge")  # idle lanes repeat the last one
+        which_hyper, which_series = np.divmod(padded, series.count)
+        numbers = hyper.on(which_hyper, dtype)
+        remaining = series.lengths[which_series].astype(np.int32)
+        longest = int(remaining.max())
+        begins = np.zeros((units, plan.width), dtype) if start is None else np.ascontiguousarray(start[padded].T)
 
-    in_threads(run_block, plan.blocks, plan.workers, stop)
+        def advance(state: State, begin: int) -> tuple[State, jax.Array]:
+            u, left = inputs(series, which_series, begin, plan.steps, dtype), remaining - np.int32(begin)
+            made: tuple[State, jax.Array] = scan(fixed, numbers, state, u, left, plan.every, whole=plan.whole, pairs=host)
+            return made
+
+        def hand_on(begin: int, states: jax.Array) -> None:
+            rows = min(plan.steps, longest - begin) // plan.every
+            if consume and rows:
+                consume(block, begin, (np.asarray(states) if host else states)[:rows, : len(block)])
+
+        first: Any = tuple(np.split(begins, np.cumsum(sizes)[:-1]))
+        state = over_chunks(advance, first, hand_on, longest, plan.steps, stop)
+        last[block] = np.concatenate([np.asarray(part) for part in state]).T[: len(block)]
+
+    over_blocks(run, plan.blocks, plan.workers, dtype, device)
     return last
 
 
@@ -63,90 +130,38 @@ def feed_shared(
     plans: Sequence[SharedRuns],
     series: Series,
     consume: SharedConsumer,
-    dtype: Any,
-    device: Any,
+    dtype: np.dtype[Any],
+    device: DeviceLike,
 ) -> npt.NDArray[Any]:
     """Run one series from the zero state under the numbers of all plans, one thread each; returns the last states (H, N)."""
     last = np.empty((sum(len(each.lanes) for each in plans), sum(sizes)), dtype)
-    stop = threading.Event()
+    length = int(series.lengths[0])
 
-    def run(place: int) -> None:
-        with precision_and_device(dtype, device):
-            plan = plans[place]
-            ends = _run_plan(weights(max(plan.runs)), sizes, plan, series, partial(consume, place), dtype, stop)
-            last[plan.lanes] = np.concatenate([end.T[run] for end, run in zip(ends, plan.run_of, strict=True)], axis=1)
+    def run(place: int, stop: threading.Event) -> None:
+        plan = plans[place]
+        fixed, numbers = weights(max(plan.runs)), plan.hyper.map(lambda leaf: np.asarray(leaf, dtype))
+        row = sum(n * runs for n, runs in zip(sizes, plan.runs, strict=True)) * dtype.itemsize
+        steps = lanes.chunk_steps(length, row, lanes.CPU_CHUNK_BYTES, lanes.LONGEST_CHUNK)
 
-    in_threads(run, range(len(plans)), len(plans), stop)
+        def advance(state: State, begin: int) -> tuple[State, tuple[jax.Array, ...]]:
+            u = inputs(series, np.zeros(1, np.int64), begin, steps, dtype)
+            left = np.array([length - begin], np.int32)
+            made: tuple[State, tuple[jax.Array, ...]] = scan(fixed, numbers, state, u, left, apart=True)
+            return made
+
+        def hand_on(begin: int, states: tuple[jax.Array, ...]) -> None:
+            consume(place, begin, tuple(np.asarray(each)[: length - begin] for each in states))
+
+        first: Any = tuple(np.zeros((size, runs), dtype) for size, runs in zip(sizes, plan.runs, strict=True))
+        state = over_chunks(advance, first, hand_on, length, steps, stop)
+        ends = [np.asarray(end).T[runs] for end, runs in zip(state, plan.run_of, strict=True)]
+        last[plan.lanes] = np.concatenate(ends, axis=1)
+
+    over_blocks(run, range(len(plans)), len(plans), dtype, device)
     return last
 
 
-def _run_plan(
-    fixed: Weights,
-    sizes: tuple[int, ...],
-    plan: SharedRuns,
-    series: Series,
-    consume: Callable[[int, tuple[npt.NDArray[Any], ...]], None],
-    dtype: Any,
-    stop: threading.Event,
-) -> list[npt.NDArray[Any]]:
-    numbers = plan.hyper.map(lambda leaf: np.asarray(leaf, dtype))
-    state: Any = tuple(np.zeros((size, runs), dtype) for size, runs in zip(sizes, plan.runs, strict=True))
-    row = sum(size * runs for size, runs in zip(sizes, plan.runs, strict=True)) * np.dtype(dtype).itemsize
-    length = int(series.lengths[0])
-    steps = min(max(power_of_two(CPU_CHUNK_BYTES // row + 1) // 2, SHORTEST_CHUNK), LONGEST_CHUNK, power_of_two(length))
-    for begin in range(0, length, steps):
-        if stop.is_set():
-            break
-        u = inputs(series, np.zeros(1, np.int64), begin, steps, dtype)
-        remaining = np.array([length - begin], np.int32)
-        state, states = scan(fixed, numbers, state, u, remaining, apart=True)
-        consume(begin, tuple(np.asarray(each)[: length - begin] for each in states))
-    return [np.asarray(each) for each in state]
-
-
-def _run_block(
-    fixed: Weights,
-    sizes: tuple[int, ...],
-    hyper: Hyper,
-    series: Series,
-    start: npt.NDArray[Any] | None,
-    lanes: Indices,
-    plan: Layout,
-    consume: Consumer | None,
-    dtype: Any,
-    stop: threading.Event,
-) -> npt.NDArray[Any]:
-    padded = np.pad(lanes, (0, plan.width - len(lanes)), mode="edge")  # idle lanes repeat the last one
-    which_hyper, which_series = np.divmod(padded, series.count)
-    numbers = hyper.on(which_hyper, dtype)
-    if start is None:
-        state: Any = tuple(np.zeros((size, plan.width), dtype) for size in sizes)
-    else:
-        state = tuple(np.split(np.ascontiguousarray(start[padded].T), np.cumsum(sizes)[:-1]))
-    remaining = series.lengths[which_series].astype(np.int32)
-    longest = int(remaining.max())
-
-    def hand_on(begin: int, states: jax.Array) -> None:
-        rows = min(plan.steps, longest - begin) // plan.every
-        if consume and rows:
-            consume(lanes, begin, (np.asarray(states) if plan.on_cpu else states)[:rows, : len(lanes)].transpose(1, 0, 2))
-
-    pending: tuple[int, jax.Array] | None = None
-    for begin in range(0, longest, plan.steps):
-        if stop.is_set():
-            break
-        u = inputs(series, which_series, begin, plan.steps, dtype)
-        left = remaining - np.int32(begin)
-        state, states = scan(fixed, numbers, state, u, left, plan.every, whole=plan.whole, pairs=plan.on_cpu)
-        if pending:  # JAX computes this chunk in the background while the last one is consumed
-            hand_on(*pending)
-        pending = (begin, states)
-    if pending:
-        hand_on(*pending)
-    return np.concatenate([np.asarray(part) for part in state]).T[: len(lanes)]
-
-
-def inputs(series: Series, which: Indices, begin: int, steps: int, dtype: Any) -> npt.NDArray[Any]:
+def inputs(series: Series, which: Indices, begin: int, steps: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """The next inputs of these series, (steps, F, lanes), zero past their ends; one lane where all share one series."""
     if series.count == 1:
         which = which[:1]

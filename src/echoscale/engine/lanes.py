@@ -66,6 +66,11 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     return Layout(blocks, width, steps, every, whole, min(workers, len(blocks)), on_cpu)
 
 
+def chunk_steps(length: int, row: int, budget: int, longest: int) -> int:
+    """Steps of a chunk where one step gives `row` bytes: as many as the budget holds, a power of two."""
+    return min(max(power_of_two(budget // row + 1) // 2, SHORTEST_CHUNK), longest, power_of_two(length))
+
+
 def most_lanes(units: int, itemsize: int, on_cpu: bool) -> int:
     """Lanes of a block, such that the states of one step fit the cache."""
     if on_cpu:

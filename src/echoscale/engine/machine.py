@@ -9,13 +9,15 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
+
+Job = TypeVar("Job")
 
 if TYPE_CHECKING:
     import jax
@@ -58,11 +60,12 @@ def device_of(device: DeviceLike) -> jax.Device | None:
         raise ValueError(f"device={device!r} is not there; JAX sees {', '.join(have)}. ({error})") from error
 
 
-def on_cpu(device: jax.Device | None) -> bool:
+def on_cpu(device: DeviceLike) -> bool:
     """Whether this device, or JAX's choice, is the processor itself."""
     import jax
 
-    return bool((device.platform if device is not None else jax.default_backend()) == "cpu")
+    found = device_of(device)
+    return bool((found.platform if found is not None else jax.default_backend()) == "cpu")
 
 
 def cores() -> int:
@@ -71,18 +74,15 @@ def cores() -> int:
 
 
 @contextmanager
-def precision_and_device(dtype: npt.DTypeLike, device: jax.Device | None) -> Iterator[None]:
+def precision_and_device(dtype: npt.DTypeLike, device: DeviceLike) -> Iterator[None]:
     """float64 and the device are asked for here and only here; JAX's global settings stay as the user left them."""
     import jax
 
-    with ExitStack() as stack:
-        stack.enter_context(jax.enable_x64(np.dtype(dtype) == np.float64))
-        if device is not None:
-            stack.enter_context(jax.default_device(device))
+    with jax.enable_x64(np.dtype(dtype) == np.float64), jax.default_device(device_of(device)) if device else nullcontext():
         yield
 
 
-def in_threads(run: Callable[[Any], None], jobs: Sequence[Any], workers: int, stop: threading.Event) -> None:
+def in_threads(run: Callable[[Job], None], jobs: Sequence[Job], workers: int, stop: threading.Event) -> None:
     """All jobs, over so many threads; an interrupt or an error stops the others too."""
     with one_thread():
         if workers == 1:

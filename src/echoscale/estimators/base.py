@@ -208,9 +208,10 @@ class ESNEstimator(BaseEstimator):
         outputs = [np.empty((int(length), len(readout.intercept))) for length in series.lengths]
 
         def consume(lanes: Any, start: int, states: Any) -> None:
-            for b, rows in zip(lanes, np.asarray(states), strict=True):
+            rows = np.asarray(states)
+            for place, b in enumerate(lanes):
                 out = outputs[b][start : start + len(rows)]
-                out[:] = rows[: len(out)].astype(np.float64) @ readout.coef[:, :units].T + readout.intercept
+                out[:] = rows[: len(out), place].astype(np.float64) @ readout.coef[:, :units].T + readout.intercept
                 if direct:
                     out += series.values[b][start : start + len(out)] @ readout.coef[:, units:].T
 

@@ -297,8 +297,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         rows = np.empty((int(ends[-1]), esn.units + (series.features if self.direct else 0)), esn.dtype)
 
         def keep(lanes: Any, start: int, states: Any) -> None:
-            for b, part in zip(lanes, np.asarray(states), strict=True):
-                live = part[max(washout - start, 0) : max(int(series.lengths[b]) - start, 0)]
+            for place, b in enumerate(lanes):
+                live = np.asarray(states)[max(washout - start, 0) : max(int(series.lengths[b]) - start, 0), place]
                 first = int(ends[b] - lengths[b]) + max(start - washout, 0)
                 rows[first : first + len(live), : esn.units] = live
 
@@ -375,16 +375,15 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         if self.features == "snapshots":
             if self.every is None:
                 raise ValueError("features='snapshots' needs every=M, the steps between two snapshots.")
-            values = list(series.values) if series.kind == "list" else series.values
-            return esn.snapshots(values, self.every, state=state).reshape(series.count, -1)
+            return esn.snapshots(series, self.every, state=state).reshape(series.count, -1)
         check_longer_than(series, self.washout, "X")
         sums = np.zeros((series.count, esn.units))
 
         def add(lanes: Any, start: int, states: Any) -> None:
             rows = np.asarray(states)
-            times = start + np.arange(rows.shape[1])
-            live = (times >= self.washout) & (times < series.lengths[lanes][:, None])
-            sums[lanes] += np.einsum("btn,bt->bn", rows, live, dtype=np.float64)
+            times = start + np.arange(len(rows))[:, None]
+            live = (times >= self.washout) & (times < series.lengths[lanes])
+            sums[lanes] += np.einsum("tbn,tb->bn", rows, live, dtype=np.float64)
 
         esn.run_chunks(series, add, state=state)
         return sums / (series.lengths - self.washout)[:, None]

@@ -27,7 +27,7 @@ from echoscale.hyper import Hyper
 from echoscale.series import Series, as_series
 
 Progress = Callable[[int, int], None]  # sequences done, sequences in all
-Put = Callable[[int, int, Any], None]  # put(first sequence, first snapshot, states (rows, snapshots, N)); from several threads
+Put = Callable[[int, int, Any], None]  # put(first sequence, first snapshot, states (snapshots, rows, N)); from several threads
 Run = Callable[[int, int, Put], None]  # run(first sequence, the one after the last, put)
 Told = Callable[[int], None]  # sequences done
 Blocks = list[tuple[int, int]]  # first sequence, the one after the last
@@ -149,7 +149,8 @@ def _tell(progress: Progress | None, total: int, done: int) -> None:
 def _fill(target: npt.NDArray[Any], sequence: int, snapshot: int, states: Any) -> None:
     if not isinstance(states, np.ndarray):
         states = states.astype(target.dtype)  # rounded before it comes over from the device
-    target[sequence : sequence + states.shape[0], snapshot : snapshot + states.shape[1]] = states
+    rows = np.asarray(states).swapaxes(0, 1)
+    target[sequence : sequence + rows.shape[0], snapshot : snapshot + rows.shape[1]] = rows
 
 
 def _in_memory(kept: npt.NDArray[Any], blocks: Blocks, run: Run, told: Told) -> Features:
@@ -178,7 +179,7 @@ def _on_device(kept: jax.Array, blocks: Blocks, run: Run, told: Told) -> Feature
 @partial(jax.jit, donate_argnums=0)
 def _place(kept: jax.Array, states: jax.Array, sequence: int, snapshot: int) -> jax.Array:
     """`kept` with these states in their place: in its own memory, since it is given away."""
-    return jax.lax.dynamic_update_slice(kept, states.astype(kept.dtype), (sequence, snapshot, 0))
+    return jax.lax.dynamic_update_slice(kept, jnp.swapaxes(states, 0, 1).astype(kept.dtype), (sequence, snapshot, 0))
 
 
 def _to_file(path: Path, header: store.Header, overwrite: bool, run: Run, told: Told) -> Features:

@@ -46,7 +46,7 @@ def run(
     end: int,
     put: Callable[[int, int, Any], None],
 ) -> None:
-    """The snapshots of sequences begin .. end - 1, all at once to `put(0, 0, states (rows, snapshots, N))`."""
+    """The snapshots of sequences begin .. end - 1, all at once to `put(0, 0, states (snapshots, rows, N))`."""
     dtype = np.dtype(esn.dtype)
     numbers = Hyper(*(tuple(np.asarray(leaf, dtype).reshape(1) for leaf in leaves) for leaves in hyper))
     with precision_and_device(dtype, device_of(esn.device)):
@@ -64,7 +64,7 @@ def _scanned(
     every: int,
     sizes: tuple[int, ...],
 ) -> jax.Array:
-    """(rows, T // every, N) of `rows` sequences from `begin` on."""
+    """(T // every, rows, N) of `rows` sequences from `begin` on."""
     block = jax.lax.dynamic_slice_in_dim(values, begin, rows)
     u = jnp.transpose(block[:, : values.shape[1] // every * every], (1, 2, 0))
     state = tuple(jnp.zeros((size, rows), values.dtype) for size in sizes)
@@ -78,4 +78,4 @@ def _scanned(
 
     parts = u.reshape(u.shape[0] // every, every, *u.shape[1:])
     _, states = jax.lax.scan(stretch, state, parts)
-    return jnp.swapaxes(states, 0, 1)
+    return states

@@ -280,9 +280,10 @@ class OnlineLearner:
             state = np.asarray(state)[0]
 
         def consume(lanes: Any, begin: int, states: Any) -> None:
-            for b, rows in zip(lanes, np.asarray(states), strict=True):
+            rows = np.asarray(states)
+            for place, b in enumerate(lanes):
                 out = outputs[b][begin : begin + len(rows)]
-                out[:] = losses.link(self.settings.loss, readout.predict(rows[: len(out)].astype(np.float64)))
+                out[:] = losses.link(self.settings.loss, readout.predict(rows[: len(out), place].astype(np.float64)))
 
         self.esn.run_chunks(series, consume, state=state, hyper=self._numbers(which))
         if series.kind == "list":

@@ -67,7 +67,7 @@ def accuracies(esn: ESN, hyper: Hyper, readouts: Sequence[Readout], truth: Teleg
 
     def count(lanes: Any, start: int, states: Any) -> None:
         which, b = np.divmod(lanes, series)
-        outputs = np.asarray(product(states, coef[which])) + shift[which]
+        outputs = np.asarray(product(states.swapaxes(0, 1), coef[which])) + shift[which]
         end = start + outputs.shape[1]
         live = np.arange(start, end) >= washout
         for place, own in zip(right, np.split(outputs, len(readouts), axis=-1), strict=True):

@@ -45,34 +45,37 @@ class Moments:
         self.sums: Any = np.zeros((len(edges[0]) - 1, len(self.hyper_lanes), self.width, self.width))
 
     def add(self, start: int, states: Any) -> None:
-        """Count the states (lanes, steps, N) that begin at time step `start`."""
+        """Count the states (steps, lanes, N) that begin at time step `start`."""
         raise NotImplementedError
 
-    def centred(self, segment: int, group: int) -> tuple[Floats, Floats, Floats]:
-        """Count, mean (P,) and centred scatter (P, P)."""
-        moments = np.asarray(self.sums[segment, group])
-        count, sums = moments[0, 0], moments[0, 1:]
-        if count == 0:  # its shift is unknown
-            return np.zeros(()), np.zeros_like(sums), np.zeros_like(moments[1:, 1:])
-        scatter = moments[1:, 1:] - np.outer(sums, sums) / count
-        return np.asarray(count), np.asarray(self.shift[group]) + sums / count, scatter
+    def centred(self, segment: int) -> tuple[Floats, Floats, Floats]:
+        """Counts (groups,), means (groups, P) and centred scatters (groups, P, P)."""
+        moments = np.asarray(self.sums[segment])
+        count, sums = moments[:, 0, 0], moments[:, 0, 1:]
+        known = np.maximum(count, 1)[:, None]  # of a group that counts no step all sums are 0, and its shift is unknown
+        scatter = sums[:, :, None] * sums[:, None, :]
+        scatter /= known[..., None]
+        np.subtract(moments[:, 1:, 1:], scatter, out=scatter)
+        return count, np.where(count[:, None] > 0, self.shift, 0) + sums / known, scatter
 
     def _extra(self, lanes: slice, begin: int, end: int) -> Floats:
-        """Inputs and targets, (lanes, steps, E); (1, steps, E) where all lanes share one series. Zero past a series' end."""
+        """Inputs and targets, (steps, lanes, E); (steps, 1, E) where all lanes share one series. Zero past a series' end."""
+        if self.shared and end <= len(self.extra[0]):
+            return self.extra[0][begin:end, None]
         which = self.series[:1] if self.shared else self.series[lanes]
-        rows = np.zeros((len(which), end - begin, self.extra[0].shape[1]))
+        rows = np.zeros((end - begin, len(which), self.extra[0].shape[1]))
         for place, b in enumerate(which):
             part = self.extra[b][begin:end]
-            rows[place, : len(part)] = part
+            rows[: len(part), place] = part
         return rows
 
     def _set_shifts(self, start: int, states: Any) -> None:
         """Near enough to the means of each group: those of the first rows that count, of the first lane that has any."""
         for lane, (group, b) in enumerate(zip(self.group, self.series, strict=True)):
             low = max(int(self.edges[b][0]) - start, 0)
-            high = min(int(self.edges[b][-1]) - start, states.shape[1], low + SHIFT_ROWS)
+            high = min(int(self.edges[b][-1]) - start, len(states), low + SHIFT_ROWS)
             if np.isnan(self.shift[group, 0]) and low < high:
-                rows = np.asarray(states[lane, low:high])
+                rows = np.asarray(states[low:high, lane])
                 means = rows.mean(axis=0, dtype=np.float64), self.extra[b][start + low : start + high].mean(axis=0)
                 self.shift[group] = np.concatenate(means)
 
@@ -96,17 +99,17 @@ class HostMoments(Moments):
         if self.alike and self.apart:
             together = SLAB_LANES
         elif self.alike and len(self.hyper_lanes) == 1:
-            together = max(SLAB_ROWS // states.shape[1], 1)
-        for first in range(0, len(states), together):
+            together = max(SLAB_ROWS // len(states), 1)
+        for first in range(0, states.shape[1], together):
             slab = slice(first, first + together)
-            stops = np.clip(self.edges[self.series[first]] - start, 0, states.shape[1])
+            stops = np.clip(self.edges[self.series[first]] - start, 0, len(states))
             for segment, (low, high) in enumerate(pairwise(stops)):
                 if low < high:
-                    self._add(segment, slab, states[slab, low:high], self._extra(slab, start + low, start + high))
+                    self._add(segment, slab, states[low:high, slab], self._extra(slab, start + low, start + high))
 
     def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats) -> None:
         groups = self.group[slab]
-        lanes, steps = states.shape[:2]
+        steps, lanes = states.shape[:2]
         if len(self.rows) < steps * lanes:
             self.rows = np.empty((steps * lanes, self.width))
         if len(self.product) < lanes:
@@ -114,8 +117,8 @@ class HostMoments(Moments):
         # Step by step, as the scan wrote the states: both sides of the copy are then read and written in order.
         rows = self.rows[: steps * lanes].reshape(steps, lanes, self.width)
         rows[:, :, 0] = 1
-        rows[:, :, 1 : self.units + 1] = states.transpose(1, 0, 2)
-        rows[:, :, self.units + 1 :] = extra.transpose(1, 0, 2)
+        rows[:, :, 1 : self.units + 1] = states
+        rows[:, :, self.units + 1 :] = extra
         rows.reshape(steps, -1)[:] -= np.pad(self.shift[groups], ((0, 0), (1, 0))).ravel()
         rows = rows.transpose(1, 0, 2) if self.apart else rows.reshape(1, -1, self.width)
         # NumPy sees a product with itself and computes only half of it (syrk).
@@ -137,21 +140,21 @@ class DeviceMoments(Moments):
         with jax.enable_x64(True):
             if isinstance(self.sums, np.ndarray):
                 self.sums = [jnp.asarray(each) for each in self.sums]
-            steps = start + np.arange(states.shape[1])
-            extra = jnp.asarray(self._extra(slice(None), start, start + states.shape[1]))
+            steps = start + np.arange(len(states))[:, None]
+            extra = jnp.asarray(self._extra(slice(None), start, start + len(states)))
             edges = np.stack([self.edges[b] for b in self.series])
             for segment in range(len(self.sums)):
-                live = (steps >= edges[:, segment, None]) & (steps < edges[:, segment + 1, None])
+                live = (steps >= edges[:, segment]) & (steps < edges[:, segment + 1])
                 if live.any():
                     self.sums[segment] = _add_on_device(
                         self.sums[segment], np.nan_to_num(self.shift), states, extra, live, self.group, len(self.hyper_lanes)
                     )
 
-    def centred(self, segment: int, group: int) -> tuple[Floats, Floats, Floats]:
+    def centred(self, segment: int) -> tuple[Floats, Floats, Floats]:
         """See `Moments.centred`."""
         if isinstance(self.sums, list):  # fetched once, when all is summed
             self.sums = np.stack([np.asarray(each) for each in self.sums])
-        return super().centred(segment, group)
+        return super().centred(segment)
 
 
 @partial(jax.jit, static_argnames="groups")
@@ -160,9 +163,9 @@ def _add_on_device(
 ) -> jax.Array:
     shape = states.shape[:2]
     parts = [states.astype(jnp.float64), jnp.broadcast_to(extra, (*shape, extra.shape[-1]))]
-    centred = jnp.concatenate(parts, axis=2) - shift[group][:, None]
+    centred = jnp.concatenate(parts, axis=2) - shift[group]
     rows = jnp.concatenate([jnp.ones((*shape, 1)), centred], axis=2) * live[..., None]
     if groups == 1:
-        rows = rows.reshape(1, -1, rows.shape[-1])
-        return sums + jnp.einsum("btp,btq->bpq", rows, rows, precision="highest")
-    return sums + jax.ops.segment_sum(jnp.einsum("btp,btq->bpq", rows, rows, precision="highest"), group, groups)
+        rows = rows.reshape(-1, 1, rows.shape[-1])
+        return sums + jnp.einsum("tbp,tbq->bpq", rows, rows, precision="highest")
+    return sums + jax.ops.segment_sum(jnp.einsum("tbp,tbq->bpq", rows, rows, precision="highest"), group, groups)

@@ -111,13 +111,10 @@ def split_statistics(
     edges[b] = (e_0, ..., e_S): segment s of series b is its steps e_s to e_{s+1}. What lies before e_0 is washed out.
     """
     used = hyper or esn.hyper
-    extra = [
-        np.concatenate([series.values[b], targets.values[b]] if direct else [targets.values[b]], axis=1)
-        for b in range(series.count)
-    ]
+    extra = beside_states(series, targets, direct)
+    features = esn.units + (series.features if direct else 0)
     plans = esn.shared_plans(series, used) if state is None else None
     if plans:
-        features = esn.units + (series.features if direct else 0)
         return _shared(esn, series, plans, extra[0], edges[0], features)
     blocks: dict[int, Moments] = {}
 
@@ -131,9 +128,15 @@ def split_statistics(
     last = esn.run_chunks(series, consume, state=state, hyper=hyper)
     # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
     ordered = [blocks[key] for key in sorted(blocks)]
-    features = esn.units + (series.features if direct else 0)
     results = [gather(ordered, s, used.lanes, features) for s in range(len(edges[0]) - 1)]
     return results, last
+
+
+def beside_states(series: Series, targets: Series, direct: bool) -> list[Floats]:
+    """The columns of the statistics that are no states, (T_b, E) of every series: inputs if they are features, and targets."""
+    if not direct:
+        return list(targets.values)
+    return [np.concatenate(pair, axis=1) for pair in zip(series.values, targets.values, strict=True)]
 
 
 def _shared(
@@ -152,18 +155,14 @@ def _shared(
 
 
 def gather(blocks: Sequence[Moments], segment: int, lanes: int | None, features: int) -> Statistics:
-    """The sum over the blocks of lanes, stacked along a leading axis where there are hyper lanes."""
-    totals: dict[int, Statistics] = {}
+    """The sum over the blocks of lanes, with a leading axis where there are hyper lanes."""
+    width = blocks[0].width - 1
+    count, mean, scatter = np.zeros(lanes or 1), np.zeros((lanes or 1, width)), np.zeros((lanes or 1, width, width))
     for block in blocks:
-        for group, lane in enumerate(block.hyper_lanes):
-            part = Statistics(*block.centred(segment, group), features)
-            totals[int(lane)] = totals[int(lane)] + part if int(lane) in totals else part
+        which, part = block.hyper_lanes, Statistics(*block.centred(segment), features)
+        if count[which].any():  # a network whose series are spread over several blocks
+            part = Statistics(count[which], mean[which], scatter[which], features) + part
+        count[which], mean[which], scatter[which] = part.count, part.mean, part.scatter
     if lanes is None:
-        return totals[0]
-    ordered = [totals[lane] for lane in range(lanes)]
-    return Statistics(
-        np.stack([each.count for each in ordered]),
-        np.stack([each.mean for each in ordered]),
-        np.stack([each.scatter for each in ordered]),
-        features,
-    )
+        return Statistics(count.reshape(()), mean[0], scatter[0], features)
+    return Statistics(count, mean, scatter, features)
