@@ -332,7 +332,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
                 schedule="cosine",
                 epochs=self.epochs,
                 minibatch=min(self.minibatch, count),
-                penalty=penalty / count,
+                ridge=penalty / count,
                 standardise=True,
                 fit_intercept=bool(self.fit_intercept),
                 validation=validation,

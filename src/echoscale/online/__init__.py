@@ -7,4 +7,6 @@ from echoscale.online.errors import LearningError as LearningError
 from echoscale.online.learner import OnlineLearner as OnlineLearner
 from echoscale.online.protocol import Reinitialise as Reinitialise
 from echoscale.online.sequence_learner import SequenceLearner as SequenceLearner
+from echoscale.online.sequence_starts import Walk as Walk
+from echoscale.online.sequence_starts import walk as walk
 from echoscale.readouts.rls import RLS as RLS

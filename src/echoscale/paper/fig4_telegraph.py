@@ -243,6 +243,7 @@ def learned_path(settings: Settings, rho: float, seed: int, check: Callable[[], 
         readout=rule.readout,
         starts=esn.hyper.replace(leak_rate=[starts]),
         record=settings.path_steps // settings.path_records,
+        washout=200,
         seed=seed,
     )
     noise = schedule(*((settings.path_steps, each) for each in settings.path_noises))
