@@ -76,7 +76,7 @@ class Trained:
     >>> from echoscale.readouts import logistic
     >>> x = np.random.default_rng(0).normal(size=(60, 2))
     >>> trained = logistic.fit(x, (x[:, 0] > 0).astype(int), classes=2, rate=0.1, epochs=3)
-    >>> trained.probabilities([[3.0, 0.0]]).argmax()
+    >>> int(trained.probabilities([[3.0, 0.0]]).argmax())
     1
     >>> same = logistic.Trained.of(trained.arrays())  # through np.savez or safetensors
     >>> np.array_equal(same.coef, trained.coef)
