@@ -264,3 +264,9 @@ def test_a_reset_begins_a_new_readout_and_convergence_freezes(readout: Any) -> N
     model.partial_fit(u, y)
     np.testing.assert_array_equal(model.values, resting)
     assert not np.array_equal(model.readout.coef, readout_then)
+
+
+def test_the_default_washout_of_a_stream_is_a_hundred_steps() -> None:
+    u, y = stream(300)
+    assert_same(learner().partial_fit(u, y), learner(washout=100).partial_fit(u, y))
+    assert learner().settings.washout == 100

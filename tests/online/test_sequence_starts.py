@@ -97,3 +97,25 @@ def test_labels_outside_the_classes_are_named() -> None:
     one = learner()
     with pytest.raises(ValueError, match="labels must be whole numbers from 0 to 2"):
         walk(one, one.esn.hyper, U, LABELS + 1, minibatches=1)
+
+
+def test_learners_tell_how_far_they_are_and_share_the_form_of_their_history() -> None:
+    """Two epochs of two minibatches; the history is that of a stream, so `responses` reads it."""
+    told: list[tuple[int, int, str]] = []
+    one = learner()
+    one.fit(U, LABELS, epochs=2, minibatch=SIZE, progress=lambda *each: told.append(each))
+    losses = one.history["loss"].values[0]
+    assert told == [(k + 1, 4, f"loss {loss:.4g}") for k, loss in enumerate(losses)]
+    assert one.history["value"].dims == ("start", "parameter", "step")
+    np.testing.assert_array_equal(one.history["value"].values[:, :, -1], one.values)
+    one.fit(U, LABELS, epochs=8, minibatch=SIZE)
+    found = es.online.responses(one.history, changes=[])
+    np.testing.assert_allclose(found["settles"].values[0, :, 0], one.history["value"].values[0, :, -4:].mean(axis=1))
+
+
+def test_a_walk_leaves_its_learner_alone() -> None:
+    one = learner()
+    hyper = one.esn.hyper.replace(leak_rate=list(STARTS.T))
+    first, second = (walk(one, hyper, U, LABELS, minibatches=2, minibatch=SIZE) for _ in range(2))
+    np.testing.assert_array_equal(first.values, second.values)
+    assert one.history.sizes["step"] == 0
