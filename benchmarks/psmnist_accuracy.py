@@ -130,7 +130,7 @@ def fitted(
         schedule="cosine",
         epochs=epochs,
         minibatch=settings.minibatch,
-        penalty=settings.penalty,
+        ridge=settings.penalty,
         standardise=True,
         validation=validation,
         seed=seed,

@@ -98,7 +98,7 @@ def computed(esn: es.ESN, u: npt.NDArray[np.float32], path: Path) -> tuple[featu
     start = time.perf_counter()
     told: list[int] = []  # first those that were there
 
-    def progress(done: int, total: int) -> None:
+    def progress(done: int, total: int, _: str) -> None:
         told.append(done)
         tell(f"  {path.name}: {done:,} of {total:,} images, {time.perf_counter() - start:.1f} s")
 
@@ -109,9 +109,9 @@ def trained(snapshots: features.Features, labels: npt.NDArray[np.int64]) -> logi
     """A readout of the features in a file, which are not read into memory as a whole."""
     start, count = time.perf_counter(), len(labels)
 
-    def progress(epoch: int, epochs: int, now: logistic.Trained) -> None:
+    def told(now: logistic.Trained) -> None:
         held_out = f"loss {now.history.loss[-1]:.4f}, accuracy {now.history.accuracy[-1]:.4f} held out"
-        tell(f"  epoch {epoch} of {epochs}: {held_out}, {time.perf_counter() - start:.1f} s")
+        tell(f"  epoch {now.epochs} of {EPOCHS}: {held_out}, {time.perf_counter() - start:.1f} s")
 
     return logistic.fit(
         snapshots,  # and not its array, which would be taken as one block
@@ -123,7 +123,7 @@ def trained(snapshots: features.Features, labels: npt.NDArray[np.int64]) -> logi
         epochs=EPOCHS,
         minibatch=MINIBATCH,
         validation=np.arange(count - count // HELD_OUT, count),
-        progress=progress,
+        checkpoint=told,
     )
 
 

@@ -142,7 +142,7 @@ def work(noise: float, seed: int, name: str, settings: Settings) -> dict[str, An
         if candidate.online:
             found[f"{candidate.online} online"] = learner.readout
         else:
-            esn = learner.network().build(1, seed=seed)
+            esn = learner.network.build(1, seed=seed)
     if not candidate.online:
         found = _fitted(esn, series.of("train"), settings)
     result: dict[str, Any] = {"settings": asdict(settings), "numbers": numbers}

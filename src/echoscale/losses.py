@@ -20,7 +20,22 @@ OF_CLASSES = LOSSES[1:]
 
 
 def slope_and_value(loss: str, z: Array, y: Array) -> tuple[Array, Array]:
-    """dE_b/dz (O, lanes) and E_b (lanes,) from outputs z and targets y, both (O, lanes)."""
+    """dE_b/dz = link(z_b) - y_b, and E_b.
+
+    Parameters
+    ----------
+    loss : "mse", "sigmoid" or "softmax"
+        Which of the three.
+    z : (O, lanes)
+        Outputs.
+    y : (O, lanes)
+        Targets.
+
+    Returns
+    -------
+    (O, lanes) and (lanes,)
+        dE_b/dz and E_b.
+    """
     if loss == "mse":
         apart = z - y
         return apart, jnp.sum(apart * apart, axis=0) / 2
@@ -30,7 +45,20 @@ def slope_and_value(loss: str, z: Array, y: Array) -> tuple[Array, Array]:
 
 
 def link(loss: str, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """What the outputs z (..., O) say: themselves, or probabilities."""
+    """link(z): what the outputs mean, themselves or probabilities.
+
+    Parameters
+    ----------
+    loss : "mse", "sigmoid" or "softmax"
+        Which of the three.
+    z : (..., O)
+        Outputs.
+
+    Returns
+    -------
+    (..., O) array
+        Their meaning.
+    """
     if loss == "mse":
         return z
     if loss == "sigmoid":
@@ -40,7 +68,22 @@ def link(loss: str, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def of_labels(loss: str, z: jax.Array, labels: jax.Array) -> jax.Array:
-    """E of every row, (rows,), from outputs z (rows, O) and labels (rows,)."""
+    """E_b of every row with the one-hot target of its label.
+
+    Parameters
+    ----------
+    loss : "sigmoid" or "softmax"
+        Which.
+    z : (rows, O)
+        Outputs.
+    labels : (rows,)
+        Whole numbers from 0 to O - 1.
+
+    Returns
+    -------
+    (rows,) array
+        E_b.
+    """
     right = jnp.take_along_axis(z, labels[:, None], axis=1)[:, 0]
     if loss == "sigmoid":
         return jnp.sum(jax.nn.softplus(z), axis=1) - right
@@ -48,9 +91,21 @@ def of_labels(loss: str, z: jax.Array, labels: jax.Array) -> jax.Array:
 
 
 def constant(loss: str, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The outputs z (O,) that suit all rows best when nothing is known of them but how many each class has.
+    """argmin over z of E, one z for all rows: log(share), or its logit for "sigmoid".
 
-    Half a row is added to each, so that a class without rows is unlikely, not impossible.
+    Half a row is added to each class, so that a class without rows is unlikely, not impossible.
+
+    Parameters
+    ----------
+    loss : "sigmoid" or "softmax"
+        Which.
+    counts : (O,)
+        How many rows each class has.
+
+    Returns
+    -------
+    (O,) array
+        z.
     """
     share = (counts + 0.5) / (counts + 0.5).sum()
     return np.asarray(np.log(share) - np.log1p(-share) if loss == "sigmoid" else np.log(share))
@@ -61,6 +116,24 @@ def probabilities(loss: str, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
     softmax  e^z / sum
     sigmoid  p / sum of p, with p = 1 / (1 + e^-z): the classes judge one by one, so their p need not add up; the order stays
+
+    Parameters
+    ----------
+    loss : "sigmoid" or "softmax"
+        What z was trained with.
+    z : (..., O)
+        Outputs.
+
+    Returns
+    -------
+    (..., O) array
+        Probabilities.
+
+    Examples
+    --------
+    >>> from echoscale.losses import probabilities
+    >>> probabilities("softmax", [0.0, 0.0]), probabilities("sigmoid", [[0.0, 0.0, 0.0, 0.0]])
+    (array([0.5, 0.5]), array([[0.25, 0.25, 0.25, 0.25]]))
     """
     logs = np.asarray(z, np.float64)
     if loss == "sigmoid":

@@ -36,7 +36,7 @@ FORMAT_VERSION = 1
 KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
 # Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
 ARRAYS = ("state_", "last_target_", "steps_seen_")
-NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "n_features_in_")
+NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "washout_", "n_features_in_")
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -74,7 +74,7 @@ def save(model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS, path: 
     elif isinstance(model, OnlineLearner):
         about = {"kind": "OnlineLearner", "esn": _pack_esn(model.esn, tensors), "learner": archive.pack(model, tensors)}
     elif isinstance(model, RLS):
-        about = {"kind": "RLS", "rls": {name: getattr(model, name) for name in ("ridge", "forgetting", "intercept")}}
+        about = {"kind": "RLS", "rls": {name: getattr(model, name) for name in ("ridge", "forgetting", "fit_intercept")}}
         if model.state is not None:
             tensors |= {f"rls.{name}": np.asarray(value) for name, value in model.state._asdict().items()}
     elif type(model).__name__ in KINDS:
@@ -186,7 +186,7 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
 
 
 def _unpack_rls(about: Mapping[str, Any], tensors: Tensors) -> RLS:
-    model = RLS(about["ridge"], about["forgetting"], intercept=about["intercept"])
+    model = RLS(about["ridge"], about["forgetting"], fit_intercept=about["fit_intercept"])
     if tensors:
         values: Any = [tensors[f"rls.{name}"] for name in RLSState._fields]
         model.state = RLSState(*values)

@@ -407,3 +407,16 @@ def test_partial_fit_needs_the_series_of_the_chunk_before() -> None:
     begun = model().partial_fit(X0, Y0)
     with pytest.raises(ValueError, match=r"this chunk holds 2 series.*pass new_series=True"):
         begun.partial_fit(np.stack([X0, X0]), np.stack([Y0, Y0]))
+
+
+def test_the_default_washout_of_a_mean_is_that_of_the_training_sequences() -> None:
+    """So the label of a sequence does not depend on the others that are judged with it."""
+    X, y = sequences(unequal=True)
+    tenth = min(map(len, X)) // 10
+    found, expected = model(features="mean", washout=None).fit(X, y), model(features="mean", washout=tenth).fit(X, y)
+    assert found.washout_ == tenth == 2
+    assert_same_readout(found, expected.readout_.coef, expected.readout_.intercept)
+    together = found.decision_function([X[0], X[1][:12]])
+    np.testing.assert_allclose(together[:1], found.decision_function(X[:1]), rtol=0, atol=1e-12)
+    chunked = model(features="mean", washout=None).partial_fit(X, y).partial_fit([each[:9] for each in X], y)
+    assert chunked.washout_ == tenth

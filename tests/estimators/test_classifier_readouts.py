@@ -68,7 +68,7 @@ def expected(fitted: ESNClassifier, rows: Array, labels: Array, **changes: Any) 
         "schedule": "cosine",
         "epochs": fitted.epochs,
         "minibatch": fitted.minibatch,
-        "penalty": 0.1 / len(rows),
+        "ridge": 0.1 / len(rows),
         "standardise": True,
         "fit_intercept": fitted.fit_intercept,
         "seed": fitted.random_state,
@@ -151,14 +151,14 @@ def test_the_penalty_of_sequences_is_the_best_on_those_held_out(validation: floa
 
     def loss(penalty: float) -> float:
         each = [
-            expected(fitted, rows, y, validation=out, penalty=penalty / (COUNT - len(out))).history.loss[-1] for out in groups
+            expected(fitted, rows, y, validation=out, ridge=penalty / (COUNT - len(out))).history.loss[-1] for out in groups
         ]
         return float(np.mean(each))
 
     best = min(PENALTIES, key=loss)
     assert best == PENALTIES[1], "else the choice of an end shows little"
     assert fitted.ridge_ == best
-    assert_same(fitted, expected(fitted, rows, y, penalty=best / COUNT))
+    assert_same(fitted, expected(fitted, rows, y, ridge=best / COUNT))
 
 
 def test_the_penalty_of_steps_is_the_best_on_the_tails() -> None:
@@ -167,9 +167,9 @@ def test_the_penalty_of_steps_is_the_best_on_the_tails() -> None:
     rows = np.concatenate([fitted.esn_.run(u)[WASHOUT:] for u in X])
     labels = np.concatenate([each[WASHOUT:] for each in y])
     tails = np.concatenate([np.arange(45, 60), np.arange(90, 100)])  # the last quarter of 60 steps, and of 40 after them
-    best = min(PENALTIES, key=lambda each: expected(fitted, rows, labels, validation=tails, penalty=each / 75).history.loss[-1])
+    best = min(PENALTIES, key=lambda each: expected(fitted, rows, labels, validation=tails, ridge=each / 75).history.loss[-1])
     assert fitted.ridge_ == best
-    assert_same(fitted, expected(fitted, rows, labels, penalty=best / 100))
+    assert_same(fitted, expected(fitted, rows, labels, ridge=best / 100))
 
 
 def test_a_minibatch_may_be_larger_than_the_data() -> None:

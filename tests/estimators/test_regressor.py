@@ -176,8 +176,38 @@ def test_fit_forgets_what_was_fitted_before() -> None:
 
 def test_nothing_is_fitted_before_the_washout_is_over() -> None:
     X, y = data("one")
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="the 10 steps so far are all in the washout of 20"):
         model().partial_fit(X[:10], y[:10]).predict(X)
+
+
+@KINDS
+def test_the_default_washout_is_a_tenth_of_the_shortest_series(kind: str) -> None:
+    X, y = data(kind)
+    tenth = {"one": 12, "batch": 12, "list": 9}[kind]
+    found, expected = model(washout=None).fit(X, y), model(washout=tenth).fit(X, y)
+    assert found.washout_ == expected.washout_ == tenth
+    np.testing.assert_array_equal(found.readout_.coef, expected.readout_.coef)
+    assert found.score(X, y) == expected.score(X, y)
+    # A score has the washout of its own series: those of 50 steps, 5.
+    short = (X[:50], y[:50]) if kind == "one" else ([each[:50] for each in X], [each[:50] for each in y])
+    assert found.score(*short) == found.set_params(washout=5).score(*short)
+
+
+def test_the_default_washout_is_never_more_than_a_hundred_steps() -> None:
+    X, y = signal(2000)
+    found, expected = model(washout=None).fit(X, y), model(washout=100).fit(X, y)
+    assert found.washout_ == 100
+    np.testing.assert_array_equal(found.readout_.coef, expected.readout_.coef)
+
+
+def test_a_stream_has_the_default_washout_of_the_fit_before_it_or_a_hundred_steps() -> None:
+    X, y = signal(240)
+    stream, expected = (model(washout=washout).partial_fit(X[:150], y[:150]) for washout in (None, 100))
+    np.testing.assert_array_equal(stream.readout_.coef, expected.readout_.coef)
+    assert stream.statistics_.count == 50
+    after = model(washout=None).fit(X[:60], y[:60]).partial_fit(X[60:120], y[60:120])
+    assert (after.washout_, float(after.statistics_.count)) == (6, 114)
+    assert float(after.partial_fit(X[120:], y[120:], new_series=True).statistics_.count) == 114 + 114
 
 
 PENALTIES = np.geomspace(1e-4, 1e4, 9).tolist()

@@ -13,7 +13,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -271,7 +271,7 @@ def test_plain_arrays_are_features_too() -> None:
     with pytest.raises(TypeError, match="complex128"):
         Features(np.ones((2, 2), complex))
     with pytest.raises(TypeError, match="list"):
-        Features([[1.0]])
+        Features(cast(Any, [[1.0]]))
 
 
 def test_what_it_is_can_be_seen(case: Case, tmp_path: Path) -> None:
@@ -282,14 +282,14 @@ def test_what_it_is_can_be_seen(case: Case, tmp_path: Path) -> None:
 
 
 def test_progress_counts_sequences(case: Case, tmp_path: Path) -> None:
-    steps = [(done, SEQUENCES) for done in (0, 31, 62, 93, 124, 155, 186, 206)]
+    steps = [(done, SEQUENCES, "") for done in (0, 31, 62, 93, 124, 155, 186, 206)]
     for arguments in places(tmp_path).values():
-        told: list[tuple[int, int]] = []
+        told: list[tuple[int, int, str]] = []
         features.compute(case.esn, case.u, EVERY, progress=lambda *each, told=told: told.append(each), **arguments)
         assert told == steps
     told = []
     features.compute(case.esn, case.u, EVERY, progress=lambda *each: told.append(each), path=tmp_path / "features.bin")
-    assert told == [(SEQUENCES, SEQUENCES)], "all was there"
+    assert told == [(SEQUENCES, SEQUENCES, "")], "all was there"
 
 
 def test_a_finished_file_is_used_as_it_is(case: Case, runs: Runs, tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_a_killed_run_is_taken_up_with_the_same_bits(case: Case, moment: str, wh
         file.seek(header.offset + missing[0] * BLOCK * header.row)
         file.write(b"\xff" * (BLOCK * header.row // 2))
     told: list[int] = []
-    found = features.compute(case.esn, case.u, EVERY, path=path, progress=lambda done, _: told.append(done))
+    found = features.compute(case.esn, case.u, EVERY, path=path, progress=lambda done, *_: told.append(done))
     assert runs.begun == [header.bounds[each] for each in missing]
     assert told == header.bounds[missing[0] :]
     assert_same_bits(found.array, case.expected)
@@ -377,7 +377,7 @@ def test_a_killed_run_is_taken_up_with_the_same_bits(case: Case, moment: str, wh
 def test_ctrl_c_leaves_a_file_to_go_on_with(case: Case, block: int, kept: int, runs: Runs, tmp_path: Path) -> None:
     """Ctrl-C after block 3 is done, when block 4 is being written: it is waited for."""
 
-    def interrupt(done: int, total: int) -> None:
+    def interrupt(done: int, total: int, note: str) -> None:
         if done == block * BLOCK:
             signal.raise_signal(signal.SIGINT)
 
@@ -419,7 +419,7 @@ def half_done(case: Case, path: Path, block: int = 3) -> store.Header:
     class Stop(Exception):
         pass
 
-    def stop(done: int, total: int) -> None:
+    def stop(done: int, total: int, note: str) -> None:
         if done >= block * BLOCK:
             raise Stop
 
@@ -582,7 +582,7 @@ def test_files_of_others_are_never_overwritten(case: Case, content: bytes, tmp_p
 def test_a_file_that_another_process_replaces_is_not_taken_for_ours(case: Case, tmp_path: Path) -> None:
     path = tmp_path / "f"
 
-    def replace(done: int, total: int) -> None:
+    def replace(done: int, total: int, note: str) -> None:
         if done == BLOCK:
             features.compute(case.esn, nudge(case.u), EVERY, path=path, overwrite=True)
 

@@ -122,7 +122,8 @@ def test_an_interrupt_leaves_a_learner_that_can_go_on() -> None:
     u, y = stream()
     seen: list[tuple[int, int]] = []
 
-    def stop(done: int, total: int) -> None:
+    def stop(done: int, total: int, note: str) -> None:
+        assert note.startswith("loss ")
         seen.append((done, total))
         if done >= 1000:
             raise KeyboardInterrupt
@@ -170,7 +171,7 @@ def test_learning_helps(readout: Any) -> None:
         predicted = regressor.predict(list(new_u))
         return float(np.mean([es.nrmse(target[200:], each[200:]) for target, each in zip(new_y, predicted, strict=True)]))
 
-    assert error(model.network()) < 0.9 * error(esn.network)
+    assert error(model.network) < 0.9 * error(esn.network)
 
 
 # ------------------------------------------------------------------------------------------------------------------- history
@@ -191,7 +192,7 @@ def test_the_history_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             (fine[name].fillna(0) * weight)[..., :16].sum("step") / weight[:16].sum(),
             rtol=1e-4,
         )
-    assert coarse.targets.values.tolist() == [600, 800]  # the washout has none
+    assert coarse.targets.values.tolist() == [700, 800]  # the washout has none
 
 
 def test_windows_without_targets_have_no_loss() -> None:
@@ -263,3 +264,9 @@ def test_a_reset_begins_a_new_readout_and_convergence_freezes(readout: Any) -> N
     model.partial_fit(u, y)
     np.testing.assert_array_equal(model.values, resting)
     assert not np.array_equal(model.readout.coef, readout_then)
+
+
+def test_the_default_washout_of_a_stream_is_a_hundred_steps() -> None:
+    u, y = stream(300)
+    assert_same(learner().partial_fit(u, y), learner(washout=100).partial_fit(u, y))
+    assert learner().settings.washout == 100

@@ -261,7 +261,7 @@ def test_many_starts_equal_each_start_alone() -> None:
             np.testing.assert_allclose(together.state[s], alone.state, rtol=1e-9)
     losses = together.history.loss.mean("step").values
     assert together.best == int(np.argmin(losses))
-    learned = together.network(2)
+    learned = together.network_of(2)
     assert [each.leak_rate for each in learned.reservoirs] == pytest.approx(together.values[2])
     assert learned.couplings[0].strength == 1.5
 
@@ -473,7 +473,7 @@ def test_the_state_of_the_stream_carries_predictions_on() -> None:
     many = esn.hyper.replace(leak_rate=[np.array([0.3, 0.9])])
     for learner in (OnlineLearner(esn, washout=0), OnlineLearner(esn, washout=0, starts=many)):
         learner.partial_fit(u[:300], y[:300]).freeze()
-        states = esn.run(u[:300], hyper=learner._numbers(learner.best))
+        states = esn.run(u[:300], hyper=learner.hyper.lane(learner.best))
         moved = learner.predict(u[300:], state=learner.state)
         assert np.shape(moved) == (100, 1)
         np.testing.assert_allclose(learner.state.reshape(-1, 8)[learner.best], states[-1], atol=0.1)
@@ -482,8 +482,8 @@ def test_the_state_of_the_stream_carries_predictions_on() -> None:
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
     esn = es.single(8).build(1, seed=0)
-    with pytest.raises(ValueError, match="which"):
-        OnlineLearner(esn, readout=RLS(intercept=False))
+    with pytest.raises(ValueError, match="fit_intercept=False, the learner fit_intercept=True"):
+        OnlineLearner(esn, readout=RLS(fit_intercept=False))
     with pytest.raises(ValueError, match="fresh one"):
         OnlineLearner(esn, readout=RLS().partial_fit(np.eye(3), np.arange(3.0)))
     with pytest.raises(ValueError, match="count as converged"):

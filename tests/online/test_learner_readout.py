@@ -47,7 +47,7 @@ def three_starts() -> Any:
 
 KINDS: dict[str, dict[str, Any]] = {
     "means": {"average": 30},
-    "classes": {"loss": "softmax", "outputs": 3, "intercept": False},
+    "classes": {"loss": "softmax", "outputs": 3, "fit_intercept": False},
     "least squares": {"readout": RLS(1e-2, 0.99)},
     "starts": {"starts": True},
 }
@@ -75,7 +75,7 @@ def test_a_readout_alone_is_a_learner_with_its_numbers_frozen(kind: str) -> None
     np.testing.assert_array_equal(alone.history.targets, held.history.targets)
     assert dict(alone.history.sizes) == {"start": alone.settings.starts, "parameter": 0, "step": 6}
     np.testing.assert_allclose(alone.predict(u, start=0), held.predict(u, start=0), rtol=1e-12, atol=1e-12)
-    assert alone.network() == held.network()
+    assert alone.network == held.network
     assert np.abs(weights(free) - weights(held)).max() > 1e-4
 
 

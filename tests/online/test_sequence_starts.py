@@ -43,7 +43,7 @@ def by_hand(leaks: Any, reset: int | None = None, minibatches: int = 7) -> Seque
         # An order is drawn when a stretch of three minibatches, or what is left before a reset, asks for it.
         ahead = min(3, (reset or minibatches) - k % (reset or minibatches), minibatches - k) if k % 3 == 0 or reset else 0
         while len(order) < ahead * SIZE:
-            order += one._rng.permutation(COUNT).tolist()
+            order += one.rng.permutation(COUNT).tolist()
         which, order = order[:SIZE], order[SIZE:]
         one.partial_fit(U[which], LABELS[which])
     return one
@@ -56,8 +56,8 @@ def test_every_start_walks_as_a_learner_alone_would() -> None:
     np.testing.assert_array_equal(found.values[:, 0], STARTS)
     for start, values, loss in zip(STARTS, found.values, found.loss, strict=True):
         history = by_hand(start).history
-        np.testing.assert_allclose(values[1:], history.parameters, rtol=1e-12)
-        np.testing.assert_allclose(loss, history.loss, rtol=1e-12)
+        np.testing.assert_allclose(values[1:], history["value"].values[0].T, rtol=1e-12)
+        np.testing.assert_allclose(loss, history["loss"].values[0], rtol=1e-12)
     assert np.abs(found.values[:, -1] - STARTS).min() > 1e-3, "all of them moved"
 
 
@@ -65,15 +65,15 @@ def test_a_new_readout_keeps_numbers_and_their_moments() -> None:
     found = walked(reset=3, stretch=50)
     for start, values, loss in zip(STARTS, found.values, found.loss, strict=True):
         history = by_hand(start, reset=3).history
-        np.testing.assert_allclose(values[1:], history.parameters, rtol=1e-12)
-        np.testing.assert_allclose(loss, history.loss, rtol=1e-12)
+        np.testing.assert_allclose(values[1:], history["value"].values[0].T, rtol=1e-12)
+        np.testing.assert_allclose(loss, history["loss"].values[0], rtol=1e-12)
     assert np.abs(found.loss[:, 3] - walked(stretch=50).loss[:, 3]).min() > 1e-3, "the readout is another"
 
 
 def test_how_the_scan_is_cut_does_not_matter() -> None:
     told: list[tuple[int, int]] = []
     whole = walked(stretch=50)
-    cut = walked(stretch=2, progress=lambda done, total: told.append((done, total)))
+    cut = walked(stretch=2, progress=lambda done, total, _: told.append((done, total)))
     assert told == [(2, 7), (4, 7), (6, 7), (7, 7)]
     # The order of sequences is drawn ahead for a stretch, but no draw comes between: the numbers are the same.
     np.testing.assert_allclose(cut.values, whole.values, rtol=1e-12)
@@ -97,3 +97,25 @@ def test_labels_outside_the_classes_are_named() -> None:
     one = learner()
     with pytest.raises(ValueError, match="labels must be whole numbers from 0 to 2"):
         walk(one, one.esn.hyper, U, LABELS + 1, minibatches=1)
+
+
+def test_learners_tell_how_far_they_are_and_share_the_form_of_their_history() -> None:
+    """Two epochs of two minibatches; the history is that of a stream, so `responses` reads it."""
+    told: list[tuple[int, int, str]] = []
+    one = learner()
+    one.fit(U, LABELS, epochs=2, minibatch=SIZE, progress=lambda *each: told.append(each))
+    losses = one.history["loss"].values[0]
+    assert told == [(k + 1, 4, f"loss {loss:.4g}") for k, loss in enumerate(losses)]
+    assert one.history["value"].dims == ("start", "parameter", "step")
+    np.testing.assert_array_equal(one.history["value"].values[:, :, -1], one.values)
+    one.fit(U, LABELS, epochs=8, minibatch=SIZE)
+    found = es.online.responses(one.history, changes=[])
+    np.testing.assert_allclose(found["settles"].values[0, :, 0], one.history["value"].values[0, :, -4:].mean(axis=1))
+
+
+def test_a_walk_leaves_its_learner_alone() -> None:
+    one = learner()
+    hyper = one.esn.hyper.replace(leak_rate=list(STARTS.T))
+    first, second = (walk(one, hyper, U, LABELS, minibatches=2, minibatch=SIZE) for _ in range(2))
+    np.testing.assert_array_equal(first.values, second.values)
+    assert one.history.sizes["step"] == 0

@@ -310,6 +310,7 @@ def test_paths_begin_at_their_starts_and_are_those_of_the_learner_and_of_tune(da
         network.build(1, seed=0),
         readout=es.online.Adam(1e-3),
         rates=es.online.Adam(5e-6 * SMOKE.paths.faster, 0.99),
+        washout=200,
         protocol=es.online.Reinitialise(every=SMOKE.paths.reset, tolerance=0),
         record=SMOKE.paths.steps // SMOKE.paths.records,
         seed=0,

@@ -103,11 +103,11 @@ def test_a_path_is_that_of_a_sequence_learner(data: xarray.Dataset) -> None:
             network.build(1, seed=0), 10, 64 // 16, readout_rate=SMOKE.path_rates[1], parameter_rate=1e-4, seed=0
         )
         learner.start(64)
-        order = learner._rng.permutation(150)
+        order = learner.rng.permutation(150)
         for k in range(3):
             which = order[25 * k : 25 * (k + 1)]
             learner.partial_fit(images.u[which], images.labels[which])
-        np.testing.assert_allclose(path[1:], learner.history.parameters, atol=2e-6)
+        np.testing.assert_allclose(path[1:], learner.history["value"].values[0].T, atol=2e-6)
     assert data["path"].shape == (2, 2, 1, 3, 101, 2)
 
 

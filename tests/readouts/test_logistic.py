@@ -106,7 +106,7 @@ def test_steps_are_those_of_adam_by_hand(loss: str, schedule: str, minibatch: in
         schedule=schedule,
         epochs=3,
         minibatch=minibatch,
-        penalty=0.1,
+        ridge=0.1,
         fit_intercept=intercept,
         dtype="float64",
     )
@@ -122,7 +122,7 @@ def test_steps_are_those_of_adam_by_hand(loss: str, schedule: str, minibatch: in
 def test_the_loss_of_an_epoch_is_the_mean_over_its_rows(loss: str) -> None:
     """Each minibatch judged just before its step; the penalty is not in it."""
     x, labels = data()
-    found = logistic.fit(x, labels, CLASSES, loss=loss, rate=0.03, epochs=2, minibatch=50, penalty=0.3, dtype="float64")
+    found = logistic.fit(x, labels, CLASSES, loss=loss, rate=0.03, epochs=2, minibatch=50, ridge=0.3, dtype="float64")
     tables = all_tables(50, 2)
     *_, path = numpy_adam(x, labels, loss, tables, np.full(10, 0.03), 0.3)
     start = np.zeros((CLASSES, WIDTH)), constant(loss, np.bincount(labels))
@@ -175,7 +175,7 @@ def test_softmax_converges_to_the_solution_of_scikit_learn(standardise: bool) ->
         schedule="cosine",
         epochs=500,
         minibatch=COUNT,
-        penalty=0.05,
+        ridge=0.05,
         standardise=standardise,
         dtype="float64",
     )
@@ -191,7 +191,7 @@ def test_sigmoid_converges_to_one_binary_solution_for_each_class() -> None:
     """Every class is by itself: scikit-learn's binary problem, class against the others."""
     x, labels = data()
     found = logistic.fit(
-        x, labels, CLASSES, rate=0.1, schedule="cosine", epochs=500, minibatch=COUNT, penalty=0.05, dtype="float64"
+        x, labels, CLASSES, rate=0.1, schedule="cosine", epochs=500, minibatch=COUNT, ridge=0.05, dtype="float64"
     )
     for k in range(CLASSES):
         peer = LogisticRegression(C=1 / (0.05 * COUNT), tol=1e-10, max_iter=10_000).fit(x, labels == k)
@@ -240,7 +240,7 @@ def test_blocks_one_after_another_equal_one_pass_in_the_same_order() -> None:
     x, labels = data()
     held_out = np.arange(0, COUNT, 9)
     streamed = logistic.fit(
-        x, labels, CLASSES, rate=0.03, epochs=1, minibatch=20, validation=held_out, block=block, penalty=0.01, dtype="float64"
+        x, labels, CLASSES, rate=0.03, epochs=1, minibatch=20, validation=held_out, block=block, ridge=0.01, dtype="float64"
     )
     source = rows.FeatureRows(x, "float64", block)
     parts = source.split(np.setdiff1d(np.arange(COUNT), held_out))
@@ -366,7 +366,7 @@ def test_the_best_epoch_is_kept_and_patience_ends_the_training(criterion: str) -
 
 
 def test_an_interrupted_training_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
-    """From what progress was given before the interrupt, through a file."""
+    """From the last checkpoint before the interrupt, through a file."""
     x, labels = data()
     settings: dict[str, Any] = {
         "epochs": 5,
@@ -380,14 +380,17 @@ def test_an_interrupted_training_goes_on_as_if_it_had_not_been(tmp_path: Path) -
     whole = logistic.fit(x, labels, CLASSES, **settings)
     told: list[tuple[int, int]] = []
 
-    def interrupt(epoch: int, count: int, trained: logistic.Trained) -> None:
-        told.append((epoch, count))
+    def keep(trained: logistic.Trained) -> None:
         np.savez(tmp_path / "so far.npz", allow_pickle=False, **trained.arrays())
+
+    def interrupt(epoch: int, count: int, note: str) -> None:
+        told.append((epoch, count))
+        assert note.startswith("loss ")
         if epoch == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        logistic.fit(x, labels, CLASSES, progress=interrupt, **settings)
+        logistic.fit(x, labels, CLASSES, checkpoint=keep, progress=interrupt, **settings)
     assert told == [(1, 5), (2, 5), (3, 5)]
     with np.load(tmp_path / "so far.npz") as file:
         start = logistic.Trained.of(file)
@@ -404,7 +407,7 @@ def test_standardised_training_equals_training_on_standardised_features() -> Non
     """The same weights, but for the intercept, which moves sqrt(F) times as fast: here it does not move."""
     x, labels = data()
     scaled = x / x.std(axis=0)
-    settings: dict[str, Any] = {"rate": 0.02, "epochs": 3, "penalty": 0.1, "dtype": "float64", "fit_intercept": False}
+    settings: dict[str, Any] = {"rate": 0.02, "epochs": 3, "ridge": 0.1, "dtype": "float64", "fit_intercept": False}
     found = logistic.fit(x, labels, CLASSES, standardise=True, **settings)
     plain = logistic.fit(scaled, labels, CLASSES, **settings)
     np.testing.assert_allclose(found.predict(x), plain.predict(scaled), rtol=0, atol=1e-9)
@@ -433,7 +436,7 @@ def test_nothing_is_compiled_anew_for_other_numbers() -> None:
     for settings in (
         {"rate": 0.5},
         {"seed": 9},
-        {"penalty": 2.0},
+        {"ridge": 2.0},
         {"schedule": "cosine", "epochs": 3},
         {"criterion": "accuracy"},
     ):
@@ -506,7 +509,7 @@ BAD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("rate 0", {"rate": 0.0}, ValueError, "rate must be above 0, got 0.0"),
     ("rate NaN", {"rate": np.nan}, ValueError, "rate must be finite"),
     ("epochs 0", {"epochs": 0}, ValueError, "epochs must be at least 1, got 0"),
-    ("negative penalty", {"penalty": -1.0}, ValueError, "penalty must not be negative, got -1.0"),
+    ("negative ridge", {"ridge": -1.0}, ValueError, "ridge must not be negative, got -1.0"),
     ("negative average", {"average": -1}, ValueError, "average must be at least 0, got -1"),
     ("rate far too large", {"rate": 1e38, "epochs": 3}, ValueError, "training went astray in epoch.*smaller rate than 1e"),
 ]

@@ -1,21 +1,25 @@
-"""What both estimators share: flat parameters to a network, input checks, the ridge fit, and what carries the state on."""
+"""What both estimators share: flat parameters to a network, checks of the input, the washout, the ridge fit, the state."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from echoscale import _checks, network
 from echoscale.esn import ESN
-from echoscale.estimators.seed import seed_of
+from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.readouts.ridge import best_penalty, check_path, ridge
 from echoscale.readouts.statistics import Statistics, split_statistics
-from echoscale.series import Series, as_series, axes, check_longer_than, is_list_of_series
+from echoscale.series import Series, SeriesLike, as_series, axes, check_longer_than, is_list_of_series, washout_steps
+
+if TYPE_CHECKING:
+    from echoscale.engine.machine import DeviceLike
 
 Array = npt.NDArray[Any]
 
@@ -26,6 +30,7 @@ class ESNEstimator(BaseEstimator):
     """Flat parameters, so that clone, GridSearchCV and set_params reach every one of them; see `ESNRegressor`."""
 
     n_features_in_: int
+    washout_: int
     steps_seen_: npt.NDArray[np.int64]
 
     def __init__(
@@ -38,18 +43,18 @@ class ESNEstimator(BaseEstimator):
         bias_scaling: float | Sequence[float] = 0.0,
         coupling: float | Sequence[float] = 1.0,
         connections: int | Sequence[int | None] | None = None,
-        topology: Any = "normal",
+        topology: object = "normal",
         coupling_delay: int = 1,
         *,
         network: network.Network | None = None,
-        washout: int = 0,
+        washout: int | None = None,
         ridge: float | Sequence[float] = 1e-5,
         validation: float | int = 0.2,
         fit_intercept: bool = True,
         direct: bool = False,
         dtype: str = "float32",
-        device: Any = None,
-        random_state: Any = None,
+        device: DeviceLike = None,
+        random_state: RandomState = None,
     ) -> None:
         self.units = units
         self.structure = structure
@@ -72,7 +77,13 @@ class ESNEstimator(BaseEstimator):
         self.random_state = random_state
 
     def make_network(self) -> network.Network:
-        """The network that the parameters describe."""
+        """The network that the parameters describe.
+
+        Returns
+        -------
+        Network
+            Not built yet: `fit` draws its weights.
+        """
         given = {name: getattr(self, name) for name in _NETWORK_PARAMETERS}
         if self.network is not None:
             if not isinstance(self.network, network.Network):
@@ -102,19 +113,33 @@ class ESNEstimator(BaseEstimator):
         seed = seed_of(self.random_state)
         return self.make_network().build(n_inputs, seed=seed, dtype=self.dtype, device=self.device)
 
-    def _check_parameters(self) -> tuple[int, npt.NDArray[np.float64]]:
+    def _check_parameters(self) -> npt.NDArray[np.float64]:
+        """The penalties, as an array; the washout is that of the data."""
         for name in ("fit_intercept", "direct"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}.")
         validation_parts(self.validation)
-        return _checks.integer(self.washout, "washout"), check_path(self.ridge)
+        washout_steps(self.washout)
+        return check_path(self.ridge)
+
+    def _washout(self, series: Series) -> int:
+        """The steps of these series that do not count: as given, or by the shortest of them."""
+        return washout_steps(self.washout, int(series.lengths.min()))
+
+    def _check_ready(self) -> None:
+        if hasattr(self, "esn_") and not hasattr(self, "readout_"):
+            raise NotFittedError(
+                f"the {int(self.steps_seen_.max())} steps so far are all in the washout of {self.washout_}: there is no "
+                "readout yet. Add more steps with partial_fit, or set a smaller washout."
+            )
+        check_is_fitted(self, "readout_")
 
     @staticmethod
-    def _many(X: Any) -> bool:
+    def _many(X: SeriesLike) -> bool:
         """A batch or a list of series, which scikit-learn's own checks do not know."""
         return is_list_of_series(X) or axes(X) >= 3
 
-    def _series(self, X: Any, reset: bool) -> Series:
+    def _series(self, X: SeriesLike, reset: bool) -> Series:
         """Checked input without a target; `reset` on the first fit, when the number of features becomes known."""
         if self._many(X):
             series = as_series(X, None if reset else self.n_features_in_, name="X")
@@ -150,7 +175,7 @@ class ESNEstimator(BaseEstimator):
 
     def _fit_steps(self, series: Series, targets: Series) -> None:
         """Fit on targets step by step, all series from the zero state."""
-        washout, penalties = self._check_parameters()
+        penalties, washout = self._check_parameters(), self._washout(series)
         check_longer_than(series, washout, "X")
         left = int((series.lengths - washout).sum())
         if left < 2:
@@ -163,18 +188,20 @@ class ESNEstimator(BaseEstimator):
                 f"validation={self.validation} leaves a part of the series without a step to count after washout={washout}; "
                 "give longer series or fewer folds."
             )
-        self.esn_ = esn  # only now, so that a fit that fails leaves the last one whole
+        self.esn_, self.washout_ = esn, washout  # only now, so that a fit that fails leaves the last one whole
         self._fit_statistics(parts, folds, penalties)
         self._remember(series, targets, last)
 
     def _partial_fit_steps(self, series: Series, targets: Series, new_series: bool) -> None:
         """Add a chunk that continues the series of the last call (or begins new ones)."""
-        washout, penalties = self._check_parameters()
+        penalties = self._check_parameters()
         if len(penalties) > 1:
             raise ValueError(
                 f"partial_fit needs one fixed ridge, got {len(penalties)}: there is no validation data to choose by."
             )
         first = not hasattr(self, "esn_")
+        # A stream's end is not known: the washout is that of a fit before, or 100 steps.
+        washout = self.washout_ if self.washout is None and not first else washout_steps(self.washout)
         esn = self._build(series.features) if first else self.esn_
         begin = first or new_series
         seen = np.zeros(series.count, np.int64) if begin else self.steps_seen_
@@ -187,7 +214,7 @@ class ESNEstimator(BaseEstimator):
         edges = list(np.stack([starts, series.lengths], axis=1))
         start = None if begin else self.state_
         [part], last = split_statistics(esn, series, targets, edges, direct=bool(self.direct), state=start)
-        self.esn_ = esn
+        self.esn_, self.washout_ = esn, washout
         self.statistics_ = part if first else self.statistics_ + part
         self._remember(series, targets, last)
         self.steps_seen_ = seen + series.lengths
@@ -201,9 +228,9 @@ class ESNEstimator(BaseEstimator):
         self.steps_seen_ = series.lengths
         self.last_target_ = last_rows(targets)
 
-    def _outputs(self, series: Series, state: Any) -> tuple[Any, Array]:
+    def _outputs(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array]:
         """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""
-        check_is_fitted(self, "readout_")
+        self._check_ready()
         readout, units, direct = self.readout_, self.esn_.units, bool(self.direct)
         outputs = [np.empty((int(length), len(readout.intercept))) for length in series.lengths]
 
@@ -219,7 +246,7 @@ class ESNEstimator(BaseEstimator):
         return as_given(outputs, series), last
 
 
-def validation_parts(validation: Any) -> tuple[int, bool]:
+def validation_parts(validation: object) -> tuple[int, bool]:
     """A whole number >= 2 is a number of folds; a fraction in (0, 1) is the share of a validation tail."""
     if isinstance(validation, int | np.integer) and not isinstance(validation, bool):
         return _checks.integer(validation, "validation, as a number of folds,", minimum=2), True
@@ -236,17 +263,17 @@ def as_given(values: list[Array], series: Series) -> Any:
     return values[0] if series.kind == "one" else np.stack(values)
 
 
-def map_given(function: Callable[[Array], Array], values: Any) -> Any:
+def map_given(function: Callable[[Array], Array], values: Array | list[Array]) -> Any:
     """`function` of an array, or of every array of a list."""
     return [function(each) for each in values] if isinstance(values, list) else function(values)
 
 
-def counted(values: Any, washout: int) -> Array:
+def counted(values: Sequence[npt.ArrayLike] | Array, washout: int) -> Array:
     """The rows after the washout, of all series together."""
     return np.concatenate([np.asarray(each)[washout:] for each in values])
 
 
-def name_gaps(y: Any) -> None:
+def name_gaps(y: object) -> None:
     """Say where a target is not finite; targets that are no numbers at all are left to scikit-learn."""
     try:
         values = np.asarray(y)
@@ -269,8 +296,8 @@ def _sum(parts: Sequence[Statistics]) -> Statistics:
     return total
 
 
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (np.ndim(value) == 0 and bool(value == default))
+def _same(value: object, default: object) -> bool:
+    return value is default or (np.ndim(np.asarray(value)) == 0 and bool(value == default))
 
 
 _NETWORK_PARAMETERS = (

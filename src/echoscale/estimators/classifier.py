@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,16 +11,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
 from echoscale.esn import ESN
 from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps, validation_parts
+from echoscale.estimators.seed import RandomState
 from echoscale.network import Network
 from echoscale.readouts import logistic
 from echoscale.readouts.ridge import ridge as solve_ridge
 from echoscale.readouts.statistics import of_rows
-from echoscale.series import Series, as_series, as_targets, check_longer_than
+from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than
+
+if TYPE_CHECKING:
+    from echoscale.engine.machine import DeviceLike
 
 Array = npt.NDArray[Any]
 
@@ -44,17 +48,17 @@ def _adds_up(model: ESNClassifier) -> bool:
 
 
 class ESNClassifier(ClassifierMixin, ESNEstimator):
-    """The class with the largest output of a linear readout.
+    """z = W_out x + b; the class is the largest z. One label per step, or one per sequence.
 
     "ridge"    least squares on one-hot targets, solved at once and with flat memory; the only one with `partial_fit`
     "softmax"  least cross-entropy of softmax(z) and the class, trained by minibatches (`echoscale.readouts.logistic`)
     "sigmoid"  likewise with every class by itself, sigmoid(z), as in the paper
+
     The last two have `predict_proba`. They keep what they are trained on: the features of all sequences, or all states after
     the washout. They see standardised features; the penalty stands beside the summed loss, sum of E + ridge/2 |W|^2.
 
     One label per step: X (T, F) with y (T,), X (B, T, F) with y (B, T), or lists of both.
-    One label per sequence: X (B, T, F) or a list of (T_b, F), with y (B,). `features` says what a sequence is judged by: its
-    "last" state, the "mean" of its states after the washout, or "snapshots" after every `every` steps side by side.
+    One label per sequence: X (B, T, F) or a list of (T_b, F), with y (B,).
 
     State: `fit`, `predict` and `score` start every series from the zero state; `predict(X, state=...)` carries on, as in
     `ESNRegressor`. `partial_fit` with one label per step carries on from the chunk before; with one label per sequence every
@@ -62,17 +66,96 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
     Parameters
     ----------
-    features, every : what a sequence is judged by, see above.
-    readout : "ridge", "softmax" or "sigmoid".
-    epochs, rate, minibatch : of a readout that is trained. The rate of Adam falls from `rate` to 0 along a cosine; a minibatch
-        holds so many rows, or all where there are fewer.
-    All others are those of `ESNRegressor`; with one label per sequence, the validation data that chooses among several
-    penalties is every k-th sequence. random_state is also the seed of the order of the minibatches.
+    units : int or tuple of int
+        Neurons, of every level.
+    structure : "single", "parallel" or "hierarchical"
+        How the levels are joined. Two levels: units=(50, 50), structure="hierarchical".
+    leak_rate : float or tuple
+        alpha in (0, 1] of all levels, or of each; 1 forgets at once.
+    spectral_radius : float or tuple
+        Of the recurrent weights.
+    input_scaling : float or tuple
+        Of the input weights. In a hierarchy, one number is that of the first level; the others have 0.
+    bias_scaling : float or tuple
+        Of the biases; 0 is none.
+    coupling : float or tuple
+        Strength of the links of a hierarchy.
+    connections : int, tuple or None
+        Non-zero weights in each row; None: 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix
+        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
+    coupling_delay : 0 or 1
+        Steps that a link takes.
+    features : "last", "mean" or "snapshots"
+        What a sequence is judged by: its last state, the mean of its states after the washout, or the states after every
+        `every` steps side by side.
+    every : int or None
+        Steps between two snapshots.
+    readout : "ridge", "softmax" or "sigmoid"
+        How z is found, see above.
+    epochs : int
+        Of a trained readout: how often every row is seen.
+    rate : float
+        Of a trained readout: the first step of Adam, which falls to 0 along a cosine.
+    minibatch : int
+        Of a trained readout: rows of a step, or all where there are fewer.
+    network : Network or None
+        Any network, in place of all the parameters above.
+    washout : int or None
+        Steps at the start of every series that `fit` and `score`, and the "mean" of a sequence, do not count. None: 100, or a
+        tenth of the shortest series where that is less. `partial_fit` does not know the end of its series: None is then the
+        washout of a `fit` before it, or 100 (of sequences: by those of the first call). With a number, chunks equal one fit of
+        the whole.
+    ridge : float or list of floats
+        The penalty, or several of which the best on validation data is taken (`ridge_`).
+    validation : float or int
+        With several penalties: the share of a validation tail (0.2), or a number of folds, which are blocks of time. With one
+        label per sequence, validation data are every k-th sequence.
+    fit_intercept : bool
+        Whether the readout has an intercept, which is not penalised.
+    direct : bool
+        Whether the readout sees the input beside the states.
+    dtype : "float32" or "float64"
+        Precision of the network.
+    device : None, "cpu", "gpu" or a jax.Device
+        Where it runs; None: JAX's choice.
+    random_state : int, numpy.random.RandomState or None
+        Seed of the weights and of the order of minibatches; None: fresh entropy.
 
     Attributes
     ----------
-    classes_, esn_, readout_, ridge_, per_sequence_, n_features_in_; state_ with one label per step; statistics_ of a ridge
-    readout, history_ of one that was trained (not saved to files)
+    classes_ : (O,) array
+        The labels, sorted.
+    esn_ : ESN
+        The network with its weights.
+    readout_ : Readout
+        W_out and b (O,).
+    ridge_ : float
+        The penalty, as given or as chosen.
+    washout_ : int
+        The steps that the last fit did not count.
+    per_sequence_ : bool
+        Whether there is one label per sequence.
+    state_ : (N,) or (B, N) array
+        With one label per step: the states after the last step that was fitted.
+    statistics_ : Statistics
+        Of a ridge readout; `partial_fit` adds to them.
+    history_ : TrainingHistory
+        Of a trained readout (not saved to files).
+    n_features_in_ : int
+        F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import echoscale as es
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat(["slow", "fast"], 20)
+    >>> step = np.where(labels == "slow", 0.2, 0.6)[:, None]
+    >>> X = np.sin(step * np.arange(50) + rng.uniform(0, 6, (40, 1)))[..., None]
+    >>> model = es.ESNClassifier(units=30, bias_scaling=0.5, features="mean", random_state=0).fit(X, labels)
+    >>> model.classes_, model.washout_, model.score(X, labels)
+    (array(['fast', 'slow'], dtype='<U4'), 5, 1.0)
     """
 
     def __init__(
@@ -85,7 +168,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         bias_scaling: float | Sequence[float] = 0.0,
         coupling: float | Sequence[float] = 1.0,
         connections: int | Sequence[int | None] | None = None,
-        topology: Any = "normal",
+        topology: object = "normal",
         coupling_delay: int = 1,
         *,
         features: str = "last",
@@ -95,14 +178,14 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         rate: float = 1e-3,
         minibatch: int = 50,
         network: Network | None = None,
-        washout: int = 0,
+        washout: int | None = None,
         ridge: float | Sequence[float] = 1e-5,
         validation: float | int = 0.2,
         fit_intercept: bool = True,
         direct: bool = False,
         dtype: str = "float32",
-        device: Any = None,
-        random_state: Any = None,
+        device: DeviceLike = None,
+        random_state: RandomState = None,
     ) -> None:
         super().__init__(
             units,
@@ -132,8 +215,21 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         self.rate = rate
         self.minibatch = minibatch
 
-    def fit(self, X: Any, y: Any) -> ESNClassifier:
-        """Run the network from the zero state and solve for the readout, or train it. Returns self."""
+    def fit(self, X: SeriesLike, y: SeriesLike) -> ESNClassifier:
+        """Run the network from the zero state and solve for the readout, or train it.
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        y : (T,), (B, T) or list of (T_b,); or (B,)
+            Labels of every step, or of every sequence.
+
+        Returns
+        -------
+        ESNClassifier
+            Itself.
+        """
         series, labels = self._data(X, y, reset=True, least=2)
         self.classes_ = self._classes(labels)
         solved = _checks.choice(self.readout, READOUTS, "readout") == "ridge"
@@ -147,8 +243,27 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         return self
 
     @available_if(_adds_up)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, new_series: bool = False) -> ESNClassifier:
-        """Add a chunk (one label per step: it continues the one before) or more sequences. The first call names all classes."""
+    def partial_fit(
+        self, X: SeriesLike, y: SeriesLike, classes: npt.ArrayLike | None = None, *, new_series: bool = False
+    ) -> ESNClassifier:
+        """Add a chunk (one label per step: it continues the one before) or more sequences. For readout="ridge".
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        y : (T,), (B, T) or list of (T_b,); or (B,)
+            Labels of every step, or of every sequence.
+        classes : list of labels, or None
+            All classes there are, for the first call; None: those in y.
+        new_series : bool
+            With one label per step: begin from the zero state, and wash out again, keeping all that was learned.
+
+        Returns
+        -------
+        ESNClassifier
+            Itself.
+        """
         _checks.choice(self.readout, READOUTS, "readout")
         first = not hasattr(self, "esn_")
         if not first and not hasattr(self, "statistics_"):
@@ -159,63 +274,117 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         if not self.per_sequence_:
             self._partial_fit_steps(series, self._one_hot(labels, series), new_series)
             return self
-        _, penalties = self._check_parameters()
+        penalties = self._check_parameters()
         if len(penalties) > 1:
             raise ValueError(
                 f"partial_fit needs one fixed ridge, got {len(penalties)}: there is no validation data to choose by."
             )
         esn = self._build(series.features) if first else self.esn_
-        part = of_rows(self._sequence_features(esn, series), self._codes(np.asarray(labels)))
-        self.esn_ = esn
+        washout = self.washout_ if self.washout is None and not first else self._washout(series)
+        part = of_rows(self._sequence_features(esn, series, washout), self._codes(np.asarray(labels)))
+        self.esn_, self.washout_ = esn, washout
         self.statistics_ = part if first else self.statistics_ + part
         self.ridge_ = float(penalties[0])
         self.readout_ = solve_ridge(self.statistics_, self.ridge_, fit_intercept=bool(self.fit_intercept))
         return self
 
-    def decision_function(self, X: Any, *, state: Any = None) -> Any:
-        """The outputs z; for two classes the difference of both, > 0 for classes_[1].
+    def decision_function(self, X: SeriesLike, *, state: npt.ArrayLike | None = None) -> Any:
+        """z = W_out x + b; for two classes the difference of both, > 0 for classes_[1].
 
-        With "ridge" they are near 1 for the right class and 0 for the others; with "sigmoid" and "softmax" above 0 and below.
+        With "ridge", z is near 1 for the right class and 0 for the others; with "sigmoid" and "softmax", above 0 and below.
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        state : (N,) or (B, N), or None
+            Where the network begins; None: zero.
+
+        Returns
+        -------
+        (T, O), (B, T, O) or list; with one label per sequence (B, O)
+            z, without the last axis for two classes.
         """
-        check_is_fitted(self, "readout_")
+        self._check_ready()
         scores, _ = self._scores(self._series(X, reset=False), state)
         if len(self.classes_) > 2:
             return scores
         return map_given(lambda each: each[..., 1] - each[..., 0], scores)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, *, state: Any = None) -> Any:
-        """Probabilities of the classes of every step or sequence, adding up to 1; with "softmax" and "sigmoid".
+    def predict_proba(self, X: SeriesLike, *, state: npt.ArrayLike | None = None) -> Any:
+        """softmax(z), or sigmoid(z) over its sum: probabilities of the classes. For readout="softmax" and "sigmoid".
 
-        With "sigmoid" every class has a probability by itself, 1 / (1 + e^-z); they are divided by their sum.
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        state : (N,) or (B, N), or None
+            Where the network begins; None: zero.
+
+        Returns
+        -------
+        (T, O), (B, T, O) or list; with one label per sequence (B, O)
+            They add up to 1 over the last axis.
         """
-        check_is_fitted(self, "readout_")
+        self._check_ready()
         scores, _ = self._scores(self._series(X, reset=False), state)
         return map_given(lambda each: logistic.probabilities(self.readout, each), scores)
 
-    def predict(self, X: Any, *, state: Any = None, return_state: bool = False) -> Any:
-        """Labels of every step (washout included), or of every sequence; from the zero state unless `state` is given."""
-        check_is_fitted(self, "readout_")
+    def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
+        """The class with the largest z, of every step (washout included) or of every sequence.
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        state : (N,) or (B, N), or None
+            Where the network begins; None: zero.
+        return_state : bool
+            With one label per step: also return the last states, for the next piece.
+
+        Returns
+        -------
+        (T,), (B, T) or list of (T_b,); with one label per sequence (B,)
+            Labels; with `return_state`, also the states.
+        """
+        self._check_ready()
         if return_state and self.per_sequence_:
             raise ValueError("return_state=True is for one label per step: every sequence is judged as a whole.")
         scores, last = self._scores(self._series(X, reset=False), state)
         labels = map_given(lambda each: self.classes_[np.argmax(each, axis=-1)], scores)
         return (labels, last) if return_state else labels
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy over the steps after the washout, or over the sequences."""
-        check_is_fitted(self, "readout_")
+    def score(self, X: SeriesLike, y: SeriesLike, sample_weight: SeriesLike | None = None) -> float:
+        """The share of right labels, over the steps after the washout or over the sequences.
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        y : as in `fit`
+            Labels.
+        sample_weight : as y, or None
+            How much each label counts; None: all alike.
+
+        Returns
+        -------
+        float
+            Accuracy. The default washout is that of these series.
+        """
+        self._check_ready()
         series, labels = self._data(X, y, reset=False)
         guess = self.predict(X)
         if self.per_sequence_:
             return float(accuracy_score(labels, guess, sample_weight=sample_weight))
-        check_longer_than(series, self.washout, "X")
+        washout, weights = self._washout(series), cast(Any, sample_weight)
+        check_longer_than(series, washout, "X")
         if series.kind == "one":
-            labels, guess, sample_weight = [labels], [guess], None if sample_weight is None else [sample_weight]
-        weights = None if sample_weight is None else counted(sample_weight, self.washout)
-        return float(accuracy_score(counted(labels, self.washout), counted(guess, self.washout), sample_weight=weights))
+            labels, guess, weights = [labels], [guess], None if weights is None else [weights]
+        counts = None if weights is None else counted(weights, washout)
+        return float(accuracy_score(counted(labels, washout), counted(guess, washout), sample_weight=counts))
 
-    def _data(self, X: Any, y: Any, reset: bool, least: int = 1) -> tuple[Series, Any]:
+    def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Any]:
         """Checked series and labels: (T,) for one series, (B,) per sequence, otherwise (T_b,) for every series."""
         if not self._many(X):
             name_gaps(y)
@@ -239,14 +408,14 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             raise ValueError(f"y gives {kinds[per_sequence]}, the model was fitted with {kinds[self.per_sequence_]}.")
         return series, labels
 
-    def _check_parameters(self) -> tuple[int, npt.NDArray[np.float64]]:
+    def _check_parameters(self) -> npt.NDArray[np.float64]:
         _checks.choice(self.features, FEATURES, "features")
         if self.every is not None:
             _checks.integer(self.every, "every", minimum=1)
         _checks.integer(self.minibatch, "minibatch", minimum=1)
         return super()._check_parameters()
 
-    def _classes(self, labels: Any) -> Array:
+    def _classes(self, labels: Array | Sequence[Array]) -> Array:
         classes = np.unique(labels if isinstance(labels, np.ndarray) else np.concatenate(labels))
         if len(classes) < 2:
             raise ValueError(f"there is one class only, {classes.tolist()}: a classifier needs at least two.")
@@ -260,15 +429,15 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         codes: Array = (labels[:, None] == self.classes_).astype(np.float64)
         return codes
 
-    def _one_hot(self, labels: Any, series: Series) -> Series:
+    def _one_hot(self, labels: Array | Sequence[Array], series: Series) -> Series:
         if series.kind == "one":
-            return as_targets(self._codes(labels), series)
+            return as_targets(self._codes(np.asarray(labels)), series)
         return as_targets([self._codes(each) for each in labels], series)
 
     def _fit_sequences(self, series: Series, labels: Array) -> None:
-        _, penalties = self._check_parameters()
+        penalties, washout = self._check_parameters(), self._washout(series)
         esn = self._build(series.features)
-        features, codes = self._sequence_features(esn, series), self._codes(labels)
+        features, codes = self._sequence_features(esn, series, washout), self._codes(labels)
         parts, folds = validation_parts(self.validation)
         if len(penalties) == 1:
             groups, folds = [np.arange(len(codes))], False
@@ -284,10 +453,11 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             self._fit_statistics([of_rows(features[rows], codes[rows]) for rows in groups], folds, penalties)
         else:
             self._train(esn, features, codes.argmax(axis=1), groups if folds else groups[1:], penalties)
+        self.washout_ = washout
 
     def _train_steps(self, series: Series, targets: Series) -> None:
         """All states after the washout are rows to train on, in the order of the series."""
-        washout, penalties = self._check_parameters()
+        penalties, washout = self._check_parameters(), self._washout(series)
         check_longer_than(series, washout, "X")
         lengths = series.lengths - washout
         ends = np.cumsum(lengths)
@@ -316,6 +486,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             )
         labels = counted(targets.values, washout).argmax(axis=1)
         self._train(esn, rows, labels, groups if folds else groups[1:], penalties)
+        self.washout_ = washout
         self._remember(series, targets, last)
 
     def _train(self, esn: ESN, rows: Array, labels: Array, held_out: list[Array], penalties: npt.NDArray[np.float64]) -> None:
@@ -332,7 +503,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
                 schedule="cosine",
                 epochs=self.epochs,
                 minibatch=min(self.minibatch, count),
-                penalty=penalty / count,
+                ridge=penalty / count,
                 standardise=True,
                 fit_intercept=bool(self.fit_intercept),
                 validation=validation,
@@ -349,14 +520,14 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         self.esn_, self.ridge_ = esn, best  # only now, so that a fit that fails leaves the last one whole
         self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(best)), found.history
 
-    def _scores(self, series: Series, state: Any) -> tuple[Any, Array | None]:
+    def _scores(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array | None]:
         if not self.per_sequence_:
             return self._outputs(series, state)
         if series.kind == "one":
             raise ValueError(
                 "this model gives one label per sequence: pass (B, T, F) or a list of (T, F), for one sequence X[None]."
             )
-        features = self._sequence_features(self.esn_, series, state)
+        features = self._sequence_features(self.esn_, series, self.washout_, state)
         fitted = self.readout_.coef.shape[1]
         if features.shape[1] != fitted:
             per_snapshot = self.esn_.units
@@ -366,7 +537,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             )
         return self.readout_.predict(features), None
 
-    def _sequence_features(self, esn: ESN, series: Series, state: Any = None) -> Array:
+    def _sequence_features(self, esn: ESN, series: Series, washout: int, state: npt.ArrayLike | None = None) -> Array:
         """What every sequence is judged by, (B, features)."""
         if self.direct:
             raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
@@ -376,17 +547,17 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             if self.every is None:
                 raise ValueError("features='snapshots' needs every=M, the steps between two snapshots.")
             return esn.snapshots(series, self.every, state=state).reshape(series.count, -1)
-        check_longer_than(series, self.washout, "X")
+        check_longer_than(series, washout, "X")
         sums = np.zeros((series.count, esn.units))
 
         def add(lanes: Any, start: int, states: Any) -> None:
             rows = np.asarray(states)
             times = start + np.arange(len(rows))[:, None]
-            live = (times >= self.washout) & (times < series.lengths[lanes])
+            live = (times >= washout) & (times < series.lengths[lanes])
             sums[lanes] += np.einsum("tbn,tb->bn", rows, live, dtype=np.float64)
 
         esn.run_chunks(series, add, state=state)
-        return sums / (series.lengths - self.washout)[:, None]
+        return sums / (series.lengths - washout)[:, None]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

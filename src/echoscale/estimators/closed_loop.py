@@ -17,10 +17,26 @@ from echoscale.hyper import Hyper
 from echoscale.readouts.ridge import Readout
 
 
-def closed_loop(esn: ESN, readout: Readout, state: Any, last_input: Any, steps: int) -> npt.NDArray[Any]:
-    """y(t) = W_out (x(t), u(t)) + b, then u(t+1) = y(t): states (N,) or (B, N) -> outputs (steps, O) or (B, steps, O).
+def closed_loop(esn: ESN, readout: Readout, state: npt.ArrayLike, last_input: npt.ArrayLike, steps: int) -> npt.NDArray[Any]:
+    """y(t) = W_out (x(t), u(t)) + b, then u(t+1) = y(t).
 
-    `last_input` is the u(t) that `state` has seen last; only readouts with direct input features use it.
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    readout : Readout
+        Of states, or of states and inputs.
+    state : (N,) or (B, N)
+        x(t) to begin with.
+    last_input : (F,) or (B, F)
+        The u(t) that `state` has seen last; only readouts with direct input features use it.
+    steps : int
+        How many.
+
+    Returns
+    -------
+    (steps, O) or (B, steps, O) array
+        y(t), y(t+1), ...
     """
     states = np.atleast_2d(np.asarray(state, esn.dtype))
     with precision_and_device(esn.dtype, device_of(esn.device)):

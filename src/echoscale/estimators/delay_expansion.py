@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from echoscale import _checks
-from echoscale.estimators.seed import seed_of
-from echoscale.series import Series, as_series, axes, is_list_of_series
+from echoscale.estimators.seed import RandomState, seed_of
+from echoscale.series import Series, SeriesLike, as_series, axes, is_list_of_series
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,30 +40,59 @@ class DelayExpansion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     Parameters
     ----------
-    delay : how many steps back the features reach; 0 is the current step alone.
-    units : the number of features x_i.
-    decay : how much less every step further back counts, in (0, 1].
-    random_state : seed of xi. A longer delay, more units or more input features keep the xi of fewer, up to their common sigma.
+    delay : int
+        How many steps back the features reach; 0 is the current step alone.
+    units : int
+        The number of features x_i.
+    decay : float
+        How much less every step further back counts, in (0, 1].
+    random_state : int, numpy.random.RandomState or None
+        Seed of xi. A longer delay, more units or more input features keep the xi of fewer, up to their common sigma.
 
     Attributes
     ----------
-    mixing_ : xi_ij decay^j for every input feature, (units, delay + 1, F)
-    sigma_ : the standard deviation of xi
-    n_features_in_
+    mixing_ : (units, delay + 1, F) array
+        xi_ij decay^j for every input feature.
+    sigma_ : float
+        The standard deviation of xi.
+    n_features_in_ : int
+        F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from echoscale import DelayExpansion
+    >>> s = np.random.default_rng(0).normal(size=(1000, 1))
+    >>> x = DelayExpansion(delay=5, units=200).fit_transform(s)
+    >>> x.shape, bool(abs(x.var(axis=0).mean() - 1) < 0.1)
+    ((1000, 200), True)
     """
 
     mixing_: Floats
     sigma_: float
     n_features_in_: int
 
-    def __init__(self, delay: int = 10, units: int = 50, decay: float = 0.8, random_state: Any = 0) -> None:
+    def __init__(self, delay: int = 10, units: int = 50, decay: float = 0.8, random_state: RandomState = 0) -> None:
         self.delay = delay
         self.units = units
         self.decay = decay
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> DelayExpansion:
-        """Draw the mixing and scale it by the variance of X, all its series taken together. Returns self."""
+    def fit(self, X: SeriesLike, y: object = None) -> DelayExpansion:
+        """Draw the mixing and scale it by the variance of X, all its series taken together.
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Series.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        DelayExpansion
+            Itself.
+        """
         delay = _checks.integer(self.delay, "delay")
         units = _checks.integer(self.units, "units", minimum=1)
         decay = _checks.number(self.decay, "decay")
@@ -76,8 +105,19 @@ class DelayExpansion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.mixing_ = self.sigma_ * weights[:, None] * _draw(seed, units, delay, series.features)
         return self
 
-    def transform(self, X: Any) -> Any:
-        """(T, F) -> (T, units), (B, T, F) -> (B, T, units), a list of series -> a list."""
+    def transform(self, X: SeriesLike) -> Any:
+        """x_i(t) of every step.
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Series.
+
+        Returns
+        -------
+        (T, units), (B, T, units) or list of (T_b, units)
+            Features.
+        """
         check_is_fitted(self, "mixing_")
         series = self._series(X, reset=False)
         expanded = [_expand(each, self.mixing_) for each in series.values]
@@ -85,7 +125,7 @@ class DelayExpansion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return expanded
         return expanded[0] if series.kind == "one" else np.stack(expanded)
 
-    def _series(self, X: Any, reset: bool) -> Series:
+    def _series(self, X: SeriesLike, reset: bool) -> Series:
         if is_list_of_series(X) or axes(X) >= 3:  # which scikit-learn's own checks do not know
             series = as_series(X, None if reset else self.n_features_in_, name="X")
             if reset:

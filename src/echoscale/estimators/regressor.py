@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
 from echoscale.estimators.base import ESNEstimator, counted, last_rows, map_given, name_gaps
 from echoscale.estimators.closed_loop import closed_loop
-from echoscale.series import Series, as_series, as_targets, axes, check_longer_than
+from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, check_longer_than
 
 Array = npt.NDArray[Any]
 
@@ -31,65 +31,196 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
 
     Parameters
     ----------
-    units, structure : size(s) and "single" | "parallel" | "hierarchical". Two levels: units=(50, 50), structure="hierarchical".
-    leak_rate, spectral_radius, input_scaling, bias_scaling, coupling, connections, topology, coupling_delay :
-        as in `echoscale.hierarchical`: one number for all levels or a tuple with one for each.
-    network : any `Network`, in place of all the parameters above.
-    washout : steps at the start of every series that neither fit nor score counts.
-    ridge : the penalty, or a list of penalties of which the best on validation data is taken (`ridge_`).
-    validation : with a list of penalties, the share of a validation tail (0.2), or a number of folds, which are blocks of time.
-    fit_intercept : whether the readout has an intercept (not penalised).
-    direct : whether the readout sees the input as well as the states.
-    dtype, device : "float32" or "float64"; None, "cpu", "gpu" or a `jax.Device`.
-    random_state : seed of the weights.
+    units : int or tuple of int
+        Neurons, of every level.
+    structure : "single", "parallel" or "hierarchical"
+        How the levels are joined. Two levels: units=(50, 50), structure="hierarchical".
+    leak_rate : float or tuple
+        alpha in (0, 1] of all levels, or of each; 1 forgets at once.
+    spectral_radius : float or tuple
+        Of the recurrent weights.
+    input_scaling : float or tuple
+        Of the input weights. In a hierarchy, one number is that of the first level; the others have 0.
+    bias_scaling : float or tuple
+        Of the biases; 0 is none.
+    coupling : float or tuple
+        Strength of the links of a hierarchy.
+    connections : int, tuple or None
+        Non-zero weights in each row; None: 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix
+        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
+    coupling_delay : 0 or 1
+        Steps that a link takes.
+    network : Network or None
+        Any network, in place of all the parameters above.
+    washout : int or None
+        Steps at the start of every series that `fit` and `score` run but do not count. None: 100, or a tenth of the shortest
+        series where that is less. `partial_fit` does not know the end of its series: None is then the washout of a `fit`
+        before it, or 100. With a number, chunks equal one fit of the whole.
+    ridge : float or list of floats
+        The penalty, or several of which the best on validation data is taken (`ridge_`).
+    validation : float or int
+        With several penalties: the share of a validation tail (0.2), or a number of folds, which are blocks of time.
+    fit_intercept : bool
+        Whether the readout has an intercept, which is not penalised.
+    direct : bool
+        Whether the readout sees the input beside the states.
+    dtype : "float32" or "float64"
+        Precision of the network.
+    device : None, "cpu", "gpu" or a jax.Device
+        Where it runs; None: JAX's choice.
+    random_state : int, numpy.random.RandomState or None
+        Seed of the weights; None: fresh entropy.
 
     Attributes
     ----------
-    esn_, readout_, ridge_, statistics_, state_, last_target_, n_features_in_
+    esn_ : ESN
+        The network with its weights.
+    readout_ : Readout
+        W_out (O, N), or (O, N + F) with `direct`, and b (O,).
+    ridge_ : float
+        The penalty, as given or as chosen.
+    washout_ : int
+        The steps that the last fit did not count.
+    statistics_ : Statistics
+        Of states and targets; `partial_fit` adds to them.
+    state_ : (N,) or (B, N) array
+        The states after the last step that was fitted.
+    last_target_ : (O,) or (B, O) array
+        The last target, after which `forecast` begins.
+    n_features_in_ : int
+        F.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(1500, order=10, seed=0)
+    >>> model = es.ESNRegressor(units=50, input_scaling=0.2, random_state=0).fit(u[:1000], y[:1000])
+    >>> model.washout_, model.predict(u[1000:], state=model.state_).shape
+    (100, (500, 1))
+    >>> model.score(u[1000:], y[1000:]) > 0.5
+    True
     """
 
-    def fit(self, X: Any, y: Any) -> ESNRegressor:
-        """Run the network over X from the zero state and solve for the readout. Returns self."""
+    def fit(self, X: SeriesLike, y: SeriesLike) -> ESNRegressor:
+        """Run the network over X from the zero state and solve for the readout.
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        y : (T,), (T, O), (B, T), (B, T, O) or list
+            Targets of every step.
+
+        Returns
+        -------
+        ESNRegressor
+            Itself.
+        """
         self._fit_steps(*self._data(X, y, reset=True, least=2))
         return self
 
-    def partial_fit(self, X: Any, y: Any, *, new_series: bool = False) -> ESNRegressor:
-        """Add a chunk: the state is carried on from the chunk before, so chunks equal one `fit` of the whole.
+    def partial_fit(self, X: SeriesLike, y: SeriesLike, *, new_series: bool = False) -> ESNRegressor:
+        """Add a chunk: the state is carried on from the chunk before, so chunks equal one `fit` with the same washout.
 
-        new_series=True begins from the zero state (and washes out again), keeping all that was learned.
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            The next steps of every series.
+        y : (T,), (T, O), (B, T), (B, T, O) or list
+            Targets of every step.
+        new_series : bool
+            Begin from the zero state, and wash out again, keeping all that was learned.
+
+        Returns
+        -------
+        ESNRegressor
+            Itself.
         """
         series, targets = self._data(X, y, reset=not hasattr(self, "esn_"))
         self._partial_fit_steps(series, targets, new_series)
         return self
 
-    def predict(self, X: Any, *, state: Any = None, return_state: bool = False) -> Any:
-        """Outputs for every step of X, washout included, from the zero state unless `state` is given."""
-        check_is_fitted(self, "readout_")
+    def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
+        """y(t) = W_out x(t) + b for every step of X, washout included.
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        state : (N,) or (B, N), or None
+            Where the network begins; None: zero.
+        return_state : bool
+            Also return the last states, for the next piece.
+
+        Returns
+        -------
+        (T, O), (B, T, O) or list of (T_b, O)
+            Outputs, without the last axis where y of the fit had none; with `return_state`, also the states (N,) or (B, N).
+        """
+        self._check_ready()
         outputs, last = self._outputs(self._series(X, reset=False), state)
         if self.flat_targets_:
             outputs = map_given(lambda each: each[..., 0], outputs)
         return (outputs, last) if return_state else outputs
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of `predict(X)` over the steps after the washout."""
-        check_is_fitted(self, "readout_")
+    def score(self, X: SeriesLike, y: SeriesLike, sample_weight: SeriesLike | None = None) -> float:
+        """R^2 = 1 - sum (y - y_hat)^2 / sum (y - mean)^2 of `predict(X)` over the steps after the washout.
+
+        Parameters
+        ----------
+        X : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        y : as in `fit`
+            Targets.
+        sample_weight : (T,), (B, T), list of (T_b,), or None
+            How much each step counts; None: all alike.
+
+        Returns
+        -------
+        float
+            1 is best. The default washout is that of these series.
+        """
+        self._check_ready()
         series, targets = self._data(X, y, reset=False)
-        check_longer_than(series, self.washout, "X")
+        washout = self._washout(series)
+        check_longer_than(series, washout, "X")
         guess, _ = self._outputs(series, None)
+        weights: Any = sample_weight
         if series.kind == "one":
-            guess, sample_weight = [guess], None if sample_weight is None else [sample_weight]
-        weights = None if sample_weight is None else counted(sample_weight, self.washout)
-        rows = counted(targets.values, self.washout), counted(guess, self.washout)
+            guess, weights = [guess], None if weights is None else [weights]
+        weights = None if weights is None else counted(weights, washout)
+        rows = counted(targets.values, washout), counted(guess, washout)
         return float(r2_score(*rows, sample_weight=weights))
 
-    def forecast(self, steps: int, *, warmup: Any = None) -> Array:
-        """Closed loop: predict, feed the prediction back as the next input, and so on; (steps, F).
+    def forecast(self, steps: int, *, warmup: SeriesLike | None = None) -> Array:
+        """u(t+1) = y(t): predict, feed the prediction back as the next input, and so on.
 
         For models fitted to predict their own next input, `fit(u[:-1], u[1:])`. The forecast begins after the last value that
-        the model was shown, so its first row is the step after u's end. With `warmup`, a series (T, F), it begins after the end
-        of that series instead.
+        the model was shown, so its first row is the step after u's end.
+
+        Parameters
+        ----------
+        steps : int
+            How many.
+        warmup : (T, F) or None
+            Begin after the end of this series instead.
+
+        Returns
+        -------
+        (steps, F) or (B, steps, F) array
+            The forecast.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import echoscale as es
+        >>> wave = np.sin(0.2 * np.arange(600))[:, None]
+        >>> model = es.ESNRegressor(units=50, leak_rate=0.5, random_state=0).fit(wave[:-1], wave[1:])
+        >>> bool(np.abs(model.forecast(20)[:, 0] - np.sin(0.2 * np.arange(600, 620))).max() < 0.1)
+        True
         """
-        check_is_fitted(self, "readout_")
+        self._check_ready()
         steps = _checks.integer(steps, "steps", minimum=1)
         outputs = len(self.readout_.intercept)
         if outputs != self.n_features_in_:
@@ -106,7 +237,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             state, last_input = self.esn_.run_chunks(series), last_rows(series)
         return closed_loop(self.esn_, self.readout_, state, last_input, steps)
 
-    def _data(self, X: Any, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
+    def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
         if self._many(X):
             series = self._series(X, reset)
             targets = as_targets(y, series)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.utils import check_random_state
 
 from echoscale import _checks
 from echoscale.esn import fresh_seed
 
+RandomState = int | np.random.RandomState | None
 
-def seed_of(random_state: Any) -> int:
+
+def seed_of(random_state: RandomState) -> int:
     """None takes fresh entropy, a whole number is the seed itself, a generator is asked for one."""
     if random_state is None:
         return fresh_seed()

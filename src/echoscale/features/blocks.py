@@ -24,9 +24,9 @@ from echoscale.esn import ESN
 from echoscale.features import device_blocks, identity, store
 from echoscale.features.features import DTYPES, Features
 from echoscale.hyper import Hyper
-from echoscale.series import Series, as_series
+from echoscale.progress import Progress, shown
+from echoscale.series import Series, SeriesLike, as_series
 
-Progress = Callable[[int, int], None]  # sequences done, sequences in all
 Put = Callable[[int, int, Any], None]  # put(first sequence, first snapshot, states (snapshots, rows, N)); from several threads
 Run = Callable[[int, int, Put], None]  # run(first sequence, the one after the last, put)
 Told = Callable[[int], None]  # sequences done
@@ -38,7 +38,7 @@ ROUNDS = 4  # blocks of lanes a core: enough that its end costs little, few enou
 
 def compute(
     esn: ESN,
-    u: Any,
+    u: SeriesLike | jax.Array,
     every: int,
     *,
     path: str | os.PathLike[str] | None = None,
@@ -46,26 +46,71 @@ def compute(
     on_device: bool = False,
     hyper: Hyper | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: bool | Progress = False,
 ) -> Features:
-    """phi_b = (x_b(M), x_b(2M), ..., x_b(SM)) of B sequences, M = every, S = T // M: u (B, T, F) -> `Features` (B, S, N).
+    """phi_b = (x_b(M), x_b(2M), ..., x_b(SM)) of B sequences, with M = every and S = T // M.
 
-    The states of `esn.snapshots(u, every)` in blocks of sequences: no others are kept. On a CPU and in float32 they agree to
-    the bit where the matrices are sparse; last bits of dense products depend on how many lanes run together.
-    Every sequence starts from the zero state. All have one length T; the last T mod M steps come after the last snapshot and
-    are not run. u is taken as it is: bytes from 0 to 255 are inputs from 0 to 255.
+    The states of `esn.snapshots(u, every)` in blocks of sequences, each from the zero state; no others are kept. The last
+    T mod M steps come after the last snapshot and are not run. On a CPU and in float32 they agree with `esn.snapshots` to the
+    bit where the matrices are sparse; last bits of dense products depend on how many lanes run together.
 
-    path       None: all B * S * N numbers in memory. Else they go to this file block by block, and the result maps it;
-               `features.open` opens it again. A file of the same network, numbers, inputs, every and dtype is used as it is,
-               and where a run was stopped or killed the missing blocks are computed, with the bits that an unbroken run on
-               this machine has.
-    dtype      "float32", or "bfloat16" for half the size (8 bits of precision)
-    on_device  the numbers stay where the network runs, `esn.device` or JAX's choice, as a JAX array. On a GPU the sequences go
-               there as a whole; if many networks see them, send them once and give a JAX array
-    hyper      other numbers than `esn.hyper`, for one network
-    overwrite  replace a file of features of something else, or a damaged one
-    progress   progress(done, total) is told the sequences that are done: first those that were there, then after every block
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    u : (B, T, F)
+        Sequences of one length, taken as they are: bytes from 0 to 255 are inputs from 0 to 255.
+    every : int
+        M, the steps from one snapshot to the next.
+    path : str, path or None
+        None: all B S N numbers in memory. Else they go to this file block by block, and the result maps it; `open` opens it
+        again. A file of the same network, hyper-parameters, inputs, every and dtype is used as it is. After a kill the
+        missing blocks are computed, with the bits that an unbroken run on this machine has.
+    dtype : "float32" or "bfloat16"
+        "bfloat16" takes half the size (8 bits of precision).
+    on_device : bool
+        Leave them where the network runs, `esn.device` or JAX's choice, as a JAX array. On a GPU the sequences go there as a
+        whole; if many networks see them, send them once and give a JAX array.
+    hyper : Hyper or None
+        Other hyper-parameters than `esn.hyper`, for one network.
+    overwrite : bool
+        Replace a file of features of something else, or a damaged one.
+    progress : bool or function
+        True shows a bar; a function is called as progress(sequences done, sequences, note): first with those that were there,
+        then after every block.
+
+    Returns
+    -------
+    Features
+        (B, S, N), in memory, in a mapped file or on the device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import echoscale as es
+    >>> u = np.random.default_rng(0).normal(size=(6, 20, 1))
+    >>> esn = es.single(10).build(n_inputs=1, seed=0)
+    >>> snapshots = es.features.compute(esn, u, every=5)
+    >>> snapshots
+    Features(shape=(6, 4, 10), dtype=float32, in memory)
+    >>> snapshots.block(0, 6).shape  # what a readout is trained on
+    (6, 40)
     """
+    with shown(progress, "features") as tell:
+        return _compute(esn, u, every, path, dtype, on_device, hyper, overwrite, tell)
+
+
+def _compute(
+    esn: ESN,
+    u: SeriesLike | jax.Array,
+    every: int,
+    path: str | os.PathLike[str] | None,
+    dtype: str,
+    on_device: bool,
+    hyper: Hyper | None,
+    overwrite: bool,
+    tell: Progress,
+) -> Features:
     every = _checks.integer(every, "every", minimum=1)
     _checks.choice(dtype, tuple(DTYPES), "dtype")
     if path is not None and on_device:
@@ -77,7 +122,10 @@ def compute(
     shape = (len(values), values.shape[1] // every, esn.units)
     block = block_size(shape, np.dtype(esn.dtype).itemsize, machine.on_cpu(device))
     run = partial(device_blocks.run if there else _run, esn, values[:, : shape[1] * every], every, numbers)
-    told = partial(_tell, progress, len(values))
+
+    def told(done: int) -> None:
+        tell(done, shape[0], "")
+
     if path is not None:
         header = store.Header(
             shape=shape,
@@ -109,11 +157,13 @@ def block_size(shape: tuple[int, int, int], itemsize: int, on_cpu: bool) -> int:
     return min(-(-alike // grain) * grain, count)
 
 
-def _batch(esn: ESN, u: Any, every: int) -> npt.NDArray[Any]:
+def _batch(esn: ESN, u: SeriesLike, every: int) -> npt.NDArray[Any]:
     """Sequences of one length, all checked, as one array (B, T, F)."""
     series = as_series(u, esn.n_inputs, dtype=np.dtype(esn.dtype))
     if series.kind == "one":
-        raise ValueError(f"u must hold many sequences, (B, T, F), got shape {np.shape(u)}. For a single one give u[None].")
+        raise ValueError(
+            f"u must hold many sequences, (B, T, F), got shape {series.values[0].shape}. For a single one give u[None]."
+        )
     shortest, longest = int(series.lengths.min()), int(series.lengths.max())
     if shortest != longest:
         raise ValueError(f"features need sequences of one length, got {shortest} to {longest} steps.")
@@ -122,7 +172,7 @@ def _batch(esn: ESN, u: Any, every: int) -> npt.NDArray[Any]:
     return np.asarray(series.values)
 
 
-def _on_their_way(esn: ESN, u: Any, every: int) -> Any:
+def _on_their_way(esn: ESN, u: SeriesLike | jax.Array, every: int) -> jax.Array:
     """The same, on the device: those that lie there already are not fetched to be looked at."""
     if not isinstance(u, jax.Array):
         return device_blocks.batch(esn, _batch(esn, u, every))
@@ -139,11 +189,6 @@ def _run(esn: ESN, values: npt.NDArray[Any], every: int, hyper: Hyper, begin: in
         put(int(which[0]), start // every, states)  # sequences of one length stay in their order
 
     esn.run_chunks(Series(values[begin:end], "batch"), consume, every=every, hyper=hyper)
-
-
-def _tell(progress: Progress | None, total: int, done: int) -> None:
-    if progress is not None:
-        progress(done, total)
 
 
 def _fill(target: npt.NDArray[Any], sequence: int, snapshot: int, states: Any) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +17,10 @@ from echoscale.engine import dynamics
 from echoscale.engine.machine import device_of, precision_and_device
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
+from echoscale.series import Numbers
 
 
-def batch(esn: ESN, u: Any) -> jax.Array:
+def batch(esn: ESN, u: jax.Array | Numbers) -> jax.Array:
     """Sequences (B, T, F) in the network's precision, checked where they lie."""
     if u.ndim != 3 or u.shape[2] != esn.n_inputs or 0 in u.shape:
         raise ValueError(f"u must be sequences (B, T, {esn.n_inputs}), none of them empty, got shape {tuple(u.shape)}.")
@@ -44,11 +44,11 @@ def run(
     hyper: Hyper,
     begin: int,
     end: int,
-    put: Callable[[int, int, Any], None],
+    put: Callable[[int, int, jax.Array], None],
 ) -> None:
     """The snapshots of sequences begin .. end - 1, all at once to `put(0, 0, states (snapshots, rows, N))`."""
     dtype = np.dtype(esn.dtype)
-    numbers = Hyper(*(tuple(np.asarray(leaf, dtype).reshape(1) for leaf in leaves) for leaves in hyper))
+    numbers = hyper.map(lambda leaf: np.asarray(leaf, dtype).reshape(1))
     with precision_and_device(dtype, device_of(esn.device)):
         states = _scanned(esn.weights(end - begin), numbers, values, begin, end - begin, every, esn.sizes)
         put(0, 0, states)
@@ -59,7 +59,7 @@ def _scanned(
     weights: dynamics.Weights,
     hyper: Hyper,
     values: jax.Array,
-    begin: Any,
+    begin: int | jax.Array,
     rows: int,
     every: int,
     sizes: tuple[int, ...],

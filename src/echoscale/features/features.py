@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 from echoscale import _checks
+
+if TYPE_CHECKING:
+    import jax
 
 DTYPES = {"float32": np.dtype(np.float32), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 
@@ -16,22 +20,39 @@ DTYPES = {"float32": np.dtype(np.float32), "bfloat16": np.dtype(ml_dtypes.bfloat
 class Features:
     """phi_b = (x_b(M), x_b(2M), ..., x_b(SM)): S snapshots of N numbers for each of B sequences.
 
-    Wraps any array (B, S, N), or (B, F) as (B, 1, F), of NumPy or JAX.
+    Parameters
+    ----------
+    array : (B, S, N), or (B, F) as (B, 1, F)
+        Any array of NumPy or JAX.
 
-    array   (B, S, N) as it lies there
-    shape   (B, S, N)
-    flat    S * N, the features of one sequence
-    dtype   in which they are kept
+    Attributes
+    ----------
+    array : (B, S, N) array
+        As it lies there.
+    shape : (int, int, int)
+        (B, S, N).
+    flat : int
+        S N, the features of one sequence.
+    dtype : numpy.dtype
+        In which they are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from echoscale.features import Features
+    >>> snapshots = Features(np.zeros((5, 4, 10), np.float32))
+    >>> len(snapshots), snapshots.flat, snapshots.block(0, 2).shape
+    (5, 40, (2, 40))
     """
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: npt.NDArray[Any] | jax.Array) -> None:
         if not hasattr(array, "dtype") or not hasattr(array, "ndim"):
             raise TypeError(f"features must be an array, got {type(array).__name__}; use np.asarray(...) first.")
         if array.ndim not in (2, 3) or 0 in array.shape:
             raise ValueError(f"features must have shape (B, S, N) or (B, F), none of them 0, got {tuple(array.shape)}.")
         if array.dtype.kind not in "biuf" and array.dtype != DTYPES["bfloat16"]:
             raise TypeError(f"features must be real numbers, got an array of {array.dtype}.")
-        self.array = array if array.ndim == 3 else array[:, None]
+        self.array: Any = array if array.ndim == 3 else array[:, None]
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -51,9 +72,19 @@ class Features:
         return kept
 
     def block(self, begin: int, end: int) -> Any:
-        """Sequences begin .. end - 1 as float32, (rows, S * N): a NumPy array, or a JAX array if they lie on a device.
+        """Sequences begin .. end - 1 as float32. Not to be written to: it may be `array` itself.
 
-        As in a slice, an `end` past the last sequence means all that are left. Not to be written to: it may be `array` itself.
+        Parameters
+        ----------
+        begin : int
+            The first sequence.
+        end : int
+            The one after the last; past the last of all it means all that are left, as in a slice.
+
+        Returns
+        -------
+        (rows, S N) array
+            Of NumPy, or of JAX if they lie on a device.
         """
         count = self.shape[0]
         begin = _checks.integer(begin, "begin")

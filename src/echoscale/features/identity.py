@@ -1,40 +1,41 @@
-"""What features depend on, as two checksums: one of the network with its numbers, one of the inputs."""
+"""What features depend on, as two fingerprints: one of the network with its hyper-parameters, one of the inputs."""
 
 from __future__ import annotations
-
-import hashlib
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale.esn import ESN
+from echoscale.fingerprint import fingerprint
 from echoscale.hyper import Hyper
+from echoscale.series import Numbers
 
-AT_ONCE = 1 << 26  # bytes of inputs
+AT_ONCE = 1 << 24  # bytes of inputs that are copied to be read
 
 
 def of_network(esn: ESN, hyper: Hyper) -> str:
-    """sha256 of all that makes states out of inputs: drawn matrices, the graph, leak rates and scalings, the precision."""
-    network = esn.network
-    links = [(each.source, each.target) for each in network.couplings]
-    digest = hashlib.sha256(repr((esn.dtype, esn.n_inputs, esn.sizes, links, network.coupling_delay)).encode())
-    for matrix in (*esn.drawn.recurrent, *esn.drawn.couplings):
-        for part, dtype in ((matrix.data, "<f8"), (matrix.indices, "<i8"), (matrix.indptr, "<i8")):
-            _add(digest, part, dtype)
-    for values in (*esn.drawn.inputs, *esn.drawn.biases, *(leaf for leaves in hyper for leaf in leaves)):
-        _add(digest, np.asarray(values), "<f8")
-    return digest.hexdigest()
+    """All that makes states out of inputs: drawn matrices, the graph, leak rates and scalings, the precision."""
+
+    def plain(values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> Numbers:
+        return np.asarray(values, dtype)  # indices have 32 or 64 bits
+
+    drawn, network = esn.drawn, esn.network
+    sparse = [
+        (plain(each.data), plain(each.indices, np.int64), plain(each.indptr, np.int64))
+        for each in (*drawn.recurrent, *drawn.couplings)
+    ]
+    return fingerprint(
+        {
+            "precision": (esn.dtype, esn.n_inputs, esn.sizes),
+            "graph": ([(each.source, each.target) for each in network.couplings], network.coupling_delay),
+            "sparse": sparse,
+            "dense": [plain(each) for each in (*drawn.inputs, *drawn.biases)],
+            "hyper": [[plain(leaf) for leaf in leaves] for leaves in hyper],
+        }
+    )
 
 
-def of_inputs(u: npt.NDArray[Any]) -> str:
-    """sha256 of the inputs that are run, (B, T, F), in the precision in which they are run."""
-    digest = hashlib.sha256(repr(u.shape).encode())
-    rows = max(AT_ONCE // u[0].nbytes, 1)  # in parts: a cut or turned array is copied
-    for begin in range(0, len(u), rows):
-        _add(digest, u[begin : begin + rows], u.dtype.newbyteorder("<"))
-    return digest.hexdigest()
-
-
-def _add(digest: Any, array: npt.NDArray[Any], dtype: Any) -> None:
-    digest.update(np.ascontiguousarray(array, dtype).data)
+def of_inputs(u: Numbers) -> str:
+    """The inputs that are run, (B, T, F), in the precision in which they are run; some sequences at once, not all."""
+    rows = max(AT_ONCE // u[0].nbytes, 1)
+    return fingerprint({"sequences": [u[begin : begin + rows] for begin in range(0, len(u), rows)]})

@@ -43,7 +43,7 @@ MEANING = {
 
 
 class FeaturesError(ValueError):
-    """The file is not the one that was asked for: damaged, unfinished, of another kind, network, or inputs."""
+    """The file is not the one asked for: damaged, unfinished, of another kind, of another network, or of other inputs."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Header:
     shape     (B, S, N)
     dtype     "float32" or "bfloat16"
     every     M, the steps from one snapshot to the next
-    network   sha256 of the network
-    inputs    sha256 of the inputs
+    network   fingerprint of the network
+    inputs    fingerprint of the inputs
     platform  "cpu", "gpu", ...: where the network is run. Others round otherwise
     block     sequences of a block
     """
@@ -120,7 +120,20 @@ class FileFeatures(Features):
         self.path, self.header = path, header
 
     def block(self, begin: int, end: int) -> npt.NDArray[np.float32]:
-        """See `Features.block`; always a copy."""
+        """Sequences begin .. end - 1 as float32, (rows, S N); always a copy.
+
+        Parameters
+        ----------
+        begin : int
+            The first sequence.
+        end : int
+            The one after the last.
+
+        Returns
+        -------
+        (rows, S N) array
+            Read from the file.
+        """
         rows = super().block(begin, end)
         copied: npt.NDArray[np.float32] = rows.copy() if self.array.dtype == rows.dtype else rows
         if hasattr(self._mapped, "madvise"):
@@ -132,7 +145,35 @@ class FileFeatures(Features):
 
 
 def open(path: str | os.PathLike[str]) -> FileFeatures:
-    """The features in a file that `compute` has finished, mapped and not read into memory."""
+    """The features in a file that `compute` has finished, mapped and not read into memory.
+
+    Parameters
+    ----------
+    path : str or path
+        Where `compute` wrote them.
+
+    Returns
+    -------
+    FileFeatures
+        (B, S, N), read block by block with `block`.
+
+    Raises
+    ------
+    FeaturesError
+        Where the file is not finished, damaged, or of another kind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import echoscale as es
+    >>> esn = es.single(10).build(n_inputs=1, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = es.features.compute(esn, np.ones((6, 20, 1)), every=5, path=f"{folder}/snapshots")
+    ...     found = es.features.open(f"{folder}/snapshots")
+    ...     np.array_equal(found.block(0, 6), made.block(0, 6))
+    True
+    """
     source = Path(path)
     header, missing = look(source)
     if missing:

@@ -6,7 +6,7 @@ from echoscale.online.errors import LearningError
 from echoscale.online.learner import OnlineLearner
 from echoscale.online.protocol import Reinitialise
 from echoscale.online.sequence_learner import SequenceLearner
-from echoscale.online.sequence_starts import walk
+from echoscale.online.sequence_starts import Walk, walk
 from echoscale.readouts.rls import RLS
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "OnlineLearner",
     "Reinitialise",
     "SequenceLearner",
+    "Walk",
     "responses",
     "running_mean",
     "walk",

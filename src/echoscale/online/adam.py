@@ -1,12 +1,12 @@
-"""How fast readout and learned numbers move: Adam, with the paper's settings by name.
+"""How fast readout and learned hyper-parameters move: Adam, with the paper's settings by name.
 
     m <- b1 m + (1 - b1) g,    v <- b2 v + (1 - b2) g^2
     theta <- theta - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
 
 (paper, appendix, with b and 1 - b put right). All that is learned stands in the rows of one array (M, starts): first those of
-the readout, then the learned numbers; both groups have moments and factors of their own. It is the rule of `optax.adam`, which
-the tests compare it with; written for one array, a step costs three kernels in place of twenty, which at some microseconds
-a step is a third of the time. The powers b^t are carried, so that every start counts its own steps.
+the readout, then the learned hyper-parameters; both groups have moments and factors of their own. It is the rule of
+`optax.adam`, which the tests compare it with. Optax takes 7 % longer (7.4 against 6.9 us a step; 2 x 50 neurons, ten sequences,
+one start), and has one count of steps for all starts, where each has its own here: the powers b^t are carried.
 """
 
 from __future__ import annotations
@@ -28,7 +28,25 @@ Array = jax.Array
 
 @dataclass(frozen=True)
 class Adam:
-    """Adam's settings. For learned numbers, `rate` may also say each: `Adam({"leak_rate": 5e-6, "coupling": 1e-4})`."""
+    """theta <- theta - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon); the settings of it.
+
+    Parameters
+    ----------
+    rate : float, or mapping of names to floats
+        The step. For hyper-parameters also one for each: `Adam({"leak_rate": 5e-6, "coupling": 1e-4})`.
+    beta1 : float
+        Share of the past in m, the running mean of the gradient, in [0, 1).
+    beta2 : float
+        Share of the past in v, that of its square, in [0, 1).
+    epsilon : float
+        Keeps the first steps finite; above 0.
+
+    Examples
+    --------
+    >>> from echoscale.online import Adam, PRESETS
+    >>> Adam(5e-6, beta1=0.99) == PRESETS["narma"].learned
+    True
+    """
 
     rate: float | Mapping[str, float] = 1e-3
     beta1: float = 0.9
@@ -50,7 +68,20 @@ class Adam:
             raise ValueError(f"epsilon must be above 0, got {self.epsilon}: it keeps the first steps finite.")
 
     def of(self, learned: Sequence[Parameter], hyper: Hyper) -> list[float]:
-        """The rate of every learned number."""
+        """The rate of every learned hyper-parameter.
+
+        Parameters
+        ----------
+        learned : list of Parameter
+            Which.
+        hyper : Hyper
+            Of the network, to know what the names mean.
+
+        Returns
+        -------
+        list of float
+            In the order of `learned`.
+        """
         if not isinstance(self.rate, Mapping):
             return [float(self.rate)] * len(learned)
         known = {each: float(rate) for name, rate in self.rate.items() for each in chosen(name, hyper)}
@@ -61,7 +92,17 @@ class Adam:
 
 
 class Preset(NamedTuple):
-    """The paper's settings for one task: of the readout, of the learned numbers, and how many sequences run at once."""
+    """The paper's settings for one task.
+
+    Parameters
+    ----------
+    readout : Adam
+        Of W_out.
+    learned : Adam
+        Of the hyper-parameters.
+    minibatch : int
+        How many sequences run at once.
+    """
 
     readout: Adam
     learned: Adam
@@ -95,7 +136,9 @@ class AdamAverages(NamedTuple):
     power2: Any
 
 
-def settings(readout: Adam | None, learned: Adam, rates: Sequence[float], rows: int, starts: int, dtype: Any) -> AdamSettings:
+def settings(
+    readout: Adam | None, learned: Adam, rates: Sequence[float], rows: int, starts: int, dtype: npt.DTypeLike
+) -> AdamSettings:
     """Settings for `rows` rows of the readout, then one per learned number."""
     own = readout or Adam()
     rate = np.repeat([float(own.rate), *rates], [rows, *[1] * len(rates)])  # type: ignore[arg-type]
@@ -103,7 +146,7 @@ def settings(readout: Adam | None, learned: Adam, rates: Sequence[float], rows: 
     return AdamSettings(np.tile(rate.astype(dtype)[:, None], starts), *(np.array(pair, dtype) for pair in pairs))
 
 
-def init(rows: int, starts: int, dtype: Any) -> AdamAverages:
+def init(rows: int, starts: int, dtype: npt.DTypeLike) -> AdamAverages:
     """No step made."""
     zeros: npt.NDArray[Any] = np.zeros((rows, starts), dtype)
     return AdamAverages(zeros, zeros, np.ones((2, starts), dtype), np.ones((2, starts), dtype))

@@ -1,4 +1,4 @@
-"""How learned numbers follow an environment that changes: how far each moves in every phase, and how soon.
+"""How learned hyper-parameters follow an environment that changes: how far each moves in every phase, and how soon.
 
     way(t) = (v(t) - begins) / (settles - begins),      arrived: way(t) >= share
 
@@ -31,21 +31,42 @@ SIGMAS = 3.0
 
 
 def responses(history: xr.Dataset, changes: Sequence[int], share: float = 0.9, last: float = 0.2) -> xr.Dataset:
-    """For every learned number and phase: where it began and settled, how far it moved, and how many steps it took.
+    """moved = settles - begins of every hyper-parameter and phase, and how many steps it took.
 
-    history  of a learner, or several joined along a new dim: `value` (..., step)
-    changes  steps after which the environment was another, increasing; K of them make K + 1 phases
-    share    of the way that a number must have gone to have arrived
-    last     part of a phase in which it counts as settled
+    A hyper-parameter that still drifts when the phase ends has not settled. Then `moved` is what it had time for, and `steps`
+    is close to the length of the phase: 0.81 of it for a straight line.
 
-    begins       (..., phase) the value at the last record up to the change; in the first phase, at the first record
-    settles      the mean over the last part of the phase
-    moved        settles - begins
-    fluctuation  standard deviation in the last part
-    steps        from the change until the number has arrived for good, to the next record; NaN where it did not move
+    Parameters
+    ----------
+    history : xarray.Dataset
+        Of a learner, or several joined along a new dim: `value` (..., step).
+    changes : list of int
+        Steps after which the environment was another, increasing; K of them make K + 1 phases.
+    share : float
+        Of the way that a hyper-parameter must have gone to have arrived.
+    last : float
+        The part of a phase in which it counts as settled.
 
-    A number that still drifts when the phase ends has not settled. Then `moved` is what it had time for, and `steps` is close
-    to the length of the phase: 0.81 of it for a straight line.
+    Returns
+    -------
+    xarray.Dataset
+        With dims (..., phase):
+        begins, the value at the last record up to the change (in the first phase, at the first record);
+        settles, the mean over the last part of the phase;
+        moved, settles - begins;
+        fluctuation, the standard deviation in the last part;
+        steps, from the change until it has arrived for good, to the next record (NaN where it did not move).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from echoscale.online import responses
+    >>> path = np.concatenate([np.full(20, 0.2), np.full(20, 0.6)])  # jumps after step 2000
+    >>> history = xr.Dataset({"value": (("parameter", "step"), path[None])}, {"step": 100 * np.arange(1, 41)})
+    >>> found = responses(history, changes=[2000])
+    >>> found["moved"].values.round(3), found["steps"].values
+    (array([[0. , 0.4]]), array([[ nan, 100.]]))
     """
     import xarray as xr
 
@@ -74,9 +95,21 @@ def responses(history: xr.Dataset, changes: Sequence[int], share: float = 0.9, l
 
 
 def running_mean(history: xr.Dataset, windows: int, of: str = "gradient") -> xr.DataArray:
-    """The mean of the last `windows` windows at each of them, every step with a target alike; fewer at the start of the stream.
+    """The mean of the last `windows` windows at each of them, every step with a target alike.
 
-    NaN where none of them had a target.
+    Parameters
+    ----------
+    history : xarray.Dataset
+        Of a learner.
+    windows : int
+        How many; fewer at the start of the stream.
+    of : "gradient", "loss" or "value"
+        Of what.
+
+    Returns
+    -------
+    xarray.DataArray
+        As `history[of]`; NaN where none of the windows had a target.
     """
     windows = _checks.integer(windows, "windows", minimum=1)
     values = history[of].transpose(..., "step")

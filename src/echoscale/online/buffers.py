@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from echoscale.engine.lanes import lane_count
 from echoscale.gradients import traces
-from echoscale.hyper import Hyper
 from echoscale.online import adam, constraints, history, loop, protocol
 from echoscale.online.history import History
 from echoscale.online.protocol import ProtocolMemory
@@ -52,7 +51,7 @@ def plan(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
         loss=settings.loss,
         constraint=settings.constraint,
         outputs=settings.outputs,
-        intercept=settings.intercept,
+        fit_intercept=settings.fit_intercept,
         starts=starts,
         batch=batch,
         sequences=sequences,
@@ -79,7 +78,7 @@ def fixed(settings: LearnerSettings, plan: loop.LoopPlan) -> loop.Fixed:
     dtype, lanes = np.dtype(settings.esn.dtype), plan.starts * plan.batch
     which = of_padded(settings, plan)
 
-    def on_lanes(leaf: Any) -> Array:
+    def on_lanes(leaf: npt.ArrayLike) -> Array:
         values = np.asarray(leaf, dtype)
         return np.tile(values[which], plan.batch) if values.ndim and plan.starts > 1 else values.reshape(-1)[:1]
 
@@ -89,7 +88,7 @@ def fixed(settings: LearnerSettings, plan: loop.LoopPlan) -> loop.Fixed:
     free = np.full(settings.rows, np.inf)
     constants = loop.Fixed(
         weights=settings.esn.weights(lanes),
-        hyper=Hyper(*(tuple(on_lanes(leaf) for leaf in leaves) for leaves in settings.hyper)),
+        hyper=settings.hyper.map(on_lanes),
         rule=adam.settings(own, settings.rates, settings.speeds, settings.rows, plan.starts, dtype),
         low=np.concatenate([-free, edges[:, 0]]).astype(dtype)[:, None],
         high=np.concatenate([free, edges[:, 1]]).astype(dtype)[:, None],
@@ -200,7 +199,7 @@ def readouts(settings: LearnerSettings, carry: loop.Carry) -> Floats:
     """W_out with the intercept last, or its running mean, (S, O, F)."""
     if carry.squares is not None:
         coef = np.asarray(carry.squares.coef)
-        if settings.intercept:
+        if settings.fit_intercept:
             last = np.asarray(carry.squares.target) - np.einsum("sf,sfo->so", carry.squares.mean, coef)
             coef = np.concatenate([coef, last[:, None]], axis=1)
         return coef[: settings.starts].transpose(0, 2, 1)

@@ -1,4 +1,4 @@
-"""How learned numbers are kept where they mean something.
+"""How learned hyper-parameters are kept where they make sense.
 
 "clip"      the number itself is learned; after every step a leak rate is put back into [0.001, 1], other sizes to 0 or above
             (couplings are free), as the paper's authors did

@@ -11,7 +11,7 @@ from echoscale.online.settings import LearnerSettings
 
 
 class LearningError(FloatingPointError):
-    """Learning left the numbers that a computer or a network can have; the learner is as it was before that step."""
+    """Something is no longer finite, or a hyper-parameter no longer allowed; the learner is as it was before that step."""
 
 
 def explained(settings: LearnerSettings, carry: loop.Carry, at: int) -> LearningError:

@@ -1,4 +1,4 @@
-"""What learning went through, window by window: mean loss, mean gradients and the learned numbers, in bounded memory.
+"""How learning went, window by window: mean loss, mean gradients and the learned hyper-parameters, in bounded memory.
 
 A window is `window` steps. Where there are `MOST`, an even number, neighbours are merged and windows are twice as long
 from then on, so that a stream without end fits, coarser as it grows.

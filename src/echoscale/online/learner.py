@@ -1,4 +1,4 @@
-"""The online learner: readout and numbers of a network follow a stream, step by step.
+"""The online learner: readout and hyper-parameters of a network follow a stream, step by step.
 
 `OnlineLearner` cuts the stream into buffers for the compiled loop, closes windows of the history, looks at the protocol, and
 stops with an error at the first step where something is no longer finite. How the user cut the stream does not matter.
@@ -6,7 +6,7 @@ stops with an error at the first step where something is no longer finite. How t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,40 +25,93 @@ from echoscale.online.over_cores import Groups
 from echoscale.online.protocol import Reinitialise
 from echoscale.online.settings import LearnerSettings, rules
 from echoscale.online.targets import read
+from echoscale.progress import Progress, shown
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS
-from echoscale.series import Series, as_series
+from echoscale.series import Series, SeriesLike, as_series, washout_steps
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 
 class OnlineLearner:
-    """Learns a readout and numbers of a network at every time step of B sequences that run at once.
+    """z = W_out x + b;  W_out, theta <- Adam on E(z, y), at every time step, with dE/dtheta = dE/dz . W_out dx/dtheta.
 
-        learner = OnlineLearner(esn, parameters="leak_rate", rates="narma")
-        learner.partial_fit(u, y)      # u (T, F) or (B, T, F); again and again, in pieces of any size
-        learner.hyper, learner.network(), learner.predict(u_new), learner.history
+    Learns a readout and hyper-parameters theta of a network from B sequences that run at once. dx/dtheta are traces that
+    travel with the states. `partial_fit` takes pieces of any size; how the stream was cut leaves no mark.
 
-    outputs     O, columns of the targets; for loss="softmax" the number of classes
-    parameters  which numbers are learned: "leak_rate", "coupling", ... of all reservoirs, "leak_rate[0]" of the first; () for
-                the readout alone
-    loss        "mse", "sigmoid" or "softmax" (`echoscale.losses`)
-    readout     how W_out learns: `Adam(rate)`, or `RLS(ridge, forgetting)` (with "mse"); the preset's unless given
-    rates       how the numbers learn: `Adam(rate)`, or the name of a preset of the paper (`PRESETS`)
-    trace       "exact", or "truncated" as in the paper's main text (`traces`)
-    constraint  "clip", "logistic" or "free" (`constraints`)
-    starts      a `Hyper` with S lanes: S learners on one network at once, each from its own numbers, over all cores
-    protocol    `Reinitialise(...)`: when the readout begins anew
-    record      steps of one window of the history
-    washout     steps at the start of the stream without learning
-    average     predictions use a mean of W_out: a running one with this decay (say 0.999), or that of all steps from this one
-                on (say 42_000; `readout` is W_out itself until then); Adam only
-    seed        of the fresh readouts
+    Parameters
+    ----------
+    esn : ESN
+        The network; it stays as it is.
+    outputs : int
+        O, columns of the targets; for loss="softmax" the number of classes.
+    parameters : str, or list of them
+        Which hyper-parameters are learned: "leak_rate", "coupling", ... of all reservoirs, "leak_rate[0]" of the first; ()
+        for the readout alone.
+    loss : "mse", "sigmoid" or "softmax"
+        What the outputs mean; see `echoscale.losses`.
+    readout : Adam or RLS, or None
+        How W_out learns: `Adam(rate)`, or `RLS(ridge, forgetting)` (with "mse"); None: as the preset says.
+    rates : Adam or str
+        How the hyper-parameters learn: `Adam(rate)`, or a preset of the paper by name (`PRESETS`).
+    trace : "exact" or "truncated"
+        The full trace, or that of the paper's main text (`echoscale.gradients.traces`).
+    constraint : "clip", "logistic" or "free"
+        How hyper-parameters are kept where they make sense (`echoscale.online.constraints`).
+    starts : Hyper or None
+        With S lanes: S learners on one network at once, each from its own hyper-parameters, over all cores.
+    protocol : Reinitialise or None
+        When the readout begins anew; None: never.
+    record : int
+        Steps of one window of the history.
+    washout : int or None
+        Steps at the start of the stream without learning; None: 100, since a stream's end is not known.
+    average : float, int or None
+        Predictions use a mean of W_out: a running one with this decay (say 0.999), or that of all steps from this one on (say
+        42_000; `readout` is W_out itself until then). Adam only. None: W_out itself.
+    seed : int
+        Of the fresh readouts.
+    fit_intercept : bool
+        Whether there is an intercept b.
+
+    Attributes
+    ----------
+    learned : tuple of Parameter
+        The P learned hyper-parameters.
+    values : (S, P) array
+        Their values as they stand.
+    hyper : Hyper
+        All hyper-parameters as they stand; one lane per start where `starts` has lanes.
+    network : Network
+        The description with those of the best start; `network_of(start)` with those of another.
+    readout : Readout
+        W_out and b as they stand; a leading axis S where `starts` has lanes.
+    state : (B, N) or (S, B, N) array
+        The last states.
+    history : xarray.Dataset
+        loss, gradient, value and targets of every window, with dims start, parameter and step.
+    best : int
+        The start with the least loss in the last ten windows.
+    converged : (S,) array of bool
+        Which starts the protocol has found converged.
+    steps, sequences : int
+        Time steps so far, and B (None before the first piece).
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(600, order=10, seed=0)
+    >>> esn = es.hierarchical([10, 10], leak_rate=0.5, input_scaling=0.2).build(n_inputs=1, seed=0)
+    >>> learner = es.OnlineLearner(esn, parameters="leak_rate", rates="narma", record=200)
+    >>> learner = learner.partial_fit(u[:300], y[:300]).partial_fit(u[300:], y[300:])
+    >>> learner.steps, learner.values.shape, learner.history.sizes["step"]
+    (600, (1, 2), 3)
+    >>> learner.predict(u).shape
+    (600, 1)
     """
 
     def __init__(
@@ -75,10 +128,10 @@ class OnlineLearner:
         starts: Hyper | None = None,
         protocol: Reinitialise | None = None,
         record: int = 1000,
-        washout: int = 200,
+        washout: int | None = None,
         average: float | int | None = None,
         seed: int = 0,
-        intercept: bool = True,
+        fit_intercept: bool = True,
     ) -> None:
         speeds, own = rules(rates, readout)
         self.settings = LearnerSettings(
@@ -93,10 +146,10 @@ class OnlineLearner:
             hyper=esn._check_hyper(starts),
             protocol=protocol,
             record=record,
-            washout=washout,
+            washout=washout_steps(washout),
             average=average,
             seed=seed,
-            intercept=bool(intercept),
+            fit_intercept=bool(fit_intercept),
         )
         self.esn = esn
         self.stream: Stream | None = None
@@ -104,31 +157,76 @@ class OnlineLearner:
         self._fixed: Any = None
         self._groups: Groups | None = None
 
-    def fit(self, u: Any, y: Any, progress: Progress | None = None) -> OnlineLearner:
-        """Forget everything, then learn from u and y as `partial_fit` does."""
+    def fit(self, u: SeriesLike, y: npt.ArrayLike, *, progress: bool | Progress = False) -> OnlineLearner:
+        """Forget everything, then learn as `partial_fit` does.
+
+        Parameters
+        ----------
+        u : (T, F) or (B, T, F)
+            Inputs.
+        y : (T,), (T, O), (B, T) or (B, T, O)
+            Targets.
+        progress : bool or function
+            See `partial_fit`.
+
+        Returns
+        -------
+        OnlineLearner
+            Itself.
+        """
         self.stream = None
-        return self.partial_fit(u, y, progress)
+        return self.partial_fit(u, y, progress=progress)
 
-    def partial_fit(self, u: Any, y: Any, progress: Progress | None = None) -> OnlineLearner:
-        """The next piece of the stream: u (T, F) or (B, T, F), y (T,), (T, O), (B, T) or (B, T, O).
+    def partial_fit(self, u: SeriesLike, y: npt.ArrayLike, *, progress: bool | Progress = False) -> OnlineLearner:
+        """Learn from the next piece of the stream.
 
-        A step whose target is NaN moves the states but does not count, for that sequence alone. For "softmax", y may hold one
-        whole number a step, the class. `progress(done, total)` hears of every buffer. An interrupt (Ctrl-C) stops between two
-        of them: `steps` says how far the stream is, and the next piece begins there.
+        An interrupt (Ctrl-C) stops between two buffers of at most 1,024 steps: `steps` says how far the stream is, and the
+        next piece begins there.
+
+        Parameters
+        ----------
+        u : (T, F) or (B, T, F)
+            Inputs. B is fixed by the first piece.
+        y : (T,), (T, O), (B, T) or (B, T, O)
+            Targets. A step whose target is NaN moves the states but does not count, for that sequence alone. For "softmax",
+            y may hold one whole number a step, the class.
+        progress : bool or function
+            True shows a bar; a function is called as progress(steps done, steps, note) after every buffer.
+
+        Returns
+        -------
+        OnlineLearner
+            Itself.
+
+        Raises
+        ------
+        LearningError
+            At the first step where something is no longer finite or allowed; the learner is as it was before that step.
         """
         series, targets, there = self._read(u, y)
         values, length, done = np.asarray(series.values), int(series.lengths[0]), 0
         if self.stream is None:
             self.stream = self.begin(series.count)
-        with self.settings.context():
+        with self.settings.context(), shown(progress, "learning") as tell:
             while done < length:
                 done += self._advance(values[:, done:], targets[:, done:], there[:, done:])
-                if progress is not None:
-                    progress(done, length)
+                tell(done, length, self._note())
         return self
 
-    def freeze(self, parameters: Any = None, start: int | None = None, frozen: bool = True) -> None:
-        """Hold learned numbers (all unless named) of one start or of all where they are; `frozen=False` lets them go again."""
+    def freeze(
+        self, parameters: str | Sequence[str | Parameter] | None = None, start: int | None = None, frozen: bool = True
+    ) -> None:
+        """Hold learned hyper-parameters where they are.
+
+        Parameters
+        ----------
+        parameters : str, list of them, or None
+            Which; None: all that are learned.
+        start : int or None
+            Of which start; None: of all.
+        frozen : bool
+            False lets them go again.
+        """
         now = self._running()
         rows = [self.learned.index(each) for each in self.settings.chosen(parameters)]
         mask = now.frozen.copy()
@@ -136,14 +234,25 @@ class OnlineLearner:
         self.stream = now._replace(frozen=mask)
 
     def begin(self, sequences: int) -> Stream:
-        """Make ready for so many sequences; returns the stream before its first step."""
+        """Make ready for B sequences.
+
+        Parameters
+        ----------
+        sequences : int
+            B.
+
+        Returns
+        -------
+        Stream
+            Before its first step. It is not yet the learner's own.
+        """
         with self.settings.context():
             self._plan = buffers.plan(self.settings, sequences)
             self._fixed = buffers.fixed(self.settings, self._plan)
             self._groups = over_cores.over_cores(self.settings, self._plan)
             return buffers.begin(self.settings, self._plan, self._fixed)
 
-    def _read(self, u: Any, y: Any) -> tuple[Series, Array, Array]:
+    def _read(self, u: SeriesLike, y: npt.ArrayLike) -> tuple[Series, Array, Array]:
         dtype = np.dtype(self.esn.dtype)
         series = as_series(u, self.esn.n_inputs, dtype=dtype)
         if series.kind == "list":
@@ -193,7 +302,7 @@ class OnlineLearner:
 
     @property
     def learned(self) -> tuple[Parameter, ...]:
-        """Which numbers are learned."""
+        """Which hyper-parameters are learned."""
         return self.settings.learned
 
     @property
@@ -208,22 +317,22 @@ class OnlineLearner:
 
     @property
     def values(self) -> Floats:
-        """The learned numbers as they stand, (S, P), in the order of `learned`."""
+        """The learned hyper-parameters as they stand, (S, P), in the order of `learned`."""
         settings = self.settings
         return (settings.first_values if self.stream is None else buffers.values(settings, self.stream.carry)).T.copy()
 
     @property
     def hyper(self) -> Hyper:
-        """All numbers as they stand, with one lane per start where `starts` has lanes."""
+        """All hyper-parameters as they stand, with one lane per start where `starts` has lanes."""
         columns = self.values.T if self._many else self.values[0]
         return put(self.settings.hyper, self.learned, [np.asarray(each, np.float64) for each in columns])
 
     @property
     def readout(self) -> Readout:
-        """W_out as it stands, or its running mean where `average` is set; with a leading axis where `starts` has lanes."""
+        """W_out as it stands, or its mean where `average` is set; with a leading axis S where `starts` has lanes."""
         rows = buffers.readouts(self.settings, self._running().carry)
         units, rule = self.esn.units, self.settings.readout
-        intercept = rows[..., units] if self.settings.intercept else np.zeros(rows.shape[:2])
+        intercept = rows[..., units] if self.settings.fit_intercept else np.zeros(rows.shape[:2])
         whole = Readout(rows[..., :units], intercept, np.full(len(rows), rule.ridge if isinstance(rule, RLS) else 0.0))
         return whole if self._many else whole.at(0)
 
@@ -238,7 +347,7 @@ class OnlineLearner:
 
     @property
     def history(self) -> xr.Dataset:
-        """Mean loss, mean gradients and learned numbers of every window: dims start, parameter, step."""
+        """Mean loss, mean gradients and learned hyper-parameters of every window: dims start, parameter, step."""
         return history.dataset(self._running().history, [str(each) for each in self.learned])
 
     @property
@@ -257,27 +366,54 @@ class OnlineLearner:
         """Which starts (S,) the protocol has found converged."""
         return np.array(self._running().memory.converged)
 
-    def network(self, start: int | None = None) -> Network:
-        """The description with the numbers that a start (the best unless given) has."""
-        numbers = self._numbers(self.best if start is None else self.settings.at(start))
+    @property
+    def network(self) -> Network:
+        """The description with the hyper-parameters of the best start."""
+        return self.network_of(self.best)
+
+    def network_of(self, start: int) -> Network:
+        """The description with the hyper-parameters of one start.
+
+        Parameters
+        ----------
+        start : int
+            Its number, from 0.
+
+        Returns
+        -------
+        Network
+            To be built with any seed.
+        """
+        numbers = self.hyper.lane(self.settings.at(start))
         every = chosen([name for name in Hyper._fields if getattr(numbers, name)], numbers)
         return into_network(self.esn.network, every, [float(each.of(numbers)) for each in every])
 
-    def predict(self, u: Any, *, start: int | None = None, state: Any = None) -> Any:
-        """Outputs for u (T, F) -> (T, O), (B, T, F) -> (B, T, O), with numbers and readout as they stand, nothing learned.
+    def predict(self, u: SeriesLike, *, start: int | None = None, state: npt.ArrayLike | None = None) -> Any:
+        """z = W_out x + b with hyper-parameters and readout as they stand; nothing is learned.
 
-        start  which of the starts, the best unless given
-        state  where the network begins, (N,) or (B, N); zero unless given. `learner.state` is where the stream is
-        For "sigmoid" and "softmax" the outputs are probabilities.
+        Parameters
+        ----------
+        u : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        start : int or None
+            Which of the starts; None: the best.
+        state : (N,) or (B, N), or None
+            Where the network begins; None: zero. `learner.state` is where the stream is.
+
+        Returns
+        -------
+        (T, O), (B, T, O) or list of (T_b, O)
+            Outputs; for "sigmoid" and "softmax", probabilities.
         """
         which = self.best if start is None else self.settings.at(start)
         readout = self.readout.at(which) if self._many else self.readout
         series = as_series(u, self.esn.n_inputs, dtype=np.dtype(self.esn.dtype))
         outputs = [np.empty((int(length), self.settings.outputs)) for length in series.lengths]
-        if np.ndim(state) == 3:
-            state = np.asarray(state)[which]
-        if np.ndim(state) == 2 and len(state) == 1 and series.kind == "one":
-            state = np.asarray(state)[0]
+        first = None if state is None else np.asarray(state)
+        if first is not None and first.ndim == 3:
+            first = first[which]
+        if first is not None and first.ndim == 2 and len(first) == 1 and series.kind == "one":
+            first = first[0]
 
         def consume(lanes: Any, begin: int, states: Any) -> None:
             rows = np.asarray(states)
@@ -285,7 +421,7 @@ class OnlineLearner:
                 out = outputs[b][begin : begin + len(rows)]
                 out[:] = losses.link(self.settings.loss, readout.predict(rows[: len(out), place].astype(np.float64)))
 
-        self.esn.run_chunks(series, consume, state=state, hyper=self._numbers(which))
+        self.esn.run_chunks(series, consume, state=first, hyper=self.hyper.lane(which))
         if series.kind == "list":
             return outputs
         return outputs[0] if series.kind == "one" else np.stack(outputs)
@@ -294,9 +430,10 @@ class OnlineLearner:
     def _many(self) -> bool:
         return self.settings.hyper.lanes is not None
 
-    def _numbers(self, start: int) -> Hyper:
-        """All numbers of one start."""
-        return Hyper(*(tuple(np.asarray(leaf)[start] if np.ndim(leaf) else leaf for leaf in leaves) for leaves in self.hyper))
+    def _note(self) -> str:
+        """The loss of the last window, of the best start."""
+        loss = history.recent_loss(self._running().history, windows=1)
+        return "" if np.isnan(loss).all() else f"loss {np.nanmin(loss):.4g}"
 
     def _running(self) -> Stream:
         if self.stream is None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -49,7 +49,7 @@ class LoopPlan(NamedTuple):
     loss: str
     constraint: str
     outputs: int
-    intercept: bool
+    fit_intercept: bool
     starts: int
     batch: int
     sequences: int  # of the batch; the others are idle
@@ -107,7 +107,7 @@ class StepRows(NamedTuple):
     averaged: Any
 
 
-def _run(plan: LoopPlan, fixed: Fixed, carry: Carry, data: StepRows, n: Any) -> tuple[Carry, Array, Array]:
+def _run(plan: LoopPlan, fixed: Fixed, carry: Carry, data: StepRows, n: Array) -> tuple[Carry, Array, Array]:
     """The first n steps of a buffer, or fewer where something breaks: the carry, the steps made, and whether all is well."""
 
     def body(now: tuple[Carry, Array, Array]) -> tuple[Carry, Array, Array]:
@@ -133,7 +133,7 @@ def step(plan: LoopPlan, fixed: Fixed, carry: Carry, row: StepRows) -> tuple[Car
     state, new_traces = traces.step(fixed.weights, hyper, carry.state, carry.traces, row.u, plan.learned, plan.form)
     lanes = state[0].shape[1]
     z = _read(plan, fixed, carry.readout, dict(enumerate(state)), state)
-    if plan.intercept:
+    if plan.fit_intercept:
         z = z + carry.readout[-1]
     moved = []
     for parameter, block in zip(plan.learned, new_traces.blocks, strict=True):
@@ -145,7 +145,7 @@ def step(plan: LoopPlan, fixed: Fixed, carry: Carry, row: StepRows) -> tuple[Car
     pulls = [jnp.sum(slope * each, axis=0) for each in moved]
     # One row for the loss, one per learned number: (1 + P, S).
     small = _over_sequences(plan, jnp.stack([value * row.weight, *pulls]))
-    features = [*state, jnp.ones((1, lanes), state[0].dtype)] if plan.intercept else state
+    features = [*state, jnp.ones((1, lanes), state[0].dtype)] if plan.fit_intercept else state
 
     rows = 0 if plan.back is not None else sum(map(len, features)) * plan.outputs
     free = carry.theta[rows:]
@@ -228,17 +228,18 @@ def _readout_gradient(plan: LoopPlan, features: Sequence[Array], slope: Array) -
 def _least_squares(plan: LoopPlan, fixed: Fixed, squares: rls.RLSState, state: State, row: StepRows) -> rls.RLSState:
     """One step of recursive least squares per start, in its own precision."""
     assert plan.back is not None
+    back, memory = plan.back, {"ridge": fixed.ridge, "forgetting": fixed.forgetting}
 
     def rows(values: Array) -> Array:  # (C, lanes) -> (S, sequences, C)
         return _by_start(plan, values)[:, : plan.sequences].transpose(2, 1, 0)
 
     counts = _by_start(plan, row.weight > 0)[: plan.sequences].T
-    move = partial(rls.update, ridge=fixed.ridge, forgetting=fixed.forgetting, back=plan.back, intercept=plan.intercept)
     wide = squares.coef.dtype
     given = (squares, rows(jnp.concatenate(state)).astype(wide), rows(row.y).astype(wide), counts)
 
-    def one(each: Any) -> rls.RLSState:
-        return move(*each[:3], counts=each[3])
+    def one(each: tuple[rls.RLSState, Array, Array, Array]) -> rls.RLSState:
+        now, x, y, there = each
+        return rls.update(now, x, y, back=back, counts=there, fit_intercept=plan.fit_intercept, **memory)
 
     if plan.starts == 1:
         alone: rls.RLSState = jax.tree.map(lambda leaf: leaf[None], one(jax.tree.map(lambda leaf: leaf[0], given)))
@@ -251,7 +252,7 @@ def _least_squares(plan: LoopPlan, fixed: Fixed, squares: rls.RLSState, state: S
 def _of_squares(plan: LoopPlan, squares: rls.RLSState) -> Array:
     """W_out of least squares, intercept last, (F * O, S)."""
     coef = squares.coef
-    if plan.intercept:
+    if plan.fit_intercept:
         coef = jnp.concatenate([coef, jax.vmap(rls.intercept_of)(squares)[:, None, :]], axis=1)
     return coef.reshape(plan.starts, -1).T
 

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from echoscale.engine import machine
 from echoscale.engine.machine import device_of
-from echoscale.hyper import Hyper
 from echoscale.online import buffers, loop
 from echoscale.online.settings import LearnerSettings
 
@@ -141,9 +140,10 @@ def _carry(carries: Sequence[loop.Carry], places: Places) -> loop.Carry:
 def _fixed(fixed: loop.Fixed, places: Places) -> loop.Fixed:
     """The constants for these places of one carry: numbers with a value per lane, and rates."""
 
-    def own(leaf: Any) -> npt.NDArray[Any]:
+    def own(leaf: npt.ArrayLike) -> npt.NDArray[Any]:
         values = np.asarray(leaf)
         return values[places.columns] if len(values) > 1 else values
 
-    numbers = Hyper(*(tuple(own(leaf) for leaf in leaves) for leaves in fixed.hyper))
-    return fixed._replace(hyper=numbers, rule=fixed.rule._replace(rate=np.asarray(fixed.rule.rate)[:, places.starts]))
+    return fixed._replace(
+        hyper=fixed.hyper.map(own), rule=fixed.rule._replace(rate=np.asarray(fixed.rule.rate)[:, places.starts])
+    )

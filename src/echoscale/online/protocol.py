@@ -1,4 +1,4 @@
-"""When the readout starts anew, so that the learned numbers are not held where the old readout was used to them.
+"""When the readout begins anew: a readout that has settled holds the learned hyper-parameters where they are.
 
 The paper re-initialises W_out whenever the leak rates have settled, and stops when they no longer change from one time to the
 next. `Reinitialise` does that for every start by itself, at fixed steps, so that a run can be repeated and resumed.
@@ -19,10 +19,24 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Reinitialise:
-    """Reset W_out and its moments, every `every` steps or, where that is None, whenever the learned numbers have settled.
+    """Reset W_out and its moments at every look; a start has converged where |theta - theta at its last reset| < tolerance.
 
-    window     settled: they moved less than `tolerance` over this many steps (not used with `every`)
-    tolerance  converged: they moved less than this since the last reset. They are then frozen and the readout learns on
+    A converged start is frozen, and its readout learns on.
+
+    Parameters
+    ----------
+    every : int or None
+        Reset every so many steps; None: whenever the hyper-parameters have settled.
+    window : int
+        Settled: they moved less than `tolerance` over this many steps. Not used with `every`.
+    tolerance : float
+        Converged: they moved less than this since the last reset. 0 never converges.
+
+    Examples
+    --------
+    >>> from echoscale.online import Reinitialise
+    >>> Reinitialise(every=1000).period, Reinitialise().period
+    (1000, 50000)
     """
 
     every: int | None = None
@@ -63,8 +77,8 @@ def init(learned: int, starts: int) -> ProtocolMemory:
 def look(protocol: Reinitialise, memory: ProtocolMemory, values: Floats) -> tuple[ProtocolMemory, npt.NDArray[np.bool_]]:
     """After another period: what is remembered now, and which starts (S,) begin a new readout."""
 
-    def near(before: Any) -> Any:  # False before there was anything
-        return (np.abs(values - before) < protocol.tolerance).all(axis=0)
+    def near(before: Floats) -> npt.NDArray[np.bool_]:  # False before there was anything
+        return np.asarray((np.abs(values - before) < protocol.tolerance).all(axis=0))
 
     due = np.ones(values.shape[1], bool) if protocol.every else near(memory.last)
     done = due & near(memory.mark)

@@ -24,7 +24,7 @@ from echoscale.online.protocol import ProtocolMemory, Reinitialise
 from echoscale.readouts.rls import RLS
 
 Tensors = dict[str, npt.NDArray[Any]]
-PLAIN = ("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed", "intercept")
+PLAIN = ("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed", "fit_intercept")
 ROWS = ("targets", "loss", "gradient", "value")
 
 
@@ -57,7 +57,7 @@ def unpack(about: Mapping[str, Any], esn: ESN, tensors: Tensors) -> OnlineLearne
     learner = OnlineLearner(
         esn,
         parameters=tuple(about["parameters"]),
-        readout=RLS(*rule, intercept=about["intercept"]) if kind == "rls" else Adam(**rule),
+        readout=RLS(*rule, fit_intercept=about["fit_intercept"]) if kind == "rls" else Adam(**rule),
         rates=Adam(**about["rates"]),
         protocol=Reinitialise(**about["protocol"]) if about["protocol"] else None,
         starts=_starts(esn, tensors),

@@ -1,4 +1,4 @@
-"""What an online learner was told, checked once: the settings that every part of it reads."""
+"""The arguments of an online learner, checked once: the settings that every part of it reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numbers
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LearnerSettings:
-    """See `OnlineLearner`; `hyper` are the numbers that the starts begin with."""
+    """See `OnlineLearner`; `hyper` are the hyper-parameters that the starts begin with."""
 
     esn: ESN
     outputs: int
@@ -42,7 +41,7 @@ class LearnerSettings:
     washout: int
     average: float | int | None
     seed: int
-    intercept: bool
+    fit_intercept: bool
 
     def __post_init__(self) -> None:
         _checks.choice(self.loss, losses.LOSSES, "loss")
@@ -65,8 +64,11 @@ class LearnerSettings:
                 raise ValueError(f"RLS minimises squares: use loss='mse' (one-hot targets for classes), not {self.loss!r}.")
             if self.average is not None:
                 raise ValueError("average is for readouts that Adam moves; least squares averages by itself. Leave it out.")
-            if self.readout.intercept != self.intercept:
-                raise ValueError(f"RLS has intercept={self.readout.intercept}, the learner intercept={self.intercept}: which?")
+            if self.readout.fit_intercept != self.fit_intercept:
+                raise ValueError(
+                    f"RLS has fit_intercept={self.readout.fit_intercept}, the learner fit_intercept={self.fit_intercept}: "
+                    "set it alike on both."
+                )
             if self.readout.state is not None:
                 raise ValueError("this RLS has learned already, and a learner begins anew: give it a fresh one.")
         if self.protocol is not None and not isinstance(self.protocol, Reinitialise):
@@ -94,7 +96,7 @@ class LearnerSettings:
     @property
     def features(self) -> int:
         """Columns of W_out: the neurons, and a 1 for the intercept."""
-        return self.esn.units + self.intercept
+        return self.esn.units + self.fit_intercept
 
     @property
     def rows(self) -> int:
@@ -121,11 +123,12 @@ class LearnerSettings:
             raise ValueError(f"{', '.join(unknown)} is not learned here; learned are {', '.join(map(str, self.learned))}.")
         return which
 
-    def at(self, start: Any) -> int:
+    def at(self, start: object) -> int:
         """The number of a start, checked."""
-        if _checks.integer(start, "start") >= self.starts:
+        number = _checks.integer(start, "start")
+        if number >= self.starts:
             raise ValueError(f"there is no start {start}: this learner has {self.starts}, counted from 0.")
-        return int(start)
+        return number
 
     @contextmanager
     def context(self) -> Iterator[None]:
@@ -136,7 +139,7 @@ class LearnerSettings:
 
 
 def rules(learned: Adam | str, readout: Adam | RLS | None) -> tuple[Adam, Adam | RLS]:
-    """How numbers and readout learn: as told, or as a preset says."""
+    """How hyper-parameters and readout learn: as given, or as a preset says."""
     preset = PRESETS[_checks.choice(learned, tuple(PRESETS), "rates")] if isinstance(learned, str) else None
     speeds = preset.learned if preset else learned
     if not isinstance(speeds, Adam):

@@ -1,8 +1,6 @@
-"""What a learner is to say at every step: targets of a stream, and where there are none."""
+"""Targets of a stream at every step, and where there are none."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +8,9 @@ import numpy.typing as npt
 from echoscale.series import Numbers, Series, as_numbers
 
 
-def read(y: Any, series: Series, loss: str, outputs: int, dtype: Any) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+def read(
+    y: npt.ArrayLike, series: Series, loss: str, outputs: int, dtype: npt.DTypeLike
+) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """Targets (B, T, O) of the series, zero where there is none, and where there is one, (B, T).
 
     A step whose target holds a NaN has none. For "softmax", (T,) or (B, T) are numbers of classes from 0 on.

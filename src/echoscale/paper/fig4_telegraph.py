@@ -236,6 +236,7 @@ def learned_path(settings: Settings, rho: float, seed: int, check: Check = unche
         readout=rule.readout,
         starts=esn.hyper.replace(leak_rate=[starts]),
         record=settings.path_steps // settings.path_records,
+        washout=200,
         seed=seed,
     )
     noise = schedule(*((settings.path_steps, each) for each in settings.path_noises))

@@ -217,6 +217,7 @@ def learner_of(settings: Settings, phases: Phases, esn: ESN, seed: int) -> Onlin
         readout=preset.readout,
         starts=esn.hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]]),
         record=phases.steps // phases.records,
+        washout=200,
         average=1 - 1 / settings.average,
         seed=seed,
     )

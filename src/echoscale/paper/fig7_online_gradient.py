@@ -192,7 +192,7 @@ def trained(settings: Settings, place: int, seed: int, stride: int) -> TrainedGr
     leaks = []
     for k, (u, labels) in enumerate(minibatches(settings, seed)):
         learner.start(u.shape[1])
-        leaks.append(list(learner.values.values()))
+        leaks.append(learner.values[0])
         new = {}
         if k % stride == 0 or k % settings.stride == 0:
             with precision_and_device("float64", None):
@@ -206,7 +206,9 @@ def trained(settings: Settings, place: int, seed: int, stride: int) -> TrainedGr
                         new[form] = moving(now, every, path(backwards, len(now.u), pause, rate))
         learner.partial_fit(u, labels)
         if new:
-            new["exact trace"] = learner.history.gradients[-1]  # at the parameters before the step, as all the others
+            new["exact trace"] = learner.history["gradient"].values[
+                0, :, -1
+            ]  # at the parameters before the step, as all the others
             for form, gradient in new.items():
                 found[form].append(gradient)
                 reference[form].append(backwards)
@@ -214,7 +216,7 @@ def trained(settings: Settings, place: int, seed: int, stride: int) -> TrainedGr
         {form: np.array(each) for form, each in found.items()},
         {form: np.array(each) for form, each in reference.items()},
         np.array(leaks),
-        learner.history.loss,
+        learner.history["loss"].values[0],
     )
 
 

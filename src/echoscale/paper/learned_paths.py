@@ -58,6 +58,7 @@ def online(paths: Paths, network: Network, order: int, seed: int, check: Check) 
         starts=esn.hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]]),
         protocol=Reinitialise(every=paths.reset, tolerance=0),  # and never stops
         record=paths.steps // paths.records,
+        washout=200,
         seed=seed,
     )
     learner.partial_fit(u, y, progress=lambda *_: check())

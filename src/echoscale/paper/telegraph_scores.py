@@ -39,8 +39,9 @@ def targets(truth: Telegraph) -> npt.NDArray[np.float32]:
 def online(esn: ESN, hyper: Hyper, truth: Telegraph, tail: float, seed: int, check: Check) -> Readout:
     """Readouts of all lanes of `hyper`, learned by the paper's Adam along B series at once; the mean over the last share."""
     steps = truth.u.shape[-2]
+    average = round(steps * (1 - tail))
     learner = OnlineLearner(
-        esn, OUTPUTS, parameters=(), rates="telegraph", starts=hyper, average=round(steps * (1 - tail)), seed=seed
+        esn, OUTPUTS, parameters=(), rates="telegraph", starts=hyper, washout=200, average=average, seed=seed
     )
     learner.partial_fit(truth.u.astype(np.float32), targets(truth), progress=lambda *_: check())
     return learner.readout

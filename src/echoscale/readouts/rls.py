@@ -9,15 +9,15 @@ With P = (S_xx + ridge I)^-1 and rows A, D that come in, one step is (Woodbury; 
 The intercept is not penalised: rows enter centred at their own mean, and one more row carries the distance of that mean from
 the one so far (Chan, Golub and LeVeque 1983), so that S_xx is the centred scatter and a pass without forgetting gives
 `echoscale.ridge` of the same rows. Forgetting would forget the penalty too, and P would grow without bound wherever nothing
-excites it; each step therefore gives back what it took, on one feature after another, fast enough that a round of them takes
-no longer than the memory lasts.
+excites it. Each step therefore restores the penalty, a few features per step, all of them within the memory of
+1 / (1 - f) steps.
 """
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +45,7 @@ class RLSState(NamedTuple):
     target      (O,)    mean of the targets
     coef        (F, O)
     inverse     (F, F)  P
-    turn        ()      the first feature that gets its penalty back at the next step
+    turn        ()      the first feature whose penalty is restored at the next step
     """
 
     weight: Array
@@ -57,7 +57,22 @@ class RLSState(NamedTuple):
 
 
 def init(features: int, outputs: int, ridge: float) -> RLSState:
-    """Nothing seen: W = 0 and P = I / ridge. Needs 64-bit floats to be enabled."""
+    """Nothing seen: W = 0 and P = I / ridge. Needs 64-bit floats to be enabled.
+
+    Parameters
+    ----------
+    features : int
+        F.
+    outputs : int
+        O.
+    ridge : float
+        The penalty, above 0.
+
+    Returns
+    -------
+    RLSState
+        Before the first row.
+    """
     return RLSState(
         jnp.zeros((), jnp.float64),
         jnp.zeros(features, jnp.float64),
@@ -77,12 +92,33 @@ def update(
     forgetting: float | Array = 1.0,
     back: int = 0,
     counts: Array | None = None,
-    intercept: bool = True,
+    fit_intercept: bool = True,
 ) -> RLSState:
-    """One step with the rows x (R, F) and y (R, O), forgetting once; rows with `counts` (R,) False are not there.
+    """One step of the equations above with R rows, forgetting once. Pure; for use inside compiled programs.
 
-    `back` features get their penalty back in this step: see `returns`. Where no row counts, nothing changes: the past is not
-    forgotten over a gap.
+    Parameters
+    ----------
+    state : RLSState
+        What the past left.
+    x : (R, F)
+        Features.
+    y : (R, O)
+        Targets.
+    ridge : float
+        The penalty, as in `init`.
+    forgetting : float
+        f; 1 forgets nothing.
+    back : int
+        How many features get their penalty restored in this step: see `returns`.
+    counts : (R,) of bool, or None
+        Which rows are there; None: all. Where no row counts, nothing changes: the past is not forgotten over a gap.
+    fit_intercept : bool
+        Whether there is an intercept.
+
+    Returns
+    -------
+    RLSState
+        After the step.
     """
     features = x.shape[1]
     shown = jnp.ones(len(x), bool) if counts is None else counts
@@ -92,7 +128,7 @@ def update(
     before = keep * state.weight
     after = before + rows
     given = jnp.where(shown[:, None], jnp.concatenate([x, y], axis=1), 0.0)
-    if intercept:
+    if fit_intercept:
         centre = jnp.concatenate([state.mean, state.target])
         middle = jnp.where(some, jnp.sum(given, axis=0) / jnp.maximum(rows, 1.0), centre)
         apart = (middle - centre)[None] * jnp.sqrt(jnp.where(some, before * rows / jnp.maximum(after, 1.0), 0.0))
@@ -118,24 +154,58 @@ def update(
 
 
 def returns(features: int, forgetting: float) -> int:
-    """How many features get their penalty back in one step: a round of all takes at most 1 / (1 - forgetting) steps."""
+    """ceil(F (1 - forgetting)): how many features get their penalty restored in one step.
+
+    So a round of all takes at most 1 / (1 - forgetting) steps.
+
+    Parameters
+    ----------
+    features : int
+        F.
+    forgetting : float
+        In (0, 1].
+
+    Returns
+    -------
+    int
+        From 0 to F.
+    """
     return math.ceil(features * (1 - forgetting))
 
 
 def intercept_of(state: RLSState) -> Array:
-    """b = mean_y - W mean_x, (O,)."""
+    """b = mean_y - W mean_x.
+
+    Parameters
+    ----------
+    state : RLSState
+        As it stands.
+
+    Returns
+    -------
+    (O,) array
+        The intercept.
+    """
     return state.target - state.mean @ state.coef
 
 
-@partial(jax.jit, static_argnames=("back", "intercept"))
+@partial(jax.jit, static_argnames=("back", "fit_intercept"))
 def _run(
-    state: RLSState, x: Array, y: Array, counts: Array, n: Array, ridge: Array, forgetting: Array, back: int, intercept: bool
+    state: RLSState,
+    x: Array,
+    y: Array,
+    counts: Array,
+    n: Array,
+    ridge: Array,
+    forgetting: Array,
+    back: int,
+    fit_intercept: bool,
 ) -> RLSState:
     """The first n rows of a buffer, one after another."""
 
     def body(carry: tuple[Array, RLSState]) -> tuple[Array, RLSState]:
         t, now = carry
-        move = partial(update, ridge=ridge, forgetting=forgetting, back=back, intercept=intercept)
+        move = partial(update, ridge=ridge, forgetting=forgetting, back=back, fit_intercept=fit_intercept)
         return t + 1, move(now, x[t][None], y[t][None], counts=counts[t][None])
 
     last: RLSState = jax.lax.while_loop(lambda carry: carry[0] < n, body, (jnp.int32(0), state))[1]
@@ -143,30 +213,65 @@ def _run(
 
 
 class RLS:
-    """A readout that learns row by row: `RLS(ridge, forgetting).partial_fit(X, y)`, then `predict(X)`.
+    """W = argmin of sum over rows s <= t of f^(t-s) |y(s) - W x(s) - b|^2 + ridge |W|^2, after every row t.
 
-    ridge       > 0, the penalty on the summed squares, as everywhere here
-    forgetting  in (0, 1]: what happened 1 / (1 - forgetting) rows ago counts 1/e of what happens now. 1 forgets nothing
-    intercept   whether there is one; it is not penalised
+    The ridge readout kept up to date: `RLS(ridge, forgetting).partial_fit(X, y)`, then `predict(X)`. Without forgetting it is
+    `echoscale.ridge` of the same rows. One step at a time, `x = esn.step(u, x); rls.partial_fit(x, y)`, it is FORCE learning.
+    In an `OnlineLearner`, `readout=RLS(...)` carries the settings; set `fit_intercept` on the learner too.
 
-    One step at a time, x = esn.step(u, x); rls.partial_fit(x, y), is how FORCE learning uses it. In an `OnlineLearner` it says
-    that the readout learns in this way.
+    Parameters
+    ----------
+    ridge : float
+        The penalty, above 0. It stands on the summed squares, is not forgotten, and spares the intercept.
+    forgetting : float
+        f in (0, 1]: a row 1 / (1 - f) rows ago counts 1/e of the present one. 1 forgets nothing.
+    fit_intercept : bool
+        Whether there is an intercept b.
+
+    Attributes
+    ----------
+    readout : Readout
+        W (O, F) and b (O,) as they stand.
+    state : RLSState or None
+        What the past left; None before the first row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import echoscale as es
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X @ [1.0, -2.0, 0.5] + 4
+    >>> rls = es.RLS(ridge=1e-6).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+    >>> rls.readout.coef.round(3), rls.readout.intercept.round(3)
+    (array([[ 1. , -2. ,  0.5]]), array([4.]))
+    >>> rls.predict(X[:2]).shape
+    (2, 1)
     """
 
-    def __init__(self, ridge: float = 1e-5, forgetting: float = 1.0, *, intercept: bool = True) -> None:
+    def __init__(self, ridge: float = 1e-5, forgetting: float = 1.0, *, fit_intercept: bool = True) -> None:
         self.ridge = _checks.number(ridge, "ridge")
         if not self.ridge > 0:
             raise ValueError(f"ridge must be above 0, got {ridge}: recursive least squares starts from I / ridge.")
         self.forgetting = _checks.number(forgetting, "forgetting")
         if not 0 < self.forgetting <= 1:
             raise ValueError(f"forgetting must lie in (0, 1], got {forgetting}. 1 forgets nothing; 0.999 remembers 1000 rows.")
-        self.intercept = bool(intercept)
+        self.fit_intercept = bool(fit_intercept)
         self.state: RLSState | None = None
 
-    def partial_fit(self, X: Any, y: Any) -> RLS:
-        """Rows X (T, F) with targets y (T,) or (T, O), in their order; or one row, X (F,) and y a number or (O,).
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> RLS:
+        """Learn from rows in their order.
 
-        A row whose target is NaN is passed over.
+        Parameters
+        ----------
+        X : (T, F), or one row (F,)
+            Features, finite.
+        y : (T,) or (T, O); for one row a number or (O,)
+            Targets. A row whose target is NaN is passed over.
+
+        Returns
+        -------
+        RLS
+            Itself.
         """
         rows, targets = self._rows(X, y)
         with jax.enable_x64(True), one_thread():
@@ -182,8 +287,19 @@ class RLS:
         self.state = state
         return self
 
-    def predict(self, X: Any) -> Floats:
-        """(T, F) -> (T, O); one row (F,) -> (O,)."""
+    def predict(self, X: npt.ArrayLike) -> Floats:
+        """y = W x + b with the readout as it stands.
+
+        Parameters
+        ----------
+        X : (T, F), or one row (F,)
+            Features.
+
+        Returns
+        -------
+        (T, O), or (O,)
+            Outputs.
+        """
         readout = self.readout
         rows = as_numbers(X, "X", np.float64)
         if rows.ndim not in (1, 2) or rows.shape[-1] != readout.coef.shape[1]:
@@ -192,12 +308,12 @@ class RLS:
 
     @property
     def readout(self) -> Readout:
-        """The readout as it stands."""
+        """W (O, F), b (O,) and the penalty, as they stand."""
         if self.state is None:
             raise ValueError("this RLS has not seen any data: call partial_fit first.")
         return Readout(np.asarray(self.state.coef).T, np.asarray(intercept_of(self.state)), np.asarray(self.ridge))
 
-    def _rows(self, X: Any, y: Any) -> tuple[Floats, Floats]:
+    def _rows(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:
         rows, targets = as_numbers(X, "X", np.float64), as_numbers(y, "y", np.float64)
         if rows.ndim == 1:
             rows, targets = rows[None], targets.reshape(1, -1)
@@ -226,8 +342,8 @@ class RLS:
             place[: len(rows)] = each
         numbers = (np.int32(len(rows)), np.float64(self.ridge), np.float64(self.forgetting))
         back = returns(rows.shape[1], self.forgetting)
-        new: RLSState = _run(state, *padded, *numbers, back=back, intercept=self.intercept)
+        new: RLSState = _run(state, *padded, *numbers, back=back, fit_intercept=self.fit_intercept)
         return new
 
     def __repr__(self) -> str:
-        return f"RLS(ridge={self.ridge:g}, forgetting={self.forgetting:g}, intercept={self.intercept})"
+        return f"RLS(ridge={self.ridge:g}, forgetting={self.forgetting:g}, fit_intercept={self.fit_intercept})"

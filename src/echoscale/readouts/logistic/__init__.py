@@ -1,6 +1,6 @@
 """Readouts of classes, trained by shuffled minibatches with Adam, on features in memory or streamed from a file.
 
-E = mean over rows of loss(W x + b, label) + penalty/2 |W|^2
+E = mean over rows of loss(W x + b, label) + ridge/2 |W|^2
 """
 
 from echoscale.losses import OF_CLASSES, probabilities

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +10,7 @@ from echoscale import _checks
 Rows = npt.NDArray[np.int64]
 
 
-def check_labels(labels: Any, count: int, classes: int) -> npt.NDArray[np.int32]:
+def check_labels(labels: npt.ArrayLike, count: int, classes: int) -> npt.NDArray[np.int32]:
     """(count,) whole numbers from 0 to classes - 1."""
     right = np.asarray(labels)
     if right.shape != (count,):
@@ -25,7 +23,7 @@ def check_labels(labels: Any, count: int, classes: int) -> npt.NDArray[np.int32]
     return right.astype(np.int32)
 
 
-def check_validation(validation: Any, count: int, seed: int) -> Rows:
+def check_validation(validation: float | npt.ArrayLike | None, count: int, seed: int) -> Rows:
     """The rows that are held out."""
     if validation is None:
         return np.zeros(0, np.int64)
@@ -56,7 +54,7 @@ def check_validation(validation: Any, count: int, seed: int) -> Rows:
     return unique
 
 
-def check_rate(rate: Any) -> float:
+def check_rate(rate: object) -> float:
     """A number above 0."""
     value = _checks.number(rate, "rate")
     if not value > 0:

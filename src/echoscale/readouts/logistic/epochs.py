@@ -1,10 +1,10 @@
 """The compiled loops: one scan over the minibatches of a block, which takes its rows from the block by their numbers.
 
-    z = W ((x - mean) / spread) + gain b,      E = mean over the minibatch of loss(z, label) + penalty/2 |W|^2
+    z = W ((x - mean) / spread) + gain b,      E = mean over the minibatch of loss(z, label) + ridge/2 |W|^2
     W <- W - rate_k m / (sqrt(v) + epsilon),      m and v Adam's averages of dE/dW and of its square
 
-The scaling acts on the weights and not on the rows, which are more. Rates and penalty are arguments: nothing is compiled anew
-for others.
+The scaling acts on the weights and not on the rows, which are more. Rates and ridge are arguments: nothing is compiled anew for
+others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ ADAM = optax.scale_by_adam(0.9, 0.999, 1e-8)  # paper, table of parameters; the 
 
 
 class ReadoutWeights(NamedTuple):
-    """z = coef x + intercept, of scaled features: coef (O, F), intercept (O,)."""
+    """z = coef x + intercept of scaled features.
+
+    Parameters
+    ----------
+    coef : (O, F)
+        W.
+    intercept : (O,)
+        b.
+    """
 
     coef: Any
     intercept: Any
@@ -70,7 +78,7 @@ def train(
     labels: Array,
     table: Array,
     rates: Array,
-    penalty: Array,
+    ridge: Array,
     scale: Scale | None,
     loss: str,
     fit_intercept: bool,
@@ -85,7 +93,7 @@ def train(
     def objective(weights: ReadoutWeights, rows: Array, right: Array, there: Array) -> tuple[Array, Array]:
         each = losses.of_labels(loss, _outputs(on_features(weights, scale), rows), right)
         total = jnp.sum(jnp.where(there, each, 0))
-        return total / jnp.maximum(jnp.sum(there), 1) + penalty / 2 * jnp.sum(weights.coef**2), total
+        return total / jnp.maximum(jnp.sum(there), 1) + ridge / 2 * jnp.sum(weights.coef**2), total
 
     def step(now: EpochState, minibatch: tuple[Array, Array]) -> tuple[EpochState, Array]:
         which, rate = minibatch

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,17 @@ Rows = npt.NDArray[np.int64]
 BLOCK_BYTES = 256 << 20  # of one block of a stream; two are in memory
 PIECE_BYTES = 8 << 20  # read at once: what this needs, the system need not fetch anew each time
 ALIGNMENT = 64  # in bytes
+
+
+class Streamed(Protocol):
+    """Rows that are read block by block, such as `echoscale.features.Features`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(B, F) or (B, S, N)."""
+
+    def block(self, begin: int, end: int) -> npt.ArrayLike:
+        """Rows begin .. end - 1, (rows, F)."""
 
 
 class Block(NamedTuple):
@@ -42,12 +53,13 @@ class FeatureRows:
     whole   the default size is a multiple of this one, so that minibatches fill the blocks
     """
 
-    def __init__(self, given: Any, dtype: Any, block: int | None = None, whole: int = 1) -> None:
+    def __init__(self, given: npt.ArrayLike | Streamed, dtype: npt.DTypeLike, block: int | None = None, whole: int = 1) -> None:
         self.dtype = np.dtype(dtype)
         streamed = hasattr(given, "block") or isinstance(given, np.memmap)
         on_device = isinstance(given, jax.Array) and block is None
-        self.given = given if on_device or hasattr(given, "block") else np.asanyarray(given)
-        shape = tuple(int(size) for size in self.given.shape)
+        rows: Any = given if on_device or hasattr(given, "block") else np.asanyarray(given)
+        self.given = rows
+        shape = tuple(int(size) for size in rows.shape)
         if len(shape) not in (2, 3):
             raise ValueError(f"features must be (B, F) or (B, S, N), got shape {shape}.")
         self.count, self.width = shape[0], math.prod(shape[1:])

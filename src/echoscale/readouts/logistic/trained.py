@@ -18,11 +18,16 @@ Floats = npt.NDArray[np.float64]
 
 
 class TrainingHistory(NamedTuple):
-    """One number per epoch, without the penalty; NaN where there is no validation data.
+    """How a training went: one number per epoch, without the penalty.
 
-    train_loss  mean over the rows of the loss, each row's just before the step that it takes part in
-    loss        mean over the validation rows, with the weights as judged after the epoch
-    accuracy    likewise, the share of rows whose largest output is that of their label
+    Parameters
+    ----------
+    train_loss : (epochs,)
+        Mean loss over the training rows, each row's just before the step that it takes part in.
+    loss : (epochs,)
+        Mean loss over the validation rows after the epoch; NaN without validation rows.
+    accuracy : (epochs,)
+        The share of validation rows whose largest output is that of their label; NaN without validation rows.
     """
 
     train_loss: Floats
@@ -46,20 +51,42 @@ class TrainedState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """z = coef x + intercept, of features as they were given; the class is the largest z.
+    """z = coef x + intercept of features as they were given; the class is the largest z.
 
-    coef, intercept  (O, F) and (O,), after the best epoch (without validation data: the last)
-    loss             "sigmoid" or "softmax"
-    penalty          on |W|^2 / 2, beside the mean loss
-    history          see `TrainingHistory`
-    best_epoch       counted from 0, as in the history
-    state            for `fit(..., start=...)`
+    Parameters
+    ----------
+    coef : (O, F)
+        W after the best epoch; without validation rows, after the last.
+    intercept : (O,)
+        b, likewise.
+    loss : "sigmoid" or "softmax"
+        What was minimised.
+    ridge : float
+        The penalty on |W|^2 / 2, beside the mean loss.
+    history : TrainingHistory
+        Loss and accuracy of every epoch.
+    best_epoch : int
+        Counted from 0, as in the history.
+    state : TrainedState
+        What `fit(..., start=...)` resumes from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from echoscale.readouts import logistic
+    >>> x = np.random.default_rng(0).normal(size=(60, 2))
+    >>> trained = logistic.fit(x, (x[:, 0] > 0).astype(int), classes=2, rate=0.1, epochs=3)
+    >>> int(trained.probabilities([[3.0, 0.0]]).argmax())
+    1
+    >>> same = logistic.Trained.of(trained.arrays())  # through np.savez or safetensors
+    >>> np.array_equal(same.coef, trained.coef)
+    True
     """
 
     coef: Floats
     intercept: Floats
     loss: str
-    penalty: float
+    ridge: float
     history: TrainingHistory
     best_epoch: int
     state: TrainedState
@@ -72,18 +99,46 @@ class Trained:
     @property
     def readout(self) -> Readout:
         """The plain readout, without the history."""
-        return Readout(self.coef, self.intercept, np.asarray(self.penalty))
+        return Readout(self.coef, self.intercept, np.asarray(self.ridge))
 
-    def predict(self, features: Any) -> Floats:
-        """z: (rows, F) -> (rows, O)."""
+    def predict(self, features: npt.ArrayLike) -> Floats:
+        """z = coef x + intercept.
+
+        Parameters
+        ----------
+        features : (rows, F)
+            As they were given to `fit`.
+
+        Returns
+        -------
+        (rows, O) array
+            z.
+        """
         return self.readout.predict(features)
 
-    def probabilities(self, features: Any) -> Floats:
-        """(rows, F) -> (rows, O), adding up to 1; see `probabilities`."""
+    def probabilities(self, features: npt.ArrayLike) -> Floats:
+        """Of the classes, adding up to 1; see `echoscale.losses.probabilities`.
+
+        Parameters
+        ----------
+        features : (rows, F)
+            As they were given to `fit`.
+
+        Returns
+        -------
+        (rows, O) array
+            Probabilities.
+        """
         return probabilities(self.loss, self.predict(features))
 
     def arrays(self) -> dict[str, Array]:
-        """All of it as named arrays, for np.savez or safetensors; `Trained.of` is the way back."""
+        """All of it as named arrays, for np.savez or safetensors; `Trained.of` is the way back.
+
+        Returns
+        -------
+        dict of arrays
+            By name.
+        """
         state, (count, slopes, squares) = self.state, self.state.averages
         named: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)[:4]}
         named |= {f"history.{name}": values for name, values in self.history._asdict().items()}
@@ -97,7 +152,18 @@ class Trained:
 
     @classmethod
     def of(cls, arrays: Mapping[str, Array]) -> Trained:
-        """From what `arrays` gave."""
+        """From what `arrays` gave.
+
+        Parameters
+        ----------
+        arrays : mapping of names to arrays
+            As `arrays` named them.
+
+        Returns
+        -------
+        Trained
+            The same, to the bit.
+        """
 
         def weights(group: str) -> ReadoutWeights:
             return ReadoutWeights(arrays[f"{group}.coef"], arrays[f"{group}.intercept"])
@@ -111,5 +177,5 @@ class Trained:
         )
         history = TrainingHistory(*(arrays[f"history.{name}"] for name in TrainingHistory._fields))
         name = bytes(arrays["loss"].astype(np.uint8)).decode()
-        numbers = float(arrays["penalty"]), history, int(arrays["best_epoch"])
+        numbers = float(arrays["ridge"]), history, int(arrays["best_epoch"])
         return cls(arrays["coef"], arrays["intercept"], name, *numbers, state)

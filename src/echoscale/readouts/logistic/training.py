@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,16 +14,17 @@ import optax
 from echoscale import _checks
 from echoscale.engine.machine import device_of, precision_and_device
 from echoscale.losses import OF_CLASSES, constant
+from echoscale.progress import Progress, shown
 from echoscale.readouts.logistic import epochs as loops
 from echoscale.readouts.logistic import order
 from echoscale.readouts.logistic.checks import Rows, check_labels, check_rate, check_validation
 from echoscale.readouts.logistic.epochs import EpochState, ReadoutWeights, Scale
-from echoscale.readouts.logistic.rows import FeatureRows
+from echoscale.readouts.logistic.rows import FeatureRows, Streamed
 from echoscale.readouts.logistic.schedule import SCHEDULES, rates
 from echoscale.readouts.logistic.trained import Trained, TrainedState, TrainingHistory
 
-# progress(epoch, epochs, trained): how many epochs are done, of how many, and the result so far.
-Progress = Callable[[int, int, Trained], None]
+if TYPE_CHECKING:
+    from echoscale.engine.machine import DeviceLike
 
 CRITERIA = ("loss", "accuracy")
 JUDGED_AT_ONCE = 256  # rows
@@ -39,7 +40,7 @@ class TrainingPlan(NamedTuple):
     schedule: str
     epochs: int
     minibatch: int
-    penalty: float
+    ridge: float
     standardise: bool
     fit_intercept: bool
     patience: int | None
@@ -50,8 +51,8 @@ class TrainingPlan(NamedTuple):
 
 
 def fit(
-    features: Any,
-    labels: Any,
+    features: npt.ArrayLike | Streamed,
+    labels: npt.ArrayLike,
     classes: int,
     *,
     loss: str = "sigmoid",
@@ -59,41 +60,92 @@ def fit(
     schedule: str = "constant",
     epochs: int = 10,
     minibatch: int = 50,
-    penalty: float = 0.0,
+    ridge: float = 0.0,
     standardise: bool = False,
     fit_intercept: bool = True,
-    validation: Any = None,
+    validation: float | npt.ArrayLike | None = None,
     patience: int | None = None,
     criterion: str = "loss",
     average: int = 0,
     seed: int = 0,
     start: Trained | None = None,
-    progress: Progress | None = None,
+    checkpoint: Callable[[Trained], None] | None = None,
+    progress: bool | Progress = False,
     block: int | None = None,
     dtype: str = "float32",
-    device: Any = None,
+    device: DeviceLike = None,
 ) -> Trained:
-    """Adam on E = mean over the minibatch of loss(W x + b, label) + penalty/2 |W|^2, from W = 0 and the best b for that.
+    """Minimise E = mean over rows of loss(W x + b, label) + ridge/2 |W|^2, by Adam on shuffled minibatches.
 
-    features     (B, F) or (B, S, N), NumPy or JAX; or an object with this `shape` and `block(begin, end)` -> (rows, F), or a
-                 mapped file (np.memmap): these are streamed block by block, blocks and the rows of each in random order
-    labels       (B,), whole numbers from 0 to classes - 1
-    loss         "sigmoid", every class by itself (the paper), or "softmax"
-    rate         step of Adam. The paper's for 28 snapshots is 5e-4, for 4 it is 5e-3
-    schedule     "constant", or "cosine": down to 0 over all minibatches of all epochs
-    minibatch    rows of a step, at most: where the rows (of a block) do not divide, all minibatches are a little smaller
-    standardise  train on (x - mean) / spread over the training rows; the result is for features as they are. The penalty then
-                 stands on the weights of standardised features
-    validation   None, a share of the rows that is drawn at random and held out, or their numbers. A stream is read once more
-                 to judge them: neighbouring numbers spare most of that
-    patience     stop when so many epochs brought nothing better on the validation rows. The best weights are kept, with or
-                 without. A cosine rate is at its best at the end: it has no use for patience
-    criterion    what is better: a lower "loss", or a higher "accuracy" (then a lower loss)
-    average      judge and keep the mean of the weights over all minibatches of the last so many epochs; 0: the last weights
-    seed         of the order of the rows and of the rows held out: the same seed gives the same bits
-    start        a training that ended early, or was interrupted: go on with it. `epochs` counts those it has
-    progress     called after every epoch: progress(epochs done, epochs, trained). What it is given can be saved, and is a start
-    block        rows in a block: arrays too are then sent to the device block by block
+    W begins at 0, b at the best constant.
+
+    Parameters
+    ----------
+    features : (B, F) or (B, S, N) array, or an object to be streamed
+        x of every row: NumPy or JAX. A mapped file (np.memmap), or an object with this `shape` and `block(begin, end)` ->
+        (rows, F), is streamed block by block, blocks and the rows of each in random order.
+    labels : (B,)
+        Whole numbers from 0 to classes - 1.
+    classes : int
+        O, at least 2.
+    loss : "sigmoid" or "softmax"
+        Every class by itself (the paper), or one of several; see `echoscale.losses`.
+    rate : float
+        Step of Adam. The paper has 5e-4 for 28 snapshots, 5e-3 for 4.
+    schedule : "constant" or "cosine"
+        "cosine" lowers the rate to 0 over all minibatches of all epochs.
+    epochs : int
+        How often every row is seen; those of `start` count.
+    minibatch : int
+        Rows of a step, at most: where the rows (of a block) do not divide, all minibatches are a little smaller.
+    ridge : float
+        The penalty on |W|^2 / 2 beside the mean loss; 0 is none.
+    standardise : bool
+        Train on (x - mean) / spread over the training rows; the result is for features as they are. The penalty then stands
+        on the weights of standardised features.
+    fit_intercept : bool
+        Whether there is an intercept b.
+    validation : None, share or rows
+        Rows that are held out: none, a share drawn at random, or their numbers. A stream is read once more to judge them;
+        neighbouring numbers spare most of that.
+    patience : int or None
+        Stop after so many epochs without improvement on the validation rows. The best weights are kept, with or without.
+        Of no use with a cosine rate, which is at its best at the end.
+    criterion : "loss" or "accuracy"
+        What improvement means: a lower loss, or a higher accuracy (then a lower loss).
+    average : int
+        Judge and keep the mean of the weights over all minibatches of the last so many epochs; 0: the last weights.
+    seed : int
+        Of the order of the rows and of the rows held out: the same seed gives the same bits.
+    start : Trained or None
+        A training that ended early or was interrupted, to resume.
+    checkpoint : function or None
+        Called with the `Trained` so far after every epoch. Pass the object it receives as `start=` to resume.
+    progress : bool or function
+        True shows a bar; a function is called as progress(epochs done, epochs, note) after every epoch.
+    block : int or None
+        Rows in a block; arrays too are then sent to the device block by block. None: all of an array, or 256 MB of a stream.
+    dtype : "float32" or "float64"
+        In which it is trained.
+    device : None, "cpu", "gpu" or a jax.Device
+        Where; None: JAX's choice.
+
+    Returns
+    -------
+    Trained
+        The best weights (without validation rows, the last), the history, and what `start=` resumes from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from echoscale.readouts import logistic
+    >>> x = np.random.default_rng(0).normal(size=(90, 2))
+    >>> labels = (x[:, 0] > 0).astype(int)
+    >>> trained = logistic.fit(x, labels, classes=2, rate=0.1, epochs=5, validation=0.2)
+    >>> trained.coef.shape, trained.history.loss.shape
+    ((2, 2), (5,))
+    >>> bool((trained.predict(x).argmax(axis=1) == labels).mean() > 0.9)
+    True
     """
     plan = TrainingPlan(
         loss=_checks.choice(loss, OF_CLASSES, "loss"),
@@ -101,7 +153,7 @@ def fit(
         schedule=_checks.choice(schedule, SCHEDULES, "schedule"),
         epochs=_checks.integer(epochs, "epochs", minimum=1),
         minibatch=_checks.integer(minibatch, "minibatch", minimum=1),
-        penalty=_checks.non_negative(penalty, "penalty", "0 is none."),
+        ridge=_checks.non_negative(ridge, "ridge", "0 is none."),
         standardise=bool(standardise),
         fit_intercept=bool(fit_intercept),
         patience=None if patience is None else _checks.integer(patience, "patience", minimum=1),
@@ -117,7 +169,8 @@ def fit(
         if plan.patience is not None and not held_out.size:
             raise ValueError(f"patience={patience} needs validation rows to judge by: give validation, e.g. 0.1.")
         training = _Training(plan, source, right, held_out, classes)
-        return training.run(start, progress)
+        with shown(progress, "training") as tell:
+            return training.run(start, checkpoint, tell)
 
 
 class _Training:
@@ -137,14 +190,15 @@ class _Training:
         self.steps = sum(order.steps(len(part), plan.minibatch) for part in self.parts)
         self.judged = _tables(source.split(held_out))
 
-    def run(self, start: Trained | None, progress: Progress | None) -> Trained:
+    def run(self, start: Trained | None, checkpoint: Callable[[Trained], None] | None, tell: Progress) -> Trained:
         """From the start, or on from a training before, to the last epoch."""
         plan = self.plan
         now = self._begun() if start is None else self._checked(start)
         while now.epochs < plan.epochs and not self._stuck(now):
             now = self._epoch(now)
-            if progress is not None:
-                progress(now.epochs, plan.epochs, now)
+            if checkpoint is not None:
+                checkpoint(now)
+            tell(now.epochs, plan.epochs, f"loss {now.history.train_loss[-1]:.4g}")
         return now
 
     def _stuck(self, now: Trained) -> bool:
@@ -158,7 +212,7 @@ class _Training:
         first = constant(self.plan.loss, counts) / (scale.gain if scale else 1.0) * self.plan.fit_intercept
         state = TrainedState(zero._replace(intercept=first.astype(dtype)), (np.zeros((), np.int32), zero, zero), scale, ())
         nothing = TrainingHistory(*(np.zeros(0) for _ in TrainingHistory._fields))
-        return Trained(np.zeros(shape), np.zeros(shape[0]), self.plan.loss, self.plan.penalty, nothing, -1, state)
+        return Trained(np.zeros(shape), np.zeros(shape[0]), self.plan.loss, self.plan.ridge, nothing, -1, state)
 
     def _checked(self, start: Trained) -> Trained:
         if start.coef.shape != (self.classes, self.source.width):
@@ -194,9 +248,9 @@ class _Training:
         numbers = train_loss, *self._judge(kept, scale)
         history = TrainingHistory(*(np.append(past, number) for past, number in zip(before.history, numbers, strict=True)))
         if self.held_out and epoch and not self._better(history, epoch, before.best_epoch):
-            return Trained(before.coef, before.intercept, plan.loss, plan.penalty, history, before.best_epoch, state)
+            return Trained(before.coef, before.intercept, plan.loss, plan.ridge, history, before.best_epoch, state)
         coef, intercept = loops.on_features(_exact(kept), None if scale is None else _exact(scale))
-        return Trained(coef, intercept, plan.loss, plan.penalty, history, epoch, state)
+        return Trained(coef, intercept, plan.loss, plan.ridge, history, epoch, state)
 
     def _train(self, before: Trained) -> tuple[EpochState, float]:
         """The minibatches of one epoch, block by block."""
@@ -205,7 +259,7 @@ class _Training:
         weights, slopes, squares = (jax.tree.map(jnp.array, each) for each in (before.state.weights, slopes, squares))
         total = jax.tree.map(jnp.zeros_like, weights) if plan.average else None
         learning = EpochState(weights, optax.ScaleByAdamState(jnp.asarray(count, jnp.int32), slopes, squares), total)
-        penalty, scale = np.asarray(plan.penalty, plan.dtype), before.state.scale
+        ridge, scale = np.asarray(plan.ridge, plan.dtype), before.state.scale
         shown = list(order.shuffled(self.parts, plan.minibatch, plan.seed, before.epochs))
         first = before.epochs * self.steps
         total_loss = 0.0
@@ -213,7 +267,7 @@ class _Training:
             steps = order.steps(len(self.parts[place]), plan.minibatch)
             rate = np.zeros(len(table), plan.dtype)
             rate[:steps] = rates(plan.schedule, plan.rate, first, steps, plan.epochs * self.steps)
-            arguments = block, self._labels_of(place), table, rate, penalty, scale, plan.loss, plan.fit_intercept
+            arguments = block, self._labels_of(place), table, rate, ridge, scale, plan.loss, plan.fit_intercept
             learning, summed = loops.train(learning, *arguments)
             first, total_loss = first + steps, total_loss + float(summed)  # which waits for the block to be done with
         return learning, total_loss / self.count
@@ -254,7 +308,7 @@ class _Training:
         numbers = mean, 1 / spread, np.sqrt(self.source.width)
         return Scale(*(np.asarray(each, self.plan.dtype) for each in numbers))
 
-    def _blocks(self, tables: list[tuple[int, order.Table]]) -> Any:
+    def _blocks(self, tables: list[tuple[int, order.Table]]) -> Iterator[jax.Array]:
         return self.source.load([place for place, _ in tables])
 
     def _labels_of(self, place: int) -> npt.NDArray[np.int32]:
