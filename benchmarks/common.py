@@ -1,4 +1,4 @@
-"""The frame of all benchmarks: arguments, where numbers come from, raw data and the table that is made of them, jobs that resume.
+"""The frame of all benchmarks: arguments, where numbers come from, raw data and the table made of them, jobs that resume.
 
 A script has two functions and hands them to `main`:
 
@@ -22,8 +22,9 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -71,10 +72,11 @@ def main(
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, a few seconds: for a look")
     parser.add_argument("--output", type=Path, default=RESULTS, metavar="FOLDER", help="where the files go (default: results/)")
+    parser.add_argument("--commit", help="where there is no git: the commit of the code that runs")
     if extend:
         extend(parser)
     options = parser.parse_args(arguments)
-    began, source = time.perf_counter(), provenance(libraries)
+    began, source = time.perf_counter(), provenance(libraries, options.commit)
     found = measure(options)
     source["seconds"] = round(time.perf_counter() - began, 1)
     raw = {"quick": options.quick, "provenance": source, **found}
@@ -125,11 +127,11 @@ def say(text: str) -> None:
 # ------------------------------------------------------------------------------------------------------------- provenance
 
 
-def provenance(libraries: Sequence[str] = ()) -> Raw:
-    """Commit, versions, machine and date; `main` adds the seconds."""
+def provenance(libraries: Sequence[str] = (), commit: str | None = None) -> Raw:
+    """Commit (as told, or as git knows it), versions, machine and date; `main` adds the seconds."""
     return {
         "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *_said(sys.argv[1:])]),
-        "commit": _git("rev-parse", "HEAD") or "unknown",
+        "commit": commit or _git("rev-parse", "HEAD") or "unknown",
         # What a run itself writes does not count as a change of the code.
         "changed": bool(_git("status", "--porcelain", "--", "src", "benchmarks/*.py", "benchmarks/contenders")),
         "date": datetime.now(UTC).isoformat(timespec="minutes"),
@@ -139,10 +141,10 @@ def provenance(libraries: Sequence[str] = ()) -> Raw:
 
 
 def _said(words: Sequence[str]) -> Iterator[str]:
-    """The arguments without paths, which mean something on one machine only."""
+    """The arguments without those that mean something on one machine only."""
     each = iter(words)
     for word in each:
-        if word in ("--output", "--ledger"):
+        if word in ("--output", "--ledger", "--commit"):
             next(each, None)
         else:
             yield word
@@ -240,7 +242,7 @@ def mean_and_error(values: Sequence[float], digits: int = 3) -> str:
 
 
 def take_turns(jobs: Mapping[str, Callable[[], object]], rounds: int, warm: int = 1) -> dict[str, list[float]]:
-    """Seconds of every job in every round. Jobs take turns, so that a noisy machine slows all alike; `warm` rounds come first."""
+    """Seconds of every job in every round after `warm` others. Jobs take turns, so that a noisy machine slows all alike."""
     found: dict[str, list[float]] = {name: [] for name in jobs}
     for turn in range(warm + rounds):
         for name, job in jobs.items():
@@ -265,12 +267,17 @@ def median(values: Sequence[float]) -> float:
 
 
 def resumed(
-    function: Callable[..., Arrays], jobs: Mapping[str, Mapping[str, Any]], ledger: Path | None, processes: int
+    function: Callable[..., Arrays],
+    jobs: Mapping[str, Mapping[str, Any]],
+    ledger: Path | None,
+    processes: int,
+    minutes: float = float("inf"),
 ) -> dict[str, dict[str, list[float]]]:
     """What `function(**arguments)` gives for every job, by name; jobs that stand in the ledger are not done again.
 
     function   importable, from plain arguments to named arrays
     processes  jobs at a time, each on one core; 0: one after another in this process
+    minutes    no job begins later than this; those that are missing are missing from the result
     """
     keys = {
         name: fingerprint({"function": f"{function.__module__}:{function.__qualname__}", **each}) for name, each in jobs.items()
@@ -286,29 +293,33 @@ def resumed(
                 results[name] = done[key].results or {}
         say(f"{len(jobs)} jobs, {len(results)} of them done{f' in {ledger}' if kept else ''}")
         waiting = {name: dict(each) for name, each in jobs.items() if name not in results}
-        for name, (arrays, seconds) in _outcomes(function, waiting, processes):
+        for name, (arrays, seconds) in _outcomes(function, waiting, processes, time.monotonic() + 60 * minutes):
             results[name] = {key: np.ravel(values).tolist() for key, values in arrays.items()}
             if kept:
                 kept.finish(keys[name], function.__module__, results[name], seconds)
             say(f"[{len(results)}/{len(jobs)}] {name}: {seconds:.1f} s")
-    return {name: results[name] for name in jobs}
+    return {name: results[name] for name in jobs if name in results}
 
 
 def _outcomes(
-    function: Callable[..., Arrays], jobs: Mapping[str, dict[str, Any]], processes: int
+    function: Callable[..., Arrays], jobs: Mapping[str, dict[str, Any]], processes: int, until: float
 ) -> Iterator[tuple[str, tuple[Arrays, float]]]:
+    waiting = deque(jobs.items())
     if not processes:
-        for name, each in jobs.items():
+        while waiting and time.monotonic() < until:
+            name, each = waiting.popleft()
             yield name, _timed(function, each)
         return
     with _environment(ONE_CORE), ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        futures = {pool.submit(_timed, function, each): name for name, each in jobs.items()}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        running: dict[Future[tuple[Arrays, float]], str] = {}
+        while True:
+            while waiting and len(running) < processes and time.monotonic() < until:
+                name, each = waiting.popleft()
+                running[pool.submit(_timed, function, each)] = name
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
 
 
 def _timed(function: Callable[..., Arrays], arguments: Mapping[str, Any]) -> tuple[Arrays, float]:
