@@ -6,7 +6,7 @@ A script has two functions and hands them to `main`:
     table(raw) -> text         Markdown, from the raw data alone
 
 `main` writes results/<name>.json (raw data and provenance) and results/<name>.md (the table); with --quick <name>-quick, for a
-look and never for quoting. A test makes every committed table again from its raw data.
+look and never for quoting; and <name>-partial where the raw data say that they are not "complete". A test makes every committed table again from its raw data.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def main(
 def write(name: str, raw: Raw, table: Callable[[Raw], str], folder: Path = RESULTS) -> str:
     """Raw data and table, each there as a whole or not at all; the table."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{name}-quick" if raw["quick"] else name
+    stem = f"{name}-quick" if raw["quick"] else name if raw.get("complete", True) else f"{name}-partial"
     content = encoded(raw)
     text = table(json.loads(content))  # from what the file gives back, as a reader would make it
     write_atomically(folder / f"{stem}.json", content.encode())
