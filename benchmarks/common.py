@@ -206,6 +206,8 @@ def origin(raw: Raw) -> str:
     parts = [f"`{source['command']}`", f"commit {commit}{' with changes' if source['changed'] else ''}", source["date"]]
     parts.append(", ".join(_host(host)))
     parts.append(", ".join(f"{name} {number}" for name, number in source["versions"].items()))
+    if source.get("note"):
+        parts.append(source["note"])
     if source.get("seconds") is not None:
         parts.append(f"{source['seconds']:,.0f} s")
     text = "; ".join(part for part in parts if part) + "."

@@ -1,7 +1,7 @@
 """One GPU: does it agree with the CPU, how many sequences a second, how long a sweep, what does a step of one series cost?
 
-    python benchmarks/gpu.py            on a machine with a GPU, about two minutes
-    python benchmarks/gpu.py --quick    small sizes, on whatever there is: a CPU is then compared with itself
+python benchmarks/gpu.py            on a machine with a GPU, about two minutes
+python benchmarks/gpu.py --quick    small sizes, on whatever there is: a CPU is then compared with itself
 """
 
 from __future__ import annotations
@@ -108,10 +108,7 @@ def table(raw: common.Raw) -> str:
                     f"{s['points']} x {s['points']} leak rates, 2 x 50 units, {s['sweep_steps']:,} steps, states to ridge",
                     f"{raw['sweep_seconds']:.2f} s",
                 ),
-                *(
-                    (f"one series, {units} units", f"{each:.1f} µs a step")
-                    for units, each in raw["step_microseconds"].items()
-                ),
+                *((f"one series, {units} units", f"{each:.1f} µs a step") for units, each in raw["step_microseconds"].items()),
             ],
         ),
         "",

@@ -209,8 +209,10 @@ def table(raw: common.Raw) -> str:
     rates = raw["images_per_second"]
     both = {name: (max(each), common.median(each)) for name, each in rates.items()}
     ours, in_c = both[OURS], [each for name, each in both.items() if name.startswith("C,")]
-    body = [(name, *(f"{rate:,.4g}" for rate in each), *(f"{rate / own:.3g}" for rate, own in zip(each, ours, strict=True)))
-            for name, each in both.items()]
+    body = [
+        (name, *(f"{rate:,.4g}" for rate in each), *(f"{rate / own:.3g}" for rate, own in zip(each, ours, strict=True)))
+        for name, each in both.items()
+    ]
     lines = [
         "# Permuted sequential MNIST: images a second through the network",
         "",

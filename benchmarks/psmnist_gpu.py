@@ -165,8 +165,12 @@ def table(raw: common.Raw) -> str:
         "",
         *common.rows(("needed", "how much", "the chip, measured here", "alone it would take", "of the time"), body, left=2),
         "",
-        f"Blocks of {width:,} images: their states are {width * units * 4 / 2**20:.0f} MiB, which fit the cache. Its speed is that "
-        "of the mean of ten gathered rows of an array of the same size, without tanh and without weights.",
+        (
+            f"Blocks of {width:,} images: their states are {width * units * 4 / 2**20:.0f} MiB, which fit the cache. "
+            if width
+            else ""
+        )
+        + "The speed of the cache is that of the mean of ten gathered rows of an array of that size, without tanh and weights.",
         "",
     ]
     return "\n".join(lines)

@@ -66,9 +66,13 @@ def table(raw: common.Raw) -> str:
     for units, connections in dict.fromkeys((each["units"], each["connections"]) for each in found):
         cells = [str(units), str(connections)]
         for count in lanes:
-            [cell] = [each for each in found if (each["units"], each["connections"], each["lanes"]) == (units, connections, count)]
-            pair = [f"**{cell[kind]:.2f}**" if cell[kind] == min(cell["lists"], cell["dense"]) else f"{cell[kind]:.2f}"
-                    for kind in ("lists", "dense")]
+            [cell] = [
+                each for each in found if (each["units"], each["connections"], each["lanes"]) == (units, connections, count)
+            ]
+            pair = [
+                f"**{cell[kind]:.2f}**" if cell[kind] == min(cell["lists"], cell["dense"]) else f"{cell[kind]:.2f}"
+                for kind in ("lists", "dense")
+            ]
             cells.append(" / ".join(pair))
         body.append(cells)
     lines = [

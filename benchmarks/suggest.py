@@ -119,7 +119,14 @@ def table(raw: common.Raw) -> str:
             within[rival] += mean <= (1 if rival == "single" else LIMIT)
             cells.append(f"{_ratio(mean)} ({_ratio(min(ratios))} to {_ratio(max(ratios))})")
         body.append(cells)
-    head = ("problem", "leak rates, radius (one seed)", "test NRMSE", "/ best of own grid", "/ best of plain grid", "/ single(100)")
+    head = (
+        "problem",
+        "leak rates, radius (one seed)",
+        "test NRMSE",
+        "/ best of own grid",
+        "/ best of plain grid",
+        "/ single(100)",
+    )
     lines = [
         "# A suggested network",
         "",
