@@ -5,8 +5,9 @@ A script has two functions and hands them to `main`:
     measure(options) -> raw    numbers, strings, lists and dictionaries; nothing rounded, nothing formatted
     table(raw) -> text         Markdown, from the raw data alone
 
-`main` writes results/<name>.json (raw data and provenance) and results/<name>.md (the table); with --quick <name>-quick, for a
-look and never for quoting; and <name>-partial where the raw data say that they are not "complete". A test makes every committed table again from its raw data.
+`main` writes results/<name>.json (raw data and provenance) and results/<name>.md (the table): <name>-quick with --quick, for a
+look and never for quoting, and <name>-partial where the raw data say that they are not "complete". A test makes every committed
+table again from its raw data.
 """
 
 from __future__ import annotations
@@ -117,6 +118,11 @@ def _lines(value: Any, indent: str) -> str:
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+
+def tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings out of JSON, which knows lists only."""
+    return {name: tuple(each) if isinstance(each, list) else each for name, each in settings.items()}
 
 
 def say(text: str) -> None:
@@ -253,6 +259,13 @@ def take_turns(jobs: Mapping[str, Callable[[], object]], rounds: int, warm: int 
             if turn >= warm:
                 found[name].append(time.perf_counter() - start)
     return found
+
+
+def finished(value: Any) -> Any:
+    """The value when it is there: JAX computes in the background."""
+    import jax
+
+    return jax.block_until_ready(value)  # type: ignore[no-untyped-call]
 
 
 def best(job: Callable[[], object], rounds: int = 3) -> float:

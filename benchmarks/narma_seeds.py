@@ -37,7 +37,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
     quick = options.quick
     seeds = list(range(20, 22 if quick else 80))
     alpha = np.linspace(0.25, 1, 4) if quick else np.linspace(0.05, 1, 20)
-    sizes = {"washout": 200, "train": 5000, "validation": 1500, "test": 2500}
+    sizes: dict[str, Any] = {"washout": 200, "train": 5000, "validation": 1500, "test": 2500}
     if quick:
         sizes = {"washout": 50, "train": 500, "validation": 200, "test": 200}
     units = 20 if quick else 100
@@ -94,7 +94,8 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        f"{s['units']} neurons in all; pairs with spectral radius 0.95, hierarchical with coupling 1; input scaling 0.2; washout "
+        f"{s['units']} neurons in all; pairs with spectral radius 0.95, hierarchical with coupling 1; input scaling "
+        "0.2; washout "
         f"{s['washout']}, training {s['train']}, validation {s['validation']}, test {s['test']} steps; {len(s['leak_rates'])} "
         f"leak rates from {s['leak_rates'][0]:g} to 1 for every reservoir; ridge from 1e-5 up, chosen for every "
         f"network on validation data; float32. Seeds {seeds[0]} to {seeds[-1]} draw weights and series; leak rates have the "

@@ -209,7 +209,8 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        f"2 x 50 units, minibatch {BATCH} on {LANES} lanes, float32; jobs take turns, the fastest round counts: what others do on "
+        f"2 x 50 units, minibatch {BATCH} on {LANES} lanes, float32; jobs take turns, the fastest round counts: what "
+        "others do on "
         "the machine only ever adds. Online steps are whole calls of `partial_fit`. A network-step is one step of one sequence "
         "of one start.",
         "",

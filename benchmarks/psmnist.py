@@ -219,8 +219,10 @@ def table(raw: common.Raw) -> str:
         common.origin(raw),
         "",
         f"{' + '.join(map(str, raw['units']))} units, the first drives the second, 10 weights a row, leak rates (1, 0.5), "
-        f"{raw['steps']} steps, {raw['steps'] // EVERY} snapshots, float32, all cores. {raw['images']:,} images ({raw['data']}) "
-        f"in memory to their snapshots in memory (`features.compute`); reservoirpy, which takes them one by one, {MANUAL_IMAGES} "
+        f"{raw['steps']} steps, {raw['steps'] // EVERY} snapshots, float32, all cores. {raw['images']:,} images "
+        f"({raw['data']}) "
+        "in memory to their snapshots in memory (`features.compute`); reservoirpy, which takes them one by one, "
+        f"{MANUAL_IMAGES} "
         f"(by its manual) or {MATRIX_IMAGES}. Contenders take turns for {len(rates[OURS])} rounds."
         + (f" Left out, since not installed: {', '.join(raw['absent'])}." if raw["absent"] else ""),
         "",
@@ -230,10 +232,14 @@ def table(raw: common.Raw) -> str:
     if in_c:
         fastest, middle = (max(each[k] for each in in_c) for k in (0, 1))
         lines += [
-            f"echoscale has {ours[0] / fastest:.0%} of the speed of the fastest C (median {ours[1] / middle:.0%}). The C kernel "
-            f"(`kernel.c`, gcc {raw['gcc']}, `{' '.join(C_OPTIONS[:3])}`) has the same neighbour lists with all factors applied, "
-            "512-bit vectors where there are any, sums in registers, two states that change places and no copies. Its tanh is a "
-            f"ratio of polynomials with a reciprocal in place of the division: errors of up to {raw['tanh_ulps']['C']:.1f} units "
+            f"echoscale has {ours[0] / fastest:.0%} of the speed of the fastest C (median {ours[1] / middle:.0%}). The C "
+            "kernel "
+            f"(`kernel.c`, gcc {raw['gcc']}, `{' '.join(C_OPTIONS[:3])}`) has the same neighbour lists with all factors "
+            "applied, "
+            "512-bit vectors where there are any, sums in registers, two states that change places and no copies. Its "
+            "tanh is a "
+            "ratio of polynomials with a reciprocal in place of the division: errors of up to "
+            f"{raw['tanh_ulps']['C']:.1f} units "
             f"in the last place; that of XLA up to {raw['tanh_ulps'][OURS]:.1f}.",
             "",
         ]
@@ -241,7 +247,8 @@ def table(raw: common.Raw) -> str:
         lines += [f"States differ from ours by at most {max(raw['differences'].values()):.1e}.", ""]
     if MANUAL in both:
         lines += [
-            "reservoirpy by its manual draws its own weights, one connection in ten. One core is enough for it, so that others on "
+            "reservoirpy by its manual draws its own weights, one connection in ten. One core is enough for it, so that "
+            "others on "
             "the machine slow it less than those that use all.",
             "",
         ]

@@ -94,7 +94,8 @@ def levels(units: int, leak_rate: list[float], gamma: float, rho: float, couplin
 
 def structures(units: int) -> dict[str, Any]:
     """Random reservoirs (10 weights a row) as in the paper and beyond, and rings: each neuron hears the one before it."""
-    random, ring = {"connections": 10}, {"topology": "ring"}
+    random: dict[str, Any] = {"connections": 10}
+    ring: dict[str, Any] = {"topology": "ring"}
     return {
         "random, leak rates (1, 1), radius .99": levels(units, [1.0, 1.0], 1.0, 0.99, **random),
         "random, leak rates (1, .05), radius .99": levels(units, [1.0, 0.05], 1.0, 0.99, **random),
@@ -184,7 +185,7 @@ def states(network: Any, seed: int, u: Any, snapshots: int) -> tuple[Any, float]
     u = u if on_cpu(None) else jax.device_put(u)
     esn = network.build(1, seed=seed)
     kept = features.compute(esn, u, u.shape[1] // snapshots, on_device=not on_cpu(None)).array
-    return jax.block_until_ready(kept), time.perf_counter() - begin
+    return common.finished(kept), time.perf_counter() - begin
 
 
 def judged(fit: Any, kept: Any, data: scores.Split) -> dict[str, float]:
@@ -214,7 +215,7 @@ def shifted(u: Any, settings: Settings, down: int, right: int) -> Any:
 def job(what: str, name: str, seed: int, settings: dict[str, Any]) -> common.Arrays:
     """One job: "linear" readouts of a structure, or one of the extras; accuracies and seconds by snapshots and part."""
     warnings.simplefilter("ignore", es.EchoStateWarning)  # a spectral radius of 1 or more is meant
-    given = Settings(**{key: tuple(each) if isinstance(each, list) else each for key, each in settings.items()})
+    given = Settings(**common.tuples(settings))
     found = linear(name, seed, given) if what == "linear" else extra(what, name, seed, given)
     flat = {}
     for first, each in found.items():
@@ -298,7 +299,8 @@ def table(raw: common.Raw) -> str:
             held = "" if what == ALL else f"{np.mean(each(best[many], what, many, 'validation')):.4f}"
             extras.append((what, held, f"{np.mean(test):.4f} ({_all(test)})"))
     features, hidden = many * settings["units"], settings["hidden"]
-    sizes = f"{10 * (features + 1):,} weights of a linear readout, {hidden * (features + 1) + 10 * (hidden + 1):,} with a hidden layer"
+    weights = 10 * (features + 1), hidden * (features + 1) + 10 * (hidden + 1)
+    sizes = f"{weights[0]:,} weights of a linear readout, {weights[1]:,} with a hidden layer"
     lines = [
         "# Permuted sequential MNIST: accuracy" if settings["data"] == "mnist" else "# Permuted 8x8 digits: accuracy",
         "",
@@ -307,7 +309,8 @@ def table(raw: common.Raw) -> str:
         f"{settings['units']} neurons, {settings['train']:,} images to train, {settings['validation']:,} to choose, "
         f"{settings['test']:,} to test; one permutation; means over seeds {', '.join(map(str, seeds))} (every seed). Bold: the "
         "connected structure with the best mean accuracy on held-out images. The binomial standard error of one test accuracy "
-        f"near 0.98 is {(0.98 * 0.02 / settings['test']) ** 0.5:.4f}: smaller differences say nothing. With {many} snapshots there "
+        f"near 0.98 is {(0.98 * 0.02 / settings['test']) ** 0.5:.4f}: smaller differences say nothing. With {many} "
+        "snapshots there "
         f"are {sizes}.",
         "",
         *common.rows(

@@ -44,7 +44,7 @@ class Sizes(NamedTuple):
 
 def fastest(function: Callable[[], Any], repeats: int) -> float:
     """Seconds of the fastest of some calls, after one that compiles; each ends when its result is there."""
-    return common.best(lambda: jax.block_until_ready(function()), repeats)
+    return common.best(lambda: common.finished(function()), repeats)
 
 
 def copied(sizes: Sizes) -> float:
@@ -155,7 +155,8 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        f"The network of `psmnist.py`, 2 x {s['units']} units, float32; snapshots stay on the device; fastest of {s['repeats']} "
+        f"The network of `psmnist.py`, 2 x {s['units']} units, float32; snapshots stay on the device; fastest of "
+        f"{s['repeats']} "
         "calls.",
         "",
         *common.rows(

@@ -207,13 +207,15 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        f"All {sum(count.values()):,} images through files ({s['gigabytes']:.1f} GB of features), {' + '.join(map(str, s['units']))} "
+        f"All {sum(count.values()):,} images through files ({s['gigabytes']:.1f} GB of features), "
+        f"{' + '.join(map(str, s['units']))} "
         f"units, {s['snapshots']} snapshots, sigmoids trained by streaming. Anonymous memory is what the system cannot drop; "
         "resident counts mapped pages of the files too.",
         "",
         *common.rows(("stage", "seconds", "peak, anonymous, of the stage", "peak, resident, so far"), body),
         "",
-        f"{sum(each['seconds'] for each in raw['stages'].values()):.0f} s in all; accuracy {raw['validation_accuracy']:.4f} on the "
+        f"{sum(each['seconds'] for each in raw['stages'].values()):.0f} s in all; accuracy "
+        f"{raw['validation_accuracy']:.4f} on the "
         f"{count['held_out']:,} held-out images, {raw['test_accuracy']:.4f} on the {count['test']:,} test images.",
         "",
     ]

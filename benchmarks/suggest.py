@@ -5,8 +5,8 @@ steps, with the ridge penalty chosen on the validation steps; the best of a grid
 which no search could know beforehand.
 
     own grid     10 x 10 leak rates, all other hyper-parameters as suggested
-    plain grid   10 x 10 leak rates, the paper's other hyper-parameters: spectral radius 0.95, no bias, and an input of the strength that
-                 the paper gives NARMA10 (input scaling 0.2 at a standard deviation of 0.144)
+    plain grid   10 x 10 leak rates, the paper's spectral radius 0.95, no bias, and an input of the strength that it gives
+                 NARMA10 (input scaling 0.2 at a standard deviation of 0.144)
     single       `single(100)` as it comes
 
     python benchmarks/suggest.py            three minutes
@@ -70,7 +70,7 @@ def unseen_errors(network: es.Network, problem: Problem, seed: int, leaks: Any =
     parts, _ = split_statistics(esn, series, as_targets(problem.y, series), edges, hyper=hyper)
     path = ridge_path(parts[0], PENALTIES)
     best = np.argmin(normalised_errors(path, parts[1]), axis=0)[None]
-    return np.take_along_axis(normalised_errors(path, parts[2]), best, axis=0)[0]
+    return np.asarray(np.take_along_axis(normalised_errors(path, parts[2]), best, axis=0)[0])
 
 
 def outcome(problem: Problem, seed: int, grid: Sequence[Floats]) -> dict[str, Any]:
@@ -133,14 +133,18 @@ def table(raw: common.Raw) -> str:
         common.origin(raw),
         "",
         f"Seeds {raw['seeds'][0]} to {raw['seeds'][-1]} for series and weights, 2 x 50 units, {s['train']} training, "
-        f"{s['validation']} validation and {s['test']} test steps. Ratios are geometric means over the seeds (least to largest in "
-        "brackets); below 1 the suggestion is better. The best of a grid is the least test error of its points, which no search "
-        "could know beforehand. The constants of `suggest` were set on these very problems, with other seeds: on other problems "
+        f"{s['validation']} validation and {s['test']} test steps. Ratios are geometric means over the seeds (least to "
+        "largest in "
+        "brackets); below 1 the suggestion is better. The best of a grid is the least test error of its points, which "
+        "no search "
+        "could know beforehand. The constants of `suggest` were set on these very problems, with other seeds: on "
+        "other problems "
         "it may do worse. The single network is not tuned.",
         "",
         *common.rows(head, body, left=2),
         "",
-        f"At most {LIMIT} times the best of its own grid on {within['own_grid']} of {len(names)} problems, of the plain grid on "
+        f"At most {LIMIT} times the best of its own grid on {within['own_grid']} of {len(names)} problems, of the "
+        "plain grid on "
         f"{within['plain_grid']}; better than the single network on {within['single']}.",
         "",
     ]

@@ -323,8 +323,10 @@ def table(raw: common.Raw) -> str:
         "p2 = 0.1, p3 = 0.0005; float32.",
         "",
         "One seed draws the weights and four sets of series. Stream, on which hyper-parameters and online readouts learn: "
-        f"{s['stream_sequences']} sequences of {s['stream_steps']:,} steps at once. Training of the other readouts: {s['train']} × "
-        f"{s['length']:,} steps; validation {s['validation']} × {s['length']:,}; test {s['test']} × {s['length']:,}; each after a "
+        f"{s['stream_sequences']} sequences of {s['stream_steps']:,} steps at once. Training of the other readouts: "
+        f"{s['train']} × "
+        f"{s['length']:,} steps; validation {s['validation']} × {s['length']:,}; test {s['test']} × {s['length']:,}; "
+        "each after a "
         f"washout of {s['washout']:,}. Where two starts compete (gentle, bold: see the script), that with the smaller "
         "cross-entropy on the validation series is shown; test series are held out. The candidates were made while looking at "
         "seed 0, which is not among the seeds.",

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import common
@@ -74,7 +75,10 @@ class Settings:
 
 @dataclass
 class Problem:
-    """A series, a network and what is searched for, within ranges of the logarithms; `path`: every point gets its best ridge."""
+    """A series, a network and what is searched for, within ranges of the logarithms.
+
+    path  whether every point gets the best ridge of `PATH`
+    """
 
     seed: int
     settings: Settings
@@ -181,9 +185,7 @@ def fragility(problem: Problem, hyper: es.Hyper) -> dict[str, Any]:
     edges, lane = problem.edges, hyper.lane(0)
     states = problem.runs.esn.run(problem.u, hyper=lane)
     noise = FRAGILE_NOISE * np.random.default_rng([problem.seed, 4]).standard_normal(states.shape)
-    noisy = [
-        of_rows((states + noise)[begin:end], problem.y[begin:end]) for begin, end in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    noisy = [of_rows((states + noise)[begin:end], problem.y[begin:end]) for begin, end in pairwise(edges)]
     return {
         "fragile_ridge": fixed,
         "fragile_noise": _by_path(noisy),
@@ -196,7 +198,7 @@ def _by_path(parts: list[Statistics]) -> Floats:
     train, validation, test = parts
     readouts = ridge_path(train, PATH)
     best = np.argmin(finite(normalised_errors(readouts, validation)), axis=0)[None]
-    return np.take_along_axis(normalised_errors(readouts, test), best, axis=0)[0]
+    return np.asarray(np.take_along_axis(normalised_errors(readouts, test), best, axis=0)[0])
 
 
 def tune(problem: Problem, budget: int) -> dict[str, Any]:
@@ -337,7 +339,7 @@ def search(task: str, names: str, method: str, seed: int, budget: int, settings:
     budget    simulated steps that random search and TPE are given
     settings  of `Settings`, as JSON has them
     """
-    chosen = Settings(**{name: tuple(each) if isinstance(each, list) else each for name, each in settings.items()})
+    chosen = Settings(**common.tuples(settings))
     problem = Problem.of(task, SETS[names], method, seed, chosen)
     if method == "online-rls":
         rules = {"readout": RLS(chosen.ridge, chosen.rls_forgetting), "rates": Adam(chosen.rls_rate, beta1=0.99)}

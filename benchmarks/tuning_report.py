@@ -228,7 +228,7 @@ LINES = {
 
 def figure(raw: common.Raw) -> Figure:
     """Test error against simulated steps: median over the seeds, quartiles shaded."""
-    fig = style.figure(6.4, 9.6)
+    fig: Figure = style.figure(6.4, 9.6)
     tasks = tasks_of(raw)
     axes = fig.subplots(len(LINES), len(tasks), squeeze=False)
     letters = iter("ABCD")
@@ -331,6 +331,6 @@ def _apart(heights: Floats, gap: float) -> Floats:
         while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
             last = pools.pop()
             pools[-1] += last
-    even = np.concatenate([[np.mean(pool)] * len(pool) for pool in pools]) + gap * np.arange(len(heights))
+    even: Floats = np.concatenate([[np.mean(pool)] * len(pool) for pool in pools]) + gap * np.arange(len(heights))
     even += max(-even[0], 0.0)
-    return even - max(even[-1] - 1.0, 0.0)
+    return np.asarray(even - max(even[-1] - 1.0, 0.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import rows
 import scipy.sparse
@@ -74,7 +76,7 @@ def _probe(row: Row, levels: list[Reservoir]) -> Floats:
 
 
 def _block(levels: list[Reservoir]) -> tuple[Floats, Floats]:
-    def dense(matrix: object) -> Floats:
+    def dense(matrix: Any) -> Floats:
         return matrix.toarray() if scipy.sparse.issparse(matrix) else np.asarray(matrix)
 
     sizes = [dense(level.W).shape[0] for level in levels]
