@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
 
-.PHONY: run test lint docs bench clean
+.PHONY: run test lint docs bench bench-all clean
 
 run: $(VENV)/.ready
 	$(VENV)/bin/echoscale reproduce
@@ -23,6 +23,11 @@ docs: $(VENV)/.ready
 bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python benchmarks/speed.py
 	$(BENCH_VENV)/bin/python benchmarks/online.py
+
+# All that fits a machine without a GPU: hours on two cores. Those with a ledger go on where they were stopped.
+BENCH_ALL := speed online psmnist storage choices suggest narma_seeds psmnist_memory telegraph tuning
+bench-all: $(BENCH_VENV)/.ready
+	for name in $(BENCH_ALL); do $(BENCH_VENV)/bin/python benchmarks/$$name.py || exit 1; done
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

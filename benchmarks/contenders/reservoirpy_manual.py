@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import rows
-import scipy.sparse
 from reservoirpy.nodes import Reservoir, Ridge
 from rows import Floats, Row
 
@@ -77,7 +76,7 @@ def _probe(row: Row, levels: list[Reservoir]) -> Floats:
 
 def _block(levels: list[Reservoir]) -> tuple[Floats, Floats]:
     def dense(matrix: Any) -> Floats:
-        return matrix.toarray() if scipy.sparse.issparse(matrix) else np.asarray(matrix)
+        return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
 
     sizes = [dense(level.W).shape[0] for level in levels]
     whole, inputs = np.zeros((sum(sizes), sum(sizes))), np.zeros((sum(sizes), 1))
