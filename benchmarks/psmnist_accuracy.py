@@ -253,8 +253,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", es.EchoStateWarning)
         networks = structures(settings["units"])
-        if options.quick:  # one of each kind: every other shape is another program to compile
-            networks = {name: networks[name] for name in list(networks)[4:6]}
+        if options.quick:  # every other shape is another program to compile
+            networks = {name: networks[name] for name in networks if name == "two rings, input scaling .1"}
 
         def done(whats: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
             wanted = {

@@ -51,12 +51,14 @@ class Worker:
             env={**os.environ, "JAX_PLATFORMS": "cpu"},
         )
         self.answers: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.answers.put(line)
+        with self.process.stdout as lines:
+            for line in lines:
+                self.answers.put(line)
         self.answers.put(None)
 
     def answer(self) -> dict[str, Any]:
@@ -90,6 +92,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.reader.join()
 
 
 def prepare(worker: Worker, label: str) -> dict[str, Any]:

@@ -291,7 +291,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
     quick = options.quick
     settings = json.loads(json.dumps(asdict(QUICK if quick else FULL)))
     noises, seeds = (NOISES[:1], SEEDS[:1]) if quick else (NOISES, SEEDS)
-    names = ["paper", "paper, mse online", *_both("two levels")] if quick else list(CANDIDATES)
+    names = ["paper", "paper, mse online", *_both("single")] if quick else list(CANDIDATES)
     order = sorted(names, key=lambda name: -bool(CANDIDATES[name].rate) * len(CANDIDATES[name].units))
     wanted = {
         _key(noise, seed, name): {"noise": noise, "seed": seed, "name": name, "settings": settings}
