@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +42,6 @@ def figure(
 ) -> None:
     """Compute and draw figures of the paper: a PNG, and the data as netCDF with all settings and seeds."""
     from rich.console import Console
-    from rich.progress import track
 
     console = Console()
     keep_compiled_programs()
@@ -55,9 +53,8 @@ def figure(
     if scale not in paper.SCALES:
         raise typer.BadParameter(f"no scale {scale!r}; there are {', '.join(paper.SCALES)}.")
     for number in numbers:
-        follow = partial(track, description=f"Figure {number}", console=console)
         with _refusing():
-            made = paper.make(number, scale, out, fresh=fresh, track=follow, variant=variant)
+            made = paper.make(number, scale, out, fresh=fresh, progress=True, variant=variant)
         console.print(f"{_made(number, scale, made)}, data in {made.file}", highlight=False)
 
 
@@ -72,7 +69,6 @@ def reproduce(
 ) -> None:
     """All figures of the paper, and a table of its main results beside ours. The same command goes on after an interruption."""
     from rich.console import Console
-    from rich.progress import track
     from rich.table import Table
 
     console = Console()
@@ -80,19 +76,13 @@ def reproduce(
     from echoscale.paper import FIGURES
     from echoscale.paper import reproduce as work
 
-    def told(number: int, made: Result) -> None:
-        console.print(_made(number, scale, made), highlight=False)
-
     with _refusing():
         numbers = [_number(each) for each in figures.split(",")] if figures else list(FIGURES)
-        rows, file = work.reproduce(
-            scale,
-            numbers,
-            out,
-            fresh=fresh,
-            track=lambda number: partial(track, description=f"Figure {number}", console=console),
-            told=told,
-        )
+        data = {}
+        for number, made in work.made(scale, numbers, out, fresh=fresh, progress=True):
+            console.print(_made(number, scale, made), highlight=False)
+            data[number] = made.data
+        rows, file = work.write_table(data, scale, out)
     if rows:
         table = Table(*work.HEADER, title=f"Headline, {scale} scale")
         for row in rows:

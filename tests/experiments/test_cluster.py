@@ -31,7 +31,7 @@ from echoscale.sweeps import Cluster, Ledger, Protocol, SweepWarning, Task
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
-SHORT = Protocol(washout=20, train=200, validation=80, test=80, penalties=(1e-5, 1e-2, 1.0))
+SHORT = Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2, 1.0))
 SEEDS = 10
 PATIENCE = 60.0  # seconds after which something hangs
 

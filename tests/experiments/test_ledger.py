@@ -20,6 +20,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,6 +80,12 @@ def end(*processes: subprocess.Popen[str]) -> None:
     for process in processes:
         process.communicate()  # closes its input, for which the scripts wait
         assert process.returncode == 0
+
+
+def results_of(ledger: Ledger, key: str) -> dict[str, npt.NDArray[Any]]:
+    found = ledger.finished([key])[key].results
+    assert found is not None
+    return found
 
 
 HOLD = "book = Ledger(sys.argv[1]); print(book.claim('a'), flush=True); sys.stdin.read()"
@@ -181,7 +189,8 @@ def test_the_first_result_stays(ledger: Ledger) -> None:
     record = ledger.finished(["a"])
     ledger.finish("a", "second", {"other": [3.0]}, 2.0)
     ledger.fail("a", "third", "boom", 3.0)
-    assert ledger.finished(["a"]) == record
+    assert ledger.finished(["a"]).keys() == record.keys()
+    assert {name: values.tolist() for name, values in results_of(ledger, "a").items()} == {"test": [1.0], "ridge": [2.0]}
     assert record["a"].sweep == "first"
     assert ledger.failures(["a"]) == {}
 
@@ -382,7 +391,7 @@ def test_kill_in_a_stream_of_jobs_loses_none_that_was_finished(path: Path, count
     with Ledger(path) as ledger:
         records = ledger.finished(keys)
         assert list(records) == keys
-        assert all(record.results == {"test": [float(key)] * 500} for key, record in records.items())
+        assert all(np.array_equal(record.results["test"], [float(key)] * 500) for key, record in records.items() if record.results)
         assert ledger.claim("next")
 
 
@@ -566,7 +575,72 @@ def test_times_that_make_no_sense(path: Path, value: float) -> None:
 
 def test_results_that_are_no_numbers(ledger: Ledger) -> None:
     values: Any
-    for values in ("0.5", ["0.5"], [None], 0.5):
-        with pytest.raises(TypeError, match=r"results\['test'\] must be a list of numbers, got"):
+    for values in ("0.5", ["0.5"], [None], np.array([1, object()], object), np.array(["2026-01-01"], "M8[s]"), np.longdouble(1)):
+        with pytest.raises(TypeError, match=r"results\['test'\] must hold numbers or truth values, got"):
             ledger.finish("a", "s", {"test": values}, 1.0)
     assert ledger.finished(["a"]) == {}
+
+
+# Arrays
+
+
+@pytest.mark.parametrize("dtype", [*module.DTYPES, ">f8", ">i4"])
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 4), (2, 3, 4)])
+def test_arrays_of_every_kind_come_back_bit_for_bit(ledger: Ledger, dtype: str, shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).integers(0, 2, (2, *shape)).astype(dtype)
+    turned = values[0].T.copy().T  # not in the order of C
+    ledger.finish("a", "s", {"x": turned, "y": values[1]}, 1.0)
+    with Ledger(ledger.path) as again:
+        found = results_of(again, "a")
+    np.testing.assert_array_equal(found["x"], values[0], strict=dtype[0] != ">")
+    np.testing.assert_array_equal(found["y"], values[1])
+    assert found["x"].dtype == np.dtype(dtype).newbyteorder("=")
+    assert found["x"].flags.writeable
+
+
+DAMAGES = {
+    "a bit of an array": "UPDATE arrays SET data = x'0000000000000840' WHERE name = 'x'",
+    "an array cut short": "UPDATE arrays SET data = substr(data, 1, 7) WHERE name = 'x'",
+    "a number in place of an array": "UPDATE arrays SET data = 7 WHERE name = 'x'",
+    "nothing in place of a type": "UPDATE arrays SET dtype = '' WHERE name = 'x'",
+    "another type": "UPDATE arrays SET dtype = 'i8' WHERE name = 'x'",
+    "another shape": "UPDATE arrays SET shape = '[1, 1]' WHERE name = 'x'",
+    "another name": "UPDATE arrays SET name = 'z' WHERE name = 'x'",
+    "a lost array": "DELETE FROM arrays WHERE name = 'x'",
+    "another order": "UPDATE arrays SET position = 5 WHERE name = 'x'",
+    "another time": "UPDATE jobs SET seconds = 2.0",
+    "no time": "UPDATE jobs SET seconds = 'long'",
+    "a lost digest": "UPDATE jobs SET digest = NULL",
+    "the results of another job": "UPDATE jobs SET key = 'b'; UPDATE arrays SET key = 'b'",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_result_is_dropped_and_its_job_is_open_again(ledger: Ledger, damage: str) -> None:
+    ledger.finish("a", "s", {"x": [1.0], "y": [2.0]}, 1.0)
+    for query in DAMAGES[damage].split(";"):
+        sql(ledger.path, query)
+    key = "b" if damage == "the results of another job" else "a"
+    assert ledger.finished([key]) == {}
+    assert sql(ledger.path, "SELECT * FROM jobs") == sql(ledger.path, "SELECT * FROM arrays") == []
+    assert ledger.claim(key)
+    ledger.finish(key, "s", {"x": [3.0]}, 1.0)
+    assert results_of(ledger, key)["x"] == [3.0]
+
+
+def test_forgotten_jobs_are_open_again(ledger: Ledger) -> None:
+    for key in "abc":
+        ledger.finish(key, "s", {"x": [1.0]}, 1.0)
+    ledger.fail("d", "s", "boom", 1.0)
+    ledger.forget(["a", "d", "unknown"])
+    assert list(ledger.finished(["a", "b", "c"])) == ["b", "c"]
+    assert ledger.failures(["d"]) == {}
+    assert ledger.claim("a")
+    assert not ledger.claim("b")
+
+
+def test_an_older_format(path: Path) -> None:
+    Ledger(path).close()
+    sql(path, "PRAGMA user_version = 1")
+    with pytest.raises(LedgerError, match=r"older echoscale.*it has format 1, this one knows 2\. Start a ledger under"):
+        Ledger(path)

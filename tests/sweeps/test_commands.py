@@ -61,7 +61,7 @@ washout = 20
 train = 200
 validation = 80
 test = 80
-penalties = [1e-5, 1e-2, 1.0]
+ridge = [1e-5, 1e-2, 1.0]
 [axes]
 seed = { count = 6 }
 "leak_rate[0]" = { from = 0.2, to = 1.0, count = 3 }
@@ -130,7 +130,7 @@ def in_python() -> xarray.Dataset:
         es.hierarchical([8, 6], input_scaling=0.5),
         Task("cli_series:noted"),
         {"seed": range(SEEDS), "leak_rate[0]": np.linspace(0.2, 1.0, 3), "leak_rate[1]": [0.1, 0.5]},
-        protocol=Protocol(washout=20, train=200, validation=80, test=80, penalties=(1e-5, 1e-2, 1.0)),
+        protocol=Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2, 1.0)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -19,12 +20,13 @@ from hypothesis import strategies as st
 import echoscale as es
 from echoscale.experiments.executors import Outcome, attempt
 from echoscale.experiments.job import Job
+from echoscale.experiments.scores import point_scores
 from echoscale.sweeps import Data, Protocol, SweepWarning, Task
 from echoscale.sweeps import grid as driver
 
 Floats = npt.NDArray[np.float64]
 
-SHORT = Protocol(washout=20, train=200, validation=80, test=80, penalties=(1e-6, 1e-3, 1e-1, 10.0), dtype="float64")
+SHORT = Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-6, 1e-3, 1e-1, 10.0), dtype="float64")
 VARIABLES = ("test", "validation", "train", "ridge")
 NARMA = Task("narma", {"order": 3})
 
@@ -96,7 +98,7 @@ def alone(network: es.Network, u: Floats, y: Floats, protocol: Protocol, seed: i
         parts[name] = slice(start, start + steps)
         start += steps
     tried = []
-    for penalty in protocol.penalties:
+    for penalty in protocol.ridge:
         coef, intercept = solved(x[parts["train"]], y[parts["train"]], penalty)
         found = {name: scored(protocol.score, y[part], x[part] @ coef + intercept) for name, part in parts.items()}
         tried.append({**found, "ridge": penalty})
@@ -317,8 +319,8 @@ def test_lag_0_predicts_what_it_has_not_heard() -> None:
 def test_the_chosen_penalty_is_the_best_on_validation_data_of_each_point() -> None:
     axes = {"leak_rate": [0.1, 1.0], "seed": range(4)}
     path = (1e-6, 1e-2, 1.0, 30.0)
-    best = es.sweep(chain(), NARMA, axes, protocol=changed(penalties=path))
-    each = [es.sweep(chain(), NARMA, axes, protocol=changed(penalties=(penalty,))) for penalty in path]
+    best = es.sweep(chain(), NARMA, axes, protocol=changed(ridge=path))
+    each = [es.sweep(chain(), NARMA, axes, protocol=changed(ridge=(penalty,))) for penalty in path]
     together = xarray.concat(each, "penalty")
     place = together.validation.argmin("penalty")
     for name in VARIABLES:
@@ -345,7 +347,7 @@ def test_scores_are_those_of_an_estimator() -> None:
 
 def test_single_precision_is_that_of_states_in_single_precision() -> None:
     """States are rounded to 6e-8, in another order on lanes; sums are in double precision, so errors stay near that."""
-    protocol = changed(dtype="float32", penalties=(1e-2, 1.0))
+    protocol = changed(dtype="float32", ridge=(1e-2, 1.0))
     data = es.sweep(chain(), NARMA, {"leak_rate": [0.3, 1.0]}, protocol=protocol)
     assert_every_point(data, NARMA, lambda p: Point(chain(leak_rate=p["leak_rate"])), protocol, rtol=1e-4)
     assert Protocol().dtype == "float32"
@@ -412,10 +414,14 @@ class Pretended:
         for key, job in reversed(list(jobs)):
             assert key not in self.jobs, "a job runs once"
             self.jobs[key] = job
-            common = told(job.weights_seed, job.task_seed, getattr(job.problem, "parameters", {}), job.network)
-            lanes = [dict(zip(job.lanes, each, strict=True)) for each in zip(*job.lanes.values(), strict=True)] or [{}]
-            numbers = [common + marked(lane) for lane in lanes]
-            yield key, Outcome({name: [k + each for each in numbers] for k, name in enumerate(VARIABLES)}, None, 0.25)
+            given = job.arguments
+            common = told(
+                given["weights_seed"], given["task_seed"], getattr(given["problem"], "parameters", {}), given["network"]
+            )
+            axes = given["lanes"]
+            lanes = [dict(zip(axes, each, strict=True)) for each in zip(*axes.values(), strict=True)] or [{}]
+            numbers = np.array([common + marked(lane) for lane in lanes])
+            yield key, Outcome({name: k + numbers for k, name in enumerate(VARIABLES)}, None, 0.25)
 
 
 class Idle:
@@ -433,6 +439,11 @@ def told(weights_seed: int, task_seed: int, parameters: Mapping[str, Any], netwo
 
 def marked(lane: Mapping[str, float]) -> float:
     return 10 * lane.get("leak_rate", 0) + 100 * lane.get("leak_rate[1]", 0) + math.pi * lane.get("coupling[0]", 0)
+
+
+def points(job: Job) -> int:
+    """How many points of a sweep a job computes."""
+    return len(next(iter(job.arguments["lanes"].values()), [0]))
 
 
 def keys(network: es.Network | None, problem: Any, axes: dict[str, Any], protocol: Protocol = SHORT) -> list[str]:
@@ -463,7 +474,7 @@ def test_any_axes_in_any_order_and_any_cut_put_every_value_in_its_place(data: st
         patch.setattr(driver, "MOST_LANES", most)
         found = es.sweep(chain(), NARMA, axes, protocol=SHORT, executor=executor)
     assert found.test.dims == tuple(axes)
-    assert sum(job.points for job in executor.jobs.values()) == found.test.size
+    assert sum(map(points, executor.jobs.values())) == found.test.size
     for where in points_of(found):
         network = chain(units=[where.get("units[0]", 7), 5])
         outer = told(where.get("weights_seed", 0), where.get("task_seed", 0), {"order": where.get("task.order", 3)}, network)
@@ -481,7 +492,7 @@ def test_jobs_are_cut_without_changing_values(most: int, monkeypatch: pytest.Mon
     executor = Pretended()
     es.sweep(chain(), NARMA, axes, protocol=SHORT, executor=executor)
     # Whole slices of the first axis of leaves: 3 * 2 lanes at least.
-    assert {job.points for job in executor.jobs.values()} <= {max(most // 6, 1) * 6, 24 % (max(most // 6, 1) * 6)}
+    assert set(map(points, executor.jobs.values())) <= {max(most // 6, 1) * 6, 24 % (max(most // 6, 1) * 6)}
 
 
 def test_points_that_share_weights_and_series_share_a_job() -> None:
@@ -492,11 +503,12 @@ def test_points_that_share_weights_and_series_share_a_job() -> None:
 
 
 def test_progress_is_told_after_every_job() -> None:
-    heard: list[tuple[int, int, int]] = []
+    heard: list[tuple[int, int, str]] = []
     axes = {"leak_rate": [0.1, 1.0], "seed": range(3)}
     es.sweep(chain(), NARMA, axes, protocol=SHORT, executor=Pretended(), progress=lambda *said: heard.append(said))
-    assert heard[0] == (0, 3, 0)
-    assert heard[-3:] == [(1, 3, 2), (2, 3, 4), (3, 3, 6)]
+    assert [said[:2] for said in heard] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert heard[0][2] == ""
+    assert all(re.fullmatch(r"[\d,]+ points/s", said[2]) for said in heard[1:])
 
 
 # What is written beside the values.
@@ -581,7 +593,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "validation": {"protocol": changed(validation=81)},
     "test": {"protocol": changed(test=81)},
     "lag": {"protocol": changed(lag=0)},
-    "penalties": {"protocol": changed(penalties=(1e-6, 1e-3, 1e-1))},
+    "ridge": {"protocol": changed(ridge=(1e-6, 1e-3, 1e-1))},
     "direct": {"protocol": changed(direct=True)},
     "score": {"protocol": changed(score="mse")},
     "dtype": {"protocol": changed(dtype="float32")},
@@ -612,8 +624,8 @@ SAME: dict[str, dict[str, Any]] = {
     "a NumPy keyword by an axis": {"problem": Task("narma"), "axes": {"seed": [1], "task.order": np.array([3])}},
     "a named NumPy keyword": {"problem": Task("narma"), "axes": {"seed": [1], "task.order": {"three": np.int64(3)}}},
     "NumPy lengths": {"protocol": changed(washout=np.int64(20), train=np.int32(200), lag=np.int8(1))},
-    "NumPy penalties": {"protocol": changed(penalties=np.array([1e-6, 1e-3, 1e-1, 10.0]))},
-    "a whole penalty": {"protocol": changed(penalties=[1e-6, 1e-3, 1e-1, 10])},
+    "NumPy penalties": {"protocol": changed(ridge=np.array([1e-6, 1e-3, 1e-1, 10.0]))},
+    "a whole penalty": {"protocol": changed(ridge=[1e-6, 1e-3, 1e-1, 10])},
 }
 
 
@@ -689,8 +701,10 @@ def test_what_stops_a_program_stops_a_sweep() -> None:
 
 
 def test_an_attempt_keeps_the_error_in_words() -> None:
-    outcome = attempt(Job(chain(), Task(moody), SHORT, 0, 2, {}))
+    given = {"network": chain(), "problem": Task(moody), "protocol": SHORT, "weights_seed": 0, "task_seed": 2, "lanes": {}}
+    outcome = attempt(Job.of(point_scores, **given))
     assert outcome.results is None
+    assert isinstance(outcome.raised, RuntimeError)
     assert outcome.error == "RuntimeError: no series today for seed 2"
     assert outcome.seconds >= 0
 
@@ -784,9 +798,9 @@ def test_bad_data() -> None:
         ({"lag": 2}, "lag must be one of 0, 1; got 2"),
         ({"score": "r2"}, "score must be one of 'nrmse', 'nmse', 'mse'; got 'r2'"),
         ({"dtype": "float16"}, "dtype must be one of"),
-        ({"penalties": ()}, "empty list"),
-        ({"penalties": (1.0, -1.0)}, "must not be negative, got -1.0"),
-        ({"penalties": (np.nan,)}, "finite"),
+        ({"ridge": ()}, "empty list"),
+        ({"ridge": (1.0, -1.0)}, "must not be negative, got -1.0"),
+        ({"ridge": (np.nan,)}, "finite"),
         ({"direct": "no"}, "direct must be True or False, got 'no'"),
     ],
 )

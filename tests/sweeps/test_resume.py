@@ -45,7 +45,7 @@ def slow(length, seed):
 
 def run(ledger, seeds=range(JOBS)):
     network = es.hierarchical([8, 6], input_scaling=0.5)
-    protocol = Protocol(washout=20, train=200, validation=80, test=80, penalties=(1e-5, 1e-2, 1.0))
+    protocol = Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2, 1.0))
     axes = {"leak_rate[0]": [0.2, 0.6, 1.0], "seed": seeds, "leak_rate[1]": [0.1, 0.5]}
     return es.sweep(network, Task("slow_series:slow"), axes, protocol=protocol, ledger=ledger)
 

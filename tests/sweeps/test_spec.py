@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.experiments.problem import PENALTIES
+from echoscale.experiments.protocol import RIDGE
 from echoscale.sweeps import Protocol, Task, spec
 
 Write = Callable[[str], Path]
@@ -48,7 +48,7 @@ def test_the_example_at_the_head_of_the_module(write: Write) -> None:
     found = spec.read(write(example))
     assert found.network == es.hierarchical([50, 50], input_scaling=0.2)
     assert found.problem == Task("narma", {"order": 10})
-    assert found.protocol == Protocol(lag=1)
+    assert found.protocol == Protocol(lag=1, ridge=(1e-5, 1e-3, 0.1))
     assert list(found.axes) == ["seed", "leak_rate[0]", "leak_rate[1]"]
     assert found.axes["seed"] == list(range(20))
     np.testing.assert_array_equal(found.axes["leak_rate[0]"], np.linspace(0.05, 1.0, 20))
@@ -151,14 +151,14 @@ train = 300
 validation = 50
 test = 70
 lag = 0
-penalties = [1e-4, 1]
+ridge = [1e-4, 1]
 direct = true
 score = "mse"
 dtype = "float64"
 """
     found = spec.read(write(NETWORK + TASK + AXES + text)).protocol
     assert found == Protocol(0, 300, 50, 70, 0, (1e-4, 1.0), True, "mse", "float64")
-    assert spec.read(write(f"{NETWORK}{TASK}{AXES}[protocol]\n")).protocol.penalties == PENALTIES
+    assert spec.read(write(f"{NETWORK}{TASK}{AXES}[protocol]\n")).protocol.ridge == RIDGE
 
 
 def test_a_file_gives_the_same_sweep_as_the_arguments(write: Write) -> None:
@@ -171,11 +171,11 @@ washout = 20
 train = 200
 validation = 80
 test = 80
-penalties = [1e-5, 1e-2]
+ridge = [1e-5, 1e-2]
 """
     found = spec.read(write(NETWORK + TASK + text))
     data = es.sweep(found.network, found.problem, found.axes, protocol=found.protocol)
-    protocol = Protocol(washout=20, train=200, validation=80, test=80, penalties=(1e-5, 1e-2))
+    protocol = Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2))
     expected = es.sweep(es.single(5), "narma", {"seed": range(2), "leak_rate": [0.2, 1]}, protocol=protocol)
     assert data.equals(expected)
     assert data.attrs["sweep"] == expected.attrs["sweep"]

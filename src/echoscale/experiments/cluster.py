@@ -17,11 +17,22 @@ from echoscale.experiments.job import Job
 
 
 class Cluster:
-    """An executor, and a context manager that connects and takes leave.
+    """Jobs on the workers of a Dask cluster: an executor, and a context manager that connects and takes leave.
 
-    scheduler  the address of a running scheduler, "tcp://host:8786"
-    workers    or the number of local worker processes to start
-    timeout    seconds to wait for the scheduler, and for its first worker
+    Parameters
+    ----------
+    scheduler : str, optional
+        The address of a running scheduler, "tcp://host:8786".
+    workers : int, optional
+        Or the number of local worker processes to start.
+    timeout : float
+        Seconds to wait for the scheduler, and for its first worker.
+
+    Examples
+    --------
+    >>> from echoscale.sweeps import Cluster
+    >>> with Cluster(workers=2) as cluster:  # doctest: +SKIP
+    ...     es.sweep(es.single(100), "narma", {"seed": range(20)}, executor=cluster)
     """
 
     def __init__(self, scheduler: str | None = None, workers: int | None = None, timeout: float = 10.0) -> None:
@@ -76,8 +87,8 @@ class Cluster:
 
         def submit(count: int) -> list[Any]:
             made = []
-            for key, task in islice(source, count):
-                future = self._client.submit(attempt, task, pure=False)
+            for key, job in islice(source, count):
+                future = self._client.submit(_attempt, job, pure=False)
                 keys[future.key] = key
                 made.append(future)
             return made
@@ -102,3 +113,8 @@ class Cluster:
             )
         error = future.exception()
         return future.result() if error is None else Outcome(None, f"{type(error).__name__}: {error}", 0.0)
+
+
+def _attempt(job: Job) -> Outcome:
+    """On a worker. The error itself stays there: not every one can be sent."""
+    return attempt(job)._replace(raised=None)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import traceback
 from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import NamedTuple, Protocol
 
-from echoscale.experiments import job
-from echoscale.experiments.job import Job, Results
+from echoscale import _checks
+from echoscale.experiments.job import Arrays, Check, Job, unchecked
 
 
 class Outcome(NamedTuple):
     """What became of a job: its results, or what went wrong."""
 
-    results: Results | None
+    results: Arrays | None
     error: str | None
     seconds: float
+    raised: Exception | None = None
+    """The error itself, where the job ran in this process."""
+    kept: bool = False
+    """Whether the ledger had it, and nothing was run."""
+
+
+class Stopped(BaseException):
+    """A job was told to stop half-way. No error of the job, so that nobody takes it for one."""
 
 
 class Executor(Protocol):
@@ -27,21 +38,74 @@ class Executor(Protocol):
         ...
 
 
-def attempt(task: Job) -> Outcome:
-    """Run a job; what it raises becomes part of the outcome, so that others go on."""
+def attempt(job: Job, check: Check = unchecked) -> Outcome:
+    """Run a job; what it raises becomes part of the outcome, so that others go on.
+
+    Parameters
+    ----------
+    job : Job
+        What to do.
+    check : function
+        Raises where the run was interrupted.
+    """
     start = time.perf_counter()
+    check()
     try:
-        results = job.run(task)
+        results = job.run(check)
     except Exception as error:  # whatever a user's task raises
         message = "".join(traceback.format_exception_only(error)).strip()
-        return Outcome(None, message, time.perf_counter() - start)
+        return Outcome(None, message, time.perf_counter() - start, error)
     return Outcome(results, None, time.perf_counter() - start)
 
 
 class InProcess:
-    """One job after another; each uses all cores for its lanes."""
+    """Jobs in this process.
+
+    Parameters
+    ----------
+    threads : int
+        How many run at once. With one, which is enough for jobs that use all cores for their lanes, they run in the calling
+        thread. With more, whatever ends the run (an error, Ctrl-C) is told to the running jobs by their `check`.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> from echoscale.sweeps import InProcess, Protocol
+    >>> short = Protocol(washout=50, train=300, validation=100, test=100)
+    >>> result = es.sweep(es.single(20), "narma", {"seed": range(2)}, protocol=short, executor=InProcess(threads=2))
+    >>> result.sizes["seed"]
+    2
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = _checks.integer(threads, "threads", minimum=1)
 
     def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
         """See `Executor`."""
-        for key, task in jobs:
-            yield key, attempt(task)
+        if self.threads == 1:
+            for key, job in jobs:
+                yield key, attempt(job)
+            return
+        yield from self._on_threads(iter(jobs))
+
+    def _on_threads(self, jobs: Iterator[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
+        stop = threading.Event()
+
+        def check() -> None:
+            if stop.is_set():
+                raise Stopped
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            running: dict[Future[Outcome], str] = {}
+            try:
+                while True:
+                    for key, job in islice(jobs, self.threads - len(running)):
+                        running[pool.submit(attempt, job, check)] = key
+                    if not running:
+                        return
+                    # Waited for in the order of their beginning: of several that are done, the oldest comes first.
+                    done = wait(running, return_when=FIRST_COMPLETED).done
+                    for future in [each for each in running if each in done]:
+                        yield running.pop(future), future.result()
+            finally:
+                stop.set()  # whoever reads no further, by an error or by choice, stops those that run

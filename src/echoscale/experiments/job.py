@@ -1,92 +1,71 @@
-"""One job: all lanes that share weights and series, from states to scores. The same function runs everywhere."""
+"""A job: a function by its importable name and its arguments -> named arrays. The same job gives the same anywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from echoscale.experiments.problem import Data, Protocol, Task
+from echoscale.experiments.functions import name_of, named
 from echoscale.fingerprint import fingerprint
-from echoscale.hyper import with_lanes
-from echoscale.network import Network
-from echoscale.readouts.ridge import Readout, mean_squared_errors, normalised_errors, ridge_path
-from echoscale.readouts.statistics import Statistics, split_statistics
-from echoscale.series import as_series, as_targets
 
 # Raised when a change of the code changes results, so that those of older code are not taken for those of this one.
 NUMERICS = 1
 
-Results = dict[str, list[float]]
+Arrays = dict[str, npt.NDArray[Any]]
+Check = Callable[[], None]
+
+
+def unchecked() -> None:
+    """Nobody interrupts: the `check` of a job that runs by itself."""
 
 
 class Job(NamedTuple):
-    """Everything that determines the results of some points.
+    """Everything that determines some results.
 
-    lanes  the values of the leaves that vary, one list for each axis; empty for one point
+    Parameters
+    ----------
+    function : str
+        "module:function". It returns named arrays. One that takes long has a parameter `check` and calls check() now and then:
+        that raises where the run was interrupted.
+    arguments : mapping
+        Its keywords, but for `check`: numbers, strings, arrays, networks, dataclasses (see `echoscale.fingerprint`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from echoscale.experiments.job import Job
+    >>> job = Job.of(np.linspace, start=0.0, stop=1.0, num=3)
+    >>> job.function
+    'numpy:linspace'
+    >>> job.key() == Job.of(np.linspace, num=3, stop=1.0, start=0.0).key()
+    True
     """
 
-    network: Network
-    problem: Task | Data
-    protocol: Protocol
-    weights_seed: int
-    task_seed: int
-    lanes: Mapping[str, list[float]]
+    function: str
+    arguments: Mapping[str, Any]
 
-    @property
-    def points(self) -> int:
-        """How many points of the sweep this job computes."""
-        return len(next(iter(self.lanes.values()))) if self.lanes else 1
-
-    def describe(self) -> dict[str, Any]:
-        """The same description, the same results."""
-        return {
-            "network": self.network,
-            "problem": self.problem.describe(),
-            "protocol": self.protocol,
-            "weights_seed": self.weights_seed,
-            "task_seed": self.task_seed,
-            "lanes": self.lanes,
-            "numerics": NUMERICS,
-        }
+    @classmethod
+    def of(cls, function: Callable[..., Any], /, **arguments: Any) -> Job:
+        """The call of a function, for later."""
+        return cls(name_of(function), arguments)
 
     def key(self) -> str:
-        """A fingerprint of the description."""
-        return fingerprint(self.describe())
+        """A fingerprint of function, arguments and `NUMERICS`: it names the results in a ledger."""
+        return fingerprint({"function": self.function, "arguments": dict(self.arguments), "numerics": NUMERICS})
 
+    def run(self, check: Check = unchecked) -> Arrays:
+        """Call the function.
 
-def run(job: Job) -> Results:
-    """The scores of every point: "test", "validation", "train" at the chosen "ridge"."""
-    protocol = job.protocol
-    u, y = job.problem.series(protocol.length, job.task_seed)
-    for name, each in (("inputs", u), ("targets", y)):
-        if len(each) < protocol.length:
-            raise ValueError(f"the task gave {len(each)} steps of {name}, the protocol needs {protocol.length}.")
-    # Lag 0: the state that has seen u[t] predicts y[t + 1].
-    u, y = np.asarray(u)[: protocol.edges[-1]], np.asarray(y)[1 - protocol.lag :][: protocol.edges[-1]]
-    series = as_series(u)
-    esn = job.network.build(series.features, seed=job.weights_seed, dtype=protocol.dtype)
-    parts, _ = split_statistics(
-        esn,
-        series,
-        as_targets(y, series),
-        [protocol.edges],
-        direct=protocol.direct,
-        hyper=with_lanes(esn.hyper, job.lanes) if job.lanes else None,
-    )
-    path = ridge_path(parts[0], protocol.penalties)
-    names = ("train", "validation", "test")
-    scores = {name: _score(protocol.score, path, part) for name, part in zip(names, parts, strict=True)}
-    best = np.argmin(scores["validation"], axis=0)[None]
-    results = {name: np.take_along_axis(values, best, axis=0)[0] for name, values in scores.items()}
-    results["ridge"] = np.asarray(protocol.penalties)[best[0]]
-    return {name: np.ravel(values).tolist() for name, values in results.items()}
-
-
-def _score(name: str, path: Readout, part: Statistics) -> Any:
-    """Per penalty and lane."""
-    if name == "mse":
-        return mean_squared_errors(path, part).mean(axis=-1)
-    errors = normalised_errors(path, part)
-    return errors if name == "nrmse" else errors**2
+        Parameters
+        ----------
+        check : function
+            Handed on to functions that have a parameter of this name.
+        """
+        function, arguments = named(self.function), dict(self.arguments)
+        if "check" in inspect.signature(function).parameters:
+            arguments["check"] = check
+        return {name: np.asarray(values) for name, values in function(**arguments).items()}

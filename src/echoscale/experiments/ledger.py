@@ -1,4 +1,4 @@
-"""The ledger of a sweep: which jobs are done, with what results, and who is at work on which. One SQLite file.
+"""The ledger: which jobs are done, with what results, and who is at work on which. One SQLite file.
 
 A job that `finish` wrote is there after a crash or kill -9 of this or any other process. (Write-ahead log with synchronous =
 NORMAL: only a power cut can lose the last jobs, never the file.) Many processes of one machine may share a ledger. It must not
@@ -6,39 +6,48 @@ lie on a network folder that several machines use at once: the log needs memory 
 
 A job is claimed before it is run. A claim falls when its owner is seen to be dead, or has not called `heartbeat` for
 `stale_after` seconds: then a job may run twice, and the first result stays.
+
+Results are named arrays of numbers, kept with a digest: a result that has changed in the file is dropped, and its job is open
+again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import platform
 import sqlite3
-import sys
 import threading
 import time
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from echoscale import _checks
 
-FORMAT_VERSION = 1
+if TYPE_CHECKING:  # NumPy is loaded when the first array comes
+    import numpy.typing as npt
+
+FORMAT_VERSION = 2
 APPLICATION_ID = int.from_bytes(b"echo", "big")  # in the file's header: tells a ledger from another program's database
 BUSY_SECONDS = 30.0  # a transaction takes milliseconds; who waits this long waits for a process that is stopped
 AT_ONCE = 500  # keys in one query: SQLite allows 999 variables in its older versions
 
-# A row of jobs without an error is done. Its values stand in curves, one row a name, as little-endian float64.
+# What arrays may hold: numbers of a fixed size, the same bits on every machine.
+DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
+
+# A row of jobs without an error is done. Its arrays stand in arrays, one row a name, little-endian, the last axis fastest.
 TABLES = (
     "CREATE TABLE sweeps (id TEXT PRIMARY KEY, created REAL NOT NULL, settings TEXT NOT NULL)",
     "CREATE TABLE links (sweep TEXT, position INTEGER, key TEXT NOT NULL, PRIMARY KEY (sweep, position)) WITHOUT ROWID",
-    "CREATE TABLE jobs (key TEXT PRIMARY KEY, sweep TEXT NOT NULL, error TEXT, seconds REAL NOT NULL)",
-    "CREATE TABLE curves (key TEXT, position INTEGER, name TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (key, position))",
+    "CREATE TABLE jobs (key TEXT PRIMARY KEY, sweep TEXT NOT NULL, error TEXT, seconds REAL NOT NULL, digest BLOB)",
+    "CREATE TABLE arrays (key TEXT, position INTEGER, name TEXT NOT NULL, dtype TEXT NOT NULL, shape TEXT NOT NULL, "
+    "data BLOB NOT NULL, PRIMARY KEY (key, position))",
     "CREATE TABLE claims (key TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, "
     "beat REAL NOT NULL)",
 )
@@ -57,10 +66,19 @@ class Record(NamedTuple):
     """sha256 of everything that determines the result."""
     sweep: str
     """The sweep that ran it; others only look it up."""
-    results: dict[str, list[float]] | None
-    """Name -> one value per point; None if the job failed."""
+    results: dict[str, npt.NDArray[Any]] | None
+    """Named arrays; None if the job failed."""
     error: str | None
     seconds: float
+
+
+class Packed(NamedTuple):
+    """A named array as the file has it."""
+
+    name: str
+    dtype: str
+    shape: str
+    data: bytes
 
 
 class Owner(NamedTuple):
@@ -73,9 +91,28 @@ class Owner(NamedTuple):
 
 
 class Ledger:
-    """Jobs done and under way in the file `path`, made if it is not there.
+    """Jobs done and under way in a file.
 
     One object serves one process: its driver and a thread that calls `heartbeat`. Other processes open their own.
+
+    Parameters
+    ----------
+    path : path
+        The SQLite file, made if it is not there. Its folder must be.
+    stale_after : float
+        Seconds after which the claim of a silent process may be taken over.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from echoscale.sweeps import Ledger
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Ledger(f"{folder.name}/ledger.sqlite") as ledger:
+    ...     if ledger.claim("job 1"):
+    ...         ledger.finish("job 1", "an experiment", {"test": [0.25, 0.5]}, seconds=1.0)
+    ...     ledger.finished(["job 1", "job 2"])["job 1"].results
+    {'test': array([0.25, 0.5 ])}
+    >>> folder.cleanup()
     """
 
     def __init__(self, path: str | os.PathLike[str], *, stale_after: float = 60.0) -> None:
@@ -129,12 +166,22 @@ class Ledger:
         return self._read("the list of jobs was not read", lambda c: [key for (key,) in c.execute(query, (sweep,))])
 
     def finished(self, keys: Sequence[str]) -> dict[str, Record]:
-        """Those of the jobs that are done, in the order of `keys`. Values are the same bits that `finish` was given."""
-        return self._read("finished jobs were not read", lambda c: _records(c, keys, failed=False))
+        """Those of the jobs that are done, in the order of `keys`. Arrays have the same bits that `finish` was given.
+
+        A job whose results are not those that its digest was made of is no longer done.
+        """
+        found, damaged = self._read("finished jobs were not read", lambda c: _finished(c, keys))
+        if damaged:
+            self._write("damaged results were not dropped", lambda c: _forget(c, damaged))
+        return found
 
     def failures(self, keys: Sequence[str]) -> dict[str, Record]:
         """Those of the jobs whose last run failed, in the order of `keys`."""
-        return self._read("failed jobs were not read", lambda c: _records(c, keys, failed=True))
+        return self._read("failed jobs were not read", lambda c: _failures(c, keys))
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Drop results and failures of these jobs, so that they can be run again. Claims stay."""
+        self._write("results were not dropped", lambda c: _forget(c, list(keys)))
 
     def claim(self, key: str) -> bool:
         """Whether this process may now do the job: not if it is done, or if another process that is alive has it.
@@ -146,11 +193,23 @@ class Ledger:
             self._held.add(key)
         return taken
 
-    def finish(self, key: str, sweep: str, results: Mapping[str, Sequence[float]], seconds: float) -> None:
-        """Save the results of a job and drop its claim. A job that is done already keeps its first results."""
-        curves = {name: _pack(values, name) for name, values in results.items()}
+    def finish(self, key: str, sweep: str, results: Mapping[str, npt.ArrayLike], seconds: float) -> None:
+        """Save the results of a job and drop its claim. A job that is done already keeps its first results.
+
+        Parameters
+        ----------
+        key : str
+            The job.
+        sweep : str
+            The experiment that ran it.
+        results : mapping of names to arrays
+            Of any shape, of numbers or truth values.
+        seconds : float
+            The time it took.
+        """
+        packed = [_pack(values, name) for name, values in results.items()]
         seconds = _checks.non_negative(seconds, "seconds", "It is the time the job took.")
-        self._write(f"the result of job {key} was not saved", lambda c: _finish(c, key, sweep, curves, seconds))
+        self._write(f"the result of job {key} was not saved", lambda c: _finish(c, key, sweep, packed, seconds))
         self._held.discard(key)
 
     def fail(self, key: str, sweep: str, error: str, seconds: float) -> None:
@@ -217,10 +276,12 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     elif kind != APPLICATION_ID:
         raise LedgerError(f"{path} is a database of another program, not a ledger of sweeps. Give another file name.")
-    elif version > FORMAT_VERSION:
+    elif version != FORMAT_VERSION:
+        made = "a newer echoscale" if version > FORMAT_VERSION else "an older echoscale, before its first release"
+        what = "Install a newer echoscale, or start" if version > FORMAT_VERSION else "Start"
         raise LedgerError(
-            f"{path} was made by a newer echoscale: it has format {version}, this one knows {FORMAT_VERSION}. "
-            "Install a newer echoscale, or start a ledger under another name."
+            f"{path} was made by {made}: it has format {version}, this one knows {FORMAT_VERSION}. "
+            f"{what} a ledger under another name."
         )
     # Written each time: SQLite opens a read-only file without a word, and it is better refused now than after the first job.
     connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
@@ -281,19 +342,40 @@ def _link(connection: sqlite3.Connection, sweep: str, keys: list[str]) -> None:
         connection.executemany("INSERT INTO links VALUES (?, ?, ?)", [(sweep, k, key) for k, key in enumerate(keys)])
 
 
-def _records(connection: sqlite3.Connection, keys: Sequence[str], *, failed: bool) -> dict[str, Record]:
+def _finished(connection: sqlite3.Connection, keys: Sequence[str]) -> tuple[dict[str, Record], list[str]]:
+    """Records of the jobs that are done, and the keys of those whose results are damaged."""
+    found: dict[str, Record] = {}
+    damaged: list[str] = []
+    for some in _batches(dict.fromkeys(keys)):
+        marks = ", ".join("?" * len(some))
+        arrays: dict[str, list[Packed]] = {}
+        query = f"SELECT key, name, dtype, shape, data FROM arrays WHERE key IN ({marks}) ORDER BY key, position"
+        for key, *packed in connection.execute(query, some):
+            arrays.setdefault(key, []).append(Packed(*packed))
+        query = f"SELECT key, sweep, seconds, digest FROM jobs WHERE error IS NULL AND key IN ({marks})"
+        for key, sweep, seconds, digest in connection.execute(query, some):
+            own = arrays.get(key, [])
+            with contextlib.suppress(TypeError):  # a damaged field may have become a number
+                if digest == _digest(key, seconds, own):
+                    found[key] = Record(key, sweep, {each.name: _unpack(each) for each in own}, None, seconds)
+                    continue
+            damaged.append(key)
+    return {key: found[key] for key in dict.fromkeys(keys) if key in found}, damaged
+
+
+def _failures(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Record]:
     found: dict[str, Record] = {}
     for some in _batches(dict.fromkeys(keys)):
         marks = ", ".join("?" * len(some))
-        curves: dict[str, dict[str, list[float]]] = {}
-        if not failed:
-            query = f"SELECT key, name, data FROM curves WHERE key IN ({marks}) ORDER BY key, position"
-            for key, name, data in connection.execute(query, some):
-                curves.setdefault(key, {})[name] = _unpack(data)
-        query = f"SELECT key, sweep, error, seconds FROM jobs WHERE (error IS NOT NULL) = ? AND key IN ({marks})"
-        for key, sweep, error, seconds in connection.execute(query, (failed, *some)):
-            found[key] = Record(key, sweep, None if failed else curves.get(key, {}), error, seconds)
+        query = f"SELECT key, sweep, error, seconds FROM jobs WHERE error IS NOT NULL AND key IN ({marks})"
+        for key, sweep, error, seconds in connection.execute(query, some):
+            found[key] = Record(key, sweep, None, error, seconds)
     return {key: found[key] for key in dict.fromkeys(keys) if key in found}
+
+
+def _forget(connection: sqlite3.Connection, keys: Sequence[str]) -> None:
+    for table in ("jobs", "arrays"):
+        connection.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for key in keys])
 
 
 def _claim(connection: sqlite3.Connection, key: str, owner: Owner, stale_after: float) -> bool:
@@ -310,18 +392,19 @@ def _claim(connection: sqlite3.Connection, key: str, owner: Owner, stale_after: 
     return True
 
 
-def _finish(connection: sqlite3.Connection, key: str, sweep: str, curves: Mapping[str, bytes], seconds: float) -> None:
+def _finish(connection: sqlite3.Connection, key: str, sweep: str, packed: Sequence[Packed], seconds: float) -> None:
     connection.execute("DELETE FROM claims WHERE key = ?", (key,))  # whoever has it: there is nothing left to do
     if not _is_done(connection, key):
-        connection.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, NULL, ?)", (key, sweep, seconds))
-        rows = [(key, k, name, data) for k, (name, data) in enumerate(curves.items())]
-        connection.executemany("INSERT INTO curves VALUES (?, ?, ?, ?)", rows)
+        _forget(connection, [key])
+        connection.execute("INSERT INTO jobs VALUES (?, ?, NULL, ?, ?)", (key, sweep, seconds, _digest(key, seconds, packed)))
+        rows = [(key, k, *each) for k, each in enumerate(packed)]
+        connection.executemany("INSERT INTO arrays VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
 def _fail(connection: sqlite3.Connection, key: str, sweep: str, error: str, seconds: float, owner: Owner) -> None:
     _release(connection, [key], owner)
     if not _is_done(connection, key):
-        connection.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", (key, sweep, error, seconds))
+        connection.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, NULL)", (key, sweep, error, seconds))
 
 
 def _release(connection: sqlite3.Connection, keys: Iterable[str], owner: Owner) -> None:
@@ -364,23 +447,32 @@ def _batches(keys: Iterable[str]) -> Iterator[list[str]]:
     return (every[k : k + AT_ONCE] for k in range(0, len(every), AT_ONCE))
 
 
-def _pack(values: Sequence[float], name: str) -> bytes:
-    """Float64, little-endian: NaN and infinities too come back as the same bits, which text does not promise."""
-    try:
-        numbers = array("d", [*values])
-    except TypeError as error:
-        raise TypeError(f"results[{name!r}] must be a list of numbers, got {values!r}.") from error
-    return _little_endian(numbers).tobytes()
+def _pack(values: npt.ArrayLike, name: str) -> Packed:
+    """The bits themselves: NaN and infinities too come back as they were, which text does not promise."""
+    import numpy as np
+
+    array = np.asarray(values) if np.size(values) else np.asarray(values, getattr(values, "dtype", np.float64))
+    kind = array.dtype.str[1:]
+    if kind not in DTYPES:
+        raise TypeError(f"results[{name!r}] must hold numbers or truth values, got {values!r}.")
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return Packed(name, kind, json.dumps(list(array.shape)), little.tobytes())
 
 
-def _unpack(data: bytes) -> list[float]:
-    return _little_endian(array("d", data)).tolist()
+def _unpack(packed: Packed) -> npt.NDArray[Any]:
+    import numpy as np
+
+    flat = np.frombuffer(packed.data, np.dtype(f"<{packed.dtype}"))
+    array = flat.reshape(json.loads(packed.shape))
+    return array.astype(array.dtype.newbyteorder("="))  # a copy, which may be written to
 
 
-def _little_endian(numbers: array[float]) -> array[float]:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+def _digest(key: str, seconds: float, packed: Sequence[Packed]) -> bytes:
+    """Of all that belongs to a job: one changed bit, or an array of another job, is noticed."""
+    whole = hashlib.sha256(json.dumps([key, seconds, *([*each[:3], len(each.data)] for each in packed)]).encode())
+    for each in packed:
+        whole.update(each.data)
+    return whole.digest()
 
 
 def _this_process() -> Owner:

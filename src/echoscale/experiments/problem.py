@@ -1,8 +1,7 @@
-"""What is solved at every point of a sweep: where the series come from, how they are cut, and what counts as a score."""
+"""What is solved: a task that makes series from a seed, or data of the user's own."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,71 +10,37 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale.experiments.functions import name_of, named
 from echoscale.fingerprint import fingerprint, plain
-from echoscale.readouts.ridge import check_path
-from echoscale.series import as_series, as_targets
+from echoscale.series import SeriesLike, as_series, as_targets
 
-Floats = npt.NDArray[np.float64]
-
-SCORES = ("nrmse", "nmse", "mse")
-# The settings under which the paper's comparison holds: from 1e-5 up, chosen on validation data.
-PENALTIES = tuple(float(f"{10.0**e:.6g}") for e in np.arange(-5, 1.01, 0.5))
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How a series is used: washed out, fitted, validated, tested, in this order.
-
-    lag        1: the state that has seen u[t] predicts y[t]. 0: it predicts y[t + 1], without u[t + 1]
-    penalties  of the ridge; the one with the least validation error is taken, point by point
-    direct     whether the inputs are features too
-    """
-
-    washout: int = 200
-    train: int = 5000
-    validation: int = 1500
-    test: int = 2500
-    lag: int = 1
-    penalties: tuple[float, ...] = PENALTIES
-    direct: bool = False
-    score: str = "nrmse"
-    dtype: str = "float32"
-
-    def __post_init__(self) -> None:
-        for name, least in (("washout", 0), ("train", 2), ("validation", 1), ("test", 1)):
-            object.__setattr__(self, name, _checks.integer(getattr(self, name), name, minimum=least))
-        if not isinstance(self.direct, bool):
-            raise TypeError(f"direct must be True or False, got {self.direct!r}.")
-        _checks.choice(self.lag, (0, 1), "lag")
-        _checks.choice(self.score, SCORES, "score")
-        _checks.choice(self.dtype, ("float32", "float64"), "dtype")
-        object.__setattr__(self, "penalties", tuple(float(each) for each in check_path(self.penalties)))
-
-    @property
-    def edges(self) -> npt.NDArray[np.int64]:
-        """Where training, validation and test begin and end."""
-        return np.cumsum([self.washout, self.train, self.validation, self.test])
-
-    @property
-    def length(self) -> int:
-        """The steps that a series must have."""
-        return int(self.edges[-1]) + (1 - self.lag)
+Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A function that makes inputs and targets from a length and a seed: `narma` and others of `echoscale.tasks`, or your own.
+    """A function that makes inputs and targets from a length and a seed: (u, y) = function(length, seed, **parameters).
 
-    function    its name in `echoscale.tasks`, "module:name", or the function itself, which must be importable by that name
-    parameters  keywords that it gets besides `length` and `seed`
+    Parameters
+    ----------
+    function : str or callable
+        The name of a task in `echoscale.tasks`, "module:name", or the function itself, which must be importable by that name.
+    parameters : mapping
+        Keywords that it gets besides `length` and `seed`.
+
+    Examples
+    --------
+    >>> from echoscale.sweeps import Task
+    >>> u, y = Task("narma", {"order": 5}).series(length=300, seed=0)
+    >>> u.shape, y.shape
+    ((300, 1), (300, 1))
     """
 
-    function: Any
+    function: str | Callable[..., Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "function", _path_of(self.function))
+        object.__setattr__(self, "function", _name(self.function))
         object.__setattr__(self, "parameters", dict(self.parameters))
         plain(self.parameters)  # raises where they have no fixed text
         reserved = {"length", "seed"} & set(self.parameters)
@@ -90,7 +55,7 @@ class Task:
         """The same function with other keywords."""
         return Task(self.function, {**self.parameters, **changed})
 
-    def series(self, length: int, seed: int) -> tuple[Any, Any]:
+    def series(self, length: int, seed: int) -> tuple[Numbers, Numbers]:
         """Inputs (T, F) and targets (T, O) with T >= length."""
         u, y = self._load()(length=length, seed=seed, **self.parameters)
         return u, y
@@ -100,23 +65,37 @@ class Task:
         return {"function": self.function, "parameters": dict(self.parameters)}
 
     def _load(self) -> Callable[..., Any]:
-        module, _, name = self.function.partition(":")
         try:
-            found = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
+            return named(str(self.function))
+        except ValueError as error:
+            if error.__cause__ is None:
+                raise
             message = f"there is no task {self.function!r}: name one of echoscale.tasks, or 'module:function'."
             raise ValueError(message) from error
-        if not callable(found):
-            raise ValueError(f"{self.function} is no function: {found!r}.")
-        return found  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Inputs and targets of your own, (T, F) and (T, O): one series for every point."""
+    """Inputs and targets of your own: one series for every point of a sweep.
 
-    u: Any
-    y: Any
+    Parameters
+    ----------
+    u : (T, F) or (T,)
+        Inputs; copied.
+    y : (T, O) or (T,)
+        Targets, one row for every step; copied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from echoscale.sweeps import Data
+    >>> signal = np.sin(np.arange(500) / 5)
+    >>> Data(signal[:-1], signal[1:]).u.shape
+    (499, 1)
+    """
+
+    u: SeriesLike
+    y: SeriesLike
 
     def __post_init__(self) -> None:
         series = as_series(self.u)
@@ -127,23 +106,20 @@ class Data:
         object.__setattr__(self, "u", np.array(series.values[0]))
         object.__setattr__(self, "y", np.array(targets.values[0]))
 
-    def series(self, length: int, seed: int) -> tuple[Any, Any]:
+    def series(self, length: int, seed: int) -> tuple[Numbers, Numbers]:
         """The data themselves, whatever the seed."""
-        if len(self.u) < length:
-            raise ValueError(f"the data have {len(self.u)} steps, the protocol needs {length}: shorten its parts.")
-        return self.u[:length], self.y[:length]
+        u, y = np.asarray(self.u), np.asarray(self.y)
+        if len(u) < length:
+            raise ValueError(f"the data have {len(u)} steps, the protocol needs {length}: shorten its parts.")
+        return u[:length], y[:length]
 
     def describe(self) -> dict[str, Any]:
         """A fingerprint of the numbers."""
         return {"data": fingerprint({"u": self.u, "y": self.y})}
 
 
-def _path_of(function: Any) -> str:
+def _name(function: str | Callable[..., Any]) -> str:
     if isinstance(function, str):
         return function if ":" in function else f"echoscale.tasks:{function}"
-    name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "")
-    if not callable(function) or not name or "<" in name or module == "__main__":
-        raise ValueError(
-            f"{function!r} cannot be found by its name from another process: define it in a module that can be imported."
-        )
+    module, _, name = name_of(function).partition(":")
     return f"echoscale.tasks:{name}" if module.startswith("echoscale.tasks.") else f"{module}:{name}"

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import timescales
+from echoscale.experiments.job import Arrays, Job
+from echoscale.experiments.run import Runner
 from echoscale.network import Network, hierarchical, parallel, single
 from echoscale.paper import style
-from echoscale.paper.provenance import Track, in_order, labelled
-from echoscale.timescales import Spectrum
+from echoscale.paper.provenance import labelled
 
 if TYPE_CHECKING:
     import xarray
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
-Spectra = dict[tuple[Any, ...], Spectrum]
+Spectra = dict[tuple[Any, ...], Arrays]
 
 LAWS = ("normal", "uniform")
 LANDMARKS = ("tau_min", "tau_peak", "tau_max")
@@ -64,13 +65,14 @@ SETTINGS = {
 }
 
 
-def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
+def compute(scale: str, run: Runner) -> xarray.Dataset:
     """Spectra of random networks, and the closed forms beside them."""
     import xarray
 
     settings = SETTINGS[scale]
-    jobs = list(_networks(settings).items())
-    spectra: Spectra = {key: network.build(n_inputs=1, seed=seed).spectrum() for key, (network, seed) in track(jobs)}
+    networks = _networks(settings)
+    jobs = [Job.of(spectrum, network=network, seed=seed) for network, seed in networks.values()]
+    spectra: Spectra = dict(zip(networks, run(jobs), strict=True))
     parts = (
         _plane(settings, spectra),
         _density(settings, spectra),
@@ -79,6 +81,12 @@ def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
         _structures(settings, spectra),
     )
     return labelled(xarray.merge(parts, join="exact", compat="equals"), 1, scale, settings)
+
+
+def spectrum(network: Network, seed: int) -> Arrays:
+    """Eigenvalues of the linearised system and of the weights, and the timescales, (N,) each."""
+    found = network.build(n_inputs=1, seed=seed).spectrum()
+    return {"eigenvalues": found.eigenvalues, "of_weights": found.of_weights, "timescales": found.timescales}
 
 
 def _networks(s: Settings) -> dict[tuple[Any, ...], tuple[Network, int]]:
@@ -111,7 +119,7 @@ def _networks(s: Settings) -> dict[tuple[Any, ...], tuple[Network, int]]:
 def _plane(s: Settings, spectra: Spectra) -> xarray.Dataset:
     """A: eigenvalues of W, of unit spectral radius, and of the linearised system."""
     found = spectra["plane",]
-    both = np.stack([found.of_weights / s.spectral_radius, found.eigenvalues])
+    both = np.stack([found["of_weights"] / s.spectral_radius, found["eigenvalues"]])
     return _dataset(
         matrix=("matrix", ["W", "system"], "the matrix whose eigenvalues these are"),
         eigenvalue_real=(("matrix", "mode"), both.real, "real part of the eigenvalue"),
@@ -131,7 +139,7 @@ def _density(s: Settings, spectra: Spectra) -> xarray.Dataset:
     seeds = range(s.seeds)
 
     def times(law: str, units: int, seed: int) -> Floats:
-        return spectra[law, units, seed].timescales
+        return spectra[law, units, seed]["timescales"]
 
     histograms = [[np.histogram(times(law, s.sizes[-1], seed), edges, density=True)[0] for seed in seeds] for law in LAWS]
     distances = [[[_distance(times(law, units, seed), *numbers) for seed in seeds] for units in s.sizes] for law in LAWS]
@@ -158,7 +166,7 @@ def _sweep(name: str, values: tuple[float, ...], numbers: Callable[[Any], tuple[
     fine = np.geomspace(values[0], values[-1], 101)
     long = {"alpha": "leak rate", "rho": "spectral radius"}[name]
     shares = [0.05, 0.25, 0.5, 0.75, 0.95]
-    tau = np.array([np.sort(spectra[name, value].timescales) for value in values])
+    tau = np.array([np.sort(spectra[name, value]["timescales"]) for value in values])
     return _dataset(
         **{
             name: (name, np.array(values), long),
@@ -185,7 +193,7 @@ def _sweep(name: str, values: tuple[float, ...], numbers: Callable[[Any], tuple[
 def _structures(s: Settings, spectra: Spectra) -> xarray.Dataset:
     """E: shares of the timescales in bins of equal ratio, means over the seeds."""
     edges = np.geomspace(*s.structure_range, s.structure_bins + 1)
-    times = np.array([[spectra[name, seed].timescales for seed in range(s.seeds)] for name in STRUCTURES])
+    times = np.array([[spectra[name, seed]["timescales"] for seed in range(s.seeds)] for name in STRUCTURES])
     shares = np.array([np.histogram(each, edges)[0] / each.size for each in times])
     first, second = (
         np.diff(timescales.cumulative(edges, alpha, s.structure_spectral_radius)) for alpha in s.structure_leak_rates

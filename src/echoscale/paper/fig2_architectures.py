@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from echoscale.experiments.run import Runner
 from echoscale.network import Network, diagram, hierarchical, parallel, single
 from echoscale.paper import style
-from echoscale.paper.provenance import SCALES, Track, in_order, labelled
+from echoscale.paper.provenance import SCALES, labelled
 
 if TYPE_CHECKING:
     import xarray
@@ -29,8 +30,8 @@ class Settings:
 SETTINGS = {scale: Settings() for scale in SCALES}  # a diagram has no scale
 
 
-def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
-    """The networks as JSON text."""
+def compute(scale: str, run: Runner) -> xarray.Dataset:
+    """The networks as JSON text. There is nothing to compute, so nothing is run."""
     import xarray
 
     settings = SETTINGS[scale]
@@ -39,7 +40,7 @@ def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
         "hierarchical": hierarchical(settings.parts, leak_rate=settings.leak_rates),
         "parallel": parallel(settings.parts, leak_rate=settings.leak_rates),
     }
-    texts = [json.dumps(network.to_dict()) for network in track(list(networks.values()))]
+    texts = [json.dumps(network.to_dict()) for network in networks.values()]
     data = xarray.Dataset(
         {"network": ("architecture", texts, {"long_name": "the network, as JSON of Network.to_dict()"})},
         {"architecture": ("architecture", list(networks), {"long_name": "architecture"})},

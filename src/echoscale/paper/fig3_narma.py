@@ -17,22 +17,24 @@ are compared seed by seed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks, timescales
+from echoscale.experiments.job import Arrays, Check, Job, unchecked
+from echoscale.experiments.protocol import Protocol
+from echoscale.experiments.run import Runner
+from echoscale.experiments.scores import path_errors
 from echoscale.network import Network, single
 from echoscale.paper import learned_paths, style
+from echoscale.paper.best import best
 from echoscale.paper.learned_paths import Paths
 from echoscale.paper.networks import two
-from echoscale.paper.provenance import Track, in_order, labelled
-from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
-from echoscale.readouts.statistics import Statistics, split_statistics
-from echoscale.series import as_series, as_targets
+from echoscale.paper.provenance import labelled
 from echoscale.tasks import narma
 
 if TYPE_CHECKING:
@@ -58,19 +60,18 @@ CONTOURS = (1.05, 1.1, 1.2)  # likewise
 ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
 
 
+PROTOCOL = Protocol(ridge=HALF_DECADES)
+
+
 @dataclass(frozen=True)
 class Settings:
-    """units are those of all reservoirs together; washout, train, validation and test follow each other."""
+    """units are those of all reservoirs together; the protocol's ridge are the penalties of the variants "ridge free"."""
 
     leak_rates: tuple[float, ...]
     seeds: tuple[int, ...]
     paths: Paths
     spectral_radii: tuple[float, ...] = (1.0, 0.95, 0.63)  # of the single network
-    washout: int = 200
-    train: int = 5000
-    validation: int = 1500
-    test: int = 2500
-    penalties: tuple[float, ...] = HALF_DECADES
+    protocol: Protocol = PROTOCOL
     units: int = 100
     spectral_radius: float = 0.95  # of the pairs
     input_scaling: float = 0.2
@@ -87,21 +88,18 @@ def _grid(points: int) -> tuple[float, ...]:
 
 SETTINGS = {
     "smoke": Settings(
-        _grid(3), (0, 1), Paths(400, 200, (0,), 4, 10.0), washout=50, train=500, validation=200, test=200, units=40
+        _grid(3),
+        (0, 1),
+        Paths(400, 200, (0,), 4, 10.0),
+        protocol=replace(PROTOCOL, washout=50, train=500, validation=200, test=200),
+        units=40,
     ),
     "quick": Settings(_grid(10), tuple(range(5)), Paths(50_000, 12_500, (0,), faster=20.0)),
     "paper": Settings(_grid(20), tuple(range(20)), Paths(1_000_000, 250_000, (0, 1, 2))),
 }
 
 
-class Errors(NamedTuple):
-    """NRMSE of every variant and lane, (variants, lanes)."""
-
-    validation: Floats
-    test: Floats
-
-
-def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
+def compute(scale: str, run: Runner) -> xarray.Dataset:
     """Errors of all networks at every point and seed in all variants, the best points, and the signals themselves."""
     import xarray
 
@@ -110,17 +108,23 @@ def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
     # Half the digits: the states are float32 too, and the file stays small.
     pairs = np.empty((2, len(VARIANTS), len(SURFACES), len(alphas), len(alphas), len(seeds)), np.float32)
     singles = np.empty((2, len(VARIANTS), len(TASKS), len(radii), len(alphas), len(seeds)), np.float32)
-    walks = {}
-    jobs = list(product(range(len(seeds)), (*TASKS, *SURFACES))) + list(product(settings.paths.seeds, DRAWN, ("path",)))
-    for k, name, *walk in track(jobs):
-        if walk:
-            walks[name, k] = paths_of(settings, name, k)
-            continue
-        found = np.stack(single_errors(settings, name, seeds[k]) if name in TASKS else pair_errors(settings, name, seeds[k]))
+    points = list(product(range(len(seeds)), (*TASKS, *SURFACES)))
+    routes = list(product(settings.paths.seeds, DRAWN))
+    jobs = [
+        Job.of(single_errors, settings=settings, task=name, seed=seeds[k])
+        if name in TASKS
+        else Job.of(pair_errors, settings=settings, surface=name, seed=seeds[k])
+        for k, name in points
+    ]
+    jobs += [Job.of(paths_of, settings=settings, surface=name, seed=seed) for seed, name in routes]
+    results = run(jobs)
+    for (k, name), each in zip(points, results, strict=False):
+        found = np.stack([each["validation"], each["test"]])
         if name in TASKS:
             singles[:, :, list(TASKS).index(name), ..., k] = found.reshape(*singles.shape[:2], len(radii), -1)
         else:
             pairs[:, :, SURFACES.index(name), ..., k] = found.reshape(*pairs.shape[:2], len(alphas), -1)
+    walks = {(name, seed): each for (seed, name), each in zip(routes, results, strict=True)}
     surface, curve = ("variant", "surface", "alpha1", "alpha2", "seed"), ("variant", "task", "rho", "alpha", "seed")
     data = xarray.Dataset(
         {
@@ -183,15 +187,15 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) 
     return built
 
 
-def pair_errors(settings: Settings, surface: str, seed: int) -> Errors:
-    """Errors of a pair at all leak rates; lanes are alpha1-major."""
+def pair_errors(settings: Settings, surface: str, seed: int) -> Arrays:
+    """Errors (variants, lanes) of a pair at all leak rates; lanes are alpha1-major."""
     task, kind = surface.split(", ")
     points = np.array(list(product(settings.leak_rates, repeat=2)))
     return _errors(settings, pair(settings, kind), TASKS[task], seed, leak_rate=list(points.T))
 
 
-def single_errors(settings: Settings, task: str, seed: int) -> Errors:
-    """Errors of a single network at all spectral radii and leak rates; lanes are radius-major."""
+def single_errors(settings: Settings, task: str, seed: int) -> Arrays:
+    """Errors (variants, lanes) of a single network at all spectral radii and leak rates; lanes are radius-major."""
     radii, alphas = np.array(list(product(settings.spectral_radii, settings.leak_rates))).T
     # The description has the radius of the pairs: radii of 1 come as lanes, without a warning for what is meant here.
     network = single(
@@ -203,13 +207,13 @@ def single_errors(settings: Settings, task: str, seed: int) -> Errors:
     return _errors(settings, network, TASKS[task], seed, leak_rate=[alphas], spectral_radius=[radii])
 
 
-def paths_of(settings: Settings, surface: str, seed: int) -> tuple[Floats, Floats, Floats]:
+def paths_of(settings: Settings, surface: str, seed: int, check: Check = unchecked) -> Arrays:
     """Leak rates along the online rule, its errors, and leak rates along `tune` (lag 1, ridge 1e-5)."""
     task, kind = surface.split(", ")
     network, order = pair(settings, kind), TASKS[task]
-    walk, errors = learned_paths.online(settings.paths, network, order, seed)
-    parts = settings.washout, settings.train, settings.validation
-    return walk, errors, learned_paths.tuned(settings.paths, network, order, seed, *parts)
+    walk, errors = learned_paths.online(settings.paths, network, order, seed, check)
+    tuned = learned_paths.tuned(settings.paths, network, order, seed, settings.protocol)
+    return {"online": walk, "online_errors": errors, "tuned": tuned}
 
 
 def pair(settings: Settings, kind: str) -> Network:
@@ -228,8 +232,8 @@ def best_points(data: xarray.Dataset) -> xarray.Dataset:
     """Where the mean validation error is least, the test error there, and in how many seeds a pair beats the others there."""
     import xarray
 
-    pairs, pair_places = _best(data, "", ("alpha1", "alpha2"))
-    singles, single_places = _best(data, "single_", ("rho", "alpha"))
+    pairs, pair_places, _ = best(data["validation"], data["test"], ("alpha1", "alpha2"))
+    singles, single_places, _ = best(data["single_validation"], data["single_test"], ("rho", "alpha"))
     tasks = [each.split(", ")[0] for each in data["surface"].values]
     rivals = {
         "single": singles[:, [list(data["task"].values).index(task) for task in tasks]],
@@ -258,49 +262,28 @@ def smoothed(surface: Any) -> Floats:
     return np.asarray(median_filter(np.asarray(surface, np.float64), size=MEDIAN, mode="nearest"))
 
 
-def _best(data: xarray.Dataset, prefix: str, dims: tuple[str, str]) -> tuple[Floats, dict[str, Floats]]:
-    """Test errors (variant, network, seed) at the point of least mean validation error, and where it is."""
-    validation, test = (data[f"{prefix}{part}"].values.astype(np.float64) for part in ("validation", "test"))
-    shape = validation.shape
-    best = validation.mean(axis=-1).reshape(*shape[:2], -1).argmin(axis=-1)
-    at_best = np.take_along_axis(test.reshape(*shape[:2], -1, shape[-1]), best[..., None, None], axis=2)[:, :, 0]
-    places = np.unravel_index(best, shape[2:4])
-    return at_best, {name: data[name].values[place] for name, place in zip(dims, places, strict=True)}
-
-
-def _errors(settings: Settings, network: Network, order: int, seed: int, **leaves: Any) -> Errors:
+def _errors(settings: Settings, network: Network, order: int, seed: int, **leaves: Sequence[Floats]) -> Arrays:
     """All variants from one run: states and Gram matrices do not know which target is asked for, nor which penalties."""
-    edges = np.cumsum([settings.washout, settings.train, settings.validation, settings.test])
-    u, y = narma(int(edges[-1]) + 1, order=order, seed=seed)
+    end = settings.protocol.length
+    u, y = narma(end + 1, order=order, seed=seed)
     # The state of row n has seen s_n. It predicts y_n (lag 1), and y_{n+1} without s_{n+1} (lag 0).
-    series = as_series(u[:-1])
-    targets = as_targets(np.concatenate([y[1 - lag :][: edges[-1]] for lag in LAGS.values()], axis=1), series)
+    targets = np.concatenate([y[1 - lag :][:end] for lag in LAGS.values()], axis=1)
     esn = network.build(1, seed=seed)
-    (train, *held_out), _ = split_statistics(esn, series, targets, [edges], hyper=esn.hyper.replace(**leaves))
-    path = ridge_path(train, settings.penalties)
-    errors = np.stack([_normalised(path, part) for part in held_out])  # (2, penalties, lanes, lags)
-    penalties = np.array(settings.penalties)
-    found = []
-    for k, floor in product(range(len(LAGS)), FLOORS.values()):
-        allowed = errors[..., k][:, penalties >= floor]
-        best = allowed[0].argmin(axis=0)[None, None]
-        found.append(np.take_along_axis(allowed, best, axis=1)[:, 0])
-    return Errors(*np.stack(found, axis=1))
-
-
-def _normalised(path: Readout, part: Statistics) -> Floats:
-    """NRMSE of every target by itself: each picks its own penalty."""
-    f = part.features
-    variance = np.einsum("...oo->...o", part.scatter[..., f:, f:]) / part.count[..., None]
-    return np.asarray(np.sqrt(mean_squared_errors(path, part) / variance))
+    path = path_errors(esn, u[:-1], targets, settings.protocol, esn.hyper.replace(**leaves), apart=True)
+    floors = [path.best(at_least=floor) for floor in FLOORS.values()]  # (lanes, lags) each
+    return {
+        part: np.stack([getattr(floor, part)[..., lag] for lag in range(len(LAGS)) for floor in floors])
+        for part in ("validation", "test")
+    }
 
 
 def _signals(settings: Settings) -> xarray.Dataset:
     """An example of the series, and the autocorrelations over all seeds."""
     import xarray
 
-    length = settings.washout + settings.train
-    kept = slice(settings.washout, None)
+    washout = settings.protocol.washout
+    length = washout + settings.protocol.train
+    kept = slice(washout, None)
     series = {task: [narma(length, order=order, seed=seed) for seed in settings.seeds] for task, order in TASKS.items()}
     found = {
         task: timescales.of_signal([u[kept] for u, _ in each], [y[kept] for _, y in each], lags=settings.lags)
@@ -308,7 +291,7 @@ def _signals(settings: Settings) -> xarray.Dataset:
     }
     own = np.stack([each.targets[:, 0] for each in found.values()])
     u, y = series["NARMA10"][0]
-    first = slice(settings.washout, settings.washout + settings.shown)
+    first = slice(washout, washout + settings.shown)
     return xarray.Dataset(
         {
             "input": ("step", u[first, 0], {"long_name": "input of the first seed"}),
@@ -358,8 +341,8 @@ def _draw_single(ax: Any, data: xarray.Dataset, task: str) -> None:
         ax.fill_between(alpha, mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
         ax.plot(alpha, mean, color=colour, linestyle=dashes, linewidth=1.2, label=f"single, $\\rho$ = {rho:g}")
     for kind, label, colour in (("unconnected", "unconnected", style.BLUE), ("strong", "connected", style.RED)):
-        best = data.sel(surface=f"{task}, {kind}")
-        least, either = float(best["best_test"]), float(best["best_test_error"])
+        found = data.sel(surface=f"{task}, {kind}")
+        least, either = float(found["best_test"]), float(found["best_test_error"])
         ax.axhspan(least - either, least + either, color=colour, alpha=0.25, linewidth=0)
         ax.axhline(least, color=colour, linewidth=1.5, label=f"{label}, best")
     ax.set_xlim(0, 1.02)
@@ -435,8 +418,8 @@ def _draw_cross(ax: Any, data: xarray.Dataset, name: str, limits: tuple[float, f
     """A cross at the best point, where that is within the limits."""
     from matplotlib.patheffects import withStroke
 
-    best = data.sel(surface=name)
-    place = float(best["best_alpha1"]), float(best["best_alpha2"])
+    found = data.sel(surface=name)
+    place = float(found["best_alpha1"]), float(found["best_alpha2"])
     if min(place) < limits[0] or max(place) > limits[1]:
         return
     # A cross at the edge reaches out of its panel, onto white; it stays above whatever lines come.

@@ -17,7 +17,6 @@ the noise rises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -27,14 +26,15 @@ import numpy.typing as npt
 
 from echoscale import _checks, timescales
 from echoscale.engine.machine import cores, on_cpu
+from echoscale.experiments.job import Arrays, Check, Job, unchecked
+from echoscale.experiments.run import Runner
 from echoscale.network import Network, single
 from echoscale.online import PRESETS, Adam, OnlineLearner
 from echoscale.paper import style
 from echoscale.paper import telegraph_scores as scores
-from echoscale.paper.best import best
+from echoscale.paper.best import best_accuracies
 from echoscale.paper.networks import two
-from echoscale.paper.parts import Arrays, Parts, finished
-from echoscale.paper.provenance import Track, in_order, labelled, settings_in
+from echoscale.paper.provenance import labelled, settings_in
 from echoscale.tasks import Telegraph, schedule, telegraph
 from echoscale.tasks.telegraph_filter import transitions
 
@@ -133,7 +133,7 @@ SETTINGS = {
 }
 
 
-def compute(scale: str, track: Track = in_order, parts: Parts | None = None) -> xarray.Dataset:
+def compute(scale: str, run: Runner) -> xarray.Dataset:
     """Accuracies and ceilings at every point and seed, the best points, learned paths, and the signals themselves."""
     import xarray
 
@@ -145,11 +145,11 @@ def compute(scale: str, track: Track = in_order, parts: Parts | None = None) -> 
     ceilings = np.empty((len(PARTS), len(seeds), len(TASKS)), np.float32)
     single_ceilings = np.empty((len(PARTS), len(noises), len(seeds), len(TASKS)), np.float32)
     paths = np.empty((len(RADII), len(settings.path_seeds), len(settings.path_starts), len(_path_steps(settings))), np.float32)
-    jobs: list[Any] = [("pair", k, network) for network in NETWORKS for k in range(len(seeds))]
-    jobs += [("single", k, noise) for noise in noises for k in range(len(seeds))]
-    jobs += [("path", k, rho) for rho in RADII for k in range(len(settings.path_seeds))]
-    work = _worker(settings)
-    for (kind, k, what), found in finished(jobs, work, track, parts or Parts(), cores() if on_cpu(None) else THREADS_ON_GPU):
+    places: list[tuple[str, int, Any]] = [("pair", k, network) for network in NETWORKS for k in range(len(seeds))]
+    places += [("single", k, noise) for noise in noises for k in range(len(seeds))]
+    places += [("path", k, rho) for rho in RADII for k in range(len(settings.path_seeds))]
+    results = run([_job(settings, *place) for place in places], threads=cores() if on_cpu(None) else THREADS_ON_GPU)
+    for (kind, k, what), found in zip(places, results, strict=True):
         if kind == "path":
             paths[RADII.index(what), k] = found["path"]
             continue
@@ -196,23 +196,16 @@ def compute(scale: str, track: Track = in_order, parts: Parts | None = None) -> 
     return labelled(xarray.merge([data, best_points(data, settings.noise), _signals(settings)]), 4, scale, settings)
 
 
-def _worker(settings: Settings) -> Callable[[Any, Callable[[], None]], Arrays]:
-    def work(job: Any, check: Callable[[], None]) -> Arrays:
-        kind, k, what = job
-        if kind == "path":
-            return {"path": learned_path(settings, what, settings.path_seeds[k], check)}
-        seed = settings.seeds[k]
-        if kind == "pair":
-            points = np.array(list(product(settings.leak_rates, repeat=2)))
-            return scored(settings, pair(settings, what), points, settings.noise, seed, check)
-        return scored(settings, lone(settings), np.array(settings.leak_rates)[:, None], what, seed, check)
-
-    return work
+def _job(settings: Settings, kind: str, k: int, what: Any) -> Job:
+    """What is done at one place: all leak rates of one network, noise and seed, or one learned path."""
+    if kind == "path":
+        return Job.of(learned_path, settings=settings, rho=what, seed=settings.path_seeds[k])
+    network, noise = (pair(settings, what), settings.noise) if kind == "pair" else (lone(settings), what)
+    points = np.array(list(product(settings.leak_rates, repeat=len(network.reservoirs))))
+    return Job.of(scored, settings=settings, network=network, points=points, noise=noise, seed=settings.seeds[k])
 
 
-def scored(
-    settings: Settings, network: Network, points: Floats, noise: float, seed: int, check: Callable[[], None]
-) -> dict[str, Floats]:
+def scored(settings: Settings, network: Network, points: Floats, noise: float, seed: int, check: Check = unchecked) -> Arrays:
     """Accuracies (parts, readouts, radii, points, 3) at leak rates (points, reservoirs), and ceilings (parts, 3)."""
     esn = network.build(1, seed=seed)
     radii = np.repeat(RADII, len(points))
@@ -232,8 +225,8 @@ def scored(
     return {"accuracy": accuracy, "ceiling": np.stack(best)}
 
 
-def learned_path(settings: Settings, rho: float, seed: int, check: Callable[[], None]) -> Floats:
-    """The leak rate of a single network that recognises the state while the noise rises, (starts, records + 1)."""
+def learned_path(settings: Settings, rho: float, seed: int, check: Check = unchecked) -> Arrays:
+    """path: the leak rate of a single network that recognises the state while the noise rises, (starts, records + 1)."""
     starts, rule = np.array(settings.path_starts), PRESETS["telegraph"]
     # A loop of few lanes: the processor is faster than a GPU.
     esn = lone(settings, rho).build(1, seed=seed, device="cpu")
@@ -249,7 +242,7 @@ def learned_path(settings: Settings, rho: float, seed: int, check: Callable[[], 
     truth = series(settings, len(noise), seed, 4, noise)
     learner.partial_fit(truth.u.astype(np.float32), truth.state[..., None], progress=lambda *_: check())
     walk = learner.history["value"].sel(parameter="leak_rate[0]").transpose("start", "step").values
-    return np.concatenate([starts[:, None], walk], axis=1)
+    return {"path": np.concatenate([starts[:, None], walk], axis=1)}
 
 
 def series(settings: Settings, steps: int, seed: int, part: int, noise: Any, sequences: int | None = None) -> Telegraph:
@@ -290,7 +283,8 @@ def best_points(data: xarray.Dataset, noise: float) -> xarray.Dataset:
     import xarray
 
     alone = data["single"].sel(noise=noise, drop=True)
-    return xarray.Dataset({**best("", data["accuracy"], ("alpha1", "alpha2")), **best("single_", alone, ("alpha",))})
+    pairs = best_accuracies("", data["accuracy"], ("alpha1", "alpha2"))
+    return xarray.Dataset({**pairs, **best_accuracies("single_", alone, ("alpha",))})
 
 
 def asymmetry(data: xarray.Dataset, network: str, readout: str, rho: float, task: str = "joint") -> tuple[Floats, Floats]:

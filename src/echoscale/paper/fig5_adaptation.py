@@ -17,8 +17,8 @@ A seed draws weights, first readouts and series. Which leak rate moves how far a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,13 +26,14 @@ import numpy.typing as npt
 
 from echoscale.engine.machine import cores
 from echoscale.esn import ESN
+from echoscale.experiments.job import Arrays, Check, Job, unchecked
+from echoscale.experiments.run import Runner
 from echoscale.network import hierarchical
 from echoscale.online import PRESETS, Adam, OnlineLearner
 from echoscale.online.adaptation import responses, running_mean
 from echoscale.paper import style
 from echoscale.paper.learned_paths import FIRST_SERIES, RATE, SEQUENCES, STARTS
-from echoscale.paper.parts import Arrays, Parts, finished
-from echoscale.paper.provenance import Track, in_order, labelled, settings_in
+from echoscale.paper.provenance import labelled, settings_in
 from echoscale.tasks import Telegraph, schedule, telegraph, telegraph_filter
 
 if TYPE_CHECKING:
@@ -111,26 +112,19 @@ SETTINGS = {
 }
 
 
-def compute(scale: str, track: Track = in_order, parts: Parts | None = None) -> xarray.Dataset:
+def compute(scale: str, run: Runner) -> xarray.Dataset:
     """All seeds and starts of the figure, then the variants; `responses` and swings of both."""
     settings = SETTINGS[scale]
-    own = [(settings.noise, settings.spectral_radius, seed, "figure") for seed in settings.phases.seeds]
-    others = [
-        (noise, radius, seed, "variant")
-        for noise in settings.noises
-        for radius in settings.spectral_radii
-        for seed in settings.variants.seeds
-    ]
-
-    def work(job: tuple[float, float, int, str], check: Callable[[], None]) -> Arrays:
-        noise, radius, seed, part = job
-        phases = settings.phases if part == "figure" else settings.variants
-        return follow(settings, phases, noise, radius, seed, check)
-
-    found = dict(finished([*own, *others], work, track, parts or Parts(), cores()))
-    main = _histories(settings, settings.phases, {"seed": settings.phases.seeds}, [found[job] for job in own])
     grid = {"noise": settings.noises, "rho": settings.spectral_radii, "variant_seed": settings.variants.seeds}
-    beside = _histories(settings, settings.variants, grid, [found[job] for job in others])
+    own = [(settings.phases, settings.noise, settings.spectral_radius, seed) for seed in settings.phases.seeds]
+    others = [(settings.variants, *point) for point in product(*grid.values())]
+    jobs = [
+        Job.of(follow, settings=settings, phases=phases, noise=noise, radius=radius, seed=seed)
+        for phases, noise, radius, seed in [*own, *others]
+    ]
+    found = list(run(jobs, threads=cores()))
+    main = _histories(settings, settings.phases, {"seed": settings.phases.seeds}, found[: len(own)])
+    beside = _histories(settings, settings.variants, grid, found[len(own) :])
     kept = beside[["begins", "settles", "moved", "fluctuation", "steps", "swing", "accuracy", "ceiling", "ratio"]]
     kept = kept.drop_vars(["begin", "end"]).rename({name: f"variant_{name}" for name in kept.data_vars})
     data = main.merge(kept, compat="equals").merge(_excerpts(settings), compat="equals")
@@ -170,9 +164,7 @@ def groups(data: xarray.Dataset) -> dict[str, tuple[str, ...]]:
     return {f"{NAMES[0]} $\\geq$ {NAMES[1]}": tuple(names[~lower]), f"{NAMES[0]} < {NAMES[1]}": tuple(names[lower])}
 
 
-def follow(
-    settings: Settings, phases: Phases, noise: float, radius: float, seed: int, check: Callable[[], None] = lambda: None
-) -> Arrays:
+def follow(settings: Settings, phases: Phases, noise: float, radius: float, seed: int, check: Check = unchecked) -> Arrays:
     """One network with all starts through all phases.
 
     value             (S, 2, T + 1)  leak rates, the starts first

@@ -19,7 +19,7 @@ At smoke and quick scale scikit-learn's 8x8 digits stand in for MNIST; at quick 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -29,15 +29,16 @@ import numpy.typing as npt
 
 from echoscale import timescales
 from echoscale.engine.machine import on_cpu
+from echoscale.experiments.job import Arrays, Check, Job, unchecked
+from echoscale.experiments.run import Runner
 from echoscale.network import Network, single
 from echoscale.online.sequence_learner import SequenceLearner
 from echoscale.online.sequence_starts import walk
 from echoscale.paper import psmnist_scores as scores
 from echoscale.paper import style
-from echoscale.paper.best import best
+from echoscale.paper.best import best_accuracies
 from echoscale.paper.networks import two
-from echoscale.paper.parts import Arrays, Parts, finished
-from echoscale.paper.provenance import Track, in_order, labelled, settings_in
+from echoscale.paper.provenance import labelled, settings_in
 from echoscale.tasks import mnist
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def settings_of(scale: str) -> Settings:
     return QUICK_MNIST if scale == "quick" and mnist.available() else SETTINGS[scale]
 
 
-def compute(scale: str, track: Track = in_order, parts: Parts | None = None) -> xarray.Dataset:
+def compute(scale: str, run: Runner) -> xarray.Dataset:
     """Accuracies at every point and seed, the best points, learned paths, and the autocorrelations of two images."""
     import xarray
 
@@ -164,12 +165,11 @@ def compute(scale: str, track: Track = in_order, parts: Parts | None = None) -> 
     )
     rows = np.linspace(0, settings.path_minibatches, walks.shape[-2]).round().astype(int)
     points = list(product(range(len(alphas)), repeat=2))
-    jobs: list[Any] = [("single", k, i, 0) for k in range(len(seeds)) for i in range(len(alphas))]
-    jobs += [(network, k, i, j) for k in range(len(seeds)) for network in NETWORKS for i, j in points]
-    jobs += [("path", k, network, m) for k in range(len(settings.path_seeds)) for network in NETWORKS for m in range(2)]
-    for (kind, k, i, j), found in finished(
-        jobs, _worker(settings), track, parts or Parts(), 1 if on_cpu(None) else THREADS_ON_GPU
-    ):
+    places: list[Any] = [("single", k, i, 0) for k in range(len(seeds)) for i in range(len(alphas))]
+    places += [(network, k, i, j) for k in range(len(seeds)) for network in NETWORKS for i, j in points]
+    places += [("path", k, network, m) for k in range(len(settings.path_seeds)) for network in NETWORKS for m in range(2)]
+    results = run([_job(settings, *place) for place in places], threads=1 if on_cpu(None) else THREADS_ON_GPU)
+    for (kind, k, i, j), found in zip(places, results, strict=True):
         if kind == "path":
             walks[NETWORKS.index(i), j, k] = found["path"][:, rows]
         elif kind == "single":
@@ -204,20 +204,24 @@ def compute(scale: str, track: Track = in_order, parts: Parts | None = None) -> 
     return labelled(xarray.merge([data, best_points(data), _correlations(settings)]), 6, scale, settings)
 
 
-def _worker(settings: Settings) -> Callable[[Any, Callable[[], None]], Arrays]:
-    def work(job: Any, check: Callable[[], None]) -> Arrays:
-        kind, k, i, j = job
-        if kind == "path":
-            return {"path": learned_path(settings, i, j, settings.path_seeds[k], check)}
-        network = lone(settings) if kind == "single" else pair(settings, kind)
-        esn = network.build(1, seed=settings.seeds[k])
-        leaks = [settings.leak_rates[i]] if kind == "single" else [settings.leak_rates[i], settings.leak_rates[j]]
-        hyper = esn.hyper.replace(leak_rate=leaks)
-        data = images(settings)
-        how = settings.snapshots, settings.rates, settings.epochs, settings.minibatch
-        return {"accuracy": scores.scored(esn, hyper, data, *how, check)}
+def _job(settings: Settings, kind: str, k: int, i: Any, j: int) -> Job:
+    """What is done at one place: one network at one set of leak rates with one seed, or learned paths."""
+    if kind == "path":
+        return Job.of(learned_path, settings=settings, kind=i, place=j, seed=settings.path_seeds[k])
+    alone, alphas = kind == "single", settings.leak_rates
+    network = lone(settings) if alone else pair(settings, kind)
+    leaks = [alphas[i]] if alone else [alphas[i], alphas[j]]
+    return Job.of(accuracies, settings=settings, network=network, leak_rates=leaks, seed=settings.seeds[k])
 
-    return work
+
+def accuracies(
+    settings: Settings, network: Network, leak_rates: Sequence[float], seed: int, check: Check = unchecked
+) -> Arrays:
+    """accuracy: on the held-out and on the test images, (snapshots, 2)."""
+    esn = network.build(1, seed=seed)
+    hyper = esn.hyper.replace(leak_rate=list(leak_rates))
+    how = settings.snapshots, settings.rates, settings.epochs, settings.minibatch
+    return {"accuracy": scores.scored(esn, hyper, images(settings), *how, check)}
 
 
 def images(settings: Settings) -> scores.Split:
@@ -225,8 +229,8 @@ def images(settings: Settings) -> scores.Split:
     return scores.split(settings.data, settings.permutation, settings.train, settings.validation, settings.test)
 
 
-def learned_path(settings: Settings, kind: str, place: int, seed: int, check: Callable[[], None]) -> Floats:
-    """Leak rates of a pair from every start, (starts, minibatches + 1, 2)."""
+def learned_path(settings: Settings, kind: str, place: int, seed: int, check: Check = unchecked) -> Arrays:
+    """path: leak rates of a pair from every start, (starts, minibatches + 1, 2)."""
     data = images(settings)
     esn = pair(settings, kind).build(1, seed=seed)
     learner = SequenceLearner(
@@ -248,7 +252,7 @@ def learned_path(settings: Settings, kind: str, place: int, seed: int, check: Ca
         reset=settings.path_reset,
         progress=lambda *_: check(),
     )
-    return found.values
+    return {"path": np.asarray(found.values)}
 
 
 def lone(settings: Settings) -> Network:
@@ -276,7 +280,8 @@ def best_points(data: xarray.Dataset) -> xarray.Dataset:
     """Where the mean accuracy on held-out images is largest, and the test accuracies of all seeds there."""
     import xarray
 
-    return xarray.Dataset({**best("", data["accuracy"], ("alpha1", "alpha2")), **best("single_", data["single"], ("alpha",))})
+    pairs = best_accuracies("", data["accuracy"], ("alpha1", "alpha2"))
+    return xarray.Dataset({**pairs, **best_accuracies("single_", data["single"], ("alpha",))})
 
 
 def _correlations(settings: Settings) -> xarray.Dataset:

@@ -35,12 +35,14 @@ import numpy.typing as npt
 from echoscale.engine import dynamics
 from echoscale.engine.machine import COMPILER_OPTIONS, precision_and_device
 from echoscale.esn import ESN
+from echoscale.experiments.job import Arrays, Job
+from echoscale.experiments.run import Runner
 from echoscale.gradients import snapshots, traces
 from echoscale.hyper import Hyper, Parameter, put
 from echoscale.network import hierarchical
 from echoscale.online.sequence_learner import SequenceLearner
 from echoscale.paper import style
-from echoscale.paper.provenance import Track, in_order, labelled, settings_in
+from echoscale.paper.provenance import labelled, settings_in
 
 if TYPE_CHECKING:
     import xarray
@@ -102,7 +104,7 @@ class Minibatch(NamedTuple):
         return cls(learner.esn.weights(len(u)), hyper, learner.readout, u.transpose(1, 2, 0), labels)
 
 
-def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
+def compute(scale: str, run: Runner) -> xarray.Dataset:
     """Gradients along training of the first seed, and the deviations from BPTT of all seeds."""
     import xarray
 
@@ -110,12 +112,15 @@ def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
     curves = np.empty((2, len(CURVES), settings.minibatches, len(LEAKS)))
     leaks, loss = np.empty((2, settings.minibatches, len(LEAKS))), np.empty((2, settings.minibatches))
     deviations = np.empty((2, len(FORMS), len(settings.seeds)))
-    for place, seed in track(list(product(range(2), range(len(settings.seeds))))):
-        found = trained(settings, place, settings.seeds[seed], stride=settings.stride if seed else 1)
-        deviations[place, :, seed] = [deviation(found.gradients[each], found.reference[each]) for each in FORMS]
+    places = list(product(range(2), range(len(settings.seeds))))
+    jobs = [
+        Job.of(compared, settings=settings, place=place, seed=settings.seeds[seed], stride=settings.stride if seed else 1)
+        for place, seed in places
+    ]
+    for (place, seed), found in zip(places, run(jobs), strict=True):
+        deviations[place, :, seed] = found["deviations"]
         if seed == 0:
-            curves[place] = [found.gradients[CURVES[0]], found.gradients[CURVES[1]], found.reference[CURVES[0]]]
-            leaks[place], loss[place] = found.leaks, found.loss
+            curves[place], leaks[place], loss[place] = found["curves"], found["leaks"], found["loss"]
     along = ("snapshots", "minibatch", "leak")
     data = xarray.Dataset(
         {
@@ -162,6 +167,17 @@ class TrainedGradients(NamedTuple):
     reference: dict[str, Floats]
     leaks: Floats
     loss: Floats
+
+
+def compared(settings: Settings, place: int, seed: int, stride: int) -> Arrays:
+    """Deviations (forms,) from BPTT, and along training: gradients (curves, n, 2), leak rates (n, 2) and losses (n,)."""
+    found = trained(settings, place, seed, stride)
+    return {
+        "deviations": np.array([deviation(found.gradients[each], found.reference[each]) for each in FORMS]),
+        "curves": np.array([found.gradients[CURVES[0]], found.gradients[CURVES[1]], found.reference[CURVES[0]]]),
+        "leaks": found.leaks,
+        "loss": np.asarray(found.loss),
+    }
 
 
 def trained(settings: Settings, place: int, seed: int, stride: int) -> TrainedGradients:

@@ -24,9 +24,11 @@ import numpy.typing as npt
 
 from echoscale.engine.machine import one_thread
 from echoscale.esn import ESN
+from echoscale.experiments.job import Arrays, Job
+from echoscale.experiments.run import Runner
 from echoscale.network import single
 from echoscale.paper import style
-from echoscale.paper.provenance import Track, in_order, labelled
+from echoscale.paper.provenance import labelled
 from echoscale.timescales.linear_regime import Complex, LinearSystem, mode_relaxation
 
 if TYPE_CHECKING:
@@ -65,19 +67,20 @@ SETTINGS = {
 }
 
 
-def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
+def compute(scale: str, run: Runner) -> xarray.Dataset:
     """Errors of every network and input scaling, and the modes of one network."""
     import xarray
 
     settings = SETTINGS[scale]
-    errors = np.array([errors_of(settings, seed) for seed in track(settings.seeds)])  # (seed, error, gamma)
+    jobs = [Job.of(errors_of, settings=settings, seed=seed) for seed in settings.seeds]
+    errors = [np.stack(each, axis=1) for each in zip(*((found["rmse"], found["nrmse1"]) for found in run(jobs)), strict=True)]
     values, measured, predicted = shown_modes(settings)
     with np.errstate(divide="ignore"):  # no angle, no oscillation: the period is infinite
         periods = 2 * np.pi / np.abs(np.angle(values))
     data = xarray.Dataset(
         {
-            "rmse": (("gamma", "seed"), errors[:, 0].T, {"long_name": "RMSE between experiment and linear theory"}),
-            "nrmse1": (("gamma", "seed"), errors[:, 1].T, {"long_name": "NRMSE_1 between experiment and linear theory"}),
+            "rmse": (("gamma", "seed"), errors[0], {"long_name": "RMSE between experiment and linear theory"}),
+            "nrmse1": (("gamma", "seed"), errors[1], {"long_name": "NRMSE_1 between experiment and linear theory"}),
             "measured": (("mode", "time"), measured.T, {"long_name": "real part of v^T x(t)"}),
             "predicted": (("mode", "time"), predicted.T, {"long_name": "real part of lambda^t v^T x(0)"}),
             "shown_gamma": ((), settings.shown_input_scaling, {"long_name": "input scaling of the modes"}),
@@ -148,12 +151,12 @@ def nrmse1(measured: Floats, predicted: Floats) -> Floats:
     return np.asarray((summed / np.ptp(measured, axis=-2)).mean(axis=-1))
 
 
-def errors_of(settings: Settings, seed: int) -> Floats:
-    """RMSE and NRMSE_1 of one network, (2, input scalings)."""
+def errors_of(settings: Settings, seed: int) -> Arrays:
+    """RMSE and NRMSE_1 of one network, (input scalings,) each."""
     esn = reservoir(settings, seed)
     states = relaxation(esn, settings.input_scalings, settings.pulse, settings.steps)
     pair = experiment_and_theory(states, *unit_modes(esn.linearised()))
-    return np.stack([rmse(*pair), nrmse1(*pair)])
+    return {"rmse": rmse(*pair), "nrmse1": nrmse1(*pair)}
 
 
 def shown_modes(settings: Settings) -> tuple[Complex, Floats, Floats]:

@@ -8,29 +8,29 @@ question: does the best alpha2 approach that of the hierarchy (alpha1 = 1) as th
     as printed        features of variance 1 through 10 weights N(0, 1) a row: a drive of variance 10, which saturates tanh
     of the hierarchy  the same, times the standard deviation of the hierarchy's first reservoir on the training data (some 0.04)
 
-Protocol of benchmarks/narma10.py: row t has seen s_t; the penalty is chosen on validation data, the errors shown are those of
-the test data, the best alpha2 is that of the mean validation error over the seeds, and its interval is that of 68 % of
-resamples of the seeds. A seed draws weights, features and series.
+Protocol: the state of row t has seen s_t; the penalty is chosen on validation data, the errors shown are those of the test
+data, the best alpha2 is that of the mean validation error over the seeds, and its interval is that of 68 % of resamples of the
+seeds. A seed draws weights, features and series.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.esn import ESN
 from echoscale.estimators.delay_expansion import DelayExpansion
-from echoscale.hyper import Hyper
+from echoscale.experiments.job import Arrays, Job
+from echoscale.experiments.protocol import Protocol
+from echoscale.experiments.run import Runner
+from echoscale.experiments.scores import path_errors
 from echoscale.network import Network, hierarchical, single
 from echoscale.paper import style
-from echoscale.paper.provenance import Track, in_order, labelled
-from echoscale.readouts.ridge import normalised_errors, ridge_path
-from echoscale.readouts.statistics import split_statistics
-from echoscale.series import as_series, as_targets
+from echoscale.paper.best import best
+from echoscale.paper.provenance import labelled
 from echoscale.tasks import narma
 
 if TYPE_CHECKING:
@@ -43,19 +43,18 @@ DRIVES = ("as printed", "of the hierarchy")
 HALF_DECADES = tuple(10.0 ** (k / 2) for k in range(-10, 7))
 
 
+PROTOCOL = Protocol(train=4800, ridge=HALF_DECADES)
+
+
 @dataclass(frozen=True)
 class Settings:
-    """units are those of each of the two levels; train counts the washout; penalties are those of the ridge."""
+    """units are those of each of the two levels."""
 
     delays: tuple[int, ...]
     leak_rates: tuple[float, ...]
     seeds: tuple[int, ...]
-    train: int = 5000
-    validation: int = 1500
-    test: int = 2500
-    washout: int = 200
+    protocol: Protocol = PROTOCOL
     order: int = 10
-    penalties: tuple[float, ...] = HALF_DECADES
     units: int = 50
     decay: float = 0.8
     spectral_radius: float = 0.95
@@ -67,13 +66,15 @@ class Settings:
 
 
 SETTINGS = {
-    "smoke": Settings((0, 10), (0.2, 0.6, 1.0), (0, 1), train=600, validation=200, test=200, washout=50, units=20),
+    "smoke": Settings(
+        (0, 10), (0.2, 0.6, 1.0), (0, 1), protocol=replace(PROTOCOL, washout=50, train=550, validation=200, test=200), units=20
+    ),
     "quick": Settings((0, 2, 5, 10, 20), tuple(k / 10 for k in range(1, 11)), (0, 1, 2)),
     "paper": Settings((0, 1, 2, 3, 5, 7, 10, 15, 20), tuple(k / 20 for k in range(1, 21)), tuple(range(20))),
 }
 
 
-def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
+def compute(scale: str, run: Runner) -> xarray.Dataset:
     """Validation and test errors of every delay, leak rate and seed, and the best leak rates."""
     import xarray
 
@@ -81,12 +82,19 @@ def compute(scale: str, track: Track = in_order) -> xarray.Dataset:
     leaks, seeds = len(settings.leak_rates), len(settings.seeds)
     chained = np.empty((2, leaks, seeds))
     delayed = np.empty((2, len(DRIVES), len(settings.delays), leaks, seeds))
-    for k, model in track(list(product(range(seeds), (None, *range(len(settings.delays)))))):
-        seed = settings.seeds[k]
+    places = list(product(range(seeds), (None, *range(len(settings.delays)))))
+    jobs = [
+        Job.of(hierarchy_errors, settings=settings, seed=settings.seeds[k])
+        if model is None
+        else Job.of(delayed_errors, settings=settings, delay=settings.delays[model], seed=settings.seeds[k])
+        for k, model in places
+    ]
+    for (k, model), each in zip(places, run(jobs), strict=True):
+        found = np.stack([each["validation"], each["test"]])
         if model is None:
-            chained[..., k] = hierarchy_errors(settings, seed)
+            chained[..., k] = found
         else:
-            delayed[:, :, model, :, k] = delayed_errors(settings, settings.delays[model], seed)
+            delayed[:, :, model, :, k] = found
     spread = [first_level_spread(settings, seed) for seed in settings.seeds]
     grid, whole = ("drive", "delay", "alpha2", "seed"), ("alpha2", "seed")
     data = xarray.Dataset(
@@ -119,8 +127,7 @@ def draw(data: xarray.Dataset) -> Figure:
         for delay, colour in zip(delays, colours, strict=True):
             curve = data.sel(drive=drive, delay=delay)
             _draw_curve(ax, curve["test"], float(curve["best_alpha2"]), colour, f"delay {delay}")
-        best = float(data["hierarchy_best_alpha2"])
-        _draw_curve(ax, data["hierarchy_test"], best, style.BLACK, "hierarchy", linewidth=2.0)
+        _draw_curve(ax, data["hierarchy_test"], float(data["hierarchy_best_alpha2"]), style.BLACK, "hierarchy", linewidth=2.0)
         style.panel(ax, letter, x="leak rate $\\alpha^{(2)}$", y="test NRMSE" if letter == "A" else "", title=f"drive {drive}")
         ax.set_xlim(0, 1.02)
         ax.set_xticks([0, 0.5, 1])
@@ -132,10 +139,10 @@ def draw(data: xarray.Dataset) -> Figure:
     return built
 
 
-def delayed_errors(settings: Settings, delay: int, seed: int) -> Floats:
-    """Validation and test NRMSE of the delayed-input network, (2, drives, leak rates)."""
+def delayed_errors(settings: Settings, delay: int, seed: int) -> Arrays:
+    """Validation and test NRMSE of the delayed-input network, (drives, leak rates) each."""
     u, y = _series(settings, seed)
-    expanded = expansion(settings, delay, seed).fit(u[: settings.train]).transform(u)
+    expanded = expansion(settings, delay, seed).fit(u[: _known(settings)]).transform(u)
     esn = delayed_network(settings).build(settings.units, seed=seed)
     [full] = (float(each) for each in esn.hyper.input_scaling)
     drives = full * np.array([1.0, first_level_spread(settings, seed)])
@@ -143,15 +150,17 @@ def delayed_errors(settings: Settings, delay: int, seed: int) -> Floats:
     scalings = np.repeat(drives, len(settings.leak_rates))
     leaks = np.tile(settings.leak_rates, len(drives))
     hyper = esn.hyper.replace(input_scaling=[scalings], leak_rate=[leaks])
-    return _errors(settings, esn, expanded, y, hyper, direct=True).reshape(2, len(drives), -1)
+    found = path_errors(esn, expanded, y, replace(settings.protocol, direct=True), hyper).best()
+    return {name: getattr(found, name).reshape(len(drives), -1) for name in ("validation", "test")}
 
 
-def hierarchy_errors(settings: Settings, seed: int) -> Floats:
-    """Validation and test NRMSE of the hierarchy with alpha1 = 1, (2, leak rates)."""
+def hierarchy_errors(settings: Settings, seed: int) -> Arrays:
+    """Validation and test NRMSE of the hierarchy with alpha1 = 1, (leak rates,) each."""
     u, y = _series(settings, seed)
     esn = hierarchy(settings).build(1, seed=seed)
     hyper = esn.hyper.replace(leak_rate=[1.0, np.array(settings.leak_rates)])
-    return _errors(settings, esn, u, y, hyper, direct=False)
+    found = path_errors(esn, u, y, settings.protocol, hyper).best()
+    return {"validation": found.validation, "test": found.test}
 
 
 def expansion(settings: Settings, delay: int, seed: int) -> DelayExpansion:
@@ -179,7 +188,8 @@ def hierarchy(settings: Settings) -> Network:
 def first_level_spread(settings: Settings, seed: int) -> float:
     """sqrt(Var[x1_i(t)] over the training data, averaged over i): the second level's leak rate does not matter to it."""
     u, _ = _series(settings, seed)
-    states = hierarchy(settings).build(1, seed=seed).run(u[: settings.train])[settings.washout :, : settings.units]
+    states = hierarchy(settings).build(1, seed=seed).run(u[: _known(settings)])
+    states = states[settings.protocol.washout :, : settings.units]
     return float(np.sqrt(states.astype(np.float64).var(axis=0).mean()))
 
 
@@ -193,44 +203,36 @@ def best_leak_rates(data: xarray.Dataset, settings: Settings) -> xarray.Dataset:
     leaks = np.array(settings.leak_rates)
     found: dict[str, Any] = {}
     for prefix, dims in (("", ("drive", "delay")), ("hierarchy_", ())):
-        validation, test = (data[f"{prefix}{part}"].values for part in ("validation", "test"))
-        best = validation.mean(axis=-1).argmin(axis=-1)
-        resampled = leaks[(validation @ shares.T).argmin(axis=-2)]
+        validation = data[f"{prefix}validation"]
+        tests, places, _ = best(validation, data[f"{prefix}test"], ("alpha2",))
+        resampled = leaks[(validation.values @ shares.T).argmin(axis=-2)]
         low, high = np.quantile(resampled, [0.16, 0.84], axis=-1)
-        at_best = np.take_along_axis(test.mean(axis=-1), best[..., None], axis=-1)[..., 0]
         found |= {
-            f"{prefix}best_alpha2": (dims, leaks[best], {"long_name": "leak rate of least mean validation NRMSE"}),
+            f"{prefix}best_alpha2": (dims, places["alpha2"], {"long_name": "leak rate of least mean validation NRMSE"}),
             f"{prefix}best_alpha2_low": (dims, low, {"long_name": "16 % of the best leak rates of resampled seeds"}),
             f"{prefix}best_alpha2_high": (dims, high, {"long_name": "84 % of the best leak rates of resampled seeds"}),
-            f"{prefix}best_test": (dims, at_best, {"long_name": "mean test NRMSE at the best leak rate"}),
+            f"{prefix}best_test": (dims, tests.mean(axis=-1), {"long_name": "mean test NRMSE at the best leak rate"}),
         }
     return xarray.Dataset(found)
 
 
 def _series(settings: Settings, seed: int) -> tuple[Floats, Floats]:
-    return narma(settings.train + settings.validation + settings.test, order=settings.order, seed=seed)
+    return narma(settings.protocol.length, order=settings.order, seed=seed)
 
 
-def _errors(settings: Settings, esn: ESN, u: Floats, y: Floats, hyper: Hyper, direct: bool) -> Floats:
-    """Validation and test NRMSE of every lane, (2, lanes), each with the penalty that is best on the validation data."""
-    series = as_series(u)
-    ends = np.cumsum([settings.train, settings.validation, settings.test])
-    edges = [np.array([settings.washout, *ends])]
-    (train, validation, test), _ = split_statistics(esn, series, as_targets(y, series), edges, direct=direct, hyper=hyper)
-    path = ridge_path(train, settings.penalties)
-    errors = np.stack([normalised_errors(path, part) for part in (validation, test)])  # (2, penalties, lanes)
-    best = errors[0].argmin(axis=0)
-    return np.asarray(np.take_along_axis(errors, best[None, None], axis=1)[:, 0])
+def _known(settings: Settings) -> int:
+    """The steps up to the end of training."""
+    return settings.protocol.washout + settings.protocol.train
 
 
-def _draw_curve(ax: Any, errors: xarray.DataArray, best: float, colour: Any, label: str, linewidth: float = 1.2) -> None:
+def _draw_curve(ax: Any, errors: xarray.DataArray, least: float, colour: Any, label: str, linewidth: float = 1.2) -> None:
     """Mean and standard error over the seeds; a dot where the best leak rate is."""
     alpha2, count = errors["alpha2"].values, errors.sizes["seed"]
     mean = errors.mean("seed").values
     error = errors.std("seed", ddof=1).values / count**0.5
     ax.fill_between(alpha2, mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
     ax.plot(alpha2, mean, color=colour, linewidth=linewidth, label=label)
-    ax.plot(best, mean[np.argmin(np.abs(alpha2 - best))], "o", color=colour, markersize=4, markeredgecolor="white", zorder=3)
+    ax.plot(least, mean[np.argmin(np.abs(alpha2 - least))], "o", color=colour, markersize=4, markeredgecolor="white", zorder=3)
 
 
 def _draw_best(ax: Any, data: xarray.Dataset) -> None:
@@ -238,9 +240,9 @@ def _draw_best(ax: Any, data: xarray.Dataset) -> None:
     ax.axhline(float(data["hierarchy_best_alpha2"]), color=style.BLACK, linewidth=1.5)
     looks = ((style.ORANGE, "s", -0.2), (style.BLUE, "o", 0.2))
     for drive, (colour, marker, shift) in zip(DRIVES, looks, strict=True):
-        best = data.sel(drive=drive)
-        middle = best["best_alpha2"].values
-        bars = [middle - best["best_alpha2_low"].values, best["best_alpha2_high"].values - middle]
+        chosen = data.sel(drive=drive)
+        middle = chosen["best_alpha2"].values
+        bars = [middle - chosen["best_alpha2_low"].values, chosen["best_alpha2_high"].values - middle]
         ax.errorbar(
             data["delay"].values + shift,
             middle,

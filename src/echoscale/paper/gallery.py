@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from echoscale import _checks
+from echoscale.experiments.run import Runner
 from echoscale.files import write_atomically
-from echoscale.paper.parts import Parts
-from echoscale.paper.provenance import SCALES, Track, description, in_order
+from echoscale.paper.provenance import SCALES, description
+from echoscale.progress import Progress
 
 if TYPE_CHECKING:
     import xarray
 
-# Number in the paper -> module with SETTINGS (one frozen dataclass for each scale), compute(scale, track) and draw(data).
+# Number in the paper -> module with SETTINGS (one frozen dataclass for each scale), compute(scale, run) and draw(data).
 FIGURES = {
     1: "fig1_timescales",
     2: "fig2_architectures",
@@ -29,8 +30,7 @@ FIGURES = {
     8: "fig8_relaxation",
     9: "fig9_delayed_input",
 }
-# Those whose compute(scale, track, parts) keeps finished jobs.
-RESUMABLE = (4, 5, 6)
+LEDGER = "ledger.sqlite"  # in the folder of the figures: finished jobs of all of them
 
 
 class Result(NamedTuple):
@@ -43,12 +43,48 @@ class Result(NamedTuple):
 
 
 def make(
-    number: int, scale: str, folder: Path, *, fresh: bool = False, track: Track = in_order, variant: str | None = None
+    number: int,
+    scale: str,
+    folder: str | Path,
+    *,
+    fresh: bool = False,
+    progress: bool | Progress = False,
+    variant: str | None = None,
 ) -> Result:
-    """Compute and draw one figure: `folder`/fig1-quick.nc and .png. Data of an earlier run with these settings are reused.
+    """Compute and draw one figure of the paper: `folder`/fig1-quick.nc and .png.
 
-    variant  which of a figure's variants is drawn (Fig. 3 has four; all are computed); the first unless given
+    Data of an earlier run with these settings are reused. Finished jobs of an interrupted run are in `folder`/ledger.sqlite:
+    the same call goes on from there.
+
+    Parameters
+    ----------
+    number : int
+        Of the figure in the paper, 1 to 9.
+    scale : {"smoke", "quick", "paper"}
+        How much is computed: seconds, minutes, or all seeds and sizes of the paper.
+    folder : path
+        Where data, picture and ledger are written; made if it is not there.
+    fresh : bool
+        Whether everything is computed anew, and replaces what is there.
+    progress : bool or function
+        True for a bar in the terminal; a function is called as progress(done, total, note) with the number of jobs done.
+    variant : str, optional
+        Which of a figure's variants is drawn (figures 3 and 4 have four; all are computed); the first unless given.
+
+    Returns
+    -------
+    Result
+        Where picture and data were saved, the data, and whether they came from an earlier run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from echoscale import paper
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paper.make(8, "smoke", folder).picture.name
+    'fig8-smoke.png'
     """
+    folder = Path(folder)
     _checks.choice(number, tuple(FIGURES), "figure")
     _checks.choice(scale, SCALES, "scale")
     module = importlib.import_module(f"echoscale.paper.{FIGURES[number]}")
@@ -67,16 +103,11 @@ def make(
     reused = data is not None
     if data is None:
         start = time.perf_counter()
-        # Long figures keep what is finished, and go on from there.
-        parts = Parts.beside(file, described)
-        if fresh:
-            parts.remove()
-        data = module.compute(scale, track, parts) if number in RESUMABLE else module.compute(scale, track)
+        run = Runner(folder / LEDGER, described, fresh=fresh, progress=progress, what=f"Figure {number}")
+        data = module.compute(scale, run)
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
-        if parts.seconds:  # an interrupted run took longer than its last part
-            data.attrs["job_seconds"] = round(parts.seconds, 1)
+        data.attrs["job_seconds"] = round(run.seconds, 1)  # an interrupted run took longer than its last part
         write_atomically(file, bytes(data.to_netcdf(engine="scipy")))
-        parts.remove()
     pixels = io.BytesIO()
     drawn = module.draw(data) if variant is None else module.draw(data, variant)
     drawn.savefig(pixels, format="png", dpi=200)

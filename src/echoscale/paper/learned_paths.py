@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.experiments.job import Arrays, Check
+from echoscale.experiments.protocol import Protocol
 from echoscale.network import Network
 from echoscale.online import PRESETS, Adam, OnlineLearner, Reinitialise
 from echoscale.tasks import narma
@@ -42,7 +44,7 @@ class Paths:
     starts: tuple[tuple[float, float], ...] = STARTS
 
 
-def online(paths: Paths, network: Network, order: int, seed: int) -> tuple[Floats, Floats]:
+def online(paths: Paths, network: Network, order: int, seed: int, check: Check) -> tuple[Floats, Floats]:
     """Leak rates (starts, records + 1, 2), the start first; and the online NRMSE of every window (starts, records)."""
     series = [narma(paths.steps, order=order, seed=FIRST_SERIES + SEQUENCES * seed + k) for k in range(SEQUENCES)]
     u, y = (np.stack(each).astype(np.float32) for each in zip(*series, strict=True))
@@ -58,14 +60,15 @@ def online(paths: Paths, network: Network, order: int, seed: int) -> tuple[Float
         record=paths.steps // paths.records,
         seed=seed,
     )
-    learner.partial_fit(u, y)
+    learner.partial_fit(u, y, progress=lambda *_: check())
     history = learner.history.transpose("start", "step", "parameter")
     errors = np.sqrt(2 * history["loss"].values / y.var())
     return np.concatenate([starts[:, None], history["value"].values], axis=1), errors
 
 
-def tuned(paths: Paths, network: Network, order: int, seed: int, washout: int, train: int, validation: int) -> Floats:
+def tuned(paths: Paths, network: Network, order: int, seed: int, protocol: Protocol) -> Floats:
     """Leak rates (starts, rounds + 1, 2) of `tune` from the same starts, on the series of that seed's surface."""
+    washout, train, validation = protocol.washout, protocol.train, protocol.validation
     u, y = narma(washout + train + validation, order=order, seed=seed)
     starts = np.array(paths.starts)
     hyper = network.build(1, seed=seed).hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]])
@@ -75,21 +78,20 @@ def tuned(paths: Paths, network: Network, order: int, seed: int, washout: int, t
     return values
 
 
-def dataset(
-    paths: Paths, surfaces: Sequence[str], walks: Mapping[tuple[str, int], tuple[Floats, Floats, Floats]]
-) -> xarray.Dataset:
-    """The paths of all surfaces and seeds: walks[surface, seed] = (online, its errors, tuned); shorter ones end in NaN."""
+def dataset(paths: Paths, surfaces: Sequence[str], walks: Mapping[tuple[str, int], Arrays]) -> xarray.Dataset:
+    """The paths of all surfaces and seeds: online, online_errors and tuned of walks[surface, seed]; shorter ones end in NaN."""
     import xarray
 
-    longest = max(each[2].shape[1] for each in walks.values())
+    longest = max(each["tuned"].shape[1] for each in walks.values())
     shape = len(surfaces), len(paths.seeds), len(paths.starts)
     online_walk = np.empty((*shape, paths.records + 1, 2), np.float32)
     errors = np.empty((*shape, paths.records), np.float32)
     tuned_walk = np.full((*shape, longest, 2), np.nan, np.float32)
     for i, surface in enumerate(surfaces):
         for j, seed in enumerate(paths.seeds):
-            online_walk[i, j], errors[i, j], short = walks[surface, seed]
-            tuned_walk[i, j, :, : short.shape[1]] = short
+            found = walks[surface, seed]
+            online_walk[i, j], errors[i, j] = found["online"], found["online_errors"]
+            tuned_walk[i, j, :, : found["tuned"].shape[1]] = found["tuned"]
     names = ("path_surface", "path_seed", "path_start")
     step = np.arange(paths.records + 1) * (paths.steps // paths.records)
     return xarray.Dataset(

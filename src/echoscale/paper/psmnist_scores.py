@@ -8,7 +8,6 @@ last images of the training set are held out: they choose the best leak rates, t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from echoscale import features
 from echoscale.engine.machine import device_of, on_cpu
 from echoscale.esn import ESN
+from echoscale.experiments.job import Check
 from echoscale.hyper import Hyper
 from echoscale.readouts import logistic
 from echoscale.tasks import Sequences, psdigits, psmnist
@@ -90,7 +90,7 @@ def scored(
     rates: tuple[float, ...],
     epochs: int,
     minibatch: int,
-    check: Callable[[], None],
+    check: Check,
 ) -> Floats:
     """Accuracies (snapshots, 2) on the held-out and on the test images, sigmoid readouts, Adam with a falling rate."""
     most = max(snapshots)

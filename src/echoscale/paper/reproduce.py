@@ -1,11 +1,11 @@
 """All figures of the paper in one go, and a table of what matters in them: the paper's number, ours, and what is possible.
 
-Whatever an earlier run has finished is used again: whole figures, and finished parts of long ones.
+Whatever an earlier run has finished is used again: whole figures, and finished jobs of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,8 @@ import numpy as np
 from echoscale import _checks
 from echoscale.files import write_atomically
 from echoscale.paper import FIGURES, SCALES, Result, make
-from echoscale.paper.provenance import Track, in_order, settings_in
+from echoscale.paper.provenance import settings_in
+from echoscale.progress import Progress
 
 if TYPE_CHECKING:
     import xarray
@@ -38,27 +39,61 @@ class Row(NamedTuple):
 def reproduce(
     scale: str = "quick",
     numbers: Sequence[int] = tuple(FIGURES),
-    folder: Path = Path("out"),
+    folder: str | Path = "out",
     *,
     fresh: bool = False,
-    track: Callable[[int], Track] = lambda number: in_order,
-    told: Callable[[int, Result], None] = lambda number, result: None,
+    progress: bool | Progress = False,
 ) -> tuple[list[Row], Path]:
-    """Make the figures in `folder`, and the table in headline-<scale>.md there; returns its rows, and where it is.
+    """Make the figures of the paper, and a table of its main results beside ours.
 
-    track(number)         gives the progress bar of a figure
-    told(number, result)  is called when a figure is done
+    Parameters
+    ----------
+    scale : {"smoke", "quick", "paper"}
+        How much is computed.
+    numbers : sequence of int
+        Which figures; all of them unless given.
+    folder : path
+        Where everything is written; the table is headline-<scale>.md there.
+    fresh : bool
+        Whether everything is computed anew.
+    progress : bool or function
+        True for a bar in the terminal; a function is called as progress(done, total, note) with the jobs of one figure.
+
+    Returns
+    -------
+    rows : list of Row
+        The lines of the table.
+    file : Path
+        Where it is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from echoscale.paper.reproduce import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows, file = reproduce("smoke", [2], folder)
+    ...     print(file.name)
+    headline-smoke.md
     """
+    found = dict(made(scale, numbers, folder, fresh=fresh, progress=progress))
+    return write_table({number: result.data for number, result in found.items()}, scale, folder)
+
+
+def made(
+    scale: str, numbers: Sequence[int], folder: str | Path, *, fresh: bool = False, progress: bool | Progress = False
+) -> Iterator[tuple[int, Result]]:
+    """The figures one by one, each as soon as it is there. Arguments as of `reproduce`."""
     _checks.choice(scale, SCALES, "scale")
     for number in numbers:
         _checks.choice(number, tuple(FIGURES), "figure")
-    found = {}
     for number in numbers:
-        result = make(number, scale, folder, fresh=fresh, track=track(number))
-        found[number] = result.data
-        told(number, result)
-    rows = headline(found)
-    file = folder / f"headline-{scale}.md"
+        yield number, make(number, scale, folder, fresh=fresh, progress=progress)
+
+
+def write_table(data: Mapping[int, xarray.Dataset], scale: str, folder: str | Path) -> tuple[list[Row], Path]:
+    """The table of these figures, and where it was written."""
+    rows = headline(data)
+    file = Path(folder) / f"headline-{scale}.md"
     write_atomically(file, _markdown(rows, scale).encode())
     return rows, file
 

@@ -9,7 +9,7 @@ measured while the weights still learn would be too good: labels leak through th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.esn import ESN
+from echoscale.experiments.job import Check
 from echoscale.hyper import Hyper
 from echoscale.online import OnlineLearner
 from echoscale.readouts.ridge import Readout, ridge
@@ -35,7 +36,7 @@ def targets(truth: Telegraph) -> npt.NDArray[np.float32]:
     return np.concatenate([hot, truth.state[..., None], truth.regime[..., None]], axis=-1, dtype=np.float32)
 
 
-def online(esn: ESN, hyper: Hyper, truth: Telegraph, tail: float, seed: int, check: Callable[[], None]) -> Readout:
+def online(esn: ESN, hyper: Hyper, truth: Telegraph, tail: float, seed: int, check: Check) -> Readout:
     """Readouts of all lanes of `hyper`, learned by the paper's Adam along B series at once; the mean over the last share."""
     steps = truth.u.shape[-2]
     learner = OnlineLearner(

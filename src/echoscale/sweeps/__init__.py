@@ -14,10 +14,11 @@ _HOMES = {
     "InProcess": "experiments.executors",
     "Ledger": "experiments.ledger",
     "LedgerError": "experiments.ledger",
-    "Protocol": "experiments.problem",
+    "Protocol": "experiments.protocol",
     "Record": "experiments.ledger",
     "SweepWarning": "sweeps.grid",
     "Task": "experiments.problem",
+    "export": "sweeps.archive",
     "recall": "sweeps.archive",
     "sweep": "sweeps.grid",
 }
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
     from echoscale.experiments.ledger import LedgerError as LedgerError
     from echoscale.experiments.ledger import Record as Record
     from echoscale.experiments.problem import Data as Data
-    from echoscale.experiments.problem import Protocol as Protocol
     from echoscale.experiments.problem import Task as Task
+    from echoscale.experiments.protocol import Protocol as Protocol
+    from echoscale.sweeps.archive import export as export
     from echoscale.sweeps.archive import recall as recall
     from echoscale.sweeps.grid import SweepWarning as SweepWarning
     from echoscale.sweeps.grid import sweep as sweep

@@ -21,7 +21,33 @@ FORMATS = ("nc", "csv", "parquet")
 
 
 def recall(path: str | Path, sweep: str) -> xarray.Dataset:
-    """The Dataset of a sweep as far as it is finished, NaN elsewhere. `sweep` is its id or the beginning of it."""
+    """The results of a sweep out of its ledger, without running anything.
+
+    Parameters
+    ----------
+    path : path
+        The ledger.
+    sweep : str
+        The id of the sweep (`echoscale sweeps list` shows them), or its beginning.
+
+    Returns
+    -------
+    xarray.Dataset
+        As `sweep` returned it, as far as it is finished; NaN elsewhere.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import echoscale as es
+    >>> from echoscale.sweeps import Protocol, recall
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = f"{folder.name}/sweeps.sqlite"
+    >>> short = Protocol(washout=50, train=300, validation=100, test=100)
+    >>> result = es.sweep(es.single(20), "narma", {"seed": range(2)}, protocol=short, ledger=ledger)
+    >>> recall(ledger, result.attrs["sweep"]).equals(result)
+    True
+    >>> folder.cleanup()
+    """
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no ledger {path}.")
     with Ledger(path) as ledger:
@@ -41,7 +67,8 @@ def recall(path: str | Path, sweep: str) -> xarray.Dataset:
 
 def _find(ledger: Ledger, sweep: str) -> tuple[str, dict[str, Any]]:
     """The id and the settings of the sweep whose id begins so."""
-    known = {each["id"]: each["settings"] for each in ledger.sweeps()}
+    # A ledger may hold figures of the paper too, which have no axes.
+    known = {each["id"]: each["settings"] for each in ledger.sweeps() if "axes" in each["settings"]}
     matches = [name for name in known if name.startswith(sweep)]
     if len(matches) != 1:
         what = "is not unique" if matches else "is not in the ledger"
@@ -49,8 +76,33 @@ def _find(ledger: Ledger, sweep: str) -> tuple[str, dict[str, Any]]:
     return matches[0], dict(known[matches[0]])
 
 
-def export(data: xarray.Dataset, target: Path) -> Path:
-    """Write a Dataset as netCDF (.nc), CSV (.csv) or Parquet (.parquet, where pyarrow is installed), atomically."""
+def export(data: xarray.Dataset, target: str | Path) -> Path:
+    """Write the results of a sweep to a file: all of it or nothing.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+        As `sweep` or `recall` returned it.
+    target : path
+        It ends in .nc (netCDF), .csv, or .parquet where pyarrow is installed. Its folder must be there.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import echoscale as es
+    >>> from echoscale.sweeps import Protocol, export
+    >>> short = Protocol(washout=50, train=300, validation=100, test=100)
+    >>> result = es.sweep(es.single(20), "narma", {"seed": range(2)}, protocol=short)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export(result, f"{folder}/seeds.csv").read_text().splitlines()[0]
+    'seed,test,validation,train,ridge'
+    """
+    target = Path(target)
     check_target(target)
     ending = target.suffix.removeprefix(".")
     if ending == "nc":
@@ -80,4 +132,6 @@ def check_target(target: Path) -> None:
 def in_order(data: xarray.Dataset) -> pandas.DataFrame:
     """One row for every point, columns and rows in the order of the axes."""
     axes = [name for name, *_ in json.loads(data.attrs["settings"])["axes"] if name in data.dims]
+    if not axes:  # the mean over the only axis: one point
+        return data.expand_dims("point").to_dataframe().reset_index(drop=True)
     return data.to_dataframe(dim_order=axes).reset_index()

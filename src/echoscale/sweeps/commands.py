@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from echoscale.experiments.cluster import Cluster
 from echoscale.experiments.executors import Executor, InProcess
 from echoscale.experiments.ledger import Ledger
 from echoscale.sweeps.archive import check_target, export, in_order, recall
-from echoscale.sweeps.grid import Progress, SweepWarning, sweep
+from echoscale.sweeps.grid import SweepWarning, sweep
 from echoscale.sweeps.spec import read
 from echoscale.table import Table
 
@@ -34,7 +33,6 @@ def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, worke
             executor: Executor = InProcess()
             if scheduler or workers:
                 executor = stack.enter_context(Cluster(scheduler, workers))
-            progress = stack.enter_context(_bar(console))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SweepWarning)  # said below, in words
                 data = sweep(
@@ -44,7 +42,7 @@ def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, worke
                     protocol=plan.protocol,
                     ledger=ledger,
                     executor=executor,
-                    progress=progress,
+                    progress=True,
                 )
     except KeyboardInterrupt:
         console.print(f"Stopped. Finished jobs are in {ledger}: the same command goes on from there.", highlight=False)
@@ -98,26 +96,6 @@ def best_points(data: xarray.Dataset) -> Table:
     return Table(tuple(map(str, frame.columns)), rows, title)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     value = value.item() if hasattr(value, "item") else value
     return None if value != value else value
-
-
-@contextmanager
-def _bar(console: Console) -> Iterator[Progress]:
-    """A progress bar with the rate of points and the time left; told the number of jobs and points done."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
-    columns = (TextColumn("Jobs"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-    with RichProgress(*columns, console=console) as shown:
-        task = shown.add_task("jobs", total=None, rate="")
-        before: list[int] = []
-
-        def tell(done: int, total: int, points: int) -> None:
-            before.append(points)  # the first time: what the ledger had already
-            elapsed = shown.tasks[0].elapsed or 0.0
-            rate = f"{(points - before[0]) / elapsed:,.0f} points/s" if elapsed > 0.5 else ""
-            shown.update(task, completed=done, total=total, rate=rate)
-
-        yield tell

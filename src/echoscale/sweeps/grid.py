@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 import time
 import warnings
-from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,11 +16,14 @@ import numpy as np
 
 import echoscale
 from echoscale.experiments.executors import Executor, InProcess, Outcome
-from echoscale.experiments.job import Job, Results
-from echoscale.experiments.ledger import Ledger
-from echoscale.experiments.problem import Data, Protocol, Task
+from echoscale.experiments.job import Arrays, Job
+from echoscale.experiments.problem import Data, Task
+from echoscale.experiments.protocol import Protocol
+from echoscale.experiments.run import Runner
+from echoscale.experiments.scores import point_scores
 from echoscale.fingerprint import fingerprint, plain
 from echoscale.network import Network
+from echoscale.progress import Progress, shown
 from echoscale.sweeps.axes import Axis, lanes_of, network_at, outer_points, parse
 
 if TYPE_CHECKING:
@@ -30,19 +31,16 @@ if TYPE_CHECKING:
 
 # More lanes in one job would gain no speed, but lose more work when a run is killed.
 MOST_LANES = 1024
-HEARTBEAT, POLL = 5.0, 0.5  # seconds
-
-# told(done, total, points): after every job.
-Progress = Callable[[int, int, int], None]
 
 
 class Piece(NamedTuple):
-    """A job, and where its points stand: the place on every outer axis, and the first of its lanes."""
+    """A job, and where its points stand: the place on every outer axis, the first of its lanes, and how many they are."""
 
     job: Job
     key: str
     places: tuple[int, ...]
     first: int
+    points: int
 
 
 class SweepWarning(UserWarning):
@@ -57,19 +55,44 @@ def sweep(
     protocol: Protocol | None = None,
     ledger: str | Path | None = None,
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = False,
 ) -> xarray.Dataset:
     """Score a network at every point of a grid of hyper-parameters, structures, task parameters and seeds.
 
-    network   what does not vary; None where an axis "network" gives it
-    problem   a `Task`, the name of one of `echoscale.tasks`, a function of your own, or `Data(u, y)`
-    axes      name -> values, see `echoscale.sweeps.axes`; points that share weights and series run together
-    protocol  how the series are cut, fitted and scored
-    ledger    an SQLite file that keeps finished jobs: the same call resumes, whatever ended it
-    executor  where jobs run; in this process unless given
+    Parameters
+    ----------
+    network : Network or None
+        What does not vary; None where an axis "network" gives it.
+    problem : Task, Data, str or callable
+        What is solved: a `Task`, the name of one of `echoscale.tasks`, a function of your own, or `Data(u, y)`.
+    axes : mapping of names to values
+        What varies: "leak_rate[0]", "spectral_radius", "units", "network", "task.order", "seed" and others; all of them are
+        listed in `echoscale.sweeps.axes`. Points that share weights and series run together.
+    protocol : Protocol, optional
+        How the series are cut, fitted and scored.
+    ledger : path, optional
+        An SQLite file that keeps finished jobs: the same call resumes, whatever ended it.
+    executor : Executor, optional
+        Where jobs run: `InProcess()` unless given, or a `Cluster`.
+    progress : bool or function
+        True for a bar in the terminal; a function is called as progress(done, total, note) with the number of jobs done.
 
-    Returns a Dataset with one dimension per axis and the variables test, validation, train and ridge (the chosen penalty).
-    Where a job failed there is NaN, a `SweepWarning`, and its error in the ledger and in the attribute "errors".
+    Returns
+    -------
+    xarray.Dataset
+        One dimension per axis, and the variables test, validation, train (errors) and ridge (the penalty that was chosen on
+        the validation steps). Where a job failed there is NaN, a `SweepWarning`, and its error in the ledger and in the
+        attribute "errors".
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> from echoscale.sweeps import Protocol
+    >>> short = Protocol(washout=100, train=500, validation=200, test=200)
+    >>> net = es.hierarchical([20, 20], input_scaling=0.2)
+    >>> result = es.sweep(net, "narma", {"seed": range(2), "leak_rate[1]": [0.2, 0.5, 1.0]}, protocol=short)
+    >>> dict(result["test"].mean("seed").sizes)
+    {'leak_rate[1]': 3}
     """
     chosen = Protocol() if protocol is None else protocol
     if not isinstance(chosen, Protocol):
@@ -79,7 +102,7 @@ def sweep(
     pieces = _pieces(network, source, parsed, chosen)
     settings = _settings(network, source, parsed, chosen)
     start = time.perf_counter()
-    outcomes = _outcomes(pieces, settings, ledger, executor or InProcess(), progress)
+    outcomes = _outcomes(pieces, Runner(ledger, settings), executor or InProcess(), progress)
     errors: dict[str, str] = {key: each.error for key, each in outcomes.items() if each.error}
     slots = [Slot(piece.places, piece.first, outcomes[piece.key].results) for piece in pieces]
     data = dataset([(axis.name, axis.kind, axis.labels) for axis in parsed], slots, settings, errors.values())
@@ -94,6 +117,21 @@ def sweep(
         message = f"{len(errors)} of {len(outcomes)} jobs failed, their points are NaN. The first: {first}"
         warnings.warn(message, SweepWarning, stacklevel=2)
     return data
+
+
+def _outcomes(pieces: Sequence[Piece], runner: Runner, executor: Executor, progress: bool | Progress) -> dict[str, Outcome]:
+    """What became of every job, by key; told on the way, with the points that are computed in a second."""
+    points = {piece.key: piece.points for piece in pieces}
+    outcomes: dict[str, Outcome] = {}
+    start, computed = time.perf_counter(), 0
+    with shown(progress, "Jobs") as tell:
+        tell(0, len(points), "")
+        for key, outcome in runner.outcomes({piece.key: piece.job for piece in pieces}, executor):
+            outcomes[key] = outcome
+            computed += 0 if outcome.kept else points[key]
+            rate = computed / max(time.perf_counter() - start, 1e-9)
+            tell(len(outcomes), len(points), f"{rate:,.0f} points/s" if computed else "")
+    return outcomes
 
 
 def _pieces(network: Network | None, problem: Task | Data, axes: Sequence[Axis], protocol: Protocol) -> list[Piece]:
@@ -112,8 +150,16 @@ def _pieces(network: Network | None, problem: Task | Data, axes: Sequence[Axis],
         seeds = values.get("weights_seed", seed), values.get("task_seed", seed)
         lanes = lanes_of(axes, made)
         for begin, end in widths:
-            job = Job(made, source, protocol, *seeds, {name: each[begin:end] for name, each in lanes.items()})
-            pieces.append(Piece(job, job.key(), places, begin))
+            job = Job.of(
+                point_scores,
+                network=made,
+                problem=source,
+                protocol=protocol,
+                weights_seed=seeds[0],
+                task_seed=seeds[1],
+                lanes={name: each[begin:end] for name, each in lanes.items()},
+            )
+            pieces.append(Piece(job, job.key(), places, begin, end - begin))
     return pieces
 
 
@@ -129,107 +175,20 @@ def cuts(leaves: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
 def _settings(network: Network | None, problem: Task | Data, axes: Sequence[Axis], protocol: Protocol) -> dict[str, Any]:
     described: dict[str, Any] = plain(
         {
-            "network": network,
+            "network": _written(network),
             "problem": problem.describe(),
-            "protocol": protocol,
+            "protocol": asdict(protocol),
             # A list, since their order counts: it is that of the dimensions and of the lanes.
-            "axes": [[axis.name, axis.kind, axis.labels, axis.values] for axis in axes],
+            "axes": [[axis.name, axis.kind, axis.labels, [_written(each) for each in axis.values]] for axis in axes],
             "lanes_per_job": MOST_LANES,
         }
     )
     return described
 
 
-def _outcomes(
-    pieces: Sequence[Piece],
-    settings: Mapping[str, Any],
-    ledger: str | Path | None,
-    executor: Executor,
-    progress: Progress | None,
-) -> dict[str, Outcome]:
-    """What became of every job, by key; jobs that stand in the ledger are not run again."""
-    jobs = {piece.key: piece.job for piece in pieces}
-    outcomes: dict[str, Outcome] = {}
-
-    def tell() -> None:
-        if progress:
-            progress(len(outcomes), len(jobs), sum(jobs[key].points for key in outcomes))
-
-    with ExitStack() as stack:
-        kept = stack.enter_context(Ledger(ledger)) if ledger is not None else None
-        name = fingerprint(settings)[:12]
-        if kept:
-            kept.begin(name, settings)
-            kept.link(name, [piece.key for piece in pieces])
-            stack.enter_context(_beating(kept))
-        waiting = deque(jobs)
-        while waiting:
-            waiting = _collect(kept, waiting, outcomes)
-            tell()
-            elsewhere: deque[str] = deque()
-            with closing(_claimed(kept, waiting, elsewhere, jobs)) as claimed:
-                for key, outcome in executor.run(claimed):
-                    outcomes[key] = outcome
-                    if kept:
-                        _record(kept, key, name, outcome)
-                    tell()
-            waiting = elsewhere  # another process is at these: look again until they are done, or free to be taken over
-            if waiting:
-                time.sleep(POLL)
-    return outcomes
-
-
-def _collect(kept: Ledger | None, keys: deque[str], outcomes: dict[str, Outcome]) -> deque[str]:
-    """Take finished jobs out of the ledger; the keys that are left."""
-    if kept is None:
-        return keys
-    for key, record in kept.finished(list(keys)).items():
-        outcomes[key] = Outcome(record.results, None, record.seconds)
-    return deque(key for key in keys if key not in outcomes)
-
-
-def _claimed(
-    kept: Ledger | None, waiting: deque[str], elsewhere: deque[str], jobs: Mapping[str, Job]
-) -> Generator[tuple[str, Job], None, None]:
-    """The jobs that nobody else is at, claimed one by one as the executor asks for them; given back if it is stopped."""
-    mine: list[str] = []
-    try:
-        for key in waiting:
-            if kept is not None and not kept.claim(key):
-                elsewhere.append(key)
-                continue
-            mine.append(key)
-            yield key, jobs[key]
-    finally:
-        if kept is not None:
-            for key in mine:
-                kept.release(key)  # nothing happens to those that are finished
-
-
-def _record(kept: Ledger, key: str, name: str, outcome: Outcome) -> None:
-    if outcome.results is not None:
-        kept.finish(key, name, outcome.results, outcome.seconds)
-    else:
-        kept.fail(key, name, outcome.error or "unknown", outcome.seconds)
-
-
-@contextmanager
-def _beating(kept: Ledger) -> Iterator[None]:
-    """Say every few seconds that this process is alive, so that nobody takes over its jobs."""
-    stop = threading.Event()
-
-    def beat() -> None:
-        while not stop.wait(HEARTBEAT):
-            with suppress(OSError, ValueError):  # a beat that cannot be written is no reason to stop working
-                kept.heartbeat()
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+def _written(value: object) -> object:
+    """Networks as `Network.from_dict` reads them."""
+    return value.to_dict() if isinstance(value, Network) else value
 
 
 class Slot(NamedTuple):
@@ -237,7 +196,7 @@ class Slot(NamedTuple):
 
     places: tuple[int, ...]
     begin: int
-    results: Results | None
+    results: Arrays | None
 
 
 def dataset(

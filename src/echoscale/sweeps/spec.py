@@ -11,6 +11,7 @@ order = 10
 
 [protocol]                          # optional
 lag = 1
+ridge = [1e-5, 1e-3, 0.1]
 
 [axes]
 seed = { count = 20 }               # 0 ... 19
@@ -28,7 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from echoscale import network
-from echoscale.experiments.problem import Protocol, Task
+from echoscale.experiments.problem import Task
+from echoscale.experiments.protocol import Protocol
 from echoscale.network import Network
 
 STRUCTURES = ("single", "parallel", "hierarchical")
@@ -93,7 +95,7 @@ def _network(plain: Mapping[str, Any]) -> Network:
     return made
 
 
-def _values(name: str, given: Any) -> Any:
+def _values(name: str, given: object) -> object:
     if not isinstance(given, Mapping):
         return given
     count, low, high = (given.get(each) for each in ("count", "from", "to"))

@@ -20,7 +20,7 @@ import echoscale as es
 from echoscale.sweeps import Data, Ledger, LedgerError, Protocol, SweepWarning, Task, recall
 from echoscale.sweeps.archive import export
 
-SHORT = Protocol(washout=20, train=200, validation=80, test=80, penalties=(1e-5, 1e-2, 1.0))
+SHORT = Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2, 1.0))
 NARMA = Task("narma", {"order": 3})
 
 
