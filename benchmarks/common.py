@@ -23,8 +23,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,9 +33,10 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.engine.machine import cores
-from echoscale.experiments.ledger import Ledger
+from echoscale.experiments.executors import Outcome, attempt
+from echoscale.experiments.job import Job
+from echoscale.experiments.run import Runner
 from echoscale.files import write_atomically
-from echoscale.fingerprint import fingerprint
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -285,61 +285,64 @@ def resumed(
     function: Callable[..., Arrays],
     jobs: Mapping[str, Mapping[str, Any]],
     ledger: Path | None,
-    processes: int,
+    processes: int = 0,
     minutes: float = float("inf"),
 ) -> dict[str, dict[str, list[float]]]:
     """What `function(**arguments)` gives for every job, by name; jobs that stand in the ledger are not done again.
 
-    function   importable, from plain arguments to named arrays
+    function   of a script in this folder, from plain arguments to named arrays
     processes  jobs at a time, each on one core; 0: one after another in this process
     minutes    no job begins later than this; those that are missing are missing from the result
     """
-    keys = {
-        name: fingerprint({"function": f"{function.__module__}:{function.__qualname__}", **each}) for name, each in jobs.items()
-    }
+    # Not by its `__module__`: that of the script that runs is "__main__".
+    where = f"{Path(function.__code__.co_filename).stem}:{function.__qualname__}"
+    by_key = {(job := Job(where, dict(each))).key(): (name, job) for name, each in jobs.items()}
     results: dict[str, dict[str, list[float]]] = {}
-    with contextlib.ExitStack() as stack:
-        if ledger is not None:
-            ledger.parent.mkdir(parents=True, exist_ok=True)
-        kept = stack.enter_context(Ledger(ledger)) if ledger is not None else None
-        done = kept.finished(list(keys.values())) if kept else {}
-        for name, key in keys.items():
-            if key in done and done[key].results is not None:
-                results[name] = done[key].results or {}
-        say(f"{len(jobs)} jobs, {len(results)} of them done{f' in {ledger}' if kept else ''}")
-        waiting = {name: dict(each) for name, each in jobs.items() if name not in results}
-        for name, (arrays, seconds) in _outcomes(function, waiting, processes, time.monotonic() + 60 * minutes):
-            results[name] = {key: np.ravel(values).tolist() for key, values in arrays.items()}
-            if kept:
-                kept.finish(keys[name], function.__module__, results[name], seconds)
-            say(f"[{len(results)}/{len(jobs)}] {name}: {seconds:.1f} s")
+    failed: list[str] = []
+    if ledger is not None:
+        ledger.parent.mkdir(parents=True, exist_ok=True)
+    runner = Runner(ledger, {"benchmark": where})
+    executor = Processes(processes, time.monotonic() + 60 * minutes)
+    for key, outcome in runner.outcomes({key: job for key, (_, job) in by_key.items()}, executor):
+        name = by_key[key][0]
+        if outcome.results is None:
+            failed.append(f"{name}: {outcome.error}")
+        else:
+            results[name] = {each: np.ravel(values).tolist() for each, values in outcome.results.items()}
+        if not outcome.kept:
+            say(f"[{len(results)}/{len(jobs)}] {failed[-1] if outcome.results is None else f'{name}: {outcome.seconds:.1f} s'}")
+    if failed:
+        raise SystemExit(f"{len(failed)} of {len(jobs)} jobs failed, the first: {failed[0]}. The others are kept in {ledger}.")
     return {name: results[name] for name in jobs if name in results}
 
 
-def _outcomes(
-    function: Callable[..., Arrays], jobs: Mapping[str, dict[str, Any]], processes: int, until: float
-) -> Iterator[tuple[str, tuple[Arrays, float]]]:
-    waiting = deque(jobs.items())
-    if not processes:
-        while waiting and time.monotonic() < until:
-            name, each = waiting.popleft()
-            yield name, _timed(function, each)
-        return
-    with _environment(ONE_CORE), ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        running: dict[Future[tuple[Arrays, float]], str] = {}
-        while True:
-            while waiting and len(running) < processes and time.monotonic() < until:
-                name, each = waiting.popleft()
-                running[pool.submit(_timed, function, each)] = name
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(future), future.result()
+class Processes:
+    """An executor: so many processes with a core each, or none and one job after another; no job begins after `until`."""
+
+    def __init__(self, count: int, until: float) -> None:
+        self.count, self.until = count, until
+
+    def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
+        """See `echoscale.experiments.executors.Executor`."""
+        ready = iter(jobs)
+        if not self.count:
+            while time.monotonic() < self.until and (following := next(ready, None)):
+                yield following[0], attempt(following[1])
+            return
+        with _environment(ONE_CORE), ProcessPoolExecutor(self.count, multiprocessing.get_context("spawn")) as pool:
+            running: dict[Future[Outcome], str] = {}
+            while True:
+                while len(running) < self.count and time.monotonic() < self.until and (following := next(ready, None)):
+                    running[pool.submit(_attempt, following[1])] = following[0]
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running.pop(future), future.result()
 
 
-def _timed(function: Callable[..., Arrays], arguments: Mapping[str, Any]) -> tuple[Arrays, float]:
-    start = time.perf_counter()
-    return function(**arguments), time.perf_counter() - start
+def _attempt(job: Job) -> Outcome:
+    """In another process, from which errors come back as text."""
+    return attempt(job)._replace(raised=None)
 
 
 @contextlib.contextmanager

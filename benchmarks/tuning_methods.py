@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 import echoscale as es
+from echoscale.experiments.scores import PathErrors
 from echoscale.online import RLS, Adam, OnlineLearner
-from echoscale.readouts.ridge import Readout, normalised_errors, ridge_path
+from echoscale.readouts.ridge import Readout, normalised_errors
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.series import as_series, as_targets
 from echoscale.tuning.runs import Runs
@@ -114,9 +115,8 @@ class Problem:
         """Validation NRMSE and ridge of points z (S, P): the ridge as given, or the best of the path."""
         train, validation = self.runs.statistics(z)
         if self.path:
-            errors = finite(normalised_errors(ridge_path(train, PATH), validation))
-            best = np.argmin(errors, axis=0)
-            return np.take_along_axis(errors, best[None], axis=0)[0], PATH[best]
+            best = PathErrors.of([train, validation, validation], PATH).best()
+            return finite(best.validation), best.ridge
         ridges = self.space.penalties(z, self.settings.ridge)
         return finite(normalised_errors(es.ridge(train, ridges), validation)), ridges
 
@@ -188,17 +188,9 @@ def fragility(problem: Problem, hyper: es.Hyper) -> dict[str, Any]:
     noisy = [of_rows((states + noise)[begin:end], problem.y[begin:end]) for begin, end in pairwise(edges)]
     return {
         "fragile_ridge": fixed,
-        "fragile_noise": _by_path(noisy),
-        "fragile_float32": _by_path(problem.parts(hyper, "float32")),
+        "fragile_noise": PathErrors.of(noisy, PATH).best().test,
+        "fragile_float32": PathErrors.of(problem.parts(hyper, "float32"), PATH).best().test,
     }
-
-
-def _by_path(parts: list[Statistics]) -> Floats:
-    """Test NRMSE with the ridge chosen on validation."""
-    train, validation, test = parts
-    readouts = ridge_path(train, PATH)
-    best = np.argmin(finite(normalised_errors(readouts, validation)), axis=0)[None]
-    return np.asarray(np.take_along_axis(normalised_errors(readouts, test), best, axis=0)[0])
 
 
 def tune(problem: Problem, budget: int) -> dict[str, Any]:
