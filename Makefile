@@ -25,7 +25,7 @@ bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python benchmarks/online.py
 
 # All that fits a machine without a GPU: hours on two cores. Those with a ledger go on where they were stopped.
-BENCH_ALL := speed online psmnist storage choices suggest narma_seeds psmnist_memory telegraph tuning
+BENCH_ALL := speed online psmnist storage choices walks suggest narma_seeds psmnist_memory telegraph tuning
 bench-all: $(BENCH_VENV)/.ready
 	for name in $(BENCH_ALL); do $(BENCH_VENV)/bin/python benchmarks/$$name.py || exit 1; done
 

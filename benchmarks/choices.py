@@ -236,9 +236,9 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        f"Each choice against its alternatives, which take turns for {raw['rounds']} rounds: time of the fastest round, and how "
-        "many times the time of the package that is, in the fastest round and in the median. What each line runs stands in the "
-        "script.",
+        f"Each choice against its alternatives, which take turns for {raw['rounds']} rounds: time of the fastest round, and "
+        "how many times the time of the package that is, in the fastest round and in the median. What each line runs stands in "
+        "the script.",
         "",
         *common.rows(("choice", "variant", "fastest", "ratio", "ratio of medians"), body, left=2),
         "",
