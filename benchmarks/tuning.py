@@ -2,6 +2,7 @@
 
     python benchmarks/tuning.py --processes 16    everything that is not in the ledger yet
     python benchmarks/tuning.py --minutes 20      begin no job after so long; run it again to go on
+    python benchmarks/tuning.py --tasks narma10 --sets all    a part, written to tuning-partial
     python benchmarks/tuning.py --quick           small sizes, seconds
 
 NARMA10 and NARMA5; 200 steps of washout, 5000 of training, 1500 of validation and 2500 of test. The readout is fitted on the
@@ -53,6 +54,8 @@ QUICK = Settings(
 
 def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=1, help="jobs at a time, each on one core (default 1)")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS), help="default: all")
+    parser.add_argument("--sets", nargs="+", choices=METHODS, default=list(METHODS), help="default: all")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
     parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "tuning.db", help="resumes from it")
 
@@ -62,12 +65,12 @@ def measure(options: argparse.Namespace) -> common.Raw:
     quick = options.quick
     settings = json.loads(json.dumps(asdict(QUICK if quick else FULL)))
     seeds = (SEEN[0], FRESH[0]) if quick else (*SEEN, *FRESH)
-    tasks = list(TASKS)[:1] if quick else list(TASKS)
+    tasks = options.tasks[:1] if quick else options.tasks
     absent = [] if importlib.util.find_spec("optuna") else ["tpe"]
     wanted = {
         f"{task}, {names}, {method}, {seed}": {"task": task, "names": names, "method": method, "seed": seed, "budget": 0}
-        for names, methods in METHODS.items()
-        for method in methods
+        for names in options.sets
+        for method in METHODS[names]
         for task in tasks
         for seed in seeds
         if method not in absent
@@ -91,6 +94,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
         "seen": [seed for seed in SEEN if seed in seeds],
         "fresh": [seed for seed in FRESH if seed in seeds],
         "wanted": len(wanted),
+        "complete": len(jobs) == len(wanted) and not absent and len(tasks) * len(options.sets) == len(TASKS) * len(METHODS),
         "absent": absent,
         "jobs": jobs,
     }
@@ -103,7 +107,7 @@ def table(raw: common.Raw) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> common.Raw:
     raw = common.main("tuning", __doc__, measure, table, arguments=arguments, libraries=("optuna",), extend=extend)
-    if not raw["quick"] and len(raw["jobs"]) == raw["wanted"]:
+    if not raw["quick"] and raw["complete"]:
         picture = common.HERE.parent / "docs" / "figures" / "tuning.png"
         tuning_report.figure(raw).savefig(picture, dpi=200)
         common.say(f"written: {picture}")
