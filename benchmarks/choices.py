@@ -67,7 +67,7 @@ def vectors(lanes: int, quick: bool) -> Case:
 
 def pairs(quick: bool) -> Case:
     """With the pass of XLA that removes barriers, the two steps of a turn run into each other."""
-    run = partial(scanned, large(quick), 32 if quick else 128, 56 if quick else 280, 28)
+    run = partial(scanned, large(quick), 32 if quick else 128, 56, 28)
     return {
         KEPT: run({}, whole=True, pairs=True),
         "one step a turn": run({}, whole=True),
@@ -211,7 +211,7 @@ def cases(quick: bool) -> dict[str, Callable[[], Case]]:
 
 def measure(options: argparse.Namespace) -> common.Raw:
     """Seconds of every variant in every round."""
-    rounds = 1 if options.quick else 15
+    rounds = 1 if options.quick else 9
     wanted = cases(options.quick)
     if options.quick:  # every variant of a scan is another program to compile
         wanted = {name: each for name, each in wanted.items() if not name.startswith(("vectors, 1 ", "shared runs, par"))}
