@@ -8,7 +8,7 @@ LOWEST_VENV := .venv-lowest
 DIST_VENV := .venv-dist
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: run test test-lowest lint docs bench dist clean
+.PHONY: run test test-lowest lint docs bench bench-all dist clean
 
 run: $(VENV)/.ready
 	$(VENV)/bin/echoscale reproduce
@@ -39,6 +39,11 @@ dist: $(DIST_VENV)/.ready
 	$(DIST_VENV)/bin/python -m build --outdir dist
 	$(DIST_VENV)/bin/twine check --strict dist/*
 	$(DIST_VENV)/bin/python tools/check_dist.py dist
+
+# All that fits a machine without a GPU: hours on two cores. Those with a ledger go on where they were stopped.
+BENCH_ALL := speed online psmnist storage choices walks suggest narma_seeds psmnist_memory telegraph tuning
+bench-all: $(BENCH_VENV)/.ready
+	for name in $(BENCH_ALL); do $(BENCH_VENV)/bin/python benchmarks/$$name.py || exit 1; done
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

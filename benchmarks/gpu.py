@@ -1,41 +1,30 @@
-"""One GPU: agreement with the CPU, images a second of the psMNIST network, and a sweep from states to fitted ridge.
+"""One GPU: does it agree with the CPU, how many sequences a second, how long a sweep, what does a step of one series cost?
 
-Run on a machine with a GPU: python benchmarks/gpu.py [benchmarks/results/gpu.md]
+python benchmarks/gpu.py            on a machine with a GPU, about two minutes
+python benchmarks/gpu.py --quick    small sizes, on whatever there is: a CPU is then compared with itself
 """
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable
-from datetime import date
-from pathlib import Path
+import argparse
+from collections.abc import Sequence
 from typing import Any
 
+import common
 import jax
 import numpy as np
 
 import echoscale as es
+from echoscale.engine.machine import on_cpu
 
 
-def best(function: Callable[[], Any], repeats: int = 3) -> float:
-    """Seconds of the fastest call, after one that compiles."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def agreement() -> dict[str, float]:
-    """Largest difference between GPU and CPU: states, and readout coefficients relative to their size."""
-    u, y = es.tasks.narma(3000, order=10, seed=0)
+def agreement(device: str, steps: int) -> dict[str, float]:
+    """Largest difference between device and CPU: states, and readout coefficients relative to their size."""
+    u, y = es.tasks.narma(steps, order=10, seed=0)
     network = es.hierarchical([50, 50], leak_rate=[1.0, 0.2], spectral_radius=0.95, input_scaling=0.2)
     result = {}
     for dtype in ("float32", "float64"):
-        both = [network.build(1, seed=0, dtype=dtype, device=device) for device in ("gpu", "cpu")]
+        both = [network.build(1, seed=0, dtype=dtype, device=where) for where in (device, "cpu")]
         ours, theirs = (esn.run(u) for esn in both)
         result[f"states {dtype}"] = float(np.abs(ours - theirs).max())
         ours, theirs = (es.ridge(es.statistics(esn, u, y, washout=200), 1e-5).coef for esn in both)
@@ -43,53 +32,92 @@ def agreement() -> dict[str, float]:
     return result
 
 
-def images_per_second(lanes: int) -> dict[str, float]:
-    """2 x 600 units, 784 steps: the last states alone, and 28 snapshots an image brought to the host."""
-    network = es.hierarchical([600, 600], spectral_radius=0.99, coupling_normalisation="sqrt_connections")
+def sequences_per_second(lanes: int, units: int, steps: int) -> dict[str, float]:
+    """Two levels: the last states alone, and a snapshot every 28 steps brought to the host."""
+    network = es.hierarchical([units, units], spectral_radius=0.99, coupling_normalisation="sqrt_connections")
     esn = network.build(1, seed=0)
-    images = np.random.default_rng(0).random((lanes, 784, 1), dtype=np.float32)
-    rates = {"last state": lanes / best(lambda: esn.run_chunks(images))}
-    rates["28 snapshots on the host"] = lanes / best(lambda: esn.snapshots(images, every=28))
-    return {name: round(rate) for name, rate in rates.items()}
+    images = np.random.default_rng(0).random((lanes, steps, 1), dtype=np.float32)
+    return {
+        "last state": lanes / common.best(lambda: esn.run_chunks(images)),
+        "snapshots on the host": lanes / common.best(lambda: esn.snapshots(images, every=28)),
+    }
 
 
-def sweep_seconds() -> float:
-    """20 x 20 leak rates on NARMA10, 2 x 50 units, T = 5,000: states to fitted ridge."""
-    u, y = es.tasks.narma(5000, order=10, seed=0)
+def sweep_seconds(points: int, steps: int) -> float:
+    """points x points leak rates on NARMA10, 2 x 50 units: states to fitted ridge."""
+    u, y = es.tasks.narma(steps, order=10, seed=0)
     esn = es.hierarchical([50, 50], spectral_radius=0.95, input_scaling=0.2).build(1, seed=0)
-    grid = np.linspace(0.05, 1, 20)
+    grid = np.linspace(1 / points, 1, points)
     first, second = np.meshgrid(grid, grid, indexing="ij")
     hyper = esn.hyper.replace(leak_rate=[first.ravel(), second.ravel()])
-    return best(lambda: es.ridge(es.statistics(esn, u, y, washout=200, hyper=hyper), 1e-5))
+    return common.best(lambda: es.ridge(es.statistics(esn, u, y, washout=200, hyper=hyper), 1e-5))
 
 
-def series_microseconds(units: int) -> float:
+def step_microseconds(units: int, steps: int) -> float:
     """Microseconds a step of one series."""
     esn = es.single(units, leak_rate=0.5, input_scaling=0.2).build(1, seed=0)
-    u = np.random.default_rng(0).random((10_000, 1))
-    return best(lambda: esn.run(u)) / len(u) * 1e6
+    u = np.random.default_rng(0).random((steps, 1))
+    return common.best(lambda: esn.run(u)) / len(u) * 1e6
 
 
-def main() -> None:
-    """Print the figures as they come, then all of them as a Markdown list (to a file, if one is named)."""
+def measure(options: argparse.Namespace) -> common.Raw:
+    quick = options.quick
+    if on_cpu(None) and not quick:
+        raise SystemExit("gpu.py measures a GPU, and JAX finds none here. Install jax for your GPU, or try --quick.")
+    sizes: dict[str, Any] = {"units": 600, "steps": 784, "lanes": [1024, 4096, 16384], "points": 20, "series": [100, 1000]}
+    if quick:
+        sizes = {"units": 30, "steps": 56, "lanes": [16], "points": 2, "series": [20]}
+    long = 400 if quick else 5000
+    return {
+        "device": jax.devices()[0].device_kind,
+        "sizes": {**sizes, "sweep_steps": long},
+        "difference_from_cpu": agreement("cpu" if on_cpu(None) else "gpu", 400 if quick else 3000),
+        "sequences_per_second": {
+            str(lanes): sequences_per_second(lanes, sizes["units"], sizes["steps"]) for lanes in sizes["lanes"]
+        },
+        "sweep_seconds": sweep_seconds(sizes["points"], long),
+        "step_microseconds": {str(units): step_microseconds(units, 1000 if quick else 10_000) for units in sizes["series"]},
+    }
+
+
+def table(raw: common.Raw) -> str:
+    """Three small tables."""
+    s = raw["sizes"]
+    speeds = raw["sequences_per_second"]
     lines = [
-        f"# One GPU\n\n`python benchmarks/gpu.py`, {jax.devices()[0].device_kind}, jax {jax.__version__}, {date.today()}.\n"
+        "# One GPU",
+        "",
+        common.origin(raw),
+        "",
+        *common.rows(
+            ("largest difference from the CPU", ""),
+            [(name, f"{value:.1e}") for name, value in raw["difference_from_cpu"].items()],
+        ),
+        "",
+        f"Coefficients: of the largest. 2 x {s['units']} units, {s['steps']} steps, a snapshot every 28 steps:",
+        "",
+        *common.rows(
+            ("sequences at once", *(f"{name}, sequences/s" for name in next(iter(speeds.values())))),
+            [(f"{int(lanes):,}", *(f"{rate:,.0f}" for rate in each.values())) for lanes, each in speeds.items()],
+        ),
+        "",
+        *common.rows(
+            ("", ""),
+            [
+                (
+                    f"{s['points']} x {s['points']} leak rates, 2 x 50 units, {s['sweep_steps']:,} steps, states to ridge",
+                    f"{raw['sweep_seconds']:.2f} s",
+                ),
+                *((f"one series, {units} units", f"{each:.1f} µs a step") for units, each in raw["step_microseconds"].items()),
+            ],
+        ),
+        "",
     ]
+    return "\n".join(lines)
 
-    def report(what: str, value: object) -> None:
-        lines.append(f"- {what}: {value}")
-        print(lines[-1], flush=True)
 
-    for what, difference in agreement().items():
-        report(f"largest difference from the CPU, {what}", f"{difference:.1e}")
-    for lanes in (1024, 4096, 16384):
-        for what, rate in images_per_second(lanes).items():
-            report(f"2 x 600 units, 784 steps, {lanes} sequences at once, {what}", f"{rate:,} sequences/s")
-    report("20 x 20 leak rates, 2 x 50 units, 5,000 steps, states to ridge", f"{sweep_seconds():.2f} s")
-    for units in (100, 1000):
-        report(f"one series, {units} units", f"{series_microseconds(units):.1f} us a step")
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text("\n".join(lines) + "\n")
+def main(arguments: Sequence[str] | None = None) -> common.Raw:
+    return common.main("gpu", __doc__, measure, table, arguments=arguments)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,24 @@
-"""What an online step costs, as ratios measured in one run, and that a long stream needs no more memory than a short one.
+"""What does an online step cost, and does a long stream need more memory than a short one? Ratios measured in one run.
 
 2 x 50 units, minibatch 10, both leak rates and W_out learned at every step. The plain step is a bare `lax.scan` over
 `dynamics.step` with the same lanes and the same compiler options. On the telegraph task, with four outputs, the same rule in
 NumPy takes turns with ours: as one writes it down from the paper (`online_plain`), and by hand for speed (`online_numpy`); a
 test holds both to the same numbers. Jobs take turns, so that a noisy machine slows all alike.
 
-Run: python benchmarks/online.py [--quick]      Writes benchmarks/results/online.md.
+    python benchmarks/online.py            about five minutes
+    python benchmarks/online.py --quick    seconds
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
+import common
 import jax
 import numpy as np
 from online_numpy import NumpyLearner, parts_of
@@ -35,7 +34,7 @@ from echoscale.online import over_cores as groups
 BATCH, LANES, STEPS, OUTPUTS, STARTS = 10, 16, 1000, 4, 16
 BOTH, ALONE = "leak rates and readout", "readout alone"
 PLAIN, FAST = "plain NumPy", "NumPy by hand for speed"
-RESULTS = Path(__file__).parent / "results" / "online.md"
+FIRST, ADAM = "plain step (bare scan)", "online, Adam"
 
 
 def network() -> es.ESN:
@@ -71,7 +70,7 @@ def on_one_core(learner: OnlineLearner) -> OnlineLearner:
 def jobs(esn: es.ESN, u: Any, y: Any) -> dict[str, tuple[Callable[[], Any], int]]:
     """Name: what to time, and how many networks it moves."""
     kinds: dict[str, dict[str, Any]] = {
-        "online, Adam": {},
+        ADAM: {},
         "online, Adam, 8 starts, one core": {"starts": starting(esn, 8)},
         "online, Adam, 8 starts, all cores": {"starts": starting(esn, 8)},
         "online, recursive least squares": {"readout": RLS(1e-5, 0.9999)},
@@ -80,7 +79,7 @@ def jobs(esn: es.ESN, u: Any, y: Any) -> dict[str, tuple[Callable[[], Any], int]
         },
     }
     found: dict[str, tuple[Callable[[], Any], int]] = {
-        "plain step (bare scan)": (plain(esn), BATCH),
+        FIRST: (plain(esn), BATCH),
         "plain step (`run_chunks`, last state only)": (lambda: esn.run_chunks(u), BATCH),
     }
     for name, settings in kinds.items():
@@ -148,54 +147,19 @@ def _on_one_thread(model: NumpyLearner | PlainLearner, u: Any, y: Any) -> None:
         model.partial_fit(u, y)
 
 
-def telegraph_lines(rounds: int) -> list[str]:
-    """A table of both sides: fastest and median of all rounds, and how many times NumPy's network-steps ours makes."""
-    load = os.getloadavg()[0]
-    todo = telegraph_jobs()
-    times = take_turns(todo, rounds)
-    speed = {name: todo[name][1] / np.array([min(each), np.median(each)]) * 1e6 for name, each in times.items()}
-    lines = [
-        "",
-        "## Against NumPy",
-        "",
-        "Telegraph task, four one-hot outputs, squared error, the paper's rates, exact traces, calls of "
-        f'{STEPS:,} steps, float32 and dense matrices unless said otherwise. "{PLAIN}" is `benchmarks/online_plain.py`: the '
-        "rule as one writes it down from the paper, equation by equation, vectorised over neurons and sequences. "
-        f'"{FAST}" is `benchmarks/online_numpy.py`: all sequences and traces in one array, written in place. Both '
-        "use one core, and would run several starts one after another, at the rate that they have for one. A network-step is "
-        f"one step of one sequence of one start; all cores are {cores()}. Each cell holds the fastest round / the median of "
-        f"{rounds}, both sides alike. Load of the machine at the start: {load:.1f}.",
-        "",
-        f"| work: job | us a step | network-steps/s | times {PLAIN} | times {FAST} |",
-        "|---|---|---|---|---|",
-    ]
-    for name, each in times.items():
-        work = name.split(":")[0]
-        ratios = [speed[name] / speed[f"{work}: {rival}"] for rival in (PLAIN, FAST)]
-        cells = [f"{ratio[0]:.1f} / {ratio[1]:.1f}" if "echoscale" in name else "" for ratio in ratios]
-        lines.append(
-            f"| {name} | {min(each):.1f} / {np.median(each):.1f} | {speed[name][0]:,.0f} / {speed[name][1]:,.0f} "
-            f"| {cells[0]} | {cells[1]} |"
-        )
-    return lines
+def timed(jobs: dict[str, tuple[Callable[[], Any], int]], rounds: int) -> dict[str, dict[str, Any]]:
+    """Networks that every job moves, and its microseconds a step: those of the fastest round and the median of all."""
+    times = common.take_turns({name: job for name, (job, _) in jobs.items()}, rounds, warm=2)
+    return {
+        name: {"networks": jobs[name][1], "fastest": min(each) / STEPS * 1e6, "median": common.median(each) / STEPS * 1e6}
+        for name, each in times.items()
+    }
 
 
-def take_turns(todo: dict[str, tuple[Callable[[], Any], int]], rounds: int) -> dict[str, list[float]]:
-    """Microseconds a step in every round."""
-    times: dict[str, list[float]] = {name: [] for name in todo}
-    for turn in range(rounds + 2):
-        for name, (job, _) in todo.items():
-            start = time.perf_counter()
-            job()
-            if turn >= 2:  # compiled, and warm
-                times[name].append((time.perf_counter() - start) / STEPS * 1e6)
-    return times
-
-
-def long_stream(esn: es.ESN, steps: int) -> str:
-    """Many steps in chunks; the peak of the resident memory after a tenth of them and at the end."""
-    learner = OnlineLearner(esn)
-    u, y = es.tasks.narma(BATCH * 20_000, order=10, seed=1)
+def long_stream(esn: es.ESN, steps: int) -> dict[str, Any]:
+    """Many steps in chunks; the peak of the resident memory (KiB) after a tenth of them and at the end."""
+    learner, chunk = OnlineLearner(esn), min(20_000, steps // 10)
+    u, y = es.tasks.narma(BATCH * chunk, order=10, seed=1)
     u, y = u.reshape(BATCH, -1, 1), y.reshape(BATCH, -1, 1)
     early, start = 0, time.perf_counter()
     while learner.steps < steps:
@@ -203,44 +167,101 @@ def long_stream(esn: es.ESN, steps: int) -> str:
         if early == 0 and learner.steps >= steps / 10:
             early = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seconds = time.perf_counter() - start
-    late = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    kept = learner.history
-    return (
-        f"{learner.steps:,} steps in chunks of 20,000: {seconds:.0f} s ({seconds / learner.steps * 1e6:.1f} us a step, "
-        f"{BATCH * learner.steps / seconds:,.0f} network-steps/s), peak memory {early / 1024:.0f} MiB after a tenth, "
-        f"{late / 1024:.0f} MiB at the end; {kept.sizes['step']:,} windows of {kept.attrs['window']:,} steps kept."
-    )
+    return {
+        "steps": learner.steps,
+        "chunk": chunk,
+        "seconds": seconds,
+        "peak_kib_after_a_tenth": early,
+        "peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "windows": learner.history.sizes["step"],
+        "window": learner.history.attrs["window"],
+    }
 
 
-def main() -> None:
-    """One table, and one line for the long stream."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, and 200,000 steps in place of 10,000,000")
-    quick = parser.parse_args().quick
-    esn = network()
+def some(jobs: dict[str, tuple[Callable[[], Any], int]], quick: bool) -> dict[str, tuple[Callable[[], Any], int]]:
+    """With --quick one of ours, and all that it is compared with: every other kind is another program to compile."""
+    return {
+        name: each
+        for name, each in jobs.items()
+        if not quick or name == ADAM or not ("online" in name or ALONE in name or "starts" in name)
+    }
+
+
+def measure(options: argparse.Namespace) -> common.Raw:
+    """What a step costs, the same against NumPy, and a long stream."""
+    quick, esn = options.quick, network()
     u, y = es.tasks.narma(BATCH * STEPS, order=10, seed=0)
-    todo = jobs(esn, u.reshape(BATCH, STEPS, 1), y.reshape(BATCH, STEPS, 1))
-    # The fastest round: what others do on the machine only ever adds.
-    cost = {name: min(each) for name, each in take_turns(todo, 10 if quick else 60).items()}
-    base, one = cost["plain step (bare scan)"], cost["online, Adam"]
+    return {
+        "cores": cores(),
+        "steps_of_a_call": STEPS,
+        "cost": timed(some(jobs(esn, u.reshape(BATCH, STEPS, 1), y.reshape(BATCH, STEPS, 1)), quick), 1 if quick else 60),
+        "against_numpy": timed(some(telegraph_jobs(), quick), 1 if quick else 40),
+        "long_stream": long_stream(esn, 20_000 if quick else 10_000_000),
+    }
+
+
+def table(raw: common.Raw) -> str:
+    """Two tables, and one line for the long stream."""
+    stream = raw["long_stream"]
+    a_step = stream["seconds"] / stream["steps"]
     lines = [
         "# Online learning: what a step costs",
         "",
-        f"`python benchmarks/online.py{' --quick' if quick else ''}`, {platform.machine()}, jax {jax.__version__}: 2 x 50 "
-        f"units, minibatch {BATCH} on {LANES} lanes, float32; jobs take turns, the fastest round counts. Online steps are "
-        f"whole calls of `partial_fit`. Load of the machine at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.",
+        common.origin(raw),
         "",
-        "| job | us a step | of a plain step | of one start | network-steps/s |",
-        "|---|---|---|---|---|",
+        f"2 x 50 units, minibatch {BATCH} on {LANES} lanes, float32; jobs take turns, the fastest round counts: what "
+        "others do on "
+        "the machine only ever adds. Online steps are whole calls of `partial_fit`. A network-step is one step of one sequence "
+        "of one start.",
+        "",
+        *_cost(raw["cost"]),
+        "",
+        "## Against NumPy",
+        "",
+        "Telegraph task, four one-hot outputs, squared error, the paper's rates, exact traces, calls of "
+        f'{raw["steps_of_a_call"]:,} steps, float32 and dense matrices unless said otherwise. "{PLAIN}" is '
+        "`benchmarks/online_plain.py`: the rule as one writes it down from the paper, equation by equation, vectorised over "
+        f'neurons and sequences. "{FAST}" is `benchmarks/online_numpy.py`: all sequences and traces in one array, written in '
+        "place. Both use one core, and would run several starts one after another, at the rate that they have for one. All "
+        f"cores are {raw['cores']}. Each cell holds the fastest round / the median, both sides alike.",
+        "",
+        *_against(raw["against_numpy"]),
+        "",
+        "## A long stream",
+        "",
+        f"{stream['steps']:,} steps in chunks of {stream['chunk']:,}: {stream['seconds']:.0f} s ({a_step * 1e6:.1f} µs a step, "
+        f"{BATCH / a_step:,.0f} network-steps/s), peak memory {stream['peak_kib_after_a_tenth'] / 1024:.0f} MiB after a tenth, "
+        f"{stream['peak_kib'] / 1024:.0f} MiB at the end; {stream['windows']:,} windows of {stream['window']:,} steps kept.",
+        "",
     ]
-    for name, (_, networks) in todo.items():
-        share = f"{cost[name] / one:.2f}" if name.startswith("online") else ""
-        lines.append(f"| {name} | {cost[name]:.1f} | {cost[name] / base:.2f} | {share} | {networks / cost[name] * 1e6:,.0f} |")
-    lines += telegraph_lines(10 if quick else 40)
-    lines += ["", "## A long stream", "", long_stream(esn, 200_000 if quick else 10_000_000), ""]
-    text = "\n".join(lines)
-    RESULTS.write_text(text)
-    print(text)
+    return "\n".join(lines)
+
+
+def _cost(found: dict[str, dict[str, Any]]) -> list[str]:
+    least = {name: each["fastest"] for name, each in found.items()}
+    body = []
+    for name, each in found.items():
+        share = f"{least[name] / least[ADAM]:.2f}" if name.startswith("online") else ""
+        speed = f"{each['networks'] / least[name] * 1e6:,.0f}"
+        body.append((name, f"{least[name]:.1f}", f"{least[name] / least[FIRST]:.2f}", share, speed))
+    return common.rows(("job", "µs a step", "of a plain step", "of one start", "network-steps/s"), body)
+
+
+def _against(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Both sides, and how many times NumPy's network-steps ours makes."""
+    cost = {name: np.array([each["fastest"], each["median"]]) for name, each in found.items()}
+    speed = {name: found[name]["networks"] / each * 1e6 for name, each in cost.items()}
+    body = []
+    for name, each in cost.items():
+        work = name.split(":")[0]
+        ratios = [speed[name] / speed[f"{work}: {rival}"] for rival in (PLAIN, FAST)]
+        cells = [f"{ratio[0]:.1f} / {ratio[1]:.1f}" if "echoscale" in name else "" for ratio in ratios]
+        body.append((name, f"{each[0]:.1f} / {each[1]:.1f}", f"{speed[name][0]:,.0f} / {speed[name][1]:,.0f}", *cells))
+    return common.rows(("work: job", "µs a step", "network-steps/s", f"times {PLAIN}", f"times {FAST}"), body)
+
+
+def main(arguments: Sequence[str] | None = None) -> common.Raw:
+    return common.main("online", __doc__, measure, table, arguments=arguments)
 
 
 if __name__ == "__main__":

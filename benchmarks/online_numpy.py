@@ -91,7 +91,7 @@ class NumpyLearner:
                 self.move_states(drive)
                 total += self.slopes(target)
                 self.adam()
-        return total / length
+        return float(total / length)
 
     def move_states(self, drive: Array) -> None:
         """States and traces, given W_in u (B, F)."""

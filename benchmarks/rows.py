@@ -178,7 +178,7 @@ def _recurrent(rng: np.random.Generator, units: int) -> Floats:
     largest = scipy.sparse.linalg.eigs(
         scipy.sparse.csr_array(matrix), k=4, ncv=min(80, units - 1), v0=start, return_eigenvectors=False
     )
-    return matrix * (SPECTRAL_RADIUS / np.abs(largest).max())
+    return np.asarray(matrix * (SPECTRAL_RADIUS / np.abs(largest).max()))
 
 
 def draw_input(row: Row, seed: int = 1) -> Floats:

@@ -1,39 +1,33 @@
-"""How close 100 neurons come to the best possible observer of the noisy telegraph, and what brings them there.
+"""How close do 100 neurons come to the best possible observer of the noisy telegraph, and what brings them there?
 
-    python benchmarks/telegraph.py --processes 16            everything, then the report
-    python benchmarks/telegraph.py --noise 0.5 --seeds 1 2   a part of it
-    python benchmarks/telegraph.py --quick                   small sizes, some minutes
-    python benchmarks/telegraph.py --report                  the table of what is there
+    python benchmarks/telegraph.py --processes 16    everything that is not in the ledger yet: minutes on 16 cores
+    python benchmarks/telegraph.py --minutes 20      begin no job after so long; run it again to go on
+    python benchmarks/telegraph.py --quick           small sizes, seconds
 
-p1 = 0.05, p2 = 0.1, p3 = 0.0005. One seed draws the weights and four sets of series: the numbers of the network are learned on
-the first, readouts on the second, candidates are chosen by the cross-entropy on the third, and accuracies are those on the
-fourth, beside the ceiling (`es.tasks.telegraph_filter`) of the very same steps. All numbers of a network are learned online by
-the gradient of the softmax loss; the softmax readout is then fitted anew to the states of the frozen network.
+p1 = 0.05, p2 = 0.1, p3 = 0.0005. One seed draws the weights and four sets of series: the hyper-parameters of the network are
+learned on the first, readouts on the second, candidates are chosen by the cross-entropy on the third, and accuracies are those
+on the fourth, beside the ceiling (`es.tasks.telegraph_filter`) of the very same steps. All hyper-parameters are learned online
+by the gradient of the softmax loss; the softmax readout is then fitted anew to the states of the frozen network.
 
-Every job (noise, seed, candidate) is kept in `benchmarks/results/telegraph.json` as soon as it is done, and not done again; the
-report is `telegraph.md` beside it (`telegraph-quick` with --quick).
+Jobs (noise, seed, candidate) are kept in `--ledger`, and not done again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import os
-import sys
-import time
-import traceback
 import warnings
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-HERE = Path(__file__).resolve().parent
+import common
+import numpy as np
+from scipy.optimize import minimize
 
-# Before any process imports NumPy or JAX: jobs run side by side, each on a core of its own.
-os.environ.update({"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
+import echoscale as es
+from echoscale.online import Adam, OnlineLearner
 
 NOISES = (0.5, 1.0, 2.0)
 SEEDS = (1, 2, 3)  # the candidates were made on seed 0
@@ -57,7 +51,7 @@ class Settings:
 
 
 FULL = Settings()
-QUICK = Settings(stream_steps=10_000, train=10, validation=5, test=5, length=10_000)
+QUICK = Settings(washout=200, stream_sequences=4, stream_steps=500, train=2, validation=2, test=2, length=1_000, iterations=5)
 
 
 class Candidate(NamedTuple):
@@ -128,27 +122,28 @@ ROWS = (
 )
 
 
-def work(noise: float, seed: int, name: str, settings: Settings) -> dict[str, Any]:
-    """One job: learn the numbers, fit the readouts, score them on validation and test."""
-    import echoscale as es
-
+def work(noise: float, seed: int, name: str, settings: dict[str, Any]) -> common.Arrays:
+    """One job: learn the hyper-parameters, fit the readouts, score them on validation and test."""
     warnings.simplefilter("ignore", es.EchoStateWarning)  # a radius above 1 that was learned did well
-    began = time.perf_counter()
-    candidate, series = CANDIDATES[name], _Series(noise, seed, settings)
-    esn, found, numbers = _network(candidate).build(1, seed=seed), {}, {}
+    given = Settings(**settings)
+    candidate, series = CANDIDATES[name], _Series(noise, seed, given)
+    esn, found, learned = _network(candidate).build(1, seed=seed), {}, {}
     if candidate.rate or candidate.online:
-        learner = _learned(esn, candidate, series, settings)
-        numbers = {str(key): float(value) for key, value in zip(learner.learned, learner.values[0], strict=True)}
+        learner = _learned(esn, candidate, series, given)
+        learned = {f"learned; {key}": value for key, value in zip(learner.learned, learner.values[0], strict=True)}
         if candidate.online:
             found[f"{candidate.online} online"] = learner.readout
         else:
             esn = learner.network.build(1, seed=seed)
     if not candidate.online:
-        found = _fitted(esn, series.of("train"), settings)
-    result: dict[str, Any] = {"settings": asdict(settings), "numbers": numbers}
-    for part in ("validation", "test"):
-        result[part] = _scores(esn, found, series.of(part), noise, settings.washout)
-    return {**result, "seconds": round(time.perf_counter() - began, 1)}
+        found = _fitted(esn, series.of("train"), given)
+    scores = {
+        f"{part}; {readout}; {kind}": values
+        for part in ("validation", "test")
+        for readout, each in _scores(esn, found, series.of(part), noise, given.washout).items()
+        for kind, values in each.items()
+    }
+    return {name: np.ravel(np.asarray(values, np.float64)) for name, values in {**learned, **scores}.items()}
 
 
 class _Series:
@@ -158,8 +153,6 @@ class _Series:
         self.noise, self.seed, self.settings = noise, seed, settings
 
     def of(self, part: str) -> Any:
-        import echoscale as es
-
         parts, s = ("stream", "train", "validation", "test"), self.settings
         count = s.stream_sequences if part == "stream" else getattr(s, part)
         length = s.washout + (s.stream_steps if part == "stream" else s.length)
@@ -167,8 +160,6 @@ class _Series:
 
 
 def _network(candidate: Candidate) -> Any:
-    import echoscale as es
-
     numbers: dict[str, Any] = {
         "leak_rate": candidate.leak_rate,
         "spectral_radius": candidate.spectral_radius,
@@ -182,8 +173,6 @@ def _network(candidate: Candidate) -> Any:
 
 def _learned(esn: Any, candidate: Candidate, series: _Series, settings: Settings) -> Any:
     """An online learner after the stream: of all numbers, or of a readout alone, which is averaged over the second half."""
-    from echoscale.online import Adam, OnlineLearner
-
     names = ["leak_rate", "spectral_radius", "input_scaling", "bias_scaling", *(["coupling"] if candidate.joined else [])]
     learner = OnlineLearner(
         esn,
@@ -202,17 +191,11 @@ def _learned(esn: Any, candidate: Candidate, series: _Series, settings: Settings
 
 
 def _one_hot(labels: Any) -> Any:
-    import numpy as np
-
     return np.eye(4)[labels]
 
 
 def _fitted(esn: Any, data: Any, settings: Settings) -> dict[str, Any]:
     """The three readouts on the states of the training series: two by ridge regression, one by softmax regression."""
-    import numpy as np
-
-    import echoscale as es
-
     total: Any = None
     pieces = [slice(k, k + 20) for k in range(0, len(data.u), 20)]  # so that no more states are kept than needed
     for piece in pieces:
@@ -233,11 +216,6 @@ def _softmax_regression(esn: Any, data: Any, total: Any, pieces: Iterable[slice]
     There the curvature is nearly the same in all directions, and some tens of steps suffice. Directions in which float32 states
     hardly differ are left out.
     """
-    import numpy as np
-    from scipy.optimize import minimize
-
-    import echoscale as es
-
     mean, scatter = total.mean[: esn.units], total.scatter[: esn.units, : esn.units]
     values, vectors = np.linalg.eigh(scatter / total.count)
     kept = values > 1e-10 * values[-1]
@@ -269,16 +247,12 @@ def _softmax_regression(esn: Any, data: Any, total: Any, pieces: Iterable[slice]
 
 
 def _softmax(outputs: Any) -> Any:
-    import numpy as np
-
     chance = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
     return chance / chance.sum(axis=-1, keepdims=True)
 
 
 def _scores(esn: Any, readouts: dict[str, Any], data: Any, noise: float, washout: int) -> dict[str, Any]:
     """Accuracies of every sequence for all readouts and the ceiling, and the cross-entropy where there are probabilities."""
-    import echoscale as es
-
     states = esn.run(data.u)[:, washout:].astype("float64")
     scores = {"ceiling": _judged(es.tasks.telegraph_filter(data.u, noise=noise).joint[:, washout:], data, washout)}
     for name, readout in readouts.items():
@@ -293,10 +267,6 @@ def _scores(esn: Any, readouts: dict[str, Any], data: Any, noise: float, washout
 
 
 def _judged(joint: Any, data: Any, washout: int) -> dict[str, list[float]]:
-    import numpy as np
-
-    import echoscale as es
-
     labels = data.joint[:, washout:, None].astype(np.int64)
     entropy = -np.log(np.maximum(np.take_along_axis(joint, labels, axis=-1), 1e-30)).mean(axis=(1, 2))
     return {**_right(es.tasks.Posterior(joint).decisions, data, washout), "entropy": entropy.tolist()}
@@ -310,210 +280,129 @@ def _right(decisions: dict[str, Any], data: Any, washout: int) -> dict[str, list
     return {name: each.mean(axis=1).tolist() for name, each in right.items()}
 
 
-def report(found: dict[str, Any], noises: Iterable[float], settings: Settings, command: str) -> str:
-    """The tables as Markdown."""
-    s = settings
-    made_with = "; ".join(sorted({each["versions"] for each in found.values()}))
+def extend(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--processes", type=int, default=1, help="jobs at a time, each on one core (default 1)")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
+    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "telegraph.db", help="resumes from it")
+
+
+def measure(options: argparse.Namespace) -> common.Raw:
+    """All jobs; the longest first: many hyper-parameters in chains, then the rest."""
+    quick = options.quick
+    settings = json.loads(json.dumps(asdict(QUICK if quick else FULL)))
+    noises, seeds = (NOISES[:1], SEEDS[:1]) if quick else (NOISES, SEEDS)
+    names = ["paper", "paper, mse online", *_both("single")] if quick else list(CANDIDATES)
+    order = sorted(names, key=lambda name: -bool(CANDIDATES[name].rate) * len(CANDIDATES[name].units))
+    wanted = {
+        _key(noise, seed, name): {"noise": noise, "seed": seed, "name": name, "settings": settings}
+        for name in order
+        for seed in seeds
+        for noise in noises
+    }
+    ledger, processes = (None, 0) if quick else (options.ledger, options.processes)
+    found = common.resumed(work, wanted, ledger, processes, options.minutes)
+    return {
+        "settings": settings,
+        "noises": list(noises),
+        "seeds": list(seeds),
+        "wanted": len(wanted),
+        "complete": len(found) == len(wanted),
+        "jobs": found,
+    }
+
+
+def table(raw: common.Raw) -> str:
+    """The tables of every noise, and what was learned."""
+    s, found = raw["settings"], raw["jobs"]
     lines = [
         "# The noisy telegraph: how close to the best possible observer?",
         "",
-        f"`{command}`, seeds {', '.join(map(str, _seeds(found)))}, {len(found)} of {len(NOISES) * len(SEEDS) * len(CANDIDATES)}"
-        f" jobs. 100 neurons in all; p1 = 0.05, p2 = 0.1, p3 = 0.0005; float32. {made_with}.",
+        common.origin(raw),
         "",
-        "One seed draws the weights and four sets of series. Stream, on which numbers and online readouts learn: "
-        f"{s.stream_sequences} sequences of {s.stream_steps:,} steps at once. Training of the other readouts: {s.train} × "
-        f"{s.length:,} steps; validation {s.validation} × {s.length:,}; test {s.test} × {s.length:,}; each after a washout of "
-        f"{s.washout:,}. Where two starts compete (gentle, bold: see the script), that with the smaller cross-entropy on the "
-        "validation series is shown; test series chose nothing. The candidates were made while looking at seed 0, which is not "
-        "among the seeds.",
+        f"Seeds {', '.join(map(str, raw['seeds']))}, {len(found)} of {raw['wanted']} jobs. 100 neurons in all; p1 = 0.05, "
+        "p2 = 0.1, p3 = 0.0005; float32.",
+        "",
+        "One seed draws the weights and four sets of series. Stream, on which hyper-parameters and online readouts learn: "
+        f"{s['stream_sequences']} sequences of {s['stream_steps']:,} steps at once. Training of the other readouts: "
+        f"{s['train']} × "
+        f"{s['length']:,} steps; validation {s['validation']} × {s['length']:,}; test {s['test']} × {s['length']:,}; "
+        "each after a "
+        f"washout of {s['washout']:,}. Where two starts compete (gentle, bold: see the script), that with the smaller "
+        "cross-entropy on the validation series is shown; test series are held out. The candidates were made while looking at "
+        "seed 0, which is not among the seeds.",
         "",
         "*Joint* is the accuracy for the four classes, *state* and *regime* that of its two parts (marginals of the same "
         "outputs): mean over the seeds. *Ratio* is joint over the ceiling's joint on the same steps, mean ± standard error "
         "over the seeds; *(paired)* is its standard error from the differences to the ceiling between all test sequences; "
         "*least* is the worst seed.",
     ]
-    for noise in noises:
-        body, learned = _table(found, noise)
+    for noise in raw["noises"]:
+        body, learned = _table(found, noise, raw["seeds"])
         if body:
             lines += ["", f"## Noise {noise:g}", "", *body, "", *learned]
     return "\n".join(lines) + "\n"
 
 
-def _table(found: dict[str, Any], noise: float) -> tuple[list[str], list[str]]:
-    import numpy as np
-
-    lines: list[str] = []
+def _table(found: dict[str, Any], noise: float, seeds: Sequence[int]) -> tuple[list[str], list[str]]:
+    body: list[list[str]] = []
     learned: list[str] = []
+    ceiling: dict[str, Any] = {}
     for row in ROWS:
-        chosen = _chosen(found, noise, row)
+        chosen = _chosen(found, noise, seeds, row)
         if not chosen:
             continue
-        tests = {seed: found[_key(noise, seed, name)]["test"] for seed, name in chosen.items()}
+        tests = [found[_key(noise, seed, name)] for seed, name in chosen.items()]
         accuracy, ceiling = (
-            {part: np.array([each[kind][part] for each in tests.values()]) for part in ("joint", "state", "regime")}
+            {part: np.array([each[f"test; {kind}; {part}"] for each in tests]) for part in ("joint", "state", "regime")}
             for kind in (row.readout, "ceiling")
         )
         ratio = accuracy["joint"].mean(axis=1) / ceiling["joint"].mean(axis=1)
         apart = accuracy["joint"] - ceiling["joint"]
         paired = apart.std(ddof=1) / np.sqrt(apart.size) / ceiling["joint"].mean() if apart.size > 1 else np.nan
-        error = f" ± {ratio.std(ddof=1) / np.sqrt(len(ratio)):.4f}" if len(ratio) > 1 else ""
-        if not lines:
-            lines += ["| | joint | state | regime | ratio | (paired) | least | seeds |", "|---|" + "---:|" * 7]
-        shares = " | ".join(f"{accuracy[part].mean():.4f}" for part in accuracy)
-        lines.append(f"| {row.text} | {shares} | {ratio.mean():.4f}{error} | {paired:.4f} | {ratio.min():.4f} | {len(ratio)} |")
-        last = (ceiling, len(ratio))
+        shares = [f"{accuracy[part].mean():.4f}" for part in accuracy]
+        rest = [common.mean_and_error(ratio, 4), f"{paired:.4f}", f"{ratio.min():.4f}", str(len(ratio))]
+        body.append([row.text, *shares, *rest])
         if len(row.candidates) > 1 and row.readout == "softmax" and "begun" not in row.text:
-            learned += _numbers(found, noise, row, chosen)
-    if lines:
-        ceiling, count = last
-        shares = " | ".join(f"{ceiling[part].mean():.4f}" for part in ceiling)
-        lines.append(f"| *ceiling* | {shares} | 1 | | | {count} |")
-    return lines, learned
+            learned += _values(found, noise, row, chosen)
+    if body:
+        shares = [f"{ceiling[part].mean():.4f}" for part in ceiling]
+        body.append(["*ceiling*", *shares, "1", "", "", body[-1][-1]])
+    return common.rows(("", "joint", "state", "regime", "ratio", "(paired)", "least", "seeds"), body) if body else [], learned
 
 
-def _chosen(found: dict[str, Any], noise: float, row: Row) -> dict[int, str]:
+def _chosen(found: dict[str, Any], noise: float, seeds: Sequence[int], row: Row) -> dict[int, str]:
     """The candidate of every seed that validation prefers; a seed counts when all of its candidates are there."""
     chosen = {}
-    for seed in _seeds(found):
+    for seed in seeds:
         there = [name for name in row.candidates if _key(noise, seed, name) in found]
         if len(there) < len(row.candidates):
             continue
         if len(there) == 1:
             chosen[seed] = there[0]
         else:
-            by = {name: found[_key(noise, seed, name)]["validation"]["softmax"]["entropy"] for name in there}
-            chosen[seed] = min(by, key=lambda name: sum(by[name]))
+            by = {name: sum(found[_key(noise, seed, name)]["validation; softmax; entropy"]) for name in there}
+            chosen[seed] = min(by, key=lambda name: by[name])
     return chosen
 
 
-def _seeds(found: dict[str, Any]) -> list[int]:
-    return sorted({int(key.split("|")[1]) for key in found})
-
-
-def _numbers(found: dict[str, Any], noise: float, row: Row, chosen: dict[int, str]) -> list[str]:
+def _values(found: dict[str, Any], noise: float, row: Row, chosen: dict[int, str]) -> list[str]:
     """What was learned: median over the seeds, least to largest."""
-    import numpy as np
-
-    every = [found[_key(noise, seed, name)]["numbers"] for seed, name in chosen.items()]
+    every = [found[_key(noise, seed, name)] for seed, name in chosen.items()]
     begun = [name.rpartition(", ")[2] for name in chosen.values()]
     parts = []
-    for key in every[0]:
-        values = [each[key] for each in every]
-        parts.append(f"{key} {np.median(values):.2g} ({min(values):.2g} to {max(values):.2g})")
+    for key in (key for key in every[0] if key.startswith("learned; ")):
+        values = [each[key][0] for each in every]
+        parts.append(f"{key.removeprefix('learned; ')} {np.median(values):.2g} ({min(values):.2g} to {max(values):.2g})")
     starts = ", ".join(f"{begun.count(start)} × {start}" for start in dict.fromkeys(begun))
     return [f"- {row.text.strip('*')} (chosen: {starts}): {'; '.join(parts)}."]
 
 
-def _versions() -> str:
-    """What computes here. Run from a checkout that is not installed, the package itself has no metadata."""
-    from importlib.metadata import version
-
-    import echoscale
-
-    return ", ".join([f"echoscale {echoscale.__version__}", *(f"{name} {version(name)}" for name in ("numpy", "scipy", "jax"))])
-
-
 def _key(noise: float, seed: int, name: str) -> str:
-    return f"{noise:g}|{seed}|{name}"
+    return f"{noise:g}; {seed}; {name}"
 
 
-def progress(text: str) -> None:
-    """To standard error, so that standard output holds the report alone."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def settle(places: Any) -> None:
-    """A new process keeps to a core of its own; JAX and BLAS, imported later, see no others."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {places.get()})
-
-
-def do(wanted: list[tuple[float, int, str]], settings: Settings, file: Path, options: argparse.Namespace) -> bool:
-    """All jobs that are not done yet, so many at a time, each kept when it is done; whether none failed."""
-    found = load(file, settings)
-    waiting = [job for job in wanted if _key(*job) not in found]
-    progress(f"{len(wanted)} jobs, {len(wanted) - len(waiting)} of them done; kept in {file}")
-    context = multiprocessing.get_context("spawn")
-    every = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
-    places, fine, done = context.Queue(), True, len(wanted) - len(waiting)
-    for place in range(options.processes):
-        places.put(every[place % len(every)])
-    until = time.monotonic() + 60 * options.minutes
-    with ProcessPoolExecutor(options.processes, context, settle, (places,)) as pool:
-        running = {pool.submit(work_until, until, *job, settings): job for job in waiting}
-        for future in as_completed(running):
-            done += 1
-            key = _key(*running[future])
-            try:
-                if (result := future.result()) is None:
-                    continue
-                found[key] = {**result, "versions": _versions()}
-                save(file, json.dumps(found, indent=None, separators=(",", ":")))
-                progress(f"[{done}/{len(wanted)}] {key}: {result['seconds']} s")
-            except Exception:
-                fine = False
-                progress(f"[{done}/{len(wanted)}] {key} failed\n{traceback.format_exc()}")
-    return fine
-
-
-def work_until(until: float, *job: Any) -> dict[str, Any] | None:
-    """The job, unless time is up (the clock is that of the machine, the same for all processes)."""
-    return work(*job) if time.monotonic() < until else None
-
-
-def load(file: Path, settings: Settings) -> dict[str, Any]:
-    """The jobs that were done with these settings."""
-    if not file.exists():
-        return {}
-    kept = json.loads(file.read_text(encoding="utf-8"))
-    return {key: result for key, result in kept.items() if result["settings"] == asdict(settings)}
-
-
-def save(file: Path, text: str) -> None:
-    """Whole or not at all."""
-    from echoscale.files import write_atomically
-
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, text.encode())
-
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("--noise", nargs="+", type=float, default=list(NOISES), help=f"default: {NOISES}")
-    parser.add_argument("--seeds", nargs="+", type=int, help=f"default: {SEEDS}; with --quick 1")
-    parser.add_argument("--candidates", nargs="+", choices=CANDIDATES, default=list(CANDIDATES), metavar="NAME")
-    parser.add_argument("--processes", type=int, default=1, help="jobs at a time, one core each (default 1)")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--report", action="store_true", help="only write the report of what is there")
-    parser.add_argument("--output", type=Path, default=HERE / "results", help="folder of telegraph.json and telegraph.md")
-    options = parser.parse_args(arguments)
-    options.seeds = options.seeds or ([SEEDS[0]] if options.quick else list(SEEDS))
-    if options.processes < 1:
-        parser.error(f"--processes must be 1 or more, got {options.processes}.")
-    return options
-
-
-def main() -> None:
-    options = parse()
-    settings = QUICK if options.quick else FULL
-    stem = options.output / ("telegraph-quick" if options.quick else "telegraph")
-    # The longest first: many numbers in chains, then the rest.
-    order = sorted(options.candidates, key=lambda name: -bool(CANDIDATES[name].rate) * len(CANDIDATES[name].units))
-    wanted = [(noise, seed, name) for name in order for seed in options.seeds for noise in options.noise]
-    fine = True
-    try:
-        if not options.report:
-            fine = do(wanted, settings, stem.with_suffix(".json"), options)
-    finally:
-        found = load(stem.with_suffix(".json"), settings)
-        if found:
-            text = report(found, NOISES, settings, "python benchmarks/telegraph.py" + (" --quick" if options.quick else ""))
-            save(stem.with_suffix(".md"), text)
-            print(text)
-    sys.exit(0 if fine else 1)
+def main(arguments: Sequence[str] | None = None) -> common.Raw:
+    return common.main("telegraph", __doc__, measure, table, arguments=arguments, extend=extend)
 
 
 if __name__ == "__main__":

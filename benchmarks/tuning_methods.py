@@ -1,7 +1,8 @@
-"""The searches that `tuning.py` compares. Each returns its curve: what it held to be best, after how many steps and seconds.
+"""The searches that `tuning.py` compares. One job: from a task, a set of hyper-parameters, a method and a seed to named arrays.
 
-Steps are those of one network; a tangent counts as a network, and one evaluation of a point as all its steps up to the end of
-validation. The test steps are looked at when a search is over, for the points that were once its best.
+A search keeps its curve: what it held to be best, after how many steps and seconds. Steps are those of one network; a tangent
+counts as a network, and one evaluation of a point as all steps up to the end of validation. The test steps are looked at when a
+search is over, for the points that were once its best.
 """
 
 from __future__ import annotations
@@ -10,163 +11,212 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from typing import Any
 
+import common
 import numpy as np
 import numpy.typing as npt
-import report
-from tuning_plan import SETS, TASKS, Job, Settings, plain
 
 import echoscale as es
+from echoscale.experiments.scores import PathErrors
 from echoscale.online import RLS, Adam, OnlineLearner
-from echoscale.readouts.ridge import Readout, normalised_errors, ridge_path
-from echoscale.readouts.statistics import Statistics, split_statistics
+from echoscale.readouts.ridge import Readout, normalised_errors
+from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.series import as_series, as_targets
-from echoscale.tuning import ridge_slopes
 from echoscale.tuning.runs import Runs
 from echoscale.tuning.space import Space
 from echoscale.tuning.split import prepare
 
 Floats = npt.NDArray[np.float64]
 
-PENALTIES = 10.0 ** np.arange(-12, 1.01, 0.5)  # of the path: all that the bounds of a learned penalty allow
+TASKS = {"narma10": 10, "narma5": 5}
+SETS = {
+    "leaks": ("leak_rate",),
+    "all": ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "ridge"),
+}
+PATH = 10.0 ** np.arange(-12, 1.01, 0.5)  # all that the bounds of a learned ridge allow
+FRAGILE_RIDGE, FRAGILE_NOISE = 1e-8, 1e-6
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that determines the results, but for the seed."""
+
+    washout: int = 200
+    train: int = 5000
+    validation: int = 1500
+    test: int = 2500
+    units: tuple[int, ...] = (50, 50)
+    spectral_radius: float = 0.95
+    input_scaling: float = 0.2
+    ridge: float = 1e-5  # where it is not searched for
+    starts: int = 8
+    rounds: int = 60
+    grid: int = 20
+    lanes: int = 64  # random points that run together
+    batch: int = 8  # trials that TPE suggests together
+    start_leak: float = 0.5  # of both levels, online
+    sequences: int = 10
+    checkpoints: tuple[int, ...] = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+    rls_forgetting: float = 0.999  # this and the next were chosen on NARMA10, seed 0: that seed is left out of its means
+    rls_rate: float = 1e-3
+    first_stream_seed: int = 10_000
+
+    @property
+    def known(self) -> int:
+        """Steps that a search may see: one evaluation of a point simulates so many."""
+        return self.washout + self.train + self.validation
+
+    @property
+    def length(self) -> int:
+        """Of the whole series."""
+        return self.known + self.test
 
 
 @dataclass
 class Problem:
-    """A series, a network and what is searched for, within ranges of the logarithms."""
+    """A series, a network and what is searched for, within ranges of the logarithms.
 
-    job: Job
+    path  whether every point gets the best ridge of `PATH`
+    """
+
+    seed: int
     settings: Settings
     network: es.Network
     u: Floats
     y: Floats
     space: Space
     runs: Runs
+    path: bool
 
     @classmethod
-    def of(cls, job: Job, settings: Settings) -> Problem:
-        """One seed draws the series and the weights."""
-        known = settings.known
-        u, y = es.tasks.narma(settings.length, TASKS[job.task], job.seed)
-        numbers = {"spectral_radius": settings.spectral_radius, "input_scaling": settings.input_scaling}
-        names = SETS[job.set]
-        if job.method == "tune-single":
-            network = es.single(sum(settings.units), **numbers)
+    def of(cls, task: str, names: tuple[str, ...], method: str, seed: int, settings: Settings) -> Problem:
+        """One seed draws the series and the weights. Random search and TPE get the whole bounds of `tune`, and the path."""
+        known, path = settings.known, method in ("random", "tpe")
+        u, y = es.tasks.narma(settings.length, TASKS[task], seed)
+        shared: dict[str, Any] = {"spectral_radius": settings.spectral_radius, "input_scaling": settings.input_scaling}
+        if method == "tune-single":
+            network = es.single(sum(settings.units), **shared)
             names = tuple(name for name in names if name != "coupling")
         else:
-            network = es.hierarchical(list(settings.units), **numbers)
-        if "path" in job.variants:
+            network = es.hierarchical(list(settings.units), **shared)
+        if path:
             names = tuple(name for name in names if name != "ridge")
-        esn = network.build(1, seed=job.seed, dtype="float64")
+        esn = network.build(1, seed=seed, dtype="float64")
         space = Space.of(names, esn.hyper, {})
-        if "bounds" in job.variants:
+        if path:
             space = replace(space, first=space.low, last=space.high)
         data = prepare(u[:known], y[:known], "mse", settings.washout, settings.validation / (known - settings.washout))
         runs = Runs(esn, space, data.series, data.targets, data.edges, settings.ridge)
-        return cls(job, settings, network, u, y, space, runs)
+        return cls(seed, settings, network, u, y, space, runs, path)
 
     def errors(self, z: Floats) -> tuple[Floats, Floats]:
-        """Validation NRMSE and penalty of points z (S, P): the penalty given or learned, or the best of the path."""
+        """Validation NRMSE and ridge of points z (S, P): the ridge as given, or the best of the path."""
         train, validation = self.runs.statistics(z)
-        if "path" in self.job.variants:
-            errors = normalised_errors(ridge_path(train, PENALTIES), validation)
-            best = np.argmin(_finite(errors), axis=0)
-            return np.take_along_axis(_finite(errors), best[None], axis=0)[0], PENALTIES[best]
-        penalties = self.space.penalties(z, self.settings.ridge)
-        return _finite(normalised_errors(ridge_slopes.solve(train, penalties), validation)), penalties
+        if self.path:
+            best = PathErrors.of([train, validation, validation], PATH).best()
+            return finite(best.validation), best.ridge
+        ridges = self.space.penalties(z, self.settings.ridge)
+        return finite(normalised_errors(es.ridge(train, ridges), validation)), ridges
 
-    def parts(self, hyper: es.Hyper) -> list[Statistics]:
+    def parts(self, hyper: es.Hyper, dtype: str = "float64") -> list[Statistics]:
         """Of training, validation and test, from one run over the whole series."""
-        s, series = self.settings, as_series(self.u)
-        edges = [np.array([s.washout, s.washout + s.train, s.known, s.length])]
-        return split_statistics(self.runs.esn, series, as_targets(self.y, series), edges, hyper=hyper)[0]
+        series = as_series(self.u)
+        esn = self.runs.esn if dtype == "float64" else self.network.build(1, seed=self.seed, dtype=dtype)
+        return split_statistics(esn, series, as_targets(self.y, series), [self.edges], hyper=hyper)[0]
+
+    @property
+    def edges(self) -> npt.NDArray[np.int64]:
+        """Where training, validation and test begin and end."""
+        s = self.settings
+        return np.array([s.washout, s.washout + s.train, s.known, s.length])
 
 
-@dataclass
 class Curve:
     """Points that were the best so far."""
 
-    problem: Problem
-    began: float
-    steps: list[int]
-    seconds: list[float]
-    validation: list[float]
-    points: list[Floats]
-    penalties: list[float]
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.began = problem, time.perf_counter()
+        self.steps: list[int] = []
+        self.seconds: list[float] = []
+        self.validation: list[float] = []
+        self.points: list[Floats] = []
+        self.ridges: list[float] = []
 
-    @classmethod
-    def begin(cls, problem: Problem) -> Curve:
-        """The clock starts."""
-        return cls(problem, time.perf_counter(), [], [], [], [], [])
-
-    def see(self, steps: int, seconds: float, validation: float, point: Floats, penalty: float) -> None:
+    def see(self, steps: int, seconds: float, validation: float, point: Floats, ridge: float) -> None:
         """A point was evaluated; it is kept if it is better than all before."""
         if not self.validation or validation < self.validation[-1]:
             self.steps.append(int(steps))
             self.seconds.append(seconds)
             self.validation.append(float(validation))
             self.points.append(np.array(point))
-            self.penalties.append(float(penalty))
+            self.ridges.append(float(ridge))
 
     def close(self) -> dict[str, Any]:
         """Now the test steps: the readouts of all points on the curve are fitted again on training, and tested."""
-        z, penalties = np.stack(self.points), np.array(self.penalties)
-        train, validation, test = self.problem.parts(self.problem.runs.hyper(z))
-        readout = ridge_slopes.solve(train, penalties)
+        z, ridges = np.stack(self.points), np.array(self.ridges)
+        hyper = self.problem.runs.hyper(z)
+        train, validation, test = self.problem.parts(hyper)
+        readout = es.ridge(train, ridges)
         again = normalised_errors(readout, validation)
-        tested = normalised_errors(readout, test)
-        names = list(self.problem.space.names)
-        return {
-            "curve": {
-                "steps": self.steps,
-                "seconds": [round(each, 3) for each in self.seconds],
-                "validation": self.validation,
-                "test": tested.tolist(),
-            },
-            "chosen": dict(zip(names, np.exp(z[-1]).tolist(), strict=True)) | {"ridge": self.penalties[-1]},
-            # How well the refitted readouts repeat the errors that the search saw: rounding, where penalties are tiny.
-            "refitted_apart": float(np.max(np.abs(again / np.array(self.validation) - 1))),
+        found = {
+            "curve_steps": self.steps,
+            "curve_seconds": self.seconds,
+            "curve_validation": self.validation,
+            "curve_test": normalised_errors(readout, test),
+            "chosen": [*np.exp(z[-1]).tolist()[: len(self.problem.space.learned)], ridges[-1]],
+            "largest_weight": np.abs(readout.coef[-1]).max(),
+            # How well the refitted readouts repeat the errors that the search saw: rounding, where the ridge is tiny.
+            "refitted_apart": np.max(np.abs(again / np.array(self.validation) - 1)),
         }
+        return found | fragility(self.problem, self.problem.runs.hyper(z[-1:]))
 
 
-def tune(problem: Problem, budget: int, **options: Any) -> dict[str, Any]:
+def fragility(problem: Problem, hyper: es.Hyper) -> dict[str, Any]:
+    """Test NRMSE of the chosen network under small changes.
+
+    fragile_ridge    ridge 1e-8 in place of the chosen one
+    fragile_noise    normal noise of 1e-6 on all states, the ridge chosen anew on validation
+    fragile_float32  states in float32, the ridge chosen anew on validation
+    """
+    train, _, test = problem.parts(hyper)
+    fixed = normalised_errors(es.ridge(train, FRAGILE_RIDGE), test)
+    edges, lane = problem.edges, hyper.lane(0)
+    states = problem.runs.esn.run(problem.u, hyper=lane)
+    noise = FRAGILE_NOISE * np.random.default_rng([problem.seed, 4]).standard_normal(states.shape)
+    noisy = [of_rows((states + noise)[begin:end], problem.y[begin:end]) for begin, end in pairwise(edges)]
+    return {
+        "fragile_ridge": fixed,
+        "fragile_noise": PathErrors.of(noisy, PATH).best().test,
+        "fragile_float32": PathErrors.of(problem.parts(hyper, "float32"), PATH).best().test,
+    }
+
+
+def tune(problem: Problem, budget: int) -> dict[str, Any]:
     """`es.tune` as a user calls it."""
     s, space = problem.settings, problem.space
-    curve = Curve.begin(problem)
+    curve = Curve(problem)
     result = es.tune(
         problem.network,
         problem.u[: s.known],
         problem.y[: s.known],
         space.names,
-        seed=problem.job.seed,
+        seed=problem.seed,
         washout=s.washout,
         validation=s.validation / (s.known - s.washout),
         ridge=s.ridge,
         rounds=s.rounds,
-        **{"starts": s.starts, **options},
+        starts=s.starts,
     )
-    seconds = time.perf_counter() - curve.began
-    history = result.history
+    seconds, history = time.perf_counter() - curve.began, result.history
     for k in range(history.sizes["round"]):
         now = history.isel(round=k)
-        best = int(np.argmin(_finite(now["error"].values)))
+        best = int(np.argmin(finite(now["error"].values)))
         z = np.log(now["value"].values[best])
-        penalty = space.penalties(z[None], s.ridge)[0]
-        curve.see(now["steps"].item(), now["seconds"].item(), now["error"].values[best], z, penalty)
-    last = history.isel(round=-1)
-    return {
-        **curve.close(),
-        "steps": result.steps,
-        "seconds": seconds,
-        "rounds": history.sizes["round"] - 1,
-        "starts": {
-            "first": history["error"].values[0].tolist(),
-            "last": last["error"].values.tolist(),
-            "values": dict(zip(space.names, last["value"].values.T.tolist(), strict=True)),
-        },
-    }
+        ridge = space.penalties(z[None], s.ridge)[0]
+        curve.see(now["steps"].item(), now["seconds"].item(), now["error"].values[best], z, ridge)
+    return {**curve.close(), "steps": result.steps, "seconds": seconds}
 
 
 def grid(problem: Problem, budget: int) -> dict[str, Any]:
@@ -174,32 +224,31 @@ def grid(problem: Problem, budget: int) -> dict[str, Any]:
     s, count = problem.settings, problem.settings.grid
     axis = np.log(np.linspace(1 / count, 1, count))
     z = np.stack([each.ravel() for each in np.meshgrid(axis, axis, indexing="ij")], axis=1)
-    curve = Curve.begin(problem)
-    errors, penalties = problem.errors(z)
+    curve = Curve(problem)
+    errors, ridges = problem.errors(z)
     seconds = time.perf_counter() - curve.began
-    order = np.random.default_rng([problem.job.seed, 2]).permutation(len(z))
+    order = np.random.default_rng([problem.seed, 2]).permutation(len(z))
     for k, point in enumerate(order, start=1):
-        curve.see(k * s.known, seconds * k / len(z), errors[point], z[point], penalties[point])
-    return {**curve.close(), "steps": len(z) * s.known, "seconds": seconds, "surface": np.round(errors, 6).tolist()}
+        curve.see(k * s.known, seconds * k / len(z), errors[point], z[point], ridges[point])
+    return {**curve.close(), "steps": len(z) * s.known, "seconds": seconds}
 
 
 def random(problem: Problem, budget: int) -> dict[str, Any]:
-    """Random points from the ranges that `tune` draws its starts from, or from its whole bounds, many at a time."""
-    rng = np.random.default_rng([problem.job.seed, 3])
-    count = _passes(problem, budget)
-    z = problem.space.draw(count, rng)
-    batches = (z[k : k + problem.settings.lanes] for k in range(0, count, problem.settings.lanes))
-    return _evaluate(problem, ((batch, lambda errors: None) for batch in batches))
+    """Random points from the whole bounds of `tune`, many at a time."""
+    count, lanes = _passes(problem, budget), problem.settings.lanes
+    z = problem.space.draw(count, np.random.default_rng([problem.seed, 3]))
+    return _evaluate(problem, ((z[k : k + lanes], lambda errors: None) for k in range(0, count, lanes)))
 
 
 def tpe(problem: Problem, budget: int) -> dict[str, Any]:
-    """Optuna's tree-structured Parzen estimator on the same ranges and scales, several trials at a time."""
+    """Optuna's tree-structured Parzen estimator on the same bounds and scales, several trials at a time."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     space, batch = problem.space, problem.settings.batch
-    sampler = optuna.samplers.TPESampler(seed=problem.job.seed, multivariate=True, constant_liar=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.TPESampler(seed=problem.seed, multivariate=True, constant_liar=True)
     study = optuna.create_study(sampler=sampler)
     ranges = list(zip(space.names, np.exp(space.first), np.exp(space.last), strict=True))
 
@@ -225,36 +274,35 @@ def tpe(problem: Problem, budget: int) -> dict[str, Any]:
 
 def _evaluate(problem: Problem, batches: Iterator[tuple[Floats, Callable[[Floats], None]]]) -> dict[str, Any]:
     """Points in batches, and whom to tell their errors."""
-    curve, done, known = Curve.begin(problem), 0, problem.settings.known
+    curve, done, known = Curve(problem), 0, problem.settings.known
     for z, tell in batches:
-        errors, penalties = problem.errors(z)
+        errors, ridges = problem.errors(z)
         tell(errors)
         seconds = time.perf_counter() - curve.began
-        for point, error, penalty in zip(z, errors, penalties, strict=True):
+        for point, error, ridge in zip(z, errors, ridges, strict=True):
             done += 1
-            curve.see(done * known, seconds, error, point, penalty)
-    return {**curve.close(), "steps": done * known, "seconds": time.perf_counter() - curve.began}
+            curve.see(done * known, seconds, error, point, ridge)
+    seconds = time.perf_counter() - curve.began
+    return {**curve.close(), "steps": done * known, "seconds": seconds}
 
 
 def _passes(problem: Problem, budget: int) -> int:
     return max(round(budget / problem.settings.known), 1)
 
 
-def online(problem: Problem, budget: int, **rules: Any) -> dict[str, Any]:
+def online(problem: Problem, task: str, **rules: Any) -> dict[str, Any]:
     """Readout and leak rates follow a stream of fresh series; now and then both are frozen and judged.
 
-    test, validation          of a ridge readout at the learned leak rates, fitted on the usual training steps
-    own_test, own_validation  of the online readout itself
+    curve_test, curve_validation          of a ridge readout at the learned leak rates, fitted on the usual training steps
+    curve_own_test, curve_own_validation  of the online readout itself
     """
-    s, job, esn = problem.settings, problem.job, problem.runs.esn
+    s, esn = problem.settings, problem.runs.esn
     start = esn.hyper.replace(leak_rate=s.start_leak)
-    first = s.first_stream_seed + s.sequences * job.seed
-    series = [es.tasks.narma(s.checkpoints[-1], TASKS[job.task], first + b) for b in range(s.sequences)]
+    first = s.first_stream_seed + s.sequences * problem.seed
+    series = [es.tasks.narma(s.checkpoints[-1], TASKS[task], first + b) for b in range(s.sequences)]
     u, y = (np.stack(each) for each in zip(*series, strict=True))
-    learner = OnlineLearner(esn, starts=start, washout=s.washout, seed=job.seed, **rules)
-    curve: dict[str, list[Any]] = {
-        name: [] for name in ("steps", "seconds", "validation", "test", "own_validation", "own_test", "leak_rate")
-    }
+    learner = OnlineLearner(esn, starts=start, washout=s.washout, seed=problem.seed, **rules)
+    curve: dict[str, list[Any]] = {}
     seconds, done = 0.0, 0
     for checkpoint in s.checkpoints:
         began = time.perf_counter()
@@ -262,54 +310,35 @@ def online(problem: Problem, budget: int, **rules: Any) -> dict[str, Any]:
         seconds, done = seconds + time.perf_counter() - began, checkpoint
         parts = problem.parts(learner.hyper)
         readouts: dict[str, Readout] = {"": es.ridge(parts[0], s.ridge), "own_": learner.readout}
-        curve["steps"].append(done * s.sequences * (1 + len(learner.learned)))
-        curve["seconds"].append(round(seconds, 3))
-        curve["leak_rate"].append(learner.values[0].tolist())
+        now = {"steps": done * s.sequences * (1 + len(learner.learned)), "seconds": seconds}
         for name, readout in readouts.items():
-            curve[f"{name}validation"].append(float(normalised_errors(readout, parts[1])))
-            curve[f"{name}test"].append(float(normalised_errors(readout, parts[2])))
-    chosen = {str(each): float(value) for each, value in zip(learner.learned, learner.values[0], strict=True)}
-    return {"curve": curve, "chosen": chosen, "steps": curve["steps"][-1], "seconds": seconds, "time_steps": done}
+            now[f"{name}validation"] = float(normalised_errors(readout, parts[1]))
+            now[f"{name}test"] = float(normalised_errors(readout, parts[2]))
+        for name, value in now.items():
+            curve.setdefault(f"curve_{name}", []).append(value)
+    return {**curve, "chosen": learner.values[0], "steps": curve["curve_steps"][-1], "seconds": seconds}
 
 
-def _finite(errors: Any) -> Floats:
+def finite(errors: Any) -> Floats:
     """What is not a number is as bad as can be."""
     return np.where(np.isfinite(errors), errors, np.inf)
 
 
-def run(job: Job, settings: Settings, budget: int | None) -> dict[str, Any]:
-    """One job, with all that says where its numbers come from."""
-    given = (budget or 0) * (settings.longer if job.long else 1)
-    rls = {"readout": RLS(settings.ridge, settings.rls_forgetting), "rates": Adam(settings.rls_rate, beta1=0.99)}
-    options: dict[str, dict[str, Any]] = {
-        "tune-independent": {"relocate": False},
-        "tune-few": {"starts": settings.few},
-        "online-adam": {"rates": "narma"},
-        "online-rls": rls,
-    }
-    ways: dict[str, Callable[..., dict[str, Any]]] = {
-        "tune": tune,
-        "grid": grid,
-        "random": random,
-        "tpe": tpe,
-        "online": online,
-    }
-    found = ways[job.family](Problem.of(job, settings), given, **options.get(job.method, {}))
-    return {
-        **job._asdict(),
-        "settings": plain(settings),
-        "budget": budget,
-        **found,
-        "versions": {"echoscale": es.__version__, **_versions("numpy", "scipy", "jax", "optuna")},
-        "machine": report.machine(),
-    }
+def search(task: str, names: str, method: str, seed: int, budget: int, settings: dict[str, Any]) -> common.Arrays:
+    """One job.
 
-
-def _versions(*names: str) -> dict[str, str]:
-    found = {}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    names     a key of `SETS`
+    budget    simulated steps that random search and TPE are given
+    settings  of `Settings`, as JSON has them
+    """
+    chosen = Settings(**common.tuples(settings))
+    problem = Problem.of(task, SETS[names], method, seed, chosen)
+    if method == "online-rls":
+        rules = {"readout": RLS(chosen.ridge, chosen.rls_forgetting), "rates": Adam(chosen.rls_rate, beta1=0.99)}
+        found = online(problem, task, **rules)
+    elif method == "online-adam":
+        found = online(problem, task, rates="narma")
+    else:
+        ways = {"tune": tune, "tune-single": tune, "grid": grid, "random": random, "tpe": tpe}
+        found = ways[method](problem, budget)
+    return {name: np.ravel(np.asarray(values, np.float64)) for name, values in found.items()}

@@ -1,8 +1,7 @@
-"""How far a call walks through the code: calls, distinct functions, files, and switches from file to file.
+"""How far does a call walk through the code? Calls, distinct functions, files, and switches from file to file.
 
-    python benchmarks/walks.py                     the table of this tree, about a minute
-    python benchmarks/walks.py --before OLD.json   beside the counts of another tree
-    python benchmarks/walks.py --output NEW.json   keep the counts, with commit and versions
+    python benchmarks/walks.py            about a minute
+    python benchmarks/walks.py --quick    one walk, seconds
 
 A call is counted when it enters a function of echoscale, a switch when that function is in another file than the one entered
 before it in the same thread. Generators and comprehensions belong to the function that holds them. Every walk is taken on
@@ -12,21 +11,17 @@ small data after one that warmed up (imports, compilation), on one processor, so
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
-import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from importlib.metadata import version
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-
+import common
 import numpy as np
 
 import echoscale as es
@@ -35,6 +30,16 @@ PACKAGE = str(Path(es.__file__).parent) + os.sep
 UNITS, STEPS, WASHOUT, LANES, ROUNDS = 20, 400, 50, 4, 2
 
 Counts = dict[str, int]
+KINDS = ("calls", "functions", "files", "switches")
+# The same count of the tree before it was rebuilt.
+BEFORE_COMMIT = "7242610"
+BEFORE = {
+    "ESNRegressor.fit": (199, 96, 17, 95),
+    "OnlineLearner.fit": (186, 75, 20, 134),
+    "features.compute": (77, 45, 10, 45),
+    "sweep, 4 lanes": (658, 133, 21, 165),
+    "tune, 2 rounds": (1305, 155, 25, 639),
+}
 
 
 def walk(run: Callable[[], object]) -> Counts:
@@ -48,21 +53,17 @@ def walk(run: Callable[[], object]) -> Counts:
         if event == "call" and code.co_filename.startswith(PACKAGE) and not held:
             entered.setdefault(threading.get_ident(), []).append((code.co_filename, code.co_qualname))
 
+    before = sys.getprofile()
     threading.setprofile(note)
     sys.setprofile(note)
     try:
         run()
     finally:
-        sys.setprofile(None)
+        sys.setprofile(before)
         threading.setprofile(None)
     calls = [call for path in entered.values() for call in path]
-    switches = sum(one[0] != other[0] for path in entered.values() for one, other in zip(path, path[1:], strict=False))
-    return {
-        "calls": len(calls),
-        "functions": len(set(calls)),
-        "files": len({file for file, _ in calls}),
-        "switches": switches,
-    }
+    switches = sum(one[0] != other[0] for path in entered.values() for one, other in pairwise(path))
+    return dict(zip(KINDS, (len(calls), len(set(calls)), len({file for file, _ in calls}), switches), strict=True))
 
 
 def walks() -> dict[str, Callable[[], object]]:
@@ -81,40 +82,48 @@ def walks() -> dict[str, Callable[[], object]]:
     }
 
 
-def commit() -> str:
-    """Of the tree that is measured, with a + where it has changes; empty outside of a repository."""
-    here = ["git", "-C", PACKAGE]
-    found = subprocess.run([*here, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    changed = subprocess.run([*here, "status", "--porcelain", "-uno"], capture_output=True, text=True).stdout.strip()
-    return found + "+" * bool(changed)
+@contextmanager
+def one_processor() -> Iterator[None]:
+    """This thread, and those that it starts meanwhile, stay on one processor, where the system can do that."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
-def table(now: dict[str, Counts], before: dict[str, Counts] | None) -> str:
-    """Markdown; with `before`, every cell holds both."""
-    rows = ["| | calls | functions | files | switches |", "|---|---:|---:|---:|---:|"]
-    for name, counts in now.items():
-        old = (before or {}).get(name, {})
-        cells = [f"{old[key]} → {value}" if key in old else str(value) for key, value in counts.items()]
-        rows.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+def measure(options: argparse.Namespace) -> common.Raw:
+    with one_processor():
+        found = {name: walk(run) for name, run in walks().items() if not options.quick or name == "ESNRegressor.fit"}
+    return {"before_commit": BEFORE_COMMIT, "before": {name: BEFORE[name] for name in found}, "walks": found}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", type=Path, help="counts of another tree, made with --output")
-    parser.add_argument("--output", type=Path, help="where to keep the counts")
-    options = parser.parse_args()
-    counts = {name: walk(run) for name, run in walks().items()}
-    result = {
-        "commit": commit(),
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("numpy", "jax", "scikit-learn")},
-        "walks": counts,
-    }
-    if options.output:
-        options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    before = json.loads(options.before.read_text(encoding="utf-8"))["walks"] if options.before else None
-    print(table(counts, before))
+def table(raw: common.Raw) -> str:
+    """Before → now."""
+    body = [
+        (name, *(f"{old} → {counts[kind]}" for kind, old in zip(KINDS, raw["before"][name], strict=True)))
+        for name, counts in raw["walks"].items()
+    ]
+    lines = [
+        "# Walks through the code",
+        "",
+        common.origin(raw),
+        "",
+        f"What one call on small data enters inside the package, once all is warm: at commit {raw['before_commit']} → now. A "
+        "switch is a call into another file than the one entered before it in the same thread.",
+        "",
+        *common.rows(("", *KINDS), body),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> common.Raw:
+    return common.main("walks", __doc__, measure, table, arguments=arguments, libraries=("scikit-learn",))
 
 
 if __name__ == "__main__":

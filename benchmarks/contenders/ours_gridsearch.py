@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def _sweep(row: Row, n_jobs: int) -> Candidate:
 
 
 def _search(
-    row: Row, points: list[tuple[float, float]], n_jobs: int, scoring: Callable[..., float] | None = None
+    row: Row, points: Sequence[tuple[float, ...]], n_jobs: int, scoring: Callable[..., float] | None = None
 ) -> Callable[[], GridSearchCV]:
     u = rows.draw_input(row)[0]
     y = rows.narma10(u)[:, 0]

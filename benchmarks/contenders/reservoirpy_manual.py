@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import rows
-import scipy.sparse
 from reservoirpy.nodes import Reservoir, Ridge
 from rows import Floats, Row
 
@@ -74,8 +75,8 @@ def _probe(row: Row, levels: list[Reservoir]) -> Floats:
 
 
 def _block(levels: list[Reservoir]) -> tuple[Floats, Floats]:
-    def dense(matrix: object) -> Floats:
-        return matrix.toarray() if scipy.sparse.issparse(matrix) else np.asarray(matrix)
+    def dense(matrix: Any) -> Floats:
+        return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
 
     sizes = [dense(level.W).shape[0] for level in levels]
     whole, inputs = np.zeros((sum(sizes), sum(sizes))), np.zeros((sum(sizes), 1))

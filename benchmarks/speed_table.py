@@ -1,12 +1,10 @@
-"""Results -> one table in Markdown, and the machine it was measured on."""
+"""Raw data of `speed.py` -> one table in Markdown."""
 
 from __future__ import annotations
 
-import os
-import platform
-from pathlib import Path
 from typing import Any
 
+import common
 from contenders import CONTENDERS, OURS, find_contender
 from rows import find_row
 
@@ -14,45 +12,12 @@ EXTRAPOLATED = "†"
 APART = "–"
 
 
-def machine() -> dict[str, Any]:
-    """Processor, cores available to this process, memory, system and Python."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {
-        "cpu": _cpu_model(),
-        "cores": cores,
-        "memory_gib": _memory_gib(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
-    }
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or "unknown"
-
-
-def _memory_gib() -> float | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (ValueError, OSError, AttributeError):
-        return None
-
-
-def markdown(results: dict[str, Any]) -> str:
+def table(results: common.Raw) -> str:
     """The whole report."""
-    host = results["machine"]
-    quick = " Small sizes (`--quick`): for a look, not for quoting." if results["quick"] else ""
     lines = [
         "# Speed",
         "",
-        f"{results['date']}. {host['cpu']}, {host['cores']} cores, {host['memory_gib']} GiB, {host['system']}, "
-        f"Python {host['python']}. CPU only; thread counts as every library sets them by itself. Load before the start: "
-        f"{host['load']}.{quick}",
+        f"{common.origin(results)} CPU only; thread counts as every library sets them by itself.",
         "",
         f"Each cell: time, and in brackets how many times the time of {OURS} that is. Every contender runs in a process of "
         f"its own, compiled and warmed up; the contenders of a row take turns, and the time is the smallest of "
@@ -65,7 +30,7 @@ def markdown(results: dict[str, Any]) -> str:
         "",
         *_notes(results),
         "",
-        f"Versions: {_versions(results)}.",
+        f"Versions of the contenders: {_versions(results)}.",
         "",
     ]
     return "\n".join(lines)

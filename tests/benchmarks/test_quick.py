@@ -1,0 +1,100 @@
+"""Every benchmark runs in its quick form, and every committed table is what its raw data give."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+RESULTS = FOLDER / "results"
+# What scripts share, and what they are made of.
+PARTS = {
+    "common",
+    "hidden_readout",
+    "online_numpy",
+    "online_plain",
+    "rows",
+    "speed_table",
+    "tuning_methods",
+    "tuning_report",
+    "worker",
+}
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in PARTS)
+COMMITTED = sorted(path.stem for path in RESULTS.glob("*.json") if not path.stem.endswith(("-quick", "-partial")))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def importable() -> Iterator[None]:
+    """benchmarks/ is no package, and not installed; its scripts import each other."""
+    sys.path.insert(0, str(FOLDER))
+    yield
+    sys.path.remove(str(FOLDER))
+
+
+def script(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.filterwarnings("ignore:::reservoirpy", "ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_runs(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw = script(name).main(["--quick", "--output", str(tmp_path)])
+    table = (tmp_path / f"{name}-quick.md").read_text(encoding="utf-8")
+    kept = json.loads((tmp_path / f"{name}-quick.json").read_text(encoding="utf-8"))
+    assert capsys.readouterr().out == table + "\n"
+    assert script(name).table(kept) == table
+    assert table.startswith("# ")
+    assert not re.search(r"\b(nan|inf|None)\b", table)
+    # Where the numbers come from.
+    source = kept["provenance"]
+    assert kept["quick"] is raw["quick"] is True
+    assert source["commit"]
+    assert {"echoscale", "numpy", "scipy", "jax"} <= set(source["versions"])
+    assert {"cpu", "cores", "memory_gib", "python"} <= set(source["machine"])
+    assert source["seconds"] > 0
+    assert source["date"]
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_committed_table_comes_from_its_raw_data(name: str) -> None:
+    raw = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    assert raw["quick"] is False
+    assert (RESULTS / f"{name}.md").read_text(encoding="utf-8") == script(name).table(raw)
+
+
+def test_no_table_without_raw_data() -> None:
+    tables = {path.stem for path in RESULTS.glob("*.md") if not path.stem.endswith(("-quick", "-partial"))}
+    assert tables == set(COMMITTED)
+
+
+def test_every_script_is_listed() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert [name for name in SCRIPTS if f"`{name}.py`" not in text] == []
+
+
+@pytest.mark.parametrize("name", ["gpu", "psmnist_gpu"])
+def test_refuses_politely_without_a_gpu(name: str, tmp_path: Path) -> None:
+    import jax
+
+    if jax.default_backend() != "cpu":
+        pytest.skip("there is a GPU")
+    with pytest.raises(SystemExit, match="GPU, and JAX finds none"):
+        script(name).main(["--output", str(tmp_path)])
+    assert not list(tmp_path.iterdir())
+
+
+def test_absent_libraries_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A contender that is not installed is left out, and the table says so."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "reservoirpy" else found(name, *rest))
+    raw = script("psmnist").main(["--quick", "--output", str(tmp_path)])
+    assert "reservoirpy" in raw["absent"]
+    assert "not installed: " in (tmp_path / "psmnist-quick.md").read_text(encoding="utf-8")
