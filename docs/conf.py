@@ -15,6 +15,7 @@ master_doc = "docs/index"
 include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md", "benchmarks/results/*.md"]
 exclude_patterns = ["benchmarks/results/*-partial.md", "benchmarks/results/*-quick.md"]
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath", "amsmath"]
 nitpicky = False
 
 html_theme = "furo"

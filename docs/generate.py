@@ -1,8 +1,8 @@
 """Write all that pages take from result files: `python docs/generate.py`, or `--check` to see what differs.
 
-    <!-- table: name -->      a table of docs/generator/tables.py, up to <!-- end -->
-    docs/generator/claims.py  numbers in sentences
-    docs/figures/rooms.svg    the import graph
+<!-- table: name -->      a table of docs/generator/tables.py, up to <!-- end -->
+docs/generator/claims.py  numbers in sentences
+docs/figures/rooms.svg    the import graph
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ MARKED = re.compile(r"(?P<begin><!-- table: (?P<name>[\w-]+) -->\n)(?P<body>.*?)
 # What is no prose, or no measurement: code, mathematics, comments, targets of links, directives, addresses.
 PASSED_OVER = re.compile(
     r"^(?P<fence>```+|:::+).*?^(?P=fence)|<!-- table:.*?<!-- end -->|<!--.*?-->|^(?: {4,}).*?$|\$\$.*?\$\$|`[^`]+`|\$[^$\n]+\$|"
-    r"\]\([^)]*\)|https?://\S+|^\([\w-]+\)=$",
+    r"\]\([^)]*\)|https?://\S+|(?:doi|arXiv):\S+|^\([\w-]+\)=$",
     re.DOTALL | re.MULTILINE,
 )
 DIGITS = r"\d[\d,]*(?:\.\d+)?"
@@ -30,28 +30,24 @@ MEASURED = re.compile(
 )
 
 
-def generated(text: str) -> str:
-    """A page with its tables and the numbers of its claims as the result files have them now."""
-    text = MARKED.sub(lambda found: found["begin"] + tables.TABLES[found["name"]]().strip() + "\n" + found["end"], text)
-    return text
-
-
 def up_to_date(page: Path) -> str:
     """The text of a page as it should be."""
-    text = generated(page.read_text(encoding="utf-8"))
+    text = MARKED.sub(
+        lambda found: found["begin"] + tables.TABLES[found["name"]]().strip() + "\n" + found["end"], page.read_text(encoding="utf-8")
+    )
     for claim in claims.of(page.name):
         found = pattern(claim.text).search(text)
         if not found:
             raise LookupError(f"{page.name} has no sentence {claim.text!r} any more; claims.py names it.")
         for k in range(len(found.groups()), 0, -1):
             begin, end = found.span(k)
-            text = text[:begin] + claim.numbers()[k - 1] + text[end:]
+            text = text[:begin] + claim.values()[k - 1] + text[end:]
     return text
 
 
 def pattern(text: str) -> re.Pattern[str]:
     """The sentence of a claim, wherever its lines break; one group for every {} in it."""
-    words = [re.escape(word).replace(r"\{\}", r"([-+−±\d.,e%⁻⁰¹²³⁴-⁹ ]*?[\d%⁰¹²³⁴-⁹])") for word in text.split()]
+    words = [re.escape(word).replace(r"\{\}", r"([-+−]?\d[\d,]*(?:\.\d+)?(?:e[-+−]?\d+)?)") for word in text.split()]
     return re.compile(r"\s+".join(words))
 
 

@@ -90,15 +90,51 @@ def narma_gain(variant: str, task: str, rival: str) -> tuple[float, int, int]:
 # Benchmarks ---------------------------------------------------------------------------------------------------------------
 
 
-def tuning(task: str, names: str, method: str, value: str = "test") -> dict[int, float]:
-    """Error by seed of what a way to find hyper-parameters chose when its simulated steps were used up."""
-    found = {}
+class Search(NamedTuple):
+    """One way to set hyper-parameters, one seed: errors along the way, and what it chose at last.
+
+    test, own_test  of the choice with a ridge readout, of an online readout itself; at increasing numbers of steps
+    leak_rates      of an online learner at every point; None where they were not kept
+    results         everything else that the benchmark kept
+    """
+
+    seed: int
+    test: list[float]
+    own_test: list[float]
+    leak_rates: list[list[float] | None]
+    results: dict[str, Any]
+
+
+# Forgetting and rate of recursive least squares were chosen on this seed, by its test error too: not counted.
+CHOOSING_SEED = 0
+
+
+def searches(task: str, names: str, method: str) -> list[Search]:
+    """All seeds of a method ("tune", "tpe", ...) that learned `names` ("leaks", "all")."""
+    found = []
     for job in benchmark("tuning")["jobs"].values():
-        if (job["task"], job["set"], job["method"]) == (task, names, method):
-            curve = job["curve"]
-            last = -1 if job["budget"] is None else int(np.searchsorted(curve["steps"], job["budget"], side="right")) - 1
-            found[job["seed"]] = curve[value][last]
-    return dict(sorted(found.items()))
+        if (job["task"], job.get("names", job.get("set")), _method(job)) != (task, names, method):
+            continue
+        if method == "online-rls" and job["seed"] == CHOOSING_SEED:
+            continue
+        results = job.get("results") or {f"curve_{name}": values for name, values in job["curve"].items()}
+        leaks = results.get("curve_leak_rate", [*[None] * (len(results["curve_test"]) - 1), results.get("chosen")])
+        last = None
+        if "results" not in job and job["budget"]:  # searches that went on when their steps were used up
+            last = int(np.searchsorted(results["curve_steps"], job["budget"], side="right"))
+        found.append(Search(job["seed"], results["curve_test"][:last], results.get("curve_own_test", []), leaks, results))
+    return sorted(found, key=lambda each: each.seed)
+
+
+def _method(job: dict[str, Any]) -> str:
+    """Its name; in files of before, the fairest form of random search and TPE: whole bounds or ridge by its path."""
+    renamed = {"random-path-bounds": "random", "tpe-path": "tpe", "random": "", "tpe": ""}
+    return str(job["method"] if "names" in job or job["set"] != "all" else renamed.get(job["method"], job["method"]))
+
+
+def tuning(task: str, names: str, method: str, own: bool = False) -> dict[int, float]:
+    """Test error by seed of what a method chose; `own`: of an online readout as it stands."""
+    return {each.seed: (each.own_test if own else each.test)[-1] for each in searches(task, names, method)}
 
 
 def better(task: str, names: str, rival: str) -> tuple[int, int]:
@@ -106,12 +142,6 @@ def better(task: str, names: str, rival: str) -> tuple[int, int]:
     ours, theirs = tuning(task, names, "tune"), tuning(task, names, rival)
     both = sorted(set(ours) & set(theirs))
     return sum(ours[seed] < theirs[seed] for seed in both), len(both)
-
-
-def tuning_jobs(task: str, names: str, method: str) -> list[dict[str, Any]]:
-    """All seeds."""
-    jobs = benchmark("tuning")["jobs"].values()
-    return [job for job in jobs if (job["task"], job["set"], job["method"]) == (task, names, method)]
 
 
 def telegraph(noise: float, candidates: Sequence[str], readout: str, part: str = "joint") -> list[tuple[float, float]]:

@@ -60,8 +60,8 @@ def listed() -> str:
 
 
 def picture() -> str:
-    """The import graph as an SVG: rooms from the command line down, an arc from each to those that it needs directly."""
-    order = list(reversed(plan().ROOMS))
+    """The import graph as an SVG: rooms from the ground up, as listed, and an arc from each to those that it needs directly."""
+    order = list(plan().ROOMS)
     place = {room: LINE * (k + 1) for k, room in enumerate(order)}
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{LINE * (len(order) + 1)}" font-family="sans-serif">',
@@ -69,9 +69,9 @@ def picture() -> str:
         "@media(prefers-color-scheme:dark){text{fill:#ddd}path{stroke:#8ab8e0}circle{fill:#8ab8e0}}</style>",
     ]
     edges = sorted(necessary(), key=lambda edge: (place[edge[0]], place[edge[1]]))
-    longest = max(place[low] - place[high] for high, low in edges)
+    longest = max(place[high] - place[low] for high, low in edges)
     for high, low in edges:
-        begin, end = place[high], place[low]
+        begin, end = place[low], place[high]
         reach = LEFT + 10 + (WIDTH - LEFT - 30) * ((end - begin) / longest) ** 0.7 * 4 / 3
         lines.append(f'<path d="M{LEFT} {begin}C{reach:.0f} {begin} {reach:.0f} {end} {LEFT} {end}"/>')
     for room in order:

@@ -1,4 +1,4 @@
-"""The tables of the pages, each from committed results. The paper's "unconnected" is parallel here, "connected" hierarchical."""
+"""The tables of the pages, from committed results. The paper's "unconnected" is parallel here, "connected" hierarchical."""
 
 from __future__ import annotations
 
@@ -9,32 +9,24 @@ import numpy as np
 from echoscale.paper.reproduce import headline
 from generator import rooms
 from generator.results import (
+    CHOOSING_SEED,
     benchmark,
     better,
     figure,
     narma_gain,
     psmnist,
+    searches,
     signed,
     spread,
     table,
     telegraph,
     telegraph_ratio,
     tuning,
-    tuning_jobs,
 )
 
 VARIANTS = ("lag 1, ridge >= 1e-5", "lag 1, ridge free", "lag 0, ridge >= 1e-5", "lag 0, ridge free")
 KINDS = {"unconnected": "parallel", "connected": "hierarchical", "strong": "hierarchical", "single": "single"}
-# The fairest form of TPE that was run: within the bounds of `tune` and with the ridge from its path, else one of the two.
-TPE = ("tpe-path-bounds", "tpe-path")
-
-# On which forgetting and rate of recursive least squares were chosen, by its test error too: not counted.
-CHOOSING_SEED = 0
-
-
-def fair_tpe() -> str:
-    """Which of them there is."""
-    return next(each for each in TPE if tuning("narma10", "all", each))
+NOT_YET = "*Not measured yet: `python benchmarks/{}.py`.*"
 
 
 def readme() -> str:
@@ -109,7 +101,10 @@ def telegraph_ceiling() -> str:
     data = figure(4)["single_ceiling"].sel(part="test").mean("seed")
     return table(
         ("noise σ", *(f"{noise:g}" for noise in data["noise"].values)),
-        [(task, *(f"{float(data.sel(task=task, noise=noise)):.3f}" for noise in data["noise"])) for task in data["task"].values],
+        [
+            (task, *(f"{float(data.sel(task=task, noise=noise)):.3f}" for noise in data["noise"]))
+            for task in data["task"].values
+        ],
     )
 
 
@@ -140,7 +135,9 @@ def telegraph_levels() -> str:
         pairs, ratio = telegraph(noise, FOUR, "softmax"), telegraph_ratio(noise, FOUR, "softmax")
         ours, ceiling = np.mean(pairs, axis=0)
         error = np.std(ratio, ddof=1) / len(ratio) ** 0.5
-        rows.append((noise, f"{ours:.3f}", f"{ceiling:.3f}", f"**{np.mean(ratio):.1f} %** ± {error:.2f}", f"{min(ratio):.1f} %"))
+        rows.append(
+            (noise, f"{ours:.3f}", f"{ceiling:.3f}", f"**{np.mean(ratio):.1f} %** ± {error:.2f}", f"{min(ratio):.1f} %")
+        )
     return table(("noise σ", "joint accuracy", "ceiling", "ratio, mean ± standard error", "worst seed"), rows)
 
 
@@ -212,39 +209,35 @@ def psmnist_helps() -> str:
 
 
 def tuning_methods() -> str:
-    """Test errors of all ways to find hyper-parameters."""
-    fair = fair_tpe()
-    name = "TPE, same bounds, ridge from its path" if fair.endswith("bounds") else "TPE, ridge from its path"
-    lines: tuple[tuple[str, str, str], ...] = (
-        ("grid of 400", "grid", ""),
-        ("random search", "random", "random-path-bounds"),
-        (name, "tpe", fair),
-        ("online, the paper's rule", "online-adam", ""),
-        ("online, recursive least squares", "online-rls", ""),
-        ("`tune`, one reservoir of 100", "tune-single", "tune-single"),
-        ("`tune`, 2 starts", "tune-few", "tune-few"),
-        ("**`tune`, 8 starts**", "tune", "tune"),
-    )
+    """Test errors of all ways to set hyper-parameters."""
+    lines = {
+        "grid": "grid of 400",
+        "random": "random search",
+        "tpe": "Optuna's TPE",
+        "online-adam": "online, the paper's rule",
+        "online-rls": "online, recursive least squares",
+        "tune-single": "`tune`, one reservoir of 100",
+        "tune-few": "`tune`, 2 starts",
+        "tune": "**`tune`, 8 starts**",
+    }
     rows = []
-    for text, leaks, everything in lines:
-        cells = [text]
+    for method, text in lines.items():
+        cells = []
         for task in ("narma10", "narma5"):
-            value = "own_test" if leaks.startswith("online") else "test"
-            for names, method in (("leaks", leaks), ("all", everything)):
-                errors = tuning(task, names, method, value if names == "leaks" else "test") if method else {}
-                found = [each for seed, each in errors.items() if method != "online-rls" or seed != CHOOSING_SEED]
+            for names in ("leaks", "all"):
+                found = list(tuning(task, names, method, own=method.startswith("online")).values())
                 digits = "4" if (task, names) == ("narma5", "all") else "3"
                 cells.append(format(spread(found), digits) if found else "")
-        rows.append(cells)
+        if any(cells):
+            rows.append((text, *cells))
     header = ("test NRMSE", "NARMA10, leak rates", "NARMA10, all", "NARMA5, leak rates", "NARMA5, all")
     return table(header, rows, numbers=True)
 
 
 def tuning_wins() -> str:
     """In how many seeds `tune` wins when everything is learned."""
-    rivals = (("random search", "random-path-bounds"), ("TPE", fair_tpe()), ("`tune`, one reservoir", "tune-single"))
     rows = []
-    for text, rival in rivals:
+    for text, rival in (("random search", "random"), ("TPE", "tpe"), ("`tune`, one reservoir of 100", "tune-single")):
         cells = [text]
         for task in ("narma10", "narma5"):
             wins, of = better(task, "all", rival)
@@ -254,21 +247,53 @@ def tuning_wins() -> str:
     return table(("all hyper-parameters: `tune` against", "NARMA10", "NARMA5"), rows, numbers=True)
 
 
+def tuning_fragile() -> str:
+    """The networks that were chosen, when something small is changed."""
+    kinds = ("fragile_ridge", "fragile_noise", "fragile_float32")
+    lines = (("grid", "leaks", "grid of 400"), ("tpe", "all", "Optuna's TPE, all"), ("tune", "all", "`tune`, all"))
+    rows = []
+    for method, names, text in lines:
+        for task, name in (("narma10", "NARMA10"), ("narma5", "NARMA5")):
+            found = [each for each in searches(task, names, method) if all(kind in each.results for kind in kinds)]
+            if found:
+                means = [np.mean([each.results[kind][0] for each in found]) for kind in kinds]
+                rows.append((f"{name}, {text}", *(f"{each:.3f}" for each in (np.mean([each.test[-1] for each in found]), *means))))
+    header = ("test NRMSE", "as chosen", "ridge `1e-8`", "noise of `1e-6` on states", "states in float32")
+    return table(header, rows, numbers=True) if rows else NOT_YET.format("tuning")
+
+
+def narma_seeds() -> str:
+    """The first variant of Fig. 3 on seeds that are new."""
+    raw = benchmark("narma_seeds")
+    if raw is None:
+        return NOT_YET.format("narma_seeds")
+    networks = raw["networks"]
+    best = min((each for each in networks if each.startswith("single")), key=lambda each: np.mean(networks[each]["validation"]))
+    rows = []
+    for name in (best, "parallel", "hierarchical"):
+        errors = np.array(networks[name]["test"])
+        cells = [name.split(",")[0], f"{spread(errors):3}"]
+        for rival in (best, "parallel"):
+            others = np.array(networks[rival]["test"])
+            gain = 100 * (errors.mean() / others.mean() - 1)
+            wins = f"{signed(gain)} %, {int((errors < others).sum())} of {len(errors)}"
+            cells.append(wins if name not in (rival, best) else "")
+        rows.append(cells)
+    return table((f"NARMA10, {len(raw['seeds'])} other seeds", "test NRMSE", "against single", "against parallel"), rows)
+
+
 def online_rules() -> str:
     """The error of the online readout as it stands, and the leak rates, along a stream."""
+    steps = {10_000: 0, 100_000: 2, 1_000_000: 4}  # of the checkpoints of the benchmark
+    adam, rls = (searches("narma10", "leaks", method) for method in ("online-adam", "online-rls"))
+    adam = [each for each in adam if each.seed != CHOOSING_SEED]
     rows = []
-    jobs = {
-        method: [job for job in tuning_jobs("narma10", "leaks", method) if job["seed"] != CHOOSING_SEED]
-        for method in ("online-adam", "online-rls")
-    }
-    checkpoints = jobs["online-rls"][0]["settings"]["checkpoints"]
-    for k, steps in enumerate(checkpoints):
-        if steps not in (10_000, 100_000, 1_000_000):
-            continue
-        cells = [f"{steps:,}"]
-        for found in jobs.values():
-            leaks = np.mean([job["curve"]["leak_rate"][k] for job in found], axis=0)
-            cells += [f"{np.mean([job['curve']['own_test'][k] for job in found]):.3f}", f"({leaks[0]:.2f}, {leaks[1]:.2f})"]
+    for count, k in steps.items():
+        cells = [f"{count:,}"]
+        for found in (adam, rls):
+            cells.append(f"{np.mean([each.own_test[k] for each in found]):.3f}")
+            leaks = [each.leak_rates[k] for each in found if each.leak_rates[k]]
+            cells.append("({:.2f}, {:.2f})".format(*np.mean(leaks, axis=0)) if leaks else "")
         rows.append(cells)
     return table(("steps", "the paper's rule: NRMSE", "leak rates", "RLS readout: NRMSE", "leak rates"), rows)
 
@@ -335,13 +360,10 @@ def memory() -> str:
 
 def walks() -> str:
     """Calls, functions, files and switches of five calls; before and after where both are kept."""
-    now, old = benchmark("walks"), benchmark("walks-before") or benchmark("walks_before")
+    now, old = benchmark("walks"), benchmark("walks_before")
     if now is None:
-        return "*Not measured yet: `python benchmarks/walks.py`.*"
-    counts = now.get("walks") or now["after"]
-    before = (old or {}).get("walks") or now.get("before") or {}
-    before = before.get("walks", before)
-    counts = counts.get("walks", counts)
+        return NOT_YET.format("walks")
+    counts, before = now["walks"], old["walks"] if old else {}
     keys = ("calls", "functions", "files", "switches")
     rows = [
         (f"`{name}`", *(f"{before[name][key]:,} → {each[key]:,}" if name in before else f"{each[key]:,}" for key in keys))
@@ -354,6 +376,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "headline": readme,
     "narma10": narma10,
     "narma5": narma5,
+    "narma-seeds": narma_seeds,
     "narma-minima": narma_minima,
     "narma-paths": narma_paths,
     "telegraph-ceiling": telegraph_ceiling,
@@ -365,6 +388,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "psmnist-helps": psmnist_helps,
     "tuning": tuning_methods,
     "tuning-wins": tuning_wins,
+    "tuning-fragile": tuning_fragile,
     "online-rules": online_rules,
     "gradient-forms": gradient_forms,
     "speed": speed,
