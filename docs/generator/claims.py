@@ -105,7 +105,9 @@ def binomial_error() -> float:
 
 def rings_apart() -> float:
     """Two rings minus one, 28 snapshots."""
-    two, one = (np.mean(psmnist(name, 28)) for name in ("linear; two rings, input scaling .2", "linear; one ring, input scaling .3"))
+    two, one = (
+        np.mean(psmnist(name, 28)) for name in ("linear; two rings, input scaling .2", "linear; one ring, input scaling .3")
+    )
     return float(two - one)
 
 
@@ -186,8 +188,8 @@ CLAIMS = [
     ),
     Claim(
         "timescales.md",
-        "leak rate jumps from {} at a delay of 7 steps to {} at 10, the hierarchy's own value and the task's memory, and the error "
-        "comes down to {}, that of the hierarchy.",
+        "leak rate jumps from {} at a delay of 7 steps to {} at 10, the hierarchy's own value and the task's memory, and the "
+        "error comes down to {}, that of the hierarchy.",
         lambda: (
             f"{fig9('of the hierarchy', 7):g}",
             f"{fig9('of the hierarchy', 10):g}",
@@ -208,7 +210,8 @@ FACTS = [
         "narma.md",
         "A weak coupling never beats the parallel network.",
         lambda: all(
-            narma_tests(each, "NARMA10", "weak").mean() > narma_tests(each, "NARMA10", "unconnected").mean() for each in VARIANTS
+            narma_tests(each, "NARMA10", "weak").mean() > narma_tests(each, "NARMA10", "unconnected").mean()
+            for each in VARIANTS
         ),
     ),
     Fact("narma.md", "the first leak rate rises from every start in all three draws", rises_from_every_start),
@@ -275,7 +278,7 @@ def hierarchy_loses(variant: str, rival: str = "") -> bool:
 
 QUOTED = [
     Quoted("README.md", "Python 3.11 or newer", "pyproject.toml"),
-    Quoted("CONTRIBUTING.md", "Python 3.11", "pyproject.toml"),
+    Quoted("CONTRIBUTING.md", "Python 3.11 or newer", "pyproject.toml"),
     Quoted("data.md", "a download of 11.6 MB", "the four files as published"),
     Quoted("data.md", "The 60,000 sequences take 188 MB", "60,000 × 784 × 4 bytes"),
     Quoted("data.md", "may be silent for 10 seconds, and everything together take 10 minutes", "limits in the code"),

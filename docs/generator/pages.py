@@ -33,7 +33,8 @@ MEASURED = re.compile(
 def up_to_date(page: Path) -> str:
     """The text of a page as it should be."""
     text = MARKED.sub(
-        lambda found: found["begin"] + tables.TABLES[found["name"]]().strip() + "\n" + found["end"], page.read_text(encoding="utf-8")
+        lambda found: found["begin"] + tables.TABLES[found["name"]]().strip() + "\n" + found["end"],
+        page.read_text(encoding="utf-8"),
     )
     for claim in claims.of(page.name):
         found = pattern(claim.text).search(text)

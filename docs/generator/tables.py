@@ -257,7 +257,9 @@ def tuning_fragile() -> str:
             found = [each for each in searches(task, names, method) if all(kind in each.results for kind in kinds)]
             if found:
                 means = [np.mean([each.results[kind][0] for each in found]) for kind in kinds]
-                rows.append((f"{name}, {text}", *(f"{each:.3f}" for each in (np.mean([each.test[-1] for each in found]), *means))))
+                rows.append(
+                    (f"{name}, {text}", *(f"{each:.3f}" for each in (np.mean([each.test[-1] for each in found]), *means)))
+                )
     header = ("test NRMSE", "as chosen", "ridge `1e-8`", "noise of `1e-6` on states", "states in float32")
     return table(header, rows, numbers=True) if rows else NOT_YET.format("tuning")
 

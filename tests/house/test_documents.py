@@ -1,4 +1,4 @@
-"""The pages: their examples run and print what they say, their links lead somewhere, and their numbers come from result files."""
+"""The pages: examples run and print what they say, links lead somewhere, and numbers come from result files."""
 
 from __future__ import annotations
 
@@ -109,7 +109,17 @@ def test_quotations_are_still_there(quoted: Any) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["an error of 0.142", "12 % less", "in 7 of 10 seeds", "3.5 times", "20 times as fast", "takes 5 s", "1.4 GiB", "at 2e-5", "17×"],
+    [
+        "an error of 0.142",
+        "12 % less",
+        "in 7 of 10 seeds",
+        "3.5 times",
+        "20 times as fast",
+        "takes 5 s",
+        "1.4 GiB",
+        "at 2e-5",
+        "17×",
+    ],
 )
 def test_a_number_without_a_source_is_found(text: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
@@ -119,7 +129,15 @@ def test_a_number_without_a_source_is_found(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["`0.95`", r"$\alpha = 0.2$", "20 draws, 784 steps", "```\n0.5 s\n```", "[x](a-0.5.png)", "20 × 20", "doi:10.1109/5.726791"],
+    [
+        "`0.95`",
+        r"$\alpha = 0.2$",
+        "20 draws, 784 steps",
+        "```\n0.5 s\n```",
+        "[x](a-0.5.png)",
+        "20 × 20",
+        "doi:10.1109/5.726791",
+    ],
 )
 def test_settings_and_counts_need_no_source(text: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
