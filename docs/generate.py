@@ -1,8 +1,10 @@
-"""Write all that pages take from result files: `python docs/generate.py`, or `--check` to see what differs.
+"""Write all that pages take from result files: `python docs/generate.py`.
 
 <!-- table: name -->      a table of docs/generator/tables.py, up to <!-- end -->
 docs/generator/claims.py  numbers in sentences
 docs/figures/rooms.svg    the import graph
+
+With --check nothing is written, and what differs is named. --picture draws docs/figures/example.png, the README's, anew.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from generator import claims, rooms, tables
+from generator import claims, example, rooms, tables
 from generator.results import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -70,7 +70,9 @@ def unclaimed(page: Path) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Rewrite what differs, or say what does."""
+    """Rewrite what differs, or say what does; with --picture, draw the README's example anew."""
+    if "--picture" in arguments:
+        example.draw()
     check, changed = "--check" in arguments, []
     wanted = {page: up_to_date(page) for page in PAGES}
     wanted[rooms.PICTURE] = rooms.picture()

@@ -52,7 +52,7 @@ def signed(value: float, digits: int = 1) -> str:
 
 def row(cells: Sequence[object]) -> str:
     """A line of a table in Markdown."""
-    return f"| {' | '.join(str(each) for each in cells)} |".replace("|  |", "| |")
+    return f"| {' | '.join(str(each) for each in cells)} |".replace("|  ", "| ")
 
 
 def table(header: Sequence[object], rows: Sequence[Sequence[object]], numbers: bool = False) -> str:
@@ -148,12 +148,25 @@ def telegraph(noise: float, candidates: Sequence[str], readout: str, part: str =
     """(accuracy, ceiling) of every seed; of several candidates that with the least validation cross-entropy."""
     data, found = benchmark("telegraph"), []
     for seed in (1, 2, 3):
-        jobs = [data[f"{noise:g}|{seed}|{name}"] for name in candidates]
+        jobs = [
+            data["jobs"][f"{noise:g}; {seed}; {name}"] if "jobs" in data else data[f"{noise:g}|{seed}|{name}"]
+            for name in candidates
+        ]
         if len(jobs) > 1:
-            jobs.sort(key=lambda job: float(np.mean(job["validation"][readout]["entropy"])))
-        test = jobs[0]["test"]
-        found.append((float(np.mean(test[readout][part])), float(np.mean(test["ceiling"][part]))))
+            jobs.sort(key=lambda job: float(np.mean(_inside(job, "validation", readout, "entropy"))))
+        ours, best = (_inside(jobs[0], "test", name, part) for name in (readout, "ceiling"))
+        found.append((float(np.mean(ours)), float(np.mean(best))))
     return found
+
+
+def _inside(job: dict[str, Any], *names: str) -> Any:
+    """job["test; softmax; joint"], or in files of before job["test"]["softmax"]["joint"]."""
+    flat = "; ".join(names)
+    if flat in job:
+        return job[flat]
+    for name in names:
+        job = job[name]
+    return job
 
 
 def telegraph_ratio(noise: float, candidates: Sequence[str], readout: str) -> list[float]:
@@ -164,4 +177,4 @@ def telegraph_ratio(noise: float, candidates: Sequence[str], readout: str) -> li
 def psmnist(name: str, snapshots: int, part: str = "test") -> list[float]:
     """Accuracies of the three draws, such as of "linear; one ring, input scaling .3"."""
     jobs = benchmark("psmnist_accuracy")["jobs"]
-    return [jobs[f"{name}; seed {seed}"][str(snapshots)][part] for seed in (1, 2, 3)]
+    return [float(np.mean(_inside(jobs[f"{name}; seed {seed}"], str(snapshots), part))) for seed in (1, 2, 3)]

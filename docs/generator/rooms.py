@@ -10,7 +10,7 @@ from types import ModuleType
 from generator.results import ROOT, table
 
 PICTURE = ROOT / "docs" / "figures" / "rooms.svg"
-LINE, LEFT, WIDTH = 24, 150, 760
+LINE, LEFT, WIDTH = 22, 130, 600
 
 
 @cache

@@ -242,7 +242,7 @@ def tuning_wins() -> str:
         for task in ("narma10", "narma5"):
             wins, of = better(task, "all", rival)
             ours, theirs = (np.mean(list(tuning(task, "all", each).values())) for each in ("tune", rival))
-            cells.append(f"{wins} of {of}, {signed(100 * (ours / theirs - 1), 0)} %")
+            cells.append(f"{wins} of {of}, {signed(float(100 * (ours / theirs - 1)), 0)} %")
         rows.append(cells)
     return table(("all hyper-parameters: `tune` against", "NARMA10", "NARMA5"), rows, numbers=True)
 
@@ -279,8 +279,9 @@ def narma_seeds() -> str:
             others = np.array(networks[rival]["test"])
             gain = 100 * (errors.mean() / others.mean() - 1)
             wins = f"{signed(gain)} %, {int((errors < others).sum())} of {len(errors)}"
-            cells.append(wins if name not in (rival, best) else "")
+            cells.append("" if name in (rival, best) else wins)
         rows.append(cells)
+    # Of the single networks that with the least validation error.
     return table((f"NARMA10, {len(raw['seeds'])} other seeds", "test NRMSE", "against single", "against parallel"), rows)
 
 
@@ -294,7 +295,7 @@ def online_rules() -> str:
         cells = [f"{count:,}"]
         for found in (adam, rls):
             cells.append(f"{np.mean([each.own_test[k] for each in found]):.3f}")
-            leaks = [each.leak_rates[k] for each in found if each.leak_rates[k]]
+            leaks = [pair for each in found if (pair := each.leak_rates[k])]
             cells.append("({:.2f}, {:.2f})".format(*np.mean(leaks, axis=0)) if leaks else "")
         rows.append(cells)
     return table(("steps", "the paper's rule: NRMSE", "leak rates", "RLS readout: NRMSE", "leak rates"), rows)
@@ -346,7 +347,8 @@ def speed() -> str:
             else:
                 cells.append(f"{_two_digits(entry['seconds'] / ours)}×{'†' * (entry['share'] < 1)}")
         rows.append(cells)
-    return table(("work", "echoscale", *others), rows, numbers=True)
+    host = data.get("machine") or data["provenance"]["machine"]
+    return table(("work", "echoscale", *others), rows, numbers=True) + f"\n\n{host['cpu']}, {host['cores']} cores."
 
 
 def _two_digits(value: float) -> str:
