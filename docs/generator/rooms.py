@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import textwrap
 from functools import cache
 from html import escape
 from types import ModuleType
@@ -46,6 +47,24 @@ def necessary() -> list[tuple[str, str]]:
         for each in imports()[room]
         if not any(each in below[other] for other in imports()[room] - {each})
     ]
+
+
+def tree() -> str:
+    """The source: packages with their modules, then the modules beside them."""
+    folders: dict[str, list[str]] = {}
+    for module in sorted(plan().MODULES):
+        top, _, inner = module.partition(".")
+        folders.setdefault(top, []).extend([inner] if inner else [])
+    order = [room for room in plan().ROOMS if "." not in room]
+    packages = [top for top in order if folders[top]]
+    lines = ["src/echoscale/"]
+    for top in packages:
+        inner = [each for each in folders[top] if "." not in each]
+        nested = {each.split(".")[0] for each in folders[top] if "." in each}
+        names = " ".join(f"{each}/" if each in nested else each for each in inner)
+        lines += textwrap.wrap(names, 100, initial_indent=f"  {top + '/':14}", subsequent_indent=" " * 16)
+    lines.append("  " + " ".join(f"{top}.py" for top in order if not folders[top]))
+    return "\n".join(["```text", *lines, "```"])
 
 
 def listed() -> str:

@@ -362,13 +362,27 @@ def memory() -> str:
     return table(("stage", "time", "peak memory so far"), rows, numbers=True)
 
 
+def choices() -> str:
+    """What the alternatives to the engine's choices cost: ratios of medians."""
+    raw = benchmark("choices")
+    if raw is None:
+        return NOT_YET.format("choices")
+    rows = []
+    for name, variants in raw["seconds"].items():
+        own, *others = variants.items()
+        for variant, times in others:
+            rows.append((name, variant, f"{np.median(times) / np.median(own[1]):.2f}"))
+    return table(("choice", "the alternative", "takes so many times as long"), rows)
+
+
 def walks() -> str:
     """Calls, functions, files and switches of five calls; before and after where both are kept."""
-    now, old = benchmark("walks"), benchmark("walks_before")
+    now = benchmark("walks")
     if now is None:
         return NOT_YET.format("walks")
-    counts, before = now["walks"], old["walks"] if old else {}
     keys = ("calls", "functions", "files", "switches")
+    counts, old = now["walks"], now.get("before") or (benchmark("walks_before") or {"walks": {}})["walks"]
+    before = {name: each if isinstance(each, dict) else dict(zip(keys, each, strict=True)) for name, each in old.items()}
     rows = [
         (f"`{name}`", *(f"{before[name][key]:,} → {each[key]:,}" if name in before else f"{each[key]:,}" for key in keys))
         for name, each in counts.items()
@@ -397,6 +411,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "gradient-forms": gradient_forms,
     "speed": speed,
     "memory": memory,
+    "choices": choices,
+    "tree": rooms.tree,
     "rooms": rooms.listed,
     "walks": walks,
 }
