@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from echoscale.paper.reproduce import headline
+from echoscale.paper.reproduce import Row, headline
 from generator import rooms
 from generator.results import (
     CHOOSING_SEED,
@@ -30,10 +30,16 @@ NOT_YET = "*Not measured yet: `python benchmarks/{}.py`.*"
 
 
 def readme() -> str:
-    """The headline of the paper."""
-    rows = headline({number: figure(number) for number in (3, 4, 6)})
-    shown = [(each.task, KINDS[each.network], each.paper, each.ours, each.ceiling) for each in rows]
-    return table(("task", "network", "paper", "ours", "ceiling"), shown)
+    """The headline of the paper, one line for each task."""
+    tasks: dict[str, dict[str, Row]] = {}
+    for each in headline({number: figure(number) for number in (3, 4, 6)}):
+        tasks.setdefault(each.task, {})[KINDS.get(each.network, each.network)] = each
+    rows = []
+    for task, found in tasks.items():
+        said = ", ".join(f"{kind} {each.paper}" for kind, each in found.items() if each.paper)
+        ours = [found[kind].ours for kind in ("single", "parallel", "hierarchical")]
+        rows.append((task, *ours, found["single"].ceiling, said))
+    return table(("task", "single", "parallel", "hierarchical", "ceiling", "the paper"), rows)
 
 
 def narma10() -> str:
