@@ -1,0 +1,17 @@
+"""Write all that pages take from result files: `python docs/generate.py`.
+
+<!-- table: name -->      a table of docs/generator/tables.py, up to <!-- end -->
+docs/generator/claims.py  numbers in sentences
+docs/figures/rooms.svg    the import graph
+
+With --check nothing is written, and what differs is named. --picture draws docs/figures/example.png, the README's, anew.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from generator import pages
+
+if __name__ == "__main__":
+    sys.exit(pages.main(sys.argv[1:]))

@@ -1,0 +1,357 @@
+"""What sentences of the pages say about results: numbers, and facts in words, each computed from the files they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from generator.results import benchmark, better, figure, narma_tests, psmnist, searches, spread, tuning
+from generator.tables import VARIANTS
+
+FIRST = VARIANTS[0]
+
+
+class Claim(NamedTuple):
+    """A sentence with numbers: every {} in `text` is the number that `values` gives in its place."""
+
+    page: str
+    text: str
+    values: Callable[[], tuple[str, ...]]
+
+
+class Fact(NamedTuple):
+    """A sentence without numbers that results could contradict."""
+
+    page: str
+    text: str
+    holds: Callable[[], bool]
+
+
+class Quoted(NamedTuple):
+    """Numbers of others, and names that look like measurements, with their origin."""
+
+    page: str
+    text: str
+    origin: str
+
+
+# ------------------------------------------------------------------------------------------------------------------ computed
+
+
+def ceiling(noise: float) -> float:
+    """Of the joint task, test series."""
+    return float(figure(4)["single_ceiling"].sel(part="test", task="joint", noise=noise).mean())
+
+
+def asymmetric(network: str) -> tuple[int, int]:
+    """Pairs of points (a, b) and (b, a) of Fig. 4 E or F that differ by two standard errors, and all pairs."""
+    chosen = figure(4)["accuracy"].sel(part="test", readout="online", rho=0.1, task="joint", network=network)
+    values = chosen.transpose("alpha1", "alpha2", "seed").values.astype(np.float64)
+    pairs = [values[i, j] - values[j, i] for i in range(len(values)) for j in range(i)]
+    return sum(bool(abs(each.mean()) > 2 * each.std(ddof=1) / len(each) ** 0.5) for each in pairs), len(pairs)
+
+
+def settled(start: str, leak: str, kind: str) -> float:
+    """Fig. 5: where a leak rate ends a phase, mean over draws and phases of a kind, the first phase left out."""
+    data = figure(5)["settles"].sel(start=start, leak=leak)
+    phases = [k for k, each in enumerate(figure(5)["kind"].values) if each == kind and k]
+    return float(data.isel(phase=phases).mean())
+
+
+def share_of_ceiling(kind: str) -> float:
+    """Fig. 5: joint accuracy over the ceiling in phases of a kind, in per cent; the first phase left out."""
+    phases = [k for k, each in enumerate(figure(5)["kind"].values) if each == kind and k]
+    return 100 * float(figure(5)["ratio"].sel(task="joint").isel(phase=phases).mean())
+
+
+def falls_at_every_level() -> bool:
+    """Fig. 4C: the learned leak rate at the end of each noise, from the first on."""
+    path = figure(4)["path"]
+    ends = path.sel(path_step=[100_000 * k for k in range(1, 8)])
+    return bool((ends.diff("path_step") < 0).all())
+
+
+def rises_from_every_start() -> bool:
+    """Fig. 3: the first leak rate, online, strong coupling."""
+    path = figure(3)["online_path"].sel(path_surface="NARMA10, strong", leak="alpha1")
+    return bool((path.isel(path_step=-1) > path.isel(path_step=0)).all())
+
+
+def ahead(network: str, rival: str, count: int) -> bool:
+    """Fig. 6: in all draws."""
+    data = figure(6).sel(snapshots=count)
+    other = data["single_best"] if rival == "single" else data["best"].sel(network=rival)
+    return bool((data["best"].sel(network=network) > other).all())
+
+
+def exchanged() -> bool:
+    """Fig. 5: from three of four starts the first leak rate ends the faster one, in all draws; from the other never."""
+    ends = figure(5)["settles"].isel(phase=slice(1, None))
+    first, second = ends.sel(leak="alpha1"), ends.sel(leak="alpha2")
+    return bool((first > second).isel(start=slice(1, None)).all() and (first < second).isel(start=0).all())
+
+
+def hidden_weights() -> int:
+    """Weights of the readout with a hidden layer: features × hidden + hidden × classes."""
+    settings = benchmark("psmnist_accuracy")["settings"]
+    return int(settings["units"] * max(settings["snapshots"]) * settings["hidden"] + 10 * settings["hidden"])
+
+
+def binomial_error() -> float:
+    """Of an accuracy near that of rings, from the number of test images."""
+    rate, images = np.mean(psmnist("linear; one ring, input scaling .3", 28)), benchmark("psmnist_accuracy")["settings"]["test"]
+    return float((rate * (1 - rate) / images) ** 0.5)
+
+
+def rings_apart() -> float:
+    """Two rings minus one, 28 snapshots."""
+    two, one = (
+        np.mean(psmnist(name, 28)) for name in ("linear; two rings, input scaling .2", "linear; one ring, input scaling .3")
+    )
+    return float(two - one)
+
+
+def ridge_at_bound() -> bool:
+    """All optima of `tune` on NARMA10, everything learned."""
+    jobs = [job for job in benchmark("tuning")["jobs"].values() if job["task"] == "narma10" and job["method"] == "tune"]
+    jobs = [job for job in jobs if job.get("names", job.get("set")) == "all"]
+    chosen = [job["results"]["chosen"][-1] if "results" in job else job["chosen"]["ridge"] for job in jobs]
+    return len(chosen) == 10 and bool(np.allclose(chosen, 1e-12, rtol=1e-3, atol=0))
+
+
+def fig9(drive: str, delay: int, name: str = "best_alpha2") -> float:
+    return float(figure(9)[name].sel(drive=drive, delay=delay))
+
+
+def relaxation(gamma: float) -> float:
+    """Fig. 8B: median of NRMSE_1 over draws."""
+    return float(figure(8)["nrmse1"].sel(gamma=gamma).median("seed"))
+
+
+def tuned_below(task: str, rival: str) -> bool:
+    """`tune` with everything learned, on average."""
+    return bool(np.mean(list(tuning(task, "all", "tune").values())) < np.mean(list(tuning(task, "all", rival).values())))
+
+
+def wins(task: str, rival: str) -> bool:
+    """`tune` with everything learned, in every seed."""
+    better_in, of = better(task, "all", rival)
+    return better_in == of
+
+
+def wins_both(variant: str) -> bool:
+    """The strongly coupled hierarchy has the least mean test error on NARMA10 and on NARMA5."""
+    return all(
+        narma_tests(variant, task, "strong").mean() < narma_tests(variant, task, rival).mean()
+        for task in ("NARMA10", "NARMA5")
+        for rival in ("single", "unconnected")
+    )
+
+
+def hierarchy_loses(variant: str) -> bool:
+    """To the parallel network, on both tasks."""
+    return all(
+        narma_tests(variant, task, "strong").mean() > narma_tests(variant, task, "unconnected").mean()
+        for task in ("NARMA10", "NARMA5")
+    )
+
+
+def gap_of_radius() -> bool:
+    """Fig. 4: two reservoirs minus one. At a radius of 0.95 at most a quarter of that at 0.1; there more online than by ridge."""
+    joint = figure(4).sel(task="joint")
+    gap = (joint["best"] - joint["single_best"]).mean("seed")
+    small, large = gap.sel(rho=0.1), gap.sel(rho=0.95)
+    return bool((large < small / 4).all() and (small.sel(readout="online") > small.sel(readout="ridge")).all())
+
+
+def parallel_is_no_better() -> bool:
+    """On other seeds than those of Fig. 3, and the hierarchy gains more over it than there."""
+    networks = benchmark("narma_seeds")["networks"]
+    side, chain = (np.mean(networks[name]["test"]) for name in ("parallel", "hierarchical"))
+    alone = min(np.mean(each["test"]) for name, each in networks.items() if name.startswith("single"))
+    there = narma_tests(FIRST, "NARMA10", "strong").mean() / narma_tests(FIRST, "NARMA10", "unconnected").mean()
+    return bool(side >= alone and chain / side < there)
+
+
+def grid_is_enough() -> bool:
+    """For two leak rates: `tune` and the grid within a standard error, on both tasks."""
+    for task in ("narma10", "narma5"):
+        ours, grid = (spread(list(tuning(task, "leaks", method).values())) for method in ("tune", "grid"))
+        if abs(ours.mean - grid.mean) > grid.error:
+            return False
+    return True
+
+
+def tune_finds() -> bool:
+    """From (0.5, 0.5) and (0.9, 0.2) the same end in each draw, and another from the other two starts."""
+    paths = figure(3)["tuned_path"].sel(path_surface="NARMA10, strong").values  # (draw, start, round, leak)
+    ends = np.array([[each[np.isfinite(each).all(axis=-1)][-1] for each in draw] for draw in paths])
+    same = np.abs(ends[:, 1] - ends[:, 3]).max() < 0.01
+    return bool(same and all(np.abs(ends[:, k] - ends[:, 1]).max(axis=-1).min() > 0.1 for k in (0, 2)))
+
+
+# ------------------------------------------------------------------------------------------------------------- the sentences
+
+CLAIMS = [
+    Claim("telegraph.md", "the ceiling of the same series is {}:", lambda: (f"{ceiling(0.5):.3f}",)),
+    Claim(
+        "telegraph.md",
+        "of {} pairs of points (a, b) and (b, a) none differs by two standard errors in the first row. The hierarchical one is "
+        "not: {} do.",
+        lambda: (str(asymmetric("unconnected")[1]), str(asymmetric("connected")[0])),
+    ),
+    Claim(
+        "telegraph.md",
+        r"$\alpha^{(2)}$ is {} in slow and {} in fast phases; $\alpha^{(1)}$ rests near {}.",
+        lambda: (
+            f"{settled('(0.2, 0.8)', 'alpha2', 'slow'):.2f}",
+            f"{settled('(0.2, 0.8)', 'alpha2', 'fast'):.2f}",
+            f"{settled('(0.2, 0.8)', 'alpha1', 'fast'):.2f}",
+        ),
+    ),
+    Claim(
+        "telegraph.md",
+        "Both are equally good: {} % of the ceiling in fast and {} % in slow phases.",
+        lambda: (f"{share_of_ceiling('fast'):.0f}", f"{share_of_ceiling('slow'):.0f}"),
+    ),
+    Claim(
+        "telegraph.md",
+        "A slow leak rate of {} means {} steps.",
+        lambda: (
+            f"{settled('(0.2, 0.8)', 'alpha1', 'fast'):.2f}",
+            f"{1 / round(settled('(0.2, 0.8)', 'alpha1', 'fast'), 2):.0f}",
+        ),
+    ),
+    Claim(
+        "psmnist.md",
+        "with 28 snapshots the two differ by {}, and the binomial error of 10,000 test images is {}.",
+        lambda: (f"{rings_apart():.4f}", f"{binomial_error():.4f}"),
+    ),
+    Claim("psmnist.md", "has {} million weights", lambda: (f"{hidden_weights() / 1e6:.0f}",)),
+    Claim(
+        "timescales.md",
+        r"over the 50 draws is {} at $\gamma = 0.05$ and {} at $\gamma = 1$",
+        lambda: (f"{relaxation(0.05):.3f}", f"{relaxation(1.0):.3f}"),
+    ),
+    Claim(
+        "timescales.md",
+        "leak rate jumps from {} at a delay of 7 steps to {} at 10, the hierarchy's own value and the task's memory, and the "
+        "error comes down to {}, that of the hierarchy.",
+        lambda: (
+            f"{fig9('of the hierarchy', 7):g}",
+            f"{fig9('of the hierarchy', 10):g}",
+            f"{fig9('of the hierarchy', 10, 'best_test'):.2f}",
+        ),
+    ),
+]
+
+FACTS = [
+    Fact(
+        "README.md",
+        "the hierarchy wins on both NARMA tasks only with states that have seen the current input and a ridge penalty from",
+        lambda: [wins_both(each) for each in VARIANTS] == [True, False, False, False],
+    ),
+    Fact("README.md", "The telegraph gap needs a small spectral radius, and is largest with an online readout", gap_of_radius),
+    Fact("README.md", "the parallel network, which is no better than a single one", parallel_is_no_better),
+    Fact(
+        "narma.md",
+        "The paper's claim holds on both tasks only for lag 1 and a penalty from `1e-5` up.",
+        lambda: wins_both(FIRST),
+    ),
+    Fact(
+        "narma.md",
+        "(lag 0) the second level has not heard of the last one yet, and the hierarchy does not beat the parallel network.",
+        lambda: all(hierarchy_loses(each) for each in VARIANTS[2:]),
+    ),
+    Fact(
+        "narma.md",
+        "A weak coupling never beats the parallel network.",
+        lambda: all(
+            narma_tests(each, "NARMA10", "weak").mean() > narma_tests(each, "NARMA10", "unconnected").mean()
+            for each in VARIANTS
+        ),
+    ),
+    Fact("narma.md", "With other seeds it is no better than the single network", parallel_is_no_better),
+    Fact("narma.md", "the first leak rate rises from every start in all three draws", rises_from_every_start),
+    Fact("narma.md", "`tune` finds the minimum of each draw from `(0.5, 0.5)` and `(0.9, 0.2)`", tune_finds),
+    Fact(
+        "telegraph.md",
+        "joint accuracy of 0.75 is impossible for a noise of 1 or more",
+        lambda: max(ceiling(each) for each in (1, 1.5, 2, 3, 4)) < 0.75,
+    ),
+    Fact(
+        "telegraph.md",
+        "There both pairs beat the single network in all ten draws.",
+        lambda: bool(
+            (
+                figure(4)["best"].sel(readout="online", rho=0.1, task="joint")
+                > figure(4)["single_best"].sel(readout="online", rho=0.1, task="joint")
+            ).all()
+        ),
+    ),
+    Fact(
+        "telegraph.md",
+        "beats the online readout for every network and both radii",
+        lambda: all(
+            bool((means.sel(readout="ridge") > means.sel(readout="online")).all())
+            for means in (figure(4)[name].sel(task="joint").mean("seed") for name in ("best", "single_best"))
+        ),
+    ),
+    Fact("telegraph.md", "none differs by two standard errors in the first row", lambda: asymmetric("unconnected")[0] == 0),
+    Fact("telegraph.md", "the leak rate falls at every level, from all three starts, in all three draws", falls_at_every_level),
+    Fact("telegraph.md", "the roles are exchanged, in all fifteen runs", exchanged),
+    Fact(
+        "psmnist.md",
+        "The hierarchical network is ahead in all three draws, with both numbers of snapshots.",
+        lambda: all(ahead("connected", rival, count) for rival in ("single", "unconnected") for count in (4, 28)),
+    ),
+    Fact(
+        "psmnist.md",
+        "A linear readout on the images as they are does not reach 0.98 in the mean of three draws.",
+        lambda: bool(np.mean(psmnist("held-out images too; two rings, input scaling .2", 28)) < 0.98),
+    ),
+    Fact("tuning.md", "**Leak rates alone** are easy: a grid ends at the same error as `tune`.", grid_is_enough),
+    Fact("tuning.md", "two levels beat one of equally many neurons in every seed", lambda: wins("narma10", "tune-single")),
+    Fact(
+        "tuning.md",
+        "`tune` is ahead of random search and of TPE on NARMA10 in every seed, and on NARMA5 on average",
+        lambda: all(wins("narma10", rival) and tuned_below("narma5", rival) for rival in ("random", "tpe")),
+    ),
+    Fact("tuning.md", "all ten optima on NARMA10 have the ridge at its lower bound, `1e-12`", ridge_at_bound),
+    Fact("online.md", "means over nine seeds", lambda: len(searches("narma10", "leaks", "online-rls")) == 9),
+    Fact(
+        "online.md",
+        "here it even shrinks, in all five seeds",
+        lambda: bool(
+            (
+                figure(7)["deviation"].sel(form="truncated trace", snapshots=28)
+                < figure(7)["deviation"].sel(form="truncated trace", snapshots=4)
+            ).all()
+        ),
+    ),
+]
+
+
+QUOTED = [
+    Quoted("README.md", "Python 3.11 or newer", "pyproject.toml"),
+    Quoted("CONTRIBUTING.md", "Python 3.11 or newer", "pyproject.toml"),
+    Quoted("data.md", "a download of 11.6 MB", "the four files as published"),
+    Quoted("data.md", "The 60,000 sequences take 188 MB", "60,000 × 784 × 4 bytes"),
+    Quoted("data.md", "may be silent for 10 seconds, and everything together take 10 minutes", "limits in the code"),
+    Quoted("data.md", "CC BY-SA 3.0", "a licence"),
+    Quoted("data.md", "CC BY 4.0", "a licence"),
+    Quoted("paper.md", "The paper's 0.64 and 0.75 appear", "the paper, on Fig. 4G"),
+    Quoted("paper.md", "A joint accuracy of 0.75 is impossible", "the paper, on Fig. 4G"),
+    Quoted("telegraph.md", "the paper's joint accuracy of 0.75 is impossible", "the paper, on Fig. 4G"),
+    Quoted("telegraph.md", "The paper's 0.64 for one reservoir and 0.75 for two", "the paper, on Fig. 4G"),
+    Quoted("psmnist.md", "The paper's best is 0.96.", "the paper, on Fig. 6"),
+    Quoted("psmnist.md", "it quotes 0.88 to 0.95", "the paper, on Fig. 6"),
+    Quoted("psmnist.md", "does not reach 0.98 in the mean", "a round number; a fact above"),
+]
+
+
+def of(page: str) -> list[Claim]:
+    """The claims of one page."""
+    return [claim for claim in CLAIMS if claim.page == page]

@@ -1,0 +1,39 @@
+"""The picture of the README: its example, run, and what it predicts."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+from echoscale.files import write_atomically
+from generator.results import ROOT
+
+PICTURE = ROOT / "docs" / "figures" / "example.png"
+SHOWN = 120
+
+
+def draw() -> None:
+    """Target and prediction over the first steps that the readout was not fitted to."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    assert block is not None
+    found: dict[str, Any] = {}
+    exec(block[1], found)
+    y, y_hat = found["y"], found["y_hat"]
+    first = len(y) - len(y_hat)
+    steps = range(first, first + SHOWN)
+    figure, ax = plt.subplots(figsize=(7.0, 2.2), layout="constrained")
+    ax.plot(steps, y[first : first + SHOWN, 0], color="0.6", linewidth=2.5, label="target")
+    ax.plot(steps, y_hat[:SHOWN, 0], color="C0", linewidth=1.2, label="prediction")
+    ax.set(xlabel="step", ylabel="NARMA10", xlim=(first, first + SHOWN - 1))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, ncols=2, loc="upper right")
+    pixels = io.BytesIO()
+    figure.savefig(pixels, format="png", dpi=150)
+    write_atomically(PICTURE, pixels.getvalue())

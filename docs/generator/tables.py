@@ -1,0 +1,424 @@
+"""The tables of the pages, from committed results. The paper's "unconnected" is parallel here, "connected" hierarchical."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from echoscale.paper.reproduce import Row, headline
+from generator import rooms
+from generator.results import (
+    CHOOSING_SEED,
+    benchmark,
+    better,
+    figure,
+    narma_gain,
+    psmnist,
+    searches,
+    signed,
+    spread,
+    table,
+    telegraph,
+    telegraph_ratio,
+    tuning,
+)
+
+VARIANTS = ("lag 1, ridge >= 1e-5", "lag 1, ridge free", "lag 0, ridge >= 1e-5", "lag 0, ridge free")
+KINDS = {"unconnected": "parallel", "connected": "hierarchical", "strong": "hierarchical", "single": "single"}
+NOT_YET = "*Not measured yet: `python benchmarks/{}.py`.*"
+
+
+def readme() -> str:
+    """The headline of the paper, one line for each task."""
+    tasks: dict[str, dict[str, Row]] = {}
+    for each in headline({number: figure(number) for number in (3, 4, 6)}):
+        tasks.setdefault(each.task, {})[KINDS.get(each.network, each.network)] = each
+    rows = []
+    for task, found in tasks.items():
+        said = ", ".join(f"{kind} {each.paper}" for kind, each in found.items() if each.paper)
+        ours = [found[kind].ours for kind in ("single", "parallel", "hierarchical")]
+        rows.append((task, *ours, found["single"].ceiling, said))
+    return table(("task", "single", "parallel", "hierarchical", "ceiling", "the paper"), rows)
+
+
+def narma10() -> str:
+    return _narma("NARMA10", ("unconnected", "weak", "strong"))
+
+
+def narma5() -> str:
+    return _narma("NARMA5", ("unconnected", "strong"))
+
+
+def _narma(task: str, kinds: tuple[str, ...]) -> str:
+    rows = []
+    for variant in VARIANTS:
+        data = figure(3).sel(variant=variant)
+        alone = data.sel(task=task)
+        place = f"({float(alone['single_best_alpha']):g}; {float(alone['single_best_rho']):g})"
+        cells = [(float(alone["single_best_test"]), float(alone["single_best_test_error"]), place)]
+        for kind in kinds:
+            both = data.sel(surface=f"{task}, {kind}")
+            place = f"({float(both['best_alpha1']):g}, {float(both['best_alpha2']):g})"
+            cells.append((float(both["best_test"]), float(both["best_test_error"]), place))
+        least = min(cells)
+        shown = [f"{'**' * (each is least)}{each[0]:.3f} ± {each[1]:.3f}{'**' * (each is least)} {each[2]}" for each in cells]
+        gains = [narma_gain(variant, task, rival) for rival in ("single", "unconnected")]
+        rows.append((variant.replace(">=", "≥"), *shown, *(f"{signed(gain)} %, {wins} of {of}" for gain, wins, of in gains)))
+    names = {"unconnected": "parallel", "weak": "hierarchical, weak", "strong": "hierarchical, strong"}
+    return table((task, "single", *(names[kind] for kind in kinds), "strong against single", "against parallel"), rows)
+
+
+def narma_minima() -> str:
+    """Where the paper and we have the least errors."""
+    data = figure(3).sel(variant=VARIANTS[0])
+
+    def ours(surface: str) -> str:
+        place = data.sel(surface=surface)
+        return f"({float(place['best_alpha1']):g}, {float(place['best_alpha2']):g})"
+
+    alone = data.sel(task="NARMA10")
+    return table(
+        ("NARMA10, least error", "the paper", "ours"),
+        [
+            ("single", "$\\alpha = 1$", f"{float(alone['single_best_alpha']):g}"),
+            ("parallel (Fig. 3E)", "one of the two near 0.5", ours("NARMA10, unconnected")),
+            ("hierarchical, weak (Fig. 3F)", "(1, 0.5)", ours("NARMA10, weak")),
+            ("hierarchical, strong (Fig. 3G)", "a fast first, a slow second level", ours("NARMA10, strong")),
+        ],
+    )
+
+
+def narma_paths() -> str:
+    """Ends of the learned paths with strong coupling, all draws."""
+    data = figure(3).sel(path_surface="NARMA10, strong")
+    rows = []
+    for start in data["path_start"].values:
+        cells = [str(start)]
+        for name in ("online_path", "tuned_path"):
+            paths = data[name].sel(path_start=start).values  # (draw, round, leak)
+            ends = [path[np.isfinite(path).all(axis=-1)][-1] for path in paths]  # a search may end early
+            cells.append(" · ".join(f"({first:.2f}, {second:.2f})" for first, second in ends))
+        rows.append(cells)
+    return table(("start", "online, a million steps", "`es.tune`"), rows)
+
+
+def telegraph_ceiling() -> str:
+    data = figure(4)["single_ceiling"].sel(part="test").mean("seed")
+    return table(
+        ("noise σ", *(f"{noise:g}" for noise in data["noise"].values)),
+        [
+            (task, *(f"{float(data.sel(task=task, noise=noise)):.3f}" for noise in data["noise"]))
+            for task in data["task"].values
+        ],
+    )
+
+
+def telegraph_readings() -> str:
+    data = figure(4).sel(task="joint")
+    rows = []
+    for readout in ("online", "ridge"):
+        for rho in (0.1, 0.95):
+            found = data.sel(readout=readout, rho=rho)
+            alone = found["single_best"].values
+            cells = [f"{spread(alone):3} ({float(found['single_best_alpha']):.2g})"]
+            gains = []
+            for kind in ("unconnected", "connected"):
+                both = found.sel(network=kind)
+                place = f"({float(both['best_alpha1']):.2g}, {float(both['best_alpha2']):.2g})"
+                cells.append(f"{spread(both['best'].values):3} {place}")
+                gains.append(f"+{spread(both['best'].values - alone):3}")
+            rows.append((f"{readout}, {rho:g}", *cells, *gains))
+    return table(("readout, $\\rho$", "single", "parallel", "hierarchical", "parallel − single", "hierarchical − single"), rows)
+
+
+FOUR = ("four levels, gentle", "four levels, bold")
+
+
+def telegraph_levels() -> str:
+    rows = []
+    for noise in (0.5, 1, 2):
+        pairs, ratio = telegraph(noise, FOUR, "softmax"), telegraph_ratio(noise, FOUR, "softmax")
+        ours, ceiling = np.mean(pairs, axis=0)
+        error = np.std(ratio, ddof=1) / len(ratio) ** 0.5
+        rows.append(
+            (noise, f"{ours:.3f}", f"{ceiling:.3f}", f"**{np.mean(ratio):.1f} %** ± {error:.2f}", f"{min(ratio):.1f} %")
+        )
+    return table(("noise σ", "joint accuracy", "ceiling", "ratio, mean ± standard error", "worst seed"), rows)
+
+
+def telegraph_steps() -> str:
+    """What brings 100 neurons to the ceiling, at a noise of 0.5."""
+    lines = (
+        ("the paper's two levels, four one-hot outputs learned online", ("paper, mse online",), "mse online"),
+        ("… four one-hot outputs, ridge", ("paper",), "one-hot"),
+        ("… two outputs (state, regime), ridge", ("paper",), "columns"),
+        ("… softmax", ("paper",), "softmax"),
+        ("one reservoir, tuned, softmax", ("single, gentle", "single, bold"), "softmax"),
+        ("two levels, tuned, softmax", ("two levels, gentle", "two levels, bold"), "softmax"),
+        ("four levels, not tuned, softmax", ("four levels as begun, gentle", "four levels as begun, bold"), "softmax"),
+        ("four levels, tuned, softmax", FOUR, "softmax"),
+    )
+    rows = [(text, f"{np.mean(telegraph_ratio(0.5, names, readout)):.1f} %") for text, names, readout in lines]
+    return table(("100 neurons, noise 0.5", "of the ceiling"), rows, numbers=True)
+
+
+def psmnist_surfaces() -> str:
+    rows = []
+    for count in (4, 28):
+        data = figure(6).sel(snapshots=count)
+        alone, side, chain = (
+            data["single_best"].values,
+            data["best"].sel(network="unconnected").values,
+            data["best"].sel(network="connected").values,
+        )
+        cells = [f"{spread(alone):4} ({float(data['single_best_alpha']):g})"]
+        for kind, values in (("unconnected", side), ("connected", chain)):
+            place = data.sel(network=kind)
+            cells.append(f"{spread(values):4} ({float(place['best_alpha1']):g}, {float(place['best_alpha2']):g})")
+        rows.append((f"{count} snapshots", *cells, f"+{spread(chain - side):4}", f"+{spread(chain - alone):4}"))
+    header = ("", "single", "parallel", "hierarchical", "hierarchical − parallel", "hierarchical − single")
+    return table(header, rows)
+
+
+def psmnist_paths() -> str:
+    data = figure(6)["path"].isel(path_seed=0, path_minibatch=-1)
+    rows = []
+    for count in (4, 28):
+        for kind in ("unconnected", "connected"):
+            ends = [data.sel(network=kind, snapshots=count, path_start=start).values for start in data["path_start"]]
+            rows.append((f"{KINDS[kind]}, {count} snapshots", *(f"({first:.2f}, {second:.2f})" for first, second in ends)))
+    return table(("from", *(str(each) for each in data["path_start"].values)), rows)
+
+
+def psmnist_helps() -> str:
+    lines = (
+        ("Fig. 6 with a better readout, leak rates (1, 1)", "linear; random, leak rates (1, 1), radius .99"),
+        ("the same, leak rates (1, .05)", "linear; random, leak rates (1, .05), radius .99"),
+        ("three random levels, leak rates (1, 1, .05)", "linear; random, three levels (1, 1, .05), radius .99"),
+        ("two random levels, spectral radius 1.1", "linear; random, leak rates (1, 1), radius 1.1"),
+        ("one ring of 1,200 neurons", "linear; one ring, input scaling .3"),
+        ("two rings of 600, input scaling .1", "linear; two rings, input scaling .1"),
+        ("two rings of 600, input scaling .2", "linear; two rings, input scaling .2"),
+    )
+    rows: list[tuple[str, ...]] = [
+        (text, f"{np.mean(psmnist(name, 28)):.4f}", f"{np.mean(psmnist(name, 4)):.4f}") for text, name in lines
+    ]
+    for text, name in (
+        ("… trained on the held-out images too", "held-out images too"),
+        ("… trained on shifted images besides", "shifted images"),
+        ("… readout with a hidden layer", "hidden layer"),
+        ("… hidden layer and shifted images", "hidden layer, shifted images"),
+    ):
+        rows.append((text, f"{np.mean(psmnist(f'{name}; two rings, input scaling .2', 28)):.4f}", ""))
+    return table(("1,200 neurons; test accuracy, mean of three draws", "28 snapshots", "4 snapshots"), rows, numbers=True)
+
+
+def tuning_methods() -> str:
+    """Test errors of all ways to set hyper-parameters."""
+    lines = {
+        "grid": "grid of 400",
+        "random": "random search",
+        "tpe": "Optuna's TPE",
+        "online-adam": "online, the paper's rule",
+        "online-rls": "online, recursive least squares",
+        "tune-single": "`tune`, one reservoir of 100",
+        "tune-few": "`tune`, 2 starts",
+        "tune": "**`tune`, 8 starts**",
+    }
+    rows = []
+    for method, text in lines.items():
+        cells = []
+        for task in ("narma10", "narma5"):
+            for names in ("leaks", "all"):
+                found = list(tuning(task, names, method, own=method.startswith("online")).values())
+                digits = "4" if (task, names) == ("narma5", "all") else "3"
+                cells.append(format(spread(found), digits) if found else "")
+        if any(cells):
+            rows.append((text, *cells))
+    header = ("test NRMSE", "NARMA10, leak rates", "NARMA10, all", "NARMA5, leak rates", "NARMA5, all")
+    return table(header, rows, numbers=True)
+
+
+def tuning_wins() -> str:
+    """In how many seeds `tune` wins when everything is learned."""
+    rows = []
+    for text, rival in (("random search", "random"), ("TPE", "tpe"), ("`tune`, one reservoir of 100", "tune-single")):
+        cells = [text]
+        for task in ("narma10", "narma5"):
+            wins, of = better(task, "all", rival)
+            ours, theirs = (np.mean(list(tuning(task, "all", each).values())) for each in ("tune", rival))
+            cells.append(f"{wins} of {of}, {signed(float(100 * (ours / theirs - 1)), 0)} %")
+        rows.append(cells)
+    return table(("all hyper-parameters: `tune` against", "NARMA10", "NARMA5"), rows, numbers=True)
+
+
+def tuning_fragile() -> str:
+    """The networks that were chosen, when something small is changed."""
+    kinds = ("fragile_ridge", "fragile_noise", "fragile_float32")
+    lines = (("grid", "leaks", "grid of 400"), ("tpe", "all", "Optuna's TPE, all"), ("tune", "all", "`tune`, all"))
+    rows = []
+    for method, names, text in lines:
+        for task, name in (("narma10", "NARMA10"), ("narma5", "NARMA5")):
+            found = [each for each in searches(task, names, method) if all(kind in each.results for kind in kinds)]
+            if found:
+                means = [np.mean([each.results[kind][0] for each in found]) for kind in kinds]
+                rows.append(
+                    (f"{name}, {text}", *(f"{each:.3f}" for each in (np.mean([each.test[-1] for each in found]), *means)))
+                )
+    header = ("test NRMSE", "as chosen", "ridge `1e-8`", "noise of `1e-6` on states", "states in float32")
+    return table(header, rows, numbers=True) if rows else NOT_YET.format("tuning")
+
+
+def narma_seeds() -> str:
+    """The first variant of Fig. 3 on seeds that are new."""
+    raw = benchmark("narma_seeds")
+    if raw is None:
+        return NOT_YET.format("narma_seeds")
+    networks = raw["networks"]
+    best = min((each for each in networks if each.startswith("single")), key=lambda each: np.mean(networks[each]["validation"]))
+    rows = []
+    for name in (best, "parallel", "hierarchical"):
+        errors = np.array(networks[name]["test"])
+        cells = [name.split(",")[0], f"{spread(errors):3}"]
+        for rival in (best, "parallel"):
+            others = np.array(networks[rival]["test"])
+            gain = 100 * (errors.mean() / others.mean() - 1)
+            wins = f"{signed(gain)} %, {int((errors < others).sum())} of {len(errors)}"
+            cells.append("" if name in (rival, best) else wins)
+        rows.append(cells)
+    # Of the single networks that with the least validation error.
+    return table((f"NARMA10, {len(raw['seeds'])} other seeds", "test NRMSE", "against single", "against parallel"), rows)
+
+
+def online_rules() -> str:
+    """The error of the online readout as it stands, and the leak rates, along a stream."""
+    steps = {10_000: 0, 100_000: 2, 1_000_000: 4}  # of the checkpoints of the benchmark
+    adam, rls = (searches("narma10", "leaks", method) for method in ("online-adam", "online-rls"))
+    adam = [each for each in adam if each.seed != CHOOSING_SEED]
+    rows = []
+    for count, k in steps.items():
+        cells = [f"{count:,}"]
+        for found in (adam, rls):
+            cells.append(f"{np.mean([each.own_test[k] for each in found]):.3f}")
+            leaks = [pair for each in found if (pair := each.leak_rates[k])]
+            cells.append("({:.2f}, {:.2f})".format(*np.mean(leaks, axis=0)) if leaks else "")
+        rows.append(cells)
+    return table(("steps", "the paper's rule: NRMSE", "leak rates", "RLS readout: NRMSE", "leak rates"), rows)
+
+
+def gradient_forms() -> str:
+    """Fig. 7E: how far each form is from back-propagation through time."""
+    names = {
+        "exact trace": "exact trace",
+        "truncated trace": "truncated trace",
+        "Eq. (bptt1)": "BPTT formula as printed",
+        "moving leaks, per snapshot": "leak rates move after each snapshot, by `1e-4`",
+        "moving leaks, per step": "leak rates move at every step, by `5e-6`",
+    }
+    data = figure(7)["deviation"]
+    rows = []
+    for k, form in enumerate(data["form"].values):
+        cells = [list(names.values())[k]]
+        for count in (4, 28):
+            values = data.sel(snapshots=count, form=form).values
+            small = values.mean() < 1e-4
+            three = (values.mean(), values.min(), values.max())
+            texts = [f"{each:.0e}".replace("e-0", "e-") if small else f"{100 * each:.2g}" for each in three]
+            unit = "" if small else " %"
+            cells.append(f"{texts[0]}{unit} ({texts[1]} to {texts[2]}{unit})")
+        rows.append(cells)
+    return table(("form of the gradient", "4 snapshots", "28 snapshots"), rows)
+
+
+def speed() -> str:
+    """Times of echoscale, and how many times as long others take."""
+    data = benchmark("speed")
+    titles = {
+        "single-100": "one series, 10,000 steps, 100 neurons",
+        "single-1000": "one series, 10,000 steps, 1,000 neurons",
+        "batch-snapshots": "256 series, 784 steps, 2 × 600 neurons, 28 snapshots",
+        "batch-states": "the same, all states kept",
+        "sweep": "20 × 20 leak rates, 2 × 50 neurons, states to ridge",
+    }
+    others = [each for each in data["contenders"] if not each.endswith("on echoscale") and each != data["ours"]]
+    rows = []
+    for line in data["rows"]:
+        ours = line["entries"][data["ours"]]["seconds"]
+        cells = [titles[line["name"]], f"{1e3 * ours:.3g} ms" if ours < 1 else f"{ours:.2f} s"]
+        for name in others:
+            entry = line["entries"].get(name, {})
+            if "seconds" not in entry or entry["seconds"] is None:
+                cells.append("–")
+            else:
+                cells.append(f"{_two_digits(entry['seconds'] / ours)}×{'†' * (entry['share'] < 1)}")
+        rows.append(cells)
+    host = data.get("machine") or data["provenance"]["machine"]
+    return table(("work", "echoscale", *others), rows, numbers=True) + f"\n\n{host['cpu']}, {host['cores']} cores."
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.1f}" if value < 9.95 else f"{float(f'{value:.2g}'):.0f}"
+
+
+def memory() -> str:
+    """A full-size run of psMNIST on two cores."""
+    stages = benchmark("psmnist_memory")["stages"]
+    rows = [(name, f"{each['seconds']:.1f} s", f"{each['resident_gib']:.2f} GiB") for name, each in stages.items()]
+    return table(("stage", "time", "peak memory so far"), rows, numbers=True)
+
+
+def choices() -> str:
+    """What the alternatives to the engine's choices cost: ratios of medians."""
+    raw = benchmark("choices")
+    if raw is None:
+        return NOT_YET.format("choices")
+    rows = []
+    for name, variants in raw["seconds"].items():
+        own, *others = variants.items()
+        for variant, times in others:
+            rows.append((name, variant, f"{np.median(times) / np.median(own[1]):.2f}"))
+    return table(("choice", "the alternative", "takes so many times as long"), rows)
+
+
+def walks() -> str:
+    """Calls, functions, files and switches of five calls; before and after where both are kept."""
+    now = benchmark("walks")
+    if now is None:
+        return NOT_YET.format("walks")
+    keys = ("calls", "functions", "files", "switches")
+    counts, old = now["walks"], now.get("before") or (benchmark("walks_before") or {"walks": {}})["walks"]
+    before = {name: each if isinstance(each, dict) else dict(zip(keys, each, strict=True)) for name, each in old.items()}
+    rows = [
+        (f"`{name}`", *(f"{before[name][key]:,} → {each[key]:,}" if name in before else f"{each[key]:,}" for key in keys))
+        for name, each in counts.items()
+    ]
+    return table(("call", *keys), rows, numbers=True)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "headline": readme,
+    "narma10": narma10,
+    "narma5": narma5,
+    "narma-seeds": narma_seeds,
+    "narma-minima": narma_minima,
+    "narma-paths": narma_paths,
+    "telegraph-ceiling": telegraph_ceiling,
+    "telegraph-readings": telegraph_readings,
+    "telegraph-levels": telegraph_levels,
+    "telegraph-steps": telegraph_steps,
+    "psmnist-surfaces": psmnist_surfaces,
+    "psmnist-paths": psmnist_paths,
+    "psmnist-helps": psmnist_helps,
+    "tuning": tuning_methods,
+    "tuning-wins": tuning_wins,
+    "tuning-fragile": tuning_fragile,
+    "online-rules": online_rules,
+    "gradient-forms": gradient_forms,
+    "speed": speed,
+    "memory": memory,
+    "choices": choices,
+    "tree": rooms.tree,
+    "rooms": rooms.listed,
+    "walks": walks,
+}

@@ -1,0 +1,170 @@
+"""The pages: examples run and print what they say, links lead somewhere, and numbers come from result files."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+
+from generator import claims, pages, rooms  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
+
+PAGES: list[Path] = pages.PAGES
+BLOCK = re.compile(r"^```(python|text)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def by_name(path: Path) -> str:
+    return path.name
+
+
+def recorder(printed: dict[int, str]) -> Callable[..., None]:
+    """A `print` that remembers what each line of its caller printed."""
+
+    def record(*values: Any, **options: Any) -> None:
+        line = sys._getframe(1).f_lineno
+        printed[line] = printed.get(line, "") + " ".join(str(each) for each in values) + "\n"
+        builtins.print(*values, **options)
+
+    return record
+
+
+def misprinted(source: str, printed: dict[int, str]) -> list[str]:
+    """Decimals in the comment behind a print that are not among what it printed, to one unit of their last digit."""
+    wrong = []
+    for number, line in enumerate(source.splitlines(), start=1):
+        found = re.search(r"\bprint\(.*\)\s+# (.*)$", line)
+        for said in NUMBER.findall(found[1]) if found else ():
+            digits = len(said.partition(".")[2])
+            values = [float(each) for each in NUMBER.findall(printed.get(number, ""))]
+            if digits and not any(abs(value - float(said)) <= 1.01 * 10.0**-digits for value in values):
+                wrong.append(f"{line.strip()} printed {printed.get(number)!r}")
+    return wrong
+
+
+def unprinted(shown: str, printed: str) -> list[str]:
+    """Decimals of a block of output that are not among what the block before it printed, to 2 %: machines differ."""
+    values = [float(each) for each in NUMBER.findall(printed)]
+    said = [each for each in NUMBER.findall(shown) if "." in each]
+    return [each for each in said if not any(abs(value - float(each)) <= 0.02 * abs(value) for value in values)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_documented_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All Python blocks of a page, one after another in one namespace; asserts hold.
+
+    Prints give what the comments behind them say, and what the block of text after them shows.
+    """
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        printed: dict[int, str] = {}
+        for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+            if language == "text":
+                assert not unprinted(block, "".join(printed.values()))
+                continue
+            printed.clear()
+            namespace["print"] = recorder(printed)
+            exec(compile(block, str(page), "exec"), namespace)
+            assert not misprinted(block, printed)
+
+
+def test_a_comment_that_is_wrong_is_found() -> None:
+    source = "x = 0.41\nprint(x)  # 0.31"
+    printed: dict[int, str] = {}
+    exec(source, {"print": recorder(printed)})
+    assert misprinted(source, printed)
+    assert not misprinted(source.replace("0.31", "0.41"), printed)
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_tables_and_numbers_are_those_of_the_result_files(page: Path) -> None:
+    """Mended by `python docs/generate.py`."""
+    assert page.read_text(encoding="utf-8") == pages.up_to_date(page)
+
+
+def test_the_import_graph_is_that_of_the_code() -> None:
+    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_measured_numbers_in_prose_have_a_source(page: Path) -> None:
+    """A claim or a quotation in docs/generator/claims.py; settings stand in backticks or mathematics."""
+    assert list(pages.unclaimed(page)) == []
+
+
+@pytest.mark.parametrize("fact", claims.FACTS, ids=lambda fact: fact.text[:40])
+def test_facts_in_words_hold(fact: Any) -> None:
+    page = next(each for each in PAGES if each.name == fact.page)
+    assert pages.pattern(fact.text).search(page.read_text(encoding="utf-8")), "the sentence is gone"
+    assert fact.holds()
+
+
+@pytest.mark.parametrize("quoted", claims.QUOTED, ids=lambda quoted: quoted.text[:40])
+def test_quotations_are_still_there(quoted: Any) -> None:
+    page = next(each for each in PAGES if each.name == quoted.page)
+    assert pages.pattern(quoted.text).search(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "an error of 0.142",
+        "12 % less",
+        "in 7 of 10 seeds",
+        "3.5 times",
+        "20 times as fast",
+        "takes 5 s",
+        "1.4 GiB",
+        "at 2e-5",
+        "17×",
+    ],
+)
+def test_a_number_without_a_source_is_found(text: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"Before, {text}, after.", encoding="utf-8")
+    assert list(pages.unclaimed(page))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`0.95`",
+        r"$\alpha = 0.2$",
+        "20 draws, 784 steps",
+        "```\n0.5 s\n```",
+        "[x](a-0.5.png)",
+        "20 × 20",
+        "doi:10.1109/5.726791",
+    ],
+)
+def test_settings_and_counts_need_no_source(text: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{text}\n", encoding="utf-8")
+    assert not list(pages.unclaimed(page))
+
+
+def test_a_changed_result_changes_the_sentence() -> None:
+    """The pattern of a claim takes its numbers from any line break, and nothing else."""
+    found = pages.pattern("an error of {} in {} seeds.").search("It has an error\nof 0.295 in 20 seeds. Then")
+    assert found is not None
+    assert found.groups() == ("0.295", "20")
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 85
