@@ -8,17 +8,21 @@ Pixels are numbered row by row; white is the largest value that they can have. T
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
+from echoscale.progress import Progress, shown
 from echoscale.tasks import mnist
 
+<<<<<<< HEAD
 if TYPE_CHECKING:
     from echoscale.tasks.mnist import Progress
 
+=======
+>>>>>>> s1
 Integers = npt.NDArray[np.int64]
 
 SPLITS = ("train", "test")
@@ -59,7 +63,7 @@ def psmnist(
     directory: str | os.PathLike[str] | None = None,
     *,
     download: bool = True,
-    progress: Progress | None = None,
+    progress: bool | Progress = False,
 ) -> Sequences:
     """MNIST as sequences of 784 steps: 60,000 to train (188 MB) or 10,000 to test.
 
@@ -76,8 +80,8 @@ def psmnist(
         Where the four files of MNIST lie.
     download : bool
         Whether to fetch what is not in the cache.
-    progress : function or None
-        progress(done, total) is told the bytes.
+    progress : bool or function of (done, total, note)
+        A bar while files are fetched, or a function that is told the bytes.
 
     Returns
     -------
@@ -85,7 +89,8 @@ def psmnist(
     """
     _checks.choice(split, SPLITS, "split")
     order = _order(permutation, 28 * 28)  # before anything is downloaded
-    images, labels = mnist.read(split, directory, download=download, progress=progress)
+    with shown(progress, "MNIST") as tell:
+        images, labels = mnist.read(split, directory, download=download, progress=lambda done, total: tell(done, total, ""))
     return _sequences(images, labels, order, 255, _name("MNIST", split, permutation))
 
 
