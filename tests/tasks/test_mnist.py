@@ -372,7 +372,7 @@ def test_cache_that_cannot_be_written(tmp_path: Path, server: Server) -> None:
 
 def test_download(server: Server, cache: Path) -> None:
     seen: list[tuple[int, int]] = []
-    read = mnist.read("test", progress=lambda done, total: seen.append((done, total)))
+    read = mnist.read("test", progress=lambda done, total, note: seen.append((done, total)))
     assert_right("test", read)
     assert server.asked == [("a", f"{name}.gz") for name in NAMES]  # all four, whatever split is read
     assert {path.name: path.read_bytes() for path in cache.iterdir()} == {f"{name}.gz": PACKED[name] for name in NAMES}
@@ -446,7 +446,7 @@ def test_time_is_bounded(fault: str, server: Server, cache: Path, monkeypatch: p
 
 
 def test_interrupted_by_the_user(server: Server, cache: Path) -> None:
-    def stop(done: int, total: int) -> None:
+    def stop(done: int, total: int, note: str) -> None:
         if done > len(PACKED[NAMES[0]]) + 10:  # within the second file
             raise KeyboardInterrupt
 
@@ -458,7 +458,7 @@ def test_interrupted_by_the_user(server: Server, cache: Path) -> None:
 
 
 def test_an_error_of_progress_is_no_fault_of_the_mirror(server: Server) -> None:
-    def broken(done: int, total: int) -> None:
+    def broken(done: int, total: int, note: str) -> None:
         raise ValueError("no terminal")
 
     with pytest.raises(RuntimeError, match=rf"progress\(100, {TOTAL}\) failed: no terminal"):

@@ -158,19 +158,6 @@ def test_download_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         psmnist("train", download=False)
 
 
-def test_progress_is_told_in_the_way_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(split: str, directory: Any, *, download: bool, progress: Any) -> tuple[Any, Any]:
-        progress(1, 2)
-        return IMAGES[split], np.array(LABELS[split])
-
-    monkeypatch.setattr("echoscale.tasks.mnist.read", read)
-    seen: list[tuple[int, int, str]] = []
-    psmnist("test", progress=lambda done, total, note: seen.append((done, total, note)))
-    assert seen == [(1, 2, "")]
-    with pytest.raises(TypeError, match=r"progress must be True, False or a function of \(done, total, note\), got None"):
-        psmnist("test", progress=None)  # type: ignore[arg-type]
-
-
 @pytest.mark.skipif(not GIVEN, reason="ECHOSCALE_DATA names no directory with MNIST")
 def test_the_real_mnist() -> None:
     """Against what is known of it: numbers of each digit, first labels, mean and standard deviation of the training pixels."""

@@ -14,15 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.progress import Progress, shown
+from echoscale.progress import Progress
 from echoscale.tasks import mnist
 
-<<<<<<< HEAD
-if TYPE_CHECKING:
-    from echoscale.tasks.mnist import Progress
-
-=======
->>>>>>> s1
 Integers = npt.NDArray[np.int64]
 
 SPLITS = ("train", "test")
@@ -89,8 +83,7 @@ def psmnist(
     """
     _checks.choice(split, SPLITS, "split")
     order = _order(permutation, 28 * 28)  # before anything is downloaded
-    with shown(progress, "MNIST") as tell:
-        images, labels = mnist.read(split, directory, download=download, progress=lambda done, total: tell(done, total, ""))
+    images, labels = mnist.read(split, directory, download=download, progress=progress)
     return _sequences(images, labels, order, 255, _name("MNIST", split, permutation))
 
 

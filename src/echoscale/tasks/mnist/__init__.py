@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from echoscale import _checks
+from echoscale.progress import Progress, shown
 from echoscale.tasks.mnist import idx, known_files
 
 VARIABLE = "ECHOSCALE_DATA"
@@ -15,22 +15,25 @@ REMEDY = (
     f"name it by the argument `directory` or by the environment variable {VARIABLE}. For a quick run without them: psdigits()."
 )
 
-Progress = Callable[[int, int], None]  # bytes so far, bytes in all
-
 
 def read(
     split: str,
     directory: str | os.PathLike[str] | None = None,
     *,
     download: bool = True,
-    progress: Progress | None = None,
+    progress: bool | Progress = False,
 ) -> tuple[idx.Bytes, idx.Bytes]:
     """Images (B, 28, 28), 0 to 255, and labels (B,).
 
-    split      "train" (B = 60,000) or "test" (B = 10,000)
-    directory  a folder that has the files; without it the one in ECHOSCALE_DATA, and without that the cache
-    download   whether files that the cache lacks are downloaded into it, all four at once
-    progress   called with the bytes so far and in all while files are downloaded, in the thread that does so
+    Parameters
+    ----------
+    split : "train" (B = 60,000) or "test" (B = 10,000)
+    directory : path, optional
+        A folder that has the files; without it the one in ECHOSCALE_DATA, and without that the cache.
+    download : bool
+        Whether files that the cache lacks are downloaded into it, all four at once.
+    progress : bool or function of (done, total, note)
+        Told of the bytes so far and in all while files are downloaded, in the thread that does so.
     """
     wanted = known_files.FILES[_checks.choice(split, tuple(known_files.FILES), "split")]
     if not isinstance(download, bool):
@@ -45,7 +48,8 @@ def read(
         from echoscale.tasks.mnist.download import fetch  # not above: pooch is seldom needed
 
         try:
-            fetch(folder, progress)
+            with shown(progress, "MNIST") as tell:
+                fetch(folder, tell)
         except FileNotFoundError as failure:
             raise FileNotFoundError(f"{failure}\n{REMEDY}") from None
         images, labels = known_files.contents(folder, wanted)
@@ -55,7 +59,10 @@ def read(
 def available(directory: str | os.PathLike[str] | None = None) -> bool:
     """Whether all four files are there; nothing is downloaded.
 
-    directory  as in `read`. That it does not exist or has a damaged file is an error: somebody means it to be used.
+    Parameters
+    ----------
+    directory : path, optional
+        As in `read`. That it does not exist or has a damaged file is an error: somebody means it to be used.
     """
     given = _given(directory)
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pooch
 import requests
 
+from echoscale.progress import Progress
 from echoscale.tasks.mnist import known_files
 
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
@@ -21,7 +21,7 @@ LIMIT = 600.0  # seconds for everything
 CHUNK = 1 << 14  # bytes
 
 
-def fetch(folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
+def fetch(folder: Path, progress: Progress) -> None:
     """Bring the four files into the folder, from mirror after mirror; `progress` is called with the bytes so far and in all.
 
     It runs in a thread that can be left: SILENCE does not count while the name of a host is looked up, nor against a server
@@ -46,16 +46,14 @@ def fetch(folder: Path, progress: Callable[[int, int], None] | None = None) -> N
         stop.set()
 
 
-def _from_mirrors(folder: Path, progress: Callable[[int, int], None] | None, stop: threading.Event) -> None:
+def _from_mirrors(folder: Path, progress: Progress, stop: threading.Event) -> None:
     missing, reasons = known_files.every(), []
     total = sum(file.size for file in missing)
 
     def tell(received: int) -> None:
-        if progress is None:
-            return
         so_far = total - sum(file.size for file in missing) + received
         try:
-            progress(so_far, total)
+            progress(so_far, total, "")
         except Exception as error:  # its own, not that of the mirror
             raise RuntimeError(f"progress({so_far}, {total}) failed: {error}") from error
 
