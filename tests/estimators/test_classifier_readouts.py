@@ -119,7 +119,7 @@ def test_steps_are_trained_on_all_states_after_the_washout(kind: str, monkeypatc
     if kind == "list":
         monkeypatch.setattr(lanes, "SHORTEST_CHUNK", 8)
         monkeypatch.setattr(lanes, "LONGEST_CHUNK", 8)
-    X, y = steps({"one": (130,), "batch": (50, 50, 50), "list": (70, 50, 43)}[kind])
+    X, y = steps({"one": (130,), "batch": (50, 50, 50), "list": (70, 50, 30)}[kind])
     given: Any = (X[0], y[0]) if kind == "one" else (np.stack(X), np.stack(y)) if kind == "batch" else (X, y)
     fitted = model(readout="sigmoid", direct=direct).fit(*given)
     rows = [np.hstack([fitted.esn_.run(u), u]) if direct else fitted.esn_.run(u) for u in X]
@@ -223,20 +223,20 @@ def test_partial_fit_is_for_ridge() -> None:
 
 def test_parameters_are_kept_as_given_and_cloned() -> None:
     X, y = sequences()
-    fitted = model(rate=0.02, minibatch=30, epochs=2).fit(X, y)
+    fitted = model(rate=0.02, minibatch=20, epochs=2).fit(X, y)
     copy = clone(fitted)
     assert {name: copy.get_params()[name] for name in ("readout", "epochs", "rate", "minibatch")} == {
         "readout": "softmax",
         "epochs": 2,
         "rate": 0.02,
-        "minibatch": 30,
+        "minibatch": 20,
     }
     np.testing.assert_array_equal(copy.fit(X, y).readout_.coef, fitted.readout_.coef)
 
 
 @pytest.mark.parametrize("per_sequence", [True, False])
 def test_saved_models_come_back_whole(per_sequence: bool, tmp_path: Path) -> None:
-    X, y = sequences() if per_sequence else (each[0] for each in steps((60,)))
+    X, y = sequences() if per_sequence else (each[0] for each in steps((130,)))
     fitted = model(readout="sigmoid", features="snapshots", every=8).fit(X, y)
     loaded = es.load(es.save(fitted, tmp_path / "model.es"))
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))

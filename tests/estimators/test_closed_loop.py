@@ -59,9 +59,9 @@ def test_forecast_begins_after_the_warmup(direct: bool) -> None:
     """One series or a batch, whatever the model was fitted on."""
     u, others = waves(0), np.stack([waves(1, 50), waves(2, 50)])
     fitted = model(direct=direct).fit(u[:-1], u[1:])
-    expected = [loop(fitted, each, 30) for each in others]
-    np.testing.assert_allclose(fitted.forecast(30, warmup=others[0]), expected[0], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(fitted.forecast(30, warmup=others), expected, rtol=0, atol=1e-10)
+    expected = [loop(fitted, each, 37) for each in others]
+    np.testing.assert_allclose(fitted.forecast(37, warmup=others[0]), expected[0], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.forecast(37, warmup=others), expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose(fitted.forecast(5, warmup=others[0][:1]), loop(fitted, others[0][:1], 5), rtol=0, atol=1e-10)
 
 
@@ -73,15 +73,15 @@ def test_forecast_continues_every_series_of_the_training_data(lengths: tuple[int
     X, y = [u[:-1] for u in series], [u[1:] for u in series]
     equal = len(set(lengths)) == 1
     fitted = model(direct=direct).fit(np.stack(X) if equal else X, np.stack(y) if equal else y)
-    np.testing.assert_allclose(fitted.forecast(30), [loop(fitted, each, 30) for each in series], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.forecast(37), [loop(fitted, each, 37) for each in series], rtol=0, atol=1e-10)
     alone = waves(9, 50)
-    np.testing.assert_allclose(fitted.forecast(30, warmup=alone), loop(fitted, alone, 30), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.forecast(37, warmup=alone), loop(fitted, alone, 37), rtol=0, atol=1e-10)
 
 
 def test_forecast_continues_the_last_chunk() -> None:
     u = waves(0)
     chunked = model().partial_fit(u[:70], u[1:71]).partial_fit(u[70:-1], u[71:])
-    np.testing.assert_allclose(chunked.forecast(30), loop(chunked, u, 30), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(chunked.forecast(37), loop(chunked, u, 37), rtol=0, atol=1e-10)
 
 
 def test_forecast_begins_after_the_last_value_that_was_shown() -> None:
@@ -103,7 +103,7 @@ def test_forecast_keeps_no_state_and_a_longer_one_only_adds() -> None:
 def test_a_flat_target_gives_a_column() -> None:
     u = waves(0)[:, :1]
     fitted = model().fit(u[:-1], u[1:, 0])
-    np.testing.assert_allclose(fitted.forecast(30), loop(fitted, u, 30), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(fitted.forecast(37), loop(fitted, u, 37), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

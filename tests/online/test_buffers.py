@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.online import RLS, Adam, OnlineLearner, Reinitialise
+from echoscale.online import RLS, Adam, OnlineLearner, Reinitialise, buffers, loop
 from echoscale.online import history as book
 from echoscale.online import protocol as rules
 from echoscale.storage import StorageError
@@ -270,3 +271,17 @@ def test_the_default_washout_of_a_stream_is_a_hundred_steps() -> None:
     u, y = stream(300)
     assert_same(learner().partial_fit(u, y), learner(washout=100).partial_fit(u, y))
     assert learner().settings.washout == 100
+
+
+@pytest.mark.parametrize("kind", ["least squares", "starts and protocol"])
+def test_the_first_carry_is_spread_over_the_lanes_as_in_the_loop(kind: str) -> None:
+    u, y = stream(300)
+    model = learner(kind, constraint="logistic").partial_fit(u, y)
+    assert model.stream is not None
+    assert model._plan is not None
+    carry = model.stream.carry
+    values, readout = buffers.spread(model.settings, model._plan, carry)
+    with model.settings.context():
+        expected = loop.spread(model._plan, model._fixed, jnp.asarray(carry.theta), carry.squares)
+    np.testing.assert_allclose(values, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(readout, expected[1], rtol=1e-6)

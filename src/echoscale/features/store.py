@@ -110,7 +110,17 @@ def bounds(count: int, block: int) -> list[int]:
 
 
 class FileFeatures(Features):
-    """Features in a mapped file. What `block` has read is given back to the system: reading all takes no more memory."""
+    """phi_b of B sequences in a mapped file. What `block` has read is given back to the system: memory does not grow.
+
+    Made by `compute(..., path=...)` and by `open`.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A finished file.
+    header : Header
+        What it holds.
+    """
 
     def __init__(self, path: Path, header: Header) -> None:
         with path.open("rb") as file:

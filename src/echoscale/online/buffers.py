@@ -104,7 +104,7 @@ def fixed(settings: LearnerSettings, plan: loop.LoopPlan) -> loop.Fixed:
 def begin(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed) -> Stream:
     """Before the first step: zero states and traces, the numbers of the starts, a fresh readout."""
     dtype, lanes, count = np.dtype(settings.esn.dtype), plan.starts * plan.batch, len(settings.learned)
-    state = tuple(jnp.zeros((size, lanes), dtype) for size in settings.esn.sizes)
+    state: Any = tuple(np.zeros((size, lanes), dtype) for size in settings.esn.sizes)
     free = constraints.to_free(settings.first_values, settings.learned, settings.constraint)
     theta = np.concatenate([np.zeros((settings.rows, plan.starts)), free[:, of_padded(settings, plan)]])
     rows, squares = settings.rows, None
@@ -123,7 +123,7 @@ def begin(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed)
         sums=(np.zeros((1 + count, plan.starts), dtype), np.zeros((), np.int32)),
     )
     starts = settings.starts
-    carry = fresh(settings, plan, constants, carry, np.ones(starts, bool), np.zeros(starts, np.int64))
+    carry = fresh(settings, plan, carry, np.ones(starts, bool), np.zeros(starts, np.int64))
     book = history.init(settings.record, count, starts)
     return Stream(carry, 0, book, protocol.init(count, starts), np.zeros((count, starts), bool))
 
@@ -131,7 +131,6 @@ def begin(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed)
 def fresh(
     settings: LearnerSettings,
     plan: loop.LoopPlan,
-    constants: loop.Fixed,
     carry: loop.Carry,
     reset: Mask,
     resets: npt.NDArray[np.int64],
@@ -156,8 +155,29 @@ def fresh(
         moments.mean[:rows, s], moments.square[:rows, s], moments.power1[0, s], moments.power2[0, s] = 0, 0, 1, 1
         if carry.average is not None:
             carry.average[0][:, s], carry.average[1][s] = 0, 0 if plan.plain else 1
-    values, readout = loop.spread(plan, constants, jnp.asarray(carry.theta), carry.squares)
+    values, readout = spread(settings, plan, carry)
     return carry._replace(values=values, readout=readout)
+
+
+def spread(settings: LearnerSettings, plan: loop.LoopPlan, carry: loop.Carry) -> tuple[tuple[Array, ...], Array]:
+    """`loop.spread` of arrays of NumPy, for which nothing is compiled."""
+    rows, theta = settings.rows, np.asarray(carry.theta)
+    values = np.asarray(constraints.of_free(theta[rows:], settings.learned, settings.constraint)[0], theta.dtype)
+    readout = theta[:rows]
+    if carry.squares is not None:
+        readout = _of_squares(settings, carry.squares).reshape(plan.starts, -1).T.astype(theta.dtype)
+    if plan.starts > 1:
+        values, readout = np.tile(values, plan.batch), np.tile(readout, plan.batch)
+    return tuple(values), readout.reshape(-1, settings.outputs, readout.shape[1])
+
+
+def _of_squares(settings: LearnerSettings, squares: rls.RLSState) -> Floats:
+    """W_out of least squares, intercept last, (starts, F, O)."""
+    coef = np.asarray(squares.coef)
+    if settings.fit_intercept:
+        last = np.asarray(squares.target) - np.einsum("sf,sfo->so", squares.mean, coef)
+        coef = np.concatenate([coef, last[:, None]], axis=1)
+    return coef
 
 
 def rate(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed, stream: Stream) -> Array:
@@ -198,11 +218,7 @@ def values(settings: LearnerSettings, carry: loop.Carry) -> Floats:
 def readouts(settings: LearnerSettings, carry: loop.Carry) -> Floats:
     """W_out with the intercept last, or its running mean, (S, O, F)."""
     if carry.squares is not None:
-        coef = np.asarray(carry.squares.coef)
-        if settings.fit_intercept:
-            last = np.asarray(carry.squares.target) - np.einsum("sf,sfo->so", carry.squares.mean, coef)
-            coef = np.concatenate([coef, last[:, None]], axis=1)
-        return coef[: settings.starts].transpose(0, 2, 1)
+        return _of_squares(settings, carry.squares)[: settings.starts].transpose(0, 2, 1)
     rows = np.asarray(carry.theta, np.float64)[: settings.rows]
     if carry.average is not None:
         mean, memory = (np.asarray(each, np.float64) for each in carry.average)

@@ -296,7 +296,7 @@ class OnlineLearner:
             now = now._replace(memory=memory)
             if reset.any():
                 assert self._plan is not None
-                carry = buffers.fresh(settings, self._plan, self._fixed, now.carry, reset, memory.resets)
+                carry = buffers.fresh(settings, self._plan, now.carry, reset, memory.resets)
                 now = now._replace(carry=carry)
         return now
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +57,7 @@ class RLSState(NamedTuple):
 
 
 def init(features: int, outputs: int, ridge: float) -> RLSState:
-    """Nothing seen: W = 0 and P = I / ridge. Needs 64-bit floats to be enabled.
+    """Nothing seen: W = 0 and P = I / ridge, as arrays of NumPy.
 
     Parameters
     ----------
@@ -73,14 +73,9 @@ def init(features: int, outputs: int, ridge: float) -> RLSState:
     RLSState
         Before the first row.
     """
-    return RLSState(
-        jnp.zeros((), jnp.float64),
-        jnp.zeros(features, jnp.float64),
-        jnp.zeros(outputs, jnp.float64),
-        jnp.zeros((features, outputs), jnp.float64),
-        jnp.eye(features, dtype=jnp.float64) / ridge,
-        jnp.zeros((), jnp.int32),
-    )
+    sizes = (), (features,), (outputs,), (features, outputs)
+    leaves: list[Any] = [*(np.zeros(size) for size in sizes), np.eye(features) / ridge, np.zeros((), np.int32)]
+    return RLSState(*leaves)
 
 
 def update(
