@@ -20,6 +20,7 @@ import sys
 import threading
 from collections.abc import Callable
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -56,7 +57,7 @@ def walk(run: Callable[[], object]) -> Counts:
         sys.setprofile(None)
         threading.setprofile(None)
     calls = [call for path in entered.values() for call in path]
-    switches = sum(one[0] != other[0] for path in entered.values() for one, other in zip(path, path[1:], strict=False))
+    switches = sum(one[0] != other[0] for path in entered.values() for one, other in pairwise(path))
     return {
         "calls": len(calls),
         "functions": len(set(calls)),

@@ -49,7 +49,7 @@ def plans(network: Network, hyper: Hyper, parts: int) -> list[SharedRuns] | None
     lanes = hyper.lanes or 1
     if lanes < 2:
         return None
-    identity = _identities(network, hyper)
+    identity = _identities(network, hyper, lanes)
     order = np.lexsort(tuple(reversed(identity)))
     pieces = _cut(identity[0][order], parts)
     made = [_plan(network, hyper, order[piece], [each[order[piece]] for each in identity]) for piece in pieces]
@@ -61,9 +61,9 @@ def plans(network: Network, hyper: Hyper, parts: int) -> list[SharedRuns] | None
     return sound if shared <= WORTH_IT * lanes * sum(sizes) else None
 
 
-def _identities(network: Network, hyper: Hyper) -> list[Indices]:
+def _identities(network: Network, hyper: Hyper, lanes: int) -> list[Indices]:
     """Per reservoir a number for every lane, (H,): lanes with the same number have the same run of this reservoir."""
-    found, lanes = [], hyper.lanes or 1
+    found = []
     for k in range(len(network.reservoirs)):
         heard = _ancestors(network, k)
         leaves = [getattr(hyper, name)[i] for name in hyper._fields if name != "coupling" for i in sorted(heard)]

@@ -188,8 +188,8 @@ def split_statistics(
     last = esn.run_chunks(series, consume, state=state, hyper=hyper)
     # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
     ordered = [blocks[key] for key in sorted(blocks)]
-    results = [gather(ordered, s, used.lanes, features) for s in range(len(edges[0]) - 1)]
-    return results, last
+    lanes = used.lanes
+    return [gather(ordered, segment, lanes, features) for segment in range(len(edges[0]) - 1)], last
 
 
 def beside_states(series: Series, targets: Series, direct: bool) -> list[Floats]:
