@@ -268,7 +268,7 @@ class ESN:
         from echoscale.engine import machine
         from echoscale.engine import shared_runs as sharing
 
-        if series.count > 1 or hyper.lanes is None or not machine.on_cpu(self.device):
+        if series.count > 1 or not machine.on_cpu(self.device):
             return None
         return sharing.plans(self.network, self._check_hyper(hyper), machine.cores())
 
@@ -517,8 +517,9 @@ class ESN:
 
     def _shape(self, series: Series, hyper: Hyper) -> tuple[int, ...]:
         """The leading axes of a result: (H,) where there are lanes, (B,) where there are several series."""
-        lanes = () if hyper.lanes is None else (hyper.lanes,)
-        return lanes if series.kind == "one" else (*lanes, series.count)
+        lanes = hyper.lanes
+        own = () if series.kind == "one" else (series.count,)
+        return own if lanes is None else (lanes, *own)
 
     def _start(self, state: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
         if state is None:

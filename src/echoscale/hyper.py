@@ -175,10 +175,12 @@ def put(hyper: Hyper, learned: Sequence[Parameter], values: Sequence[Any]) -> Hy
 def into_network(network: Network, learned: Sequence[Parameter], values: Sequence[float]) -> Network:
     """The description with the learned numbers in it."""
     reservoirs, couplings = list(network.reservoirs), list(network.couplings)
+    changed: dict[int, dict[str, Any]] = {}
     for parameter, value in zip(learned, values, strict=True):
         if parameter.name == "coupling":
             couplings[parameter.place] = replace(couplings[parameter.place], strength=float(value))
         else:
-            changed: dict[str, Any] = {parameter.name: float(value)}
-            reservoirs[parameter.place] = replace(reservoirs[parameter.place], **changed)
+            changed.setdefault(parameter.place, {})[parameter.name] = float(value)
+    for place, leaves in changed.items():
+        reservoirs[place] = replace(reservoirs[place], **leaves)
     return replace(network, reservoirs=tuple(reservoirs), couplings=tuple(couplings))

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from echoscale.series import Series, as_series
+from echoscale.series import Series, SeriesLike, as_series
 
 
-def nmse(y: Any, y_hat: Any) -> float:
+def nmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
     """NMSE = mean((y_hat - y)^2) / Var(y): 0 is perfect, 1 is what the mean of y achieves.
 
-    y and y_hat are (T,), (T, outputs), (B, T, outputs) or lists of series. Several outputs are normalised one by one and
-    averaged.
+    Several outputs are normalised one by one and averaged.
+
+    Parameters
+    ----------
+    y : (T,), (T, O), (B, T, O) or list of series
+        The truth; no output of it may be constant.
+    y_hat : as y
+        What was predicted.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.nmse([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 2.0])
+    0.2
     """
     both = _series(y, "y"), _series(y_hat, "y_hat")
     ours, theirs = ([each.shape for each in series.values] for series in both)
@@ -26,12 +36,26 @@ def nmse(y: Any, y_hat: Any) -> float:
     return float((((guess - truth) ** 2).mean(axis=0) / truth.var(axis=0)).mean())
 
 
-def nrmse(y: Any, y_hat: Any) -> float:
-    """NRMSE = sqrt(mean((y_hat - y)^2) / Var(y)) (paper, NARMA10); see `nmse`."""
+def nrmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
+    """NRMSE = sqrt(NMSE) = sqrt(mean((y_hat - y)^2) / Var(y)): the paper's error on NARMA10.
+
+    Parameters
+    ----------
+    y : (T,), (T, O), (B, T, O) or list of series
+        The truth; no output of it may be constant.
+    y_hat : as y
+        What was predicted.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.nrmse([0.0, 1.0, 2.0, 3.0], [1.5, 1.5, 1.5, 1.5])
+    1.0
+    """
     return float(np.sqrt(nmse(y, y_hat)))
 
 
-def _series(values: Any, name: str) -> Series:
+def _series(values: SeriesLike | Series, name: str) -> Series:
     """Checked series; a list of arrays of one axis, as estimators return it, is a list of series with one output."""
     if isinstance(values, list | tuple) and values and all(getattr(each, "ndim", 0) == 1 for each in values):
         values = [np.asarray(each)[:, None] for each in values]

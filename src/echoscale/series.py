@@ -56,7 +56,7 @@ class Series:
             return np.full(len(self.values), self.values.shape[1], np.int64)
         return np.array([len(each) for each in self.values], np.int64)
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The precision of all numbers."""
         return self.values[0].dtype
@@ -106,7 +106,7 @@ def as_series(
         The precision of the result.
     """
     if isinstance(u, Series):
-        series = u.cast(dtype)
+        series = u if u.dtype == dtype else u.cast(dtype)
         if features not in (None, series.features):
             _check(series, features)
         return series

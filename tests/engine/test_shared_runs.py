@@ -213,6 +213,6 @@ def test_several_series_and_given_states_are_run_lane_by_lane() -> None:
     assert esn.shared_plans(as_series(np.stack([u, u])), hyper) is None
     whole = es.statistics(esn, u, y, washout=20, hyper=hyper)
     _, last = esn.run(u[:100], hyper=hyper, return_state=True)
-    rest = es.statistics(esn, u[100:], y[100:], hyper=hyper, state=last)
+    rest = es.statistics(esn, u[100:], y[100:], washout=0, hyper=hyper, state=last)
     both = es.statistics(esn, u[:100], y[:100], washout=20, hyper=hyper) + rest
     np.testing.assert_allclose(both.scatter, whole.scatter, rtol=0, atol=1e-10 * np.abs(whole.scatter).max())

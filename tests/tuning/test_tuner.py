@@ -233,13 +233,13 @@ def test_single_precision_finds_numbers_that_are_good_in_double() -> None:
 
 
 def test_rounds_progress_and_history() -> None:
-    calls: list[tuple[int, float]] = []
-    result = tuned(starts=3, rounds=2, relocate=False, progress=lambda number, error: calls.append((number, error)))
+    calls: list[tuple[int, int, str]] = []
+    result = tuned(starts=3, rounds=2, relocate=False, progress=lambda *told: calls.append(told))
     history, learned = result.history, 2
     assert history["error"].dims == ("round", "start")
     assert history["value"].dims == ("round", "start", "parameter")
     assert dict(history.sizes) == {"round": 3, "start": 3, "parameter": learned + 1}
-    assert calls == [(k, float(history["error"].isel(round=k).min())) for k in (1, 2)]
+    assert calls == [(k, 2, f"NRMSE {history['error'].isel(round=k).min():.4f}") for k in (1, 2)]
     # No start rests before its second round: 8 screened points each; then 3 trials, a run and its tangents a round.
     np.testing.assert_array_equal(history["steps"], len(U) * 3 * (8 + np.arange(3) * (3 + 1 + learned)))
     assert (np.diff(history["seconds"]) > 0).all()
@@ -253,7 +253,7 @@ def test_the_least_error_never_increases() -> None:
 
 
 def test_an_interrupt_keeps_what_was_found() -> None:
-    def stop(number: int, error: float) -> None:
+    def stop(number: int, rounds: int, note: str) -> None:
         if number == 2:
             raise KeyboardInterrupt
 
@@ -266,7 +266,7 @@ def test_an_interrupt_keeps_what_was_found() -> None:
 
 
 def test_an_error_in_the_callback_is_not_swallowed() -> None:
-    def broken(number: int, error: float) -> None:
+    def broken(number: int, rounds: int, note: str) -> None:
         raise RuntimeError("mine")
 
     with pytest.raises(RuntimeError, match="mine"):

@@ -51,7 +51,7 @@ class Weights:
     coupling_delay: int
 
 
-def store(network: Network, drawn: Drawn, dtype: Any, lanes: int) -> Weights:
+def store(network: Network, drawn: Drawn, dtype: np.dtype[Any], lanes: int) -> Weights:
     """The drawn matrices in the form that is fastest for this number of lanes."""
     return Weights(
         recurrent=tuple(store_matrix(each, dtype, lanes) for each in drawn.recurrent),

@@ -5,7 +5,7 @@ Shapes are (post, pre), applied to (pre, lanes). A sparse matrix is applied as u
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ class Neighbours(NamedTuple):
     values: Array
 
 
-def store_matrix(matrix: scipy.sparse.csr_array, dtype: Any, lanes: int) -> Neighbours | Array:
+def store_matrix(matrix: scipy.sparse.csr_array, dtype: np.dtype[Any], lanes: int) -> Neighbours | Array:
     """Neighbour lists for sparse matrices; dense where rows are full, or the product so small that it costs nothing."""
     counts = np.diff(matrix.indptr)
     most = int(counts.max(initial=0))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,9 +46,10 @@ class SharedRuns(NamedTuple):
 
 def plans(network: Network, hyper: Hyper, parts: int) -> list[SharedRuns] | None:
     """Up to `parts` plans that cover all lanes, for as many threads; None where sharing does not pay, or groups are unequal."""
-    if hyper.lanes is None or hyper.lanes < 2:
+    lanes = hyper.lanes or 1
+    if lanes < 2:
         return None
-    identity = _identities(network, hyper)
+    identity = _identities(network, hyper, lanes)
     order = np.lexsort(tuple(reversed(identity)))
     pieces = _cut(identity[0][order], parts)
     made = [_plan(network, hyper, order[piece], [each[order[piece]] for each in identity]) for piece in pieces]
@@ -57,17 +58,17 @@ def plans(network: Network, hyper: Hyper, parts: int) -> list[SharedRuns] | None
         return None
     sizes = [each.units for each in network.reservoirs]
     shared = sum(size * runs for each in sound for size, runs in zip(sizes, each.runs, strict=True))
-    return sound if shared <= WORTH_IT * hyper.lanes * sum(sizes) else None
+    return sound if shared <= WORTH_IT * lanes * sum(sizes) else None
 
 
-def _identities(network: Network, hyper: Hyper) -> list[Indices]:
+def _identities(network: Network, hyper: Hyper, lanes: int) -> list[Indices]:
     """Per reservoir a number for every lane, (H,): lanes with the same number have the same run of this reservoir."""
     found = []
     for k in range(len(network.reservoirs)):
         heard = _ancestors(network, k)
         leaves = [getattr(hyper, name)[i] for name in hyper._fields if name != "coupling" for i in sorted(heard)]
         leaves += [hyper.coupling[j] for j, each in enumerate(network.couplings) if each.target in heard]
-        rows = np.stack([np.broadcast_to(np.asarray(leaf, np.float64), (hyper.lanes or 1,)) for leaf in leaves], axis=1)
+        rows = np.stack([np.broadcast_to(np.asarray(leaf, np.float64), (lanes,)) for leaf in leaves], axis=1)
         found.append(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64))
     return found
 
@@ -130,6 +131,6 @@ def _grouped(source: Indices, target: Indices) -> bool:
     return len(driver) % runs == 0 and bool((driver == np.arange(len(driver)) // (len(driver) // runs)).all())
 
 
-def _taken(leaf: Any, lanes: Indices) -> npt.NDArray[np.float64]:
+def _taken(leaf: npt.ArrayLike, lanes: Indices) -> npt.NDArray[np.float64]:
     values = np.asarray(leaf, np.float64)
     return values[lanes] if values.ndim else values.reshape(1)

@@ -3,7 +3,7 @@
     E = mean over series and counted steps t of E(t),      z(t) = coef x(t) + intercept
     E(t) = 1/2 |z - y|^2  (mse)  |  - sum [y log p + (1 - y) log(1 - p)], p = sigmoid(z)  |  - sum y log softmax(z)
 
-is differentiated through the scan over `dynamics.step`, with respect to the readout and to any numbers of the network. The
+is differentiated through the scan over `dynamics.step`, with respect to the readout and to any hyper-parameters. The
 series is cut into stretches of about sqrt(T) steps: only the states between them are kept, and backwards each is run once more.
 Memory thus grows with sqrt(T), for about one more forward pass. States start from zero, and the parameters stay fixed.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -22,16 +22,38 @@ import numpy.typing as npt
 from echoscale import _checks, losses
 from echoscale.engine import dynamics, machine
 from echoscale.engine.dynamics import Array, State, Weights
-from echoscale.engine.machine import device_of, precision_and_device
+from echoscale.engine.machine import precision_and_device
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper, Parameter, chosen, put
-from echoscale.series import Series, as_series, as_targets, check_longer_than
+from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
+
+
+class Linear(Protocol):
+    """Anything with `coef` (outputs, N) and `intercept` (outputs,), such as a `Readout`."""
+
+    @property
+    def coef(self) -> npt.ArrayLike:
+        """(outputs, N)."""
+
+    @property
+    def intercept(self) -> npt.ArrayLike:
+        """(outputs,)."""
 
 __all__ = ["Gradient", "gradient"]
 
 
 class Gradient(NamedTuple):
-    """dE/dcoef (outputs, N), dE/dintercept (outputs,), and dE/dtheta of every number asked for, by name."""
+    """The gradient of E.
+
+    Attributes
+    ----------
+    coef : (outputs, N)
+        dE/dcoef.
+    intercept : (outputs,)
+        dE/dintercept.
+    parameters : dict of float
+        dE/dtheta of every hyper-parameter asked for, by name.
+    """
 
     coef: npt.NDArray[Any]
     intercept: npt.NDArray[Any]
@@ -40,29 +62,61 @@ class Gradient(NamedTuple):
 
 def gradient(
     esn: ESN,
-    u: Any,
-    y: Any,
-    readout: Any,
+    u: SeriesLike | Series,
+    y: SeriesLike | Series,
+    readout: Linear,
     *,
     loss: str = "mse",
     parameters: str | Sequence[str | Parameter] = ("leak_rate",),
-    washout: int = 0,
+    washout: int | None = None,
     hyper: Hyper | None = None,
     checkpoint: int | None = None,
 ) -> tuple[float, Gradient]:
-    """E and its gradient for one series (T, F), a batch (B, T, F) or a list of series, with targets y for every step.
+    """E = mean over series and counted steps of E(t), and its gradient, by back-propagation through time.
 
-    readout     anything with `coef` (outputs, N) and `intercept` (outputs,)
-    parameters  names like "leak_rate" (of all reservoirs) or "coupling[0]"
-    washout     steps at the beginning of every series that do not count
-    hyper       other numbers than those of the network, without lanes
-    checkpoint  steps of a stretch; about sqrt(T) unless given. From T on nothing is run twice, and every state is kept
+    Parameters
+    ----------
+    esn : ESN
+        The network; states start from zero.
+    u : (T, F), (B, T, F) or list of (T_b, F)
+        Inputs.
+    y : (T,), (T, O), (B, T, O) or list of (T_b, O)
+        Targets of every step.
+    readout : anything with `coef` (outputs, N) and `intercept` (outputs,)
+        The readout whose error it is.
+    loss : "mse", "sigmoid" or "softmax"
+        E(t); see `echoscale.losses`.
+    parameters : str or sequence of str
+        Names like "leak_rate" (of all reservoirs) or "coupling[0]".
+    washout : int, optional
+        Steps at the start of every series that do not count; 100 unless given, or a tenth of the shortest series where that
+        is less.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own, without lanes.
+    checkpoint : int, optional
+        Steps of a stretch; about sqrt(T) unless given. From T on nothing is run twice, and every state is kept.
+
+    Returns
+    -------
+    float, Gradient
+        E, and its derivatives.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(length=200, seed=0)
+    >>> esn = es.single(10).build(n_inputs=1, seed=0)
+    >>> readout = es.ridge(es.statistics(esn, u, y), 1e-3)
+    >>> error, found = es.gradients.bptt.gradient(esn, u, y, readout)
+    >>> list(found.parameters)
+    ['leak_rate[0]']
     """
     dtype = np.dtype(esn.dtype)
     _checks.choice(loss, losses.LOSSES, "loss")
     series = as_series(u, esn.n_inputs, dtype=dtype)
     targets = as_targets(y, series, dtype=dtype)
-    check_longer_than(series, _checks.integer(washout, "washout"))
+    first = washout_steps(washout, int(series.lengths.min()))
+    check_longer_than(series, first)
     used = esn.hyper if hyper is None else hyper
     if used.lanes is not None:
         raise ValueError(
@@ -73,15 +127,15 @@ def gradient(
     steps = int(series.lengths.max())
     length = math.isqrt(steps - 1) + 1 if checkpoint is None else _checks.integer(checkpoint, "checkpoint", minimum=1)
     length = min(length, steps)
-    with precision_and_device(dtype, device_of(esn.device)):
-        numbers = jax.tree.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, dtype), (1,)), used)
+    with precision_and_device(dtype, esn.device):
+        numbers = used.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, dtype), (1,)))
         value, (by_readout, by_values) = differentiated(
             ((coef, intercept), [each.of(numbers) for each in learned]),
             esn.weights(series.count),
             numbers,
             _stretches(series, length),
             _stretches(targets, length),
-            _counted(series, washout, length, dtype),
+            _counted(series, first, length, dtype),
             learned,
             loss,
         )
@@ -132,14 +186,14 @@ def _stretches(series: Series, length: int) -> npt.NDArray[Any]:
     return block.reshape(-1, length, *block.shape[1:])
 
 
-def _counted(series: Series, washout: int, length: int, dtype: Any) -> npt.NDArray[Any]:
+def _counted(series: Series, washout: int, length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """(S, length, B): 1 for the steps that count, after the washout and before the end of each series."""
     steps = -(-int(series.lengths.max()) // length) * length
     t = np.arange(steps)[:, None]
     return ((t >= washout) & (t < series.lengths)).astype(dtype).reshape(-1, length, series.count)
 
 
-def _readout(readout: Any, units: int, outputs: int, dtype: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _readout(readout: Linear, units: int, outputs: int, dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     coef, intercept = np.asarray(readout.coef, dtype), np.asarray(readout.intercept, dtype)
     if coef.shape != (outputs, units) or intercept.shape != (outputs,):
         raise ValueError(

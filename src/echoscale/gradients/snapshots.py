@@ -3,7 +3,7 @@
     z = intercept + sum over l = 1..K of coef_l x(l M),      E = cross-entropy of z and the label, mean over the minibatch
     dE/dtheta = dE/dz . dz/dtheta,                           dz/dtheta = sum over l of coef_l e(l M)
 
-e = dx/dtheta are the traces of `online.traces`, carried through the sequence from zero; K snapshots are taken after every M
+e = dx/dtheta are the traces of `gradients.traces`, carried through the sequence from zero; K snapshots are taken after every M
 steps, and steps after the last one are ignored. The loss comes at the end of the sequence, yet no trace has to be kept for it:
 dz/dtheta, one number per class, adds up on the way. Memory holds K snapshots of the states (for dE/dcoef), whatever T is.
 

@@ -29,14 +29,14 @@ class Moments:
 
     def __init__(
         self,
-        lanes: Any,
+        lanes: npt.NDArray[np.int64],
         n_series: int,
         units: int,
         extra: Sequence[Floats],
         edges: Sequence[npt.NDArray[np.int64]],
     ) -> None:
-        self.hyper_lanes, self.group = np.unique(np.asarray(lanes) // n_series, return_inverse=True)
-        self.series = np.asarray(lanes) % n_series
+        which, self.series = np.divmod(lanes, n_series)
+        self.hyper_lanes, self.group = np.unique(which, return_inverse=True)
         self.shared = n_series == 1
         self.units, self.extra, self.edges = units, extra, edges
         self.width = 1 + units + extra[0].shape[1]
@@ -83,8 +83,15 @@ class Moments:
 class HostMoments(Moments):
     """Lanes are taken a few at a time: each with its own matrix (a sweep over one series), or all in one (a batch)."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(
+        self,
+        lanes: npt.NDArray[np.int64],
+        n_series: int,
+        units: int,
+        extra: Sequence[Floats],
+        edges: Sequence[npt.NDArray[np.int64]],
+    ) -> None:
+        super().__init__(lanes, n_series, units, extra, edges)
         self.apart = len(self.hyper_lanes) == len(self.group)
         self.alike = all(np.array_equal(self.edges[b], self.edges[self.series[0]]) for b in self.series)
         # Kept from chunk to chunk, so that a sweep does not ask for fresh memory at every product.

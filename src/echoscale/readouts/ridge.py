@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from types import EllipsisType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,33 +21,81 @@ from echoscale.engine.machine import one_thread
 from echoscale.readouts.statistics import Statistics
 
 Floats = npt.NDArray[np.float64]
+One = int | slice | EllipsisType | npt.NDArray[Any]
+Index = One | tuple[One, ...]
 
 
 class Readout(NamedTuple):
     """y = coef x + intercept. Leading axes: penalties (of a path), then lanes.
 
-    coef       (..., outputs, features)
-    intercept  (..., outputs)
-    ridge      the penalty of each, (...,)
+    Attributes
+    ----------
+    coef : (..., outputs, features)
+        Weights.
+    intercept : (..., outputs)
+        What is added; zero where it was not fitted.
+    ridge : (...,)
+        The penalty of each.
     """
 
     coef: Floats
     intercept: Floats
     ridge: Floats
 
-    def predict(self, features: Any) -> Floats:
-        """(..., rows, features) -> (..., rows, outputs)."""
+    def predict(self, features: npt.ArrayLike) -> Floats:
+        """coef x + intercept of every row.
+
+        Parameters
+        ----------
+        features : (..., rows, features)
+            What the readout sees.
+
+        Returns
+        -------
+        (..., rows, outputs)
+            Outputs.
+        """
         return np.asarray(features) @ np.swapaxes(self.coef, -1, -2) + self.intercept[..., None, :]
 
-    def at(self, index: Any) -> Readout:
-        """One penalty of a path, or one lane."""
+    def at(self, index: Index) -> Readout:
+        """One penalty of a path, or one lane.
+
+        Parameters
+        ----------
+        index : int, slice or array
+            Into the first axis; a tuple for several axes.
+        """
         return Readout(self.coef[index], self.intercept[index], self.ridge[index])
 
 
-def ridge(statistics: Statistics, penalty: float | Floats, *, fit_intercept: bool = True) -> Readout:
-    """The ridge solution of every lane at once, with one penalty for all, or an array with one for each."""
+def ridge(statistics: Statistics, ridge: float | Floats, *, fit_intercept: bool = True) -> Readout:
+    """W (S_xx + ridge I) = S_yx, b = mean_y - W mean_x: the ridge solution of every lane at once.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of features and targets, with or without lanes.
+    ridge : float or (lanes,)
+        The penalty, one for all lanes or one for each; 0 is plain least squares (of the least norm).
+    fit_intercept : bool
+        Whether the readout has an intercept, which is not penalised.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> import numpy as np
+    >>> from echoscale.readouts.statistics import of_rows
+    >>> x = np.arange(6.0).reshape(-1, 1)
+    >>> es.ridge(of_rows(x, 2 * x + 1), 0.0).predict([[10.0]]).round(6)
+    array([[21.]])
+    """
     gram, cross = _normal_equations(statistics, fit_intercept)
-    each = _check_penalty(penalty, gram.shape[:-2])
+    shape = np.shape(ridge)
+    if shape not in ((), gram.shape[:-2]):
+        raise ValueError(
+            f"ridge has shape {shape}, the lanes have {gram.shape[:-2]}: give one penalty for all, or one for each."
+        )
+    each = check_path(np.ravel(ridge) if shape else ridge).reshape(shape)
     with _threads_for(gram):
         # Without a penalty the system may be singular, which a direct solver need not notice.
         if each.all():
@@ -56,9 +105,28 @@ def ridge(statistics: Statistics, penalty: float | Floats, *, fit_intercept: boo
     return _readout(np.swapaxes(coef, -1, -2), statistics, each, fit_intercept)
 
 
-def ridge_path(statistics: Statistics, penalties: Sequence[float] | Floats, *, fit_intercept: bool = True) -> Readout:
-    """The solutions for all penalties from one eigendecomposition; the path is the first axis of the result."""
-    path = check_path(penalties)
+def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats, *, fit_intercept: bool = True) -> Readout:
+    """V (L + ridge)^-1 V^T S_xy with S_xx = V L V^T: the solutions for all penalties from one eigendecomposition.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of features and targets, with or without lanes.
+    ridge : sequence of float
+        The penalties; they are the first axis of the result.
+    fit_intercept : bool
+        Whether the readouts have an intercept, which is not penalised.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> import numpy as np
+    >>> from echoscale.readouts.statistics import of_rows
+    >>> x = np.arange(6.0).reshape(-1, 1)
+    >>> es.ridge_path(of_rows(x, 2 * x + 1), [1e-3, 1.0, 1e3]).coef.shape
+    (3, 1, 1)
+    """
+    path = check_path(ridge)
     gram, cross = _normal_equations(statistics, fit_intercept)
     with _threads_for(gram):
         values, vectors = np.linalg.eigh(gram)
@@ -71,7 +139,15 @@ def ridge_path(statistics: Statistics, penalties: Sequence[float] | Floats, *, f
 
 
 def mean_squared_errors(readout: Readout, statistics: Statistics) -> Floats:
-    """mean |y - W x - b|^2 per output, (..., outputs), on the data of the statistics; no prediction is made."""
+    """mean |y - W x - b|^2 per output, (..., outputs), on the data of the statistics; no prediction is made.
+
+    Parameters
+    ----------
+    readout : Readout
+        With or without penalties and lanes in front.
+    statistics : Statistics
+        Of the data that it is judged on.
+    """
     f = statistics.features
     scatter, mean = statistics.scatter, statistics.mean
     gram, cross, targets = scatter[..., :f, :f], scatter[..., f:, :f], scatter[..., f:, f:]
@@ -83,7 +159,15 @@ def mean_squared_errors(readout: Readout, statistics: Statistics) -> Floats:
 
 
 def normalised_errors(readout: Readout, statistics: Statistics) -> Floats:
-    """NRMSE, (...,): sqrt of mean squared error over variance, averaged over the outputs before the root."""
+    """NRMSE, (...,): sqrt of mean squared error over variance, averaged over the outputs before the root.
+
+    Parameters
+    ----------
+    readout : Readout
+        With or without penalties and lanes in front.
+    statistics : Statistics
+        Of the data that it is judged on; no target may be constant there.
+    """
     f = statistics.features
     variance = np.einsum("...oo->...o", statistics.scatter[..., f:, f:]) / statistics.count[..., None]
     if not (variance > 0).all():
@@ -93,10 +177,20 @@ def normalised_errors(readout: Readout, statistics: Statistics) -> Floats:
 
 
 def best_penalty(
-    pairs: Sequence[tuple[Statistics, Statistics]], penalties: Sequence[float] | Floats, *, fit_intercept: bool = True
+    pairs: Sequence[tuple[Statistics, Statistics]], ridge: Sequence[float] | Floats, *, fit_intercept: bool = True
 ) -> Floats:
-    """The penalty with the least squared error summed over (training, validation) pairs, per lane."""
-    path = check_path(penalties)
+    """The penalty of a path with the least squared error on validation data, per lane.
+
+    Parameters
+    ----------
+    pairs : sequence of (training, validation)
+        Statistics; errors add up over all pairs.
+    ridge : sequence of float
+        The penalties to choose from.
+    fit_intercept : bool
+        Whether the readouts have an intercept.
+    """
+    path = check_path(ridge)
     total = sum(
         (mean_squared_errors(ridge_path(train, path, fit_intercept=fit_intercept), held_out) * held_out.count[..., None]).sum(
             -1
@@ -107,21 +201,15 @@ def best_penalty(
     return best
 
 
-def check_path(penalties: Any) -> Floats:
+def check_path(ridge: npt.ArrayLike) -> Floats:
     """One penalty or several as an array, each a finite number >= 0."""
-    several = list(penalties) if np.ndim(penalties) else [penalties]
+    if isinstance(ridge, np.ndarray) and ridge.dtype == np.float64 and ridge.size and ((ridge >= 0) & (ridge < np.inf)).all():
+        return ridge.reshape(-1)
+    several: list[Any] = list(ridge) if np.ndim(ridge) else [ridge]  # type: ignore[arg-type]
     path = np.array([_checks.non_negative(each, "ridge", "A penalty of 0 is plain least squares.") for each in several])
     if not path.size:
         raise ValueError("ridge is an empty list: give at least one penalty.")
     return path
-
-
-def _check_penalty(penalty: Any, lanes: tuple[int, ...]) -> Floats:
-    """One number, or an array in the shape of the lanes."""
-    shape = np.shape(penalty)
-    if shape not in ((), lanes):
-        raise ValueError(f"ridge has shape {shape}, the lanes have {lanes}: give one penalty for all, or one for each.")
-    return check_path(np.ravel(penalty) if shape else penalty).reshape(shape)
 
 
 def _threads_for(gram: Floats) -> AbstractContextManager[Any]:
@@ -148,7 +236,7 @@ def _readout(coef: Floats, statistics: Statistics, penalty: Floats, fit_intercep
     return Readout(coef, intercept, penalty)
 
 
-def _inverse(values: Floats, penalty: Any) -> Floats:
+def _inverse(values: Floats, penalty: Floats) -> Floats:
     """1 / (eigenvalue + penalty), and 0 where the sum is nothing but rounding (the minimum-norm solution)."""
     shifted = np.maximum(values, 0) + penalty
     noise = np.finfo(np.float64).eps * values.shape[-1] * np.abs(values).max(axis=-1, keepdims=True)

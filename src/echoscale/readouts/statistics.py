@@ -15,25 +15,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.engine.shared_runs import SharedRuns
+from echoscale.engine.shared_runs import Indices, SharedRuns
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
 from echoscale.readouts.shared_moments import SharedMoments
-from echoscale.series import Series, as_series, as_targets, check_longer_than
+from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Of P = features + targets columns; leading axes (one statistic per lane) broadcast.
+    """n = sum 1, m = sum z / n, S = sum (z - m)(z - m)^T of P columns z = (features, targets).
 
-    count     (...,)
-    mean      (..., P)
-    scatter   (..., P, P), centred
-    features  how many of the columns are features; the others are targets
+    Leading axes (one statistic per lane) broadcast. Statistics of two pieces of data add up: `one + other`.
+
+    Attributes
+    ----------
+    count : (...,)
+        Rows.
+    mean : (..., P)
+        Means.
+    scatter : (..., P, P)
+        Centred sums of products.
+    features : int
+        How many of the columns are features; the others are targets.
     """
 
     count: Floats
@@ -41,7 +48,7 @@ class Statistics:
     scatter: Floats
     features: int
 
-    def __add__(self, other: Any) -> Statistics:
+    def __add__(self, other: object) -> Statistics:
         """The statistics of both pieces together (Chan, Golub and LeVeque 1983: no cancellation)."""
         if not isinstance(other, Statistics):
             return NotImplemented
@@ -57,13 +64,27 @@ class Statistics:
         scatter = self.scatter + other.scatter + weight * apart[..., :, None] * apart[..., None, :]
         return Statistics(count, self.mean + share * apart, scatter, self.features)
 
-    def lane(self, index: Any) -> Statistics:
-        """The statistics of one lane, or of a selection of them."""
+    def lane(self, index: int | slice | npt.NDArray[Any]) -> Statistics:
+        """The statistics of one lane, or of a selection of them.
+
+        Parameters
+        ----------
+        index : int, slice or array
+            Which.
+        """
         return Statistics(self.count[index], self.mean[index], self.scatter[index], self.features)
 
 
-def of_rows(features: Any, targets: Any) -> Statistics:
-    """The statistics of rows (R, F) and (R, O) that are there as arrays."""
+def of_rows(features: npt.ArrayLike, targets: npt.ArrayLike) -> Statistics:
+    """The statistics of rows that are there as arrays.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows of features.
+    targets : (R, O)
+        Rows of targets.
+    """
     rows = np.concatenate([np.asarray(features, np.float64), np.asarray(targets, np.float64)], axis=1)
     mean = rows.mean(axis=0)
     centred = rows - mean
@@ -72,26 +93,50 @@ def of_rows(features: Any, targets: Any) -> Statistics:
 
 def statistics(
     esn: ESN,
-    u: Any,
-    y: Any,
+    u: SeriesLike | Series,
+    y: SeriesLike | Series,
     *,
-    washout: int = 0,
+    washout: int | None = None,
     direct: bool = False,
     hyper: Hyper | None = None,
-    state: Any = None,
+    state: npt.ArrayLike | None = None,
 ) -> Statistics:
-    """Run the network over u and gather the statistics of states and targets; the states are not kept.
+    """Run the network over u and gather n, m and S of states and targets; the states are not kept.
 
-    u, y     one series, a batch or a list; y step by step, with the same lengths. All series count together
-    washout  steps at the start of every series that are run but not counted
-    direct   whether the inputs are features too (after the states)
-    hyper    with H lanes, the result has a leading axis H: one statistic per lane
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    u : (T, F), (B, T, F) or list of (T_b, F)
+        Inputs; all series count together.
+    y : (T,), (T, O), (B, T, O) or list of (T_b, O)
+        Targets, step by step.
+    washout : int, optional
+        Steps at the start of every series that are run but not counted; 100 unless given, or a tenth of the shortest series
+        where that is less.
+    direct : bool
+        Whether the inputs are features too, after the states.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own; with H lanes the result has a leading axis H, one statistic per lane.
+    state : (N,), (B, N) or (H, B, N), optional
+        Where to start; zero unless given.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(length=600, seed=0)
+    >>> esn = es.single(30).build(n_inputs=1, seed=0)
+    >>> found = es.statistics(esn, u, y)
+    >>> float(found.count), found.features
+    (540.0, 30)
+    >>> es.ridge(found, 1e-5).coef.shape
+    (1, 30)
     """
-    series = as_series(u, esn.n_inputs, dtype=np.float64)
+    series = as_series(u, esn.n_inputs)
     targets = as_targets(y, series)
-    washout = _checks.integer(washout, "washout")
-    check_longer_than(series, washout)
-    edges = [np.array([washout, length]) for length in series.lengths]
+    first = washout_steps(washout, int(series.lengths.min()))
+    check_longer_than(series, first)
+    edges = [np.array([first, length]) for length in series.lengths]
     [whole], _ = split_statistics(esn, series, targets, edges, direct=direct, hyper=hyper, state=state)
     return whole
 
@@ -104,11 +149,26 @@ def split_statistics(
     *,
     direct: bool = False,
     hyper: Hyper | None = None,
-    state: Any = None,
+    state: npt.ArrayLike | None = None,
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
     """The statistics of consecutive segments of time from one run, and the last states.
 
-    edges[b] = (e_0, ..., e_S): segment s of series b is its steps e_s to e_{s+1}. What lies before e_0 is washed out.
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    series : Series
+        Inputs, checked.
+    targets : Series
+        Targets of every step, checked.
+    edges : sequence of (S + 1,)
+        Segment s of series b is its steps edges[b][s] to edges[b][s + 1]. What lies before the first is washed out.
+    direct : bool
+        Whether the inputs are features too.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own, with lanes or without.
+    state : (N,), (B, N) or (H, B, N), optional
+        Where to start; zero unless given.
     """
     used = hyper or esn.hyper
     extra = beside_states(series, targets, direct)
@@ -118,7 +178,7 @@ def split_statistics(
         return _shared(esn, series, plans, extra[0], edges[0], features)
     blocks: dict[int, Moments] = {}
 
-    def consume(lanes: Any, start: int, states: Any) -> None:
+    def consume(lanes: Indices, start: int, states: Any) -> None:
         key = int(lanes[0])
         if key not in blocks:
             kind = HostMoments if isinstance(states, np.ndarray) else DeviceMoments
@@ -128,8 +188,8 @@ def split_statistics(
     last = esn.run_chunks(series, consume, state=state, hyper=hyper)
     # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
     ordered = [blocks[key] for key in sorted(blocks)]
-    results = [gather(ordered, s, used.lanes, features) for s in range(len(edges[0]) - 1)]
-    return results, last
+    lanes = used.lanes
+    return [gather(ordered, segment, lanes, features) for segment in range(len(edges[0]) - 1)], last
 
 
 def beside_states(series: Series, targets: Series, direct: bool) -> list[Floats]:

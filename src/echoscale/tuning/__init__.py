@@ -1,4 +1,4 @@
-"""Tuning against the ridge solution: the gradient of the validation error by every number of the network."""
+"""Tuning against the ridge solution: the gradient of the validation error by every hyper-parameter."""
 
 from echoscale.tuning.space import BOUNDS
 from echoscale.tuning.tuned import Tuned

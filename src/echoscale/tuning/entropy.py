@@ -31,7 +31,7 @@ class Entropy(Loss):
         return np.concatenate([runs.targets.values[b][edges[1] : edges[2]] for b, edges in enumerate(runs.edges)])
 
     def value(self, z: Floats) -> Value:
-        """See `losses.Loss`."""
+        """See `objective.Loss`."""
         train, _ = self.runs.statistics(z)
         readout = ridge(train, self.runs.space.penalties(z, self.runs.penalty))
         logs = log_softmax(self._sharpness(z) * self.runs.validation_outputs(z, readout), axis=-1)
@@ -39,7 +39,7 @@ class Entropy(Loss):
 
     @np.errstate(over="ignore", invalid="ignore")
     def model(self, z: Floats, readout: Readout) -> Model:
-        """See `losses.Loss`."""
+        """See `objective.Loss`."""
         runs, theta = self.runs, self.runs.space.values(z)
         found = runs.tangents(z, readout, keep_rows=True)
         assert found.rows is not None

@@ -150,7 +150,7 @@ class Runs:
                     low, high = np.clip(self.edges[b][1:] - begin, 0, len(states))
                     kept[block[lane]].append(np.array(states[low:high, lane]))
 
-            start = tangents.start(fixed, learned, esn.sizes, width, self.outputs, dtype)
+            start = tangents.start(fixed, learned, width, self.outputs)
             end = feed.over_chunks(advance, start, hand_on, longest, steps, stop)
             for p, (parameter, sums) in enumerate(zip(learned, end.cross, strict=True)):
                 for k, each in zip(reaches(fixed, parameter), sums, strict=True):

@@ -8,7 +8,6 @@ is moved: to the best of some points that mix the numbers of the good starts.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -114,11 +113,11 @@ class Search:
         space = self.loss.runs.space
         fresh = Search.begin(self.loss, np.clip(mixed, space.low, space.high), self.rng)
         self.steps += fresh.steps
-        for place, start in enumerate(stuck):
+        for place, start in enumerate(stuck.tolist()):
             self._put(start, fresh.z[place], fresh.value, place)
             self.box[start], self.idle[start], self.age[start] = FIRST_BOX, 0, 0
 
-    def _move(self, start: Any, error: float, box: float, tried: Floats, value: Value, place: int) -> None:
+    def _move(self, start: int, error: float, box: float, tried: Floats, value: Value, place: int) -> None:
         now = np.nan_to_num(self.value.error[start], nan=np.inf)
         if error < now:
             slow = now - error < GAIN * now
@@ -130,7 +129,7 @@ class Search:
         if self.box[start] < SMALLEST_BOX:
             self.idle[start] = 2
 
-    def _put(self, start: Any, z: Floats, value: Value, place: int) -> None:
+    def _put(self, start: int, z: Floats, value: Value, place: int) -> None:
         self.z[start], self.value.error[start] = z, value.error[place]
         for ours, theirs in zip(self.value.readout, value.readout, strict=True):
             ours[start] = theirs[place]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -74,12 +74,15 @@ class Space:
         learned = chosen(leaves, hyper) if leaves or not several else ()
         ridge = RIDGE in several
         keys = [*map(str, learned), *([RIDGE] if ridge else []), *([SHARPNESS] if sharpness else [])]
+        kinds = [key.partition("[")[0] for key in keys]
         for name in bounds:
-            if not any(name in (key, _kind(key)) for key in keys):
+            if name not in keys and name not in kinds:
                 raise ValueError(f"bounds are given for {name!r}, which is not learned; learned are {', '.join(keys)}.")
-        limits = [_limits(bounds.get(key, bounds.get(_kind(key), BOUNDS[_kind(key)])), key) for key in keys]
+        limits = [
+            _limits(bounds.get(key, bounds.get(kind, BOUNDS[kind])), key, kind) for key, kind in zip(keys, kinds, strict=True)
+        ]
         low, high = np.log(np.array(limits)).T
-        usual = np.log(np.array([STARTS[_kind(key)] for key in keys])).T
+        usual = np.log(np.array([STARTS[kind] for kind in kinds])).T
         first, last = np.clip(usual[0], low, high), np.clip(usual[1], low, high)
         # Only couplings may be negative; they keep their sign.
         own = [math.copysign(1, float(np.ravel(each.of(hyper))[0])) for each in learned]
@@ -88,7 +91,7 @@ class Space:
         outside = first >= last
         return cls(learned, ridge, sharpness, low, high, np.where(outside, low, first), np.where(outside, high, last), signs)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Of the coordinates, as they are shown."""
         return (*map(str, self.learned), *([RIDGE] if self.ridge else []), *([SHARPNESS] if self.sharpness else []))
@@ -115,23 +118,19 @@ class Space:
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """Random points, (count, P): leak rates and radii uniform, scalings and penalties uniform in their logarithm."""
         at = rng.random((count, len(self.low)))
-        even = np.array([_kind(name) in ("leak_rate", "spectral_radius") for name in self.names])
+        even = np.array([name.startswith(("leak_rate", "spectral_radius")) for name in self.names])
         ends = np.exp(self.first), np.exp(self.last)
         return np.where(even, np.log(ends[0] + at * (ends[1] - ends[0])), self.first + at * (self.last - self.first))
 
 
-def _kind(key: str) -> str:
-    return key.partition("[")[0]
-
-
-def _limits(pair: Any, key: str) -> tuple[float, float]:
+def _limits(pair: Sequence[float], key: str, kind: str) -> tuple[float, float]:
     try:
-        low, high = pair
+        first, last = pair
     except (TypeError, ValueError):
         raise ValueError(f"the bounds of {key} must be a pair (low, high), got {pair!r}.") from None
-    low, high = _checks.number(low, f"the lower bound of {key}"), _checks.number(high, f"the upper bound of {key}")
+    low, high = _checks.number(first, f"the lower bound of {key}"), _checks.number(last, f"the upper bound of {key}")
     if not 0 < low < high:
         raise ValueError(f"the bounds of {key} must satisfy 0 < low < high, got {low} and {high}.")
-    if _kind(key) == "leak_rate":
+    if kind == "leak_rate":
         _checks.leak_rate(high, f"the upper bound of {key}")
     return low, high

@@ -9,25 +9,31 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.series import Series, as_series, as_targets, axes, check_longer_than
+from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, check_longer_than, washout_steps
 
 Indices = npt.NDArray[np.int64]
 
 
 class TuningData(NamedTuple):
-    """edges[b] = (first training step, first validation step, end) of series b. classes: the labels in the order of columns."""
+    """What is tuned on.
+
+    edges    (first training step, first validation step, end) of every series
+    washout  steps at the start of every series that do not count; 0 where only last steps do
+    classes  the labels in the order of columns
+    """
 
     series: Series
     targets: Series
     edges: list[Indices]
+    washout: int
     classes: npt.NDArray[Any] | None
     per_sequence: bool
 
 
-def prepare(u: Any, y: Any, loss: str, washout: Any, validation: Any) -> TuningData:
+def prepare(u: SeriesLike | Series, y: SeriesLike, loss: str, washout: int | None, validation: float) -> TuningData:
     """Checked data, split in time; with one label per sequence, by sequences."""
     series = as_series(u)
-    washout = _checks.integer(washout, "washout")
+    washout = washout_steps(washout, int(series.lengths.min()))
     share = _checks.number(validation, "validation")
     if not 0 < share < 1:
         raise ValueError(f"validation must be a share in (0, 1), got {share}.")
@@ -36,7 +42,7 @@ def prepare(u: Any, y: Any, loss: str, washout: Any, validation: Any) -> TuningD
     else:
         targets, classes, whole = _one_hot(y, series)
     if whole:
-        return TuningData(series, targets, _by_sequence(series, targets, share), classes, True)
+        return TuningData(series, targets, _by_sequence(series, targets, share), 0, classes, True)
     check_longer_than(series, washout)
     cuts = [int(length) - max(round((int(length) - washout) * share), 1) for length in series.lengths]
     edges = [np.array([washout, cut, length]) for cut, length in zip(cuts, series.lengths, strict=True)]
@@ -49,15 +55,15 @@ def prepare(u: Any, y: Any, loss: str, washout: Any, validation: Any) -> TuningD
         held_out = np.concatenate([values[each[1] :] for values, each in zip(targets.values, edges, strict=True)])
         if (np.ptp(held_out, axis=0) == 0).any():
             raise ValueError("a target is constant on the validation part: errors cannot be normalised by its variance.")
-    return TuningData(series, targets, edges, classes, False)
+    return TuningData(series, targets, edges, washout, classes, False)
 
 
-def _one_hot(y: Any, series: Series) -> tuple[Series, npt.NDArray[Any], bool]:
+def _one_hot(y: SeriesLike, series: Series) -> tuple[Series, npt.NDArray[Any], bool]:
     """Labels per step or per sequence as columns of 0 and 1."""
     if y is None or np.isscalar(y):
         raise ValueError(f"y must hold one label per step or per sequence, got {y!r}.")
     whole = series.kind != "one" and not (isinstance(y, list | tuple) and all(axes(each) for each in y)) and axes(y) == 1
-    labels = [np.asarray(each) for each in ([y] if series.kind == "one" else y)]
+    labels = [np.asarray(each) for each in ([y] if series.kind == "one" else y)]  # type: ignore[union-attr]
     if len(labels) != series.count:
         raise ValueError(f"y holds labels for {len(labels)} series, u {series.count} series.")
     flat = [np.ravel(each) if each.ndim < 2 or each.shape[-1] == 1 else each for each in labels]

@@ -26,14 +26,14 @@ class Squares(Loss):
     name = "NRMSE"
 
     def value(self, z: Floats) -> Value:
-        """See `losses.Loss`."""
+        """See `objective.Loss`."""
         train, validation = self.runs.statistics(z)
         readout = ridge(train, self.runs.space.penalties(z, self.runs.penalty))
         return Value((mean_squared_errors(readout, validation) / self._variance(validation)).mean(axis=-1), readout)
 
     @np.errstate(over="ignore", invalid="ignore")
     def model(self, z: Floats, readout: Readout) -> Model:
-        """See `losses.Loss`."""
+        """See `objective.Loss`."""
         runs, theta = self.runs, self.runs.space.values(z)
         found = runs.tangents(z, readout)
         total = found.train.mean.shape[-1]

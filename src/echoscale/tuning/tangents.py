@@ -3,13 +3,13 @@
     v_p(t) = W_out^T dx(t)/dtheta_p          what enters the Jacobian of the error
     c_p    = sum over training of (dx/dtheta_p) r(t)^T,   r(t) = y(t) - W_out^T x(t) - b
 
-The tangents dx/dtheta_p are the exact traces of `online.traces`. Only these projections of them leave the scan.
+The tangents dx/dtheta_p are the exact traces of `gradients.traces`. Only these projections of them leave the scan.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,11 +31,11 @@ class TangentCarry(NamedTuple):
     cross: tuple[tuple[Array, ...], ...]
 
 
-def start(
-    weights: Weights, learned: tuple[Parameter, ...], sizes: tuple[int, ...], lanes: int, outputs: int, dtype: Any
-) -> TangentCarry:
+@partial(jax.jit, static_argnames=("learned", "lanes", "outputs"))
+def start(weights: Weights, learned: tuple[Parameter, ...], lanes: int, outputs: int) -> TangentCarry:
     """The zero state."""
-    state = tuple(jnp.zeros((size, lanes), dtype) for size in sizes)
+    dtype = weights.biases[0].dtype
+    state = tuple(jnp.zeros((len(each), lanes), dtype) for each in weights.biases)
     first = traces.init(weights, learned, state)
     cross = jax.tree.map(lambda block: jnp.zeros((block.shape[0], outputs, lanes), dtype), first.blocks)
     return TangentCarry(state, first, cross)

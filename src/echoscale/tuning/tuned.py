@@ -19,15 +19,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuned:
-    """The result of `tune`.
+    """The result of `tune`; printed, it is its report.
 
-    network    the description with the learned numbers of the best start
-    ridge      the penalty, learned or as given
-    error      on validation data: the NRMSE, or the cross-entropy in nats
-    sharpness  what outputs of a classifier are multiplied by before softmax; None otherwise
-    history    per round and start: error and parameters; steps and seconds so far
-    steps      simulated in all, tangents counted as steps of a network
-    classes    the labels, in the order of the outputs; None for numbers
+    Attributes
+    ----------
+    network : Network
+        The description with the learned hyper-parameters of the best start.
+    ridge : float
+        The ridge penalty, learned or as given.
+    error : float
+        On validation data: the NRMSE, or the cross-entropy in nats.
+    sharpness : float or None
+        What outputs of a classifier are multiplied by before softmax; None otherwise.
+    history : xarray.Dataset
+        Per round and start: error and parameters; steps and seconds so far.
+    steps : int
+        Simulated in all, tangents counted as steps of a network.
+    seed : int
+        Draws the weights.
+    washout : int
+        Steps at the start of every series that did not count; 0 with labels per sequence.
+    direct : bool
+        Whether the readout saw the inputs too.
+    dtype : str
+        The precision of states.
+    loss : str
+        "mse" or "cross_entropy".
+    classes : array or None
+        The labels, in the order of the outputs; None for numbers.
+    per_sequence : bool
+        Whether there was one label per sequence.
     """
 
     network: Network
@@ -45,13 +66,13 @@ class Tuned:
     per_sequence: bool
 
     def estimator(self) -> ESNRegressor | ESNClassifier:
-        """An estimator with the tuned numbers, the same weights and the same washout, ready for `fit`."""
+        """An estimator with the tuned hyper-parameters, the same weights and the same washout, ready for `fit`."""
         from echoscale.estimators import ESNClassifier, ESNRegressor
 
         shared: dict[str, Any] = {
             "network": self.network,
             "ridge": self.ridge,
-            "washout": 0 if self.per_sequence else self.washout,
+            "washout": self.washout,
             "direct": self.direct,
             "dtype": self.dtype,
             "random_state": self.seed,
@@ -59,7 +80,7 @@ class Tuned:
         return ESNRegressor(**shared) if self.classes is None else ESNClassifier(**shared)
 
     def report(self) -> Table:
-        """Errors and numbers of all starts, a column each, the best first."""
+        """Errors and hyper-parameters of all starts, a column each, the best first."""
         last, first = self.history.isel(round=-1), self.history.isel(round=0)
         order = np.argsort(last["error"].values)
         word = str(self.history["error"].attrs["long_name"])
@@ -71,7 +92,7 @@ class Tuned:
             ("start", *(str(start + 1) for start in order)),
             tuple(rows),
             title=f"Tuned in {rounds} rounds, {self.steps:.3g} simulated steps, {seconds:.1f} s; {word} on validation data.",
-            notes=("The first column is the tuned network. How good it is, only data that chose nothing can tell.",),
+            notes=("The first column is the tuned network. Judge it on held-out test data.",),
         )
 
     def __repr__(self) -> str:

@@ -1,10 +1,10 @@
-"""`tune`: let the data set the numbers of a network."""
+"""`tune`: let the data set the hyper-parameters of a network."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,8 @@ import numpy.typing as npt
 from echoscale import _checks
 from echoscale.hyper import Hyper, into_network
 from echoscale.network import EchoStateWarning, Network
+from echoscale.progress import Progress, shown
+from echoscale.series import Series, SeriesLike
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.objective import Loss
@@ -26,6 +28,8 @@ from echoscale.tuning.tuned import Tuned
 if TYPE_CHECKING:
     import xarray
 
+    from echoscale.engine.machine import DeviceLike
+
 Floats = npt.NDArray[np.float64]
 
 ALL = ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "ridge")
@@ -34,14 +38,14 @@ LOSSES = ("mse", "cross_entropy")
 
 def tune(
     network: Network,
-    u: Any,
-    y: Any,
+    u: SeriesLike | Series,
+    y: SeriesLike,
     parameters: str | Sequence[str] = ALL,
     *,
     starts: int | Hyper = 8,
     seed: int = 0,
     loss: str = "mse",
-    washout: int = 100,
+    washout: int | None = None,
     validation: float = 0.25,
     ridge: float = 1e-5,
     direct: bool = False,
@@ -49,8 +53,8 @@ def tune(
     rounds: int = 60,
     relocate: bool = True,
     dtype: str = "float64",
-    device: Any = None,
-    progress: bool | Callable[[int, float], None] = False,
+    device: DeviceLike = None,
+    progress: bool | Progress = False,
 ) -> Tuned:
     """Minimise over theta the validation error of the readout that is ridge-optimal on the training data, by its gradient.
 
@@ -59,21 +63,56 @@ def tune(
     The gradient is exact: forward sensitivities of the states, and the derivative of the solution W. All starts go downhill
     together on the lanes of one run, by Gauss-Newton steps within bounds.
 
-    network     what to tune; numbers that are not learned stay as they are
-    u, y        one series (T, F) and (T,) or (T, O), a batch, or lists; for classes also one label per step, (T,), or per
-                sequence, (B,), which is judged by its last state
-    parameters  what is learned: names of `Hyper` ("leak_rate": of all reservoirs; "leak_rate[0]": of the first), and "ridge"
-    starts      how many random ones, each the best of eight random points; or a `Hyper` with one lane for each of your own
-    seed        draws the weights, as `network.build(n_inputs, seed)` does, and the starts
-    loss        "mse", or "cross_entropy" for classes
-    washout     steps at the start of every series that do not count
-    validation  share of every series, at its end, that the error is measured on (with labels per sequence: of the sequences)
-    ridge       the penalty where it is not learned
-    direct      whether the readout sees the inputs too
-    bounds      by name, (low, high); usual ones: `echoscale.tuning.BOUNDS`
-    rounds      at most so many steps; it ends before when no start gains any more
-    relocate    whether starts that are stuck far above the best begin again near it
-    progress    True shows a bar; a function gets (round, least error so far)
+    Parameters
+    ----------
+    network : Network
+        What to tune; hyper-parameters that are not learned stay as they are.
+    u : (T, F), (B, T, F) or list of (T_b, F)
+        Inputs.
+    y : (T,), (T, O), (B, T, O), list of (T_b, O), or labels
+        Targets of every step. For classes one label per step, (T,), or per sequence, (B,), which is judged by its last state.
+    parameters : str or sequence of str
+        What is learned: names of `Hyper` ("leak_rate": of all reservoirs; "leak_rate[0]": of the first), and "ridge".
+    starts : int or Hyper
+        How many random ones, each the best of eight random points; or a `Hyper` with one lane for each of your own.
+    seed : int
+        Draws the weights, as `network.build(n_inputs, seed)` does, and the starts.
+    loss : "mse" or "cross_entropy"
+        Squared error of numbers, or cross-entropy of classes.
+    washout : int, optional
+        Steps at the start of every series that do not count; 100 unless given, or a tenth of the shortest series where that
+        is less. Without meaning for labels per sequence.
+    validation : float
+        Share of every series, at its end, that the error is measured on (with labels per sequence: of the sequences).
+    ridge : float
+        The ridge penalty, where it is not learned; where it is, that of the network's own start.
+    direct : bool
+        Whether the readout sees the inputs too.
+    bounds : mapping of name to (low, high), optional
+        Of the learned hyper-parameters; the usual ones are `echoscale.tuning.BOUNDS`.
+    rounds : int
+        At most so many steps; it ends before when no start gains any more.
+    relocate : bool
+        Whether starts that are stuck far above the best begin again near it.
+    dtype : "float32" or "float64"
+        The precision of states and tangents.
+    device : None, str or jax.Device
+        Where it runs; None is JAX's choice.
+    progress : bool or function
+        True shows a bar; a function gets (rounds done, rounds, the least error so far in words).
+
+    Returns
+    -------
+    Tuned
+        The tuned network, its error and history, and a report that prints.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(length=400, seed=0)
+    >>> tuned = es.tune(es.single(10), u, y, "leak_rate", starts=1, rounds=1)
+    >>> tuned.history.error.values[-1, 0] <= tuned.history.error.values[0, 0]
+    np.True_
     """
     began = time.perf_counter()
     _checks.choice(loss, LOSSES, "loss")
@@ -93,39 +132,31 @@ def tune(
     rng = np.random.default_rng([seed, 1])
     search = Search.begin(task, _candidates(space, esn.hyper, penalty, starts, rng), rng)
     records = [_record(search, began)]
-    report = _reporter(progress, rounds, task)
     try:
-        for number in range(rounds):
-            if relocate and search.value.error[search.best] > searching.PERFECT:
-                search.relocate()
-            if not len(search.live):
-                break
-            search.round()
-            records.append(_record(search, began))
-            report(number + 1, float(task.shown(search.value.error[search.best : search.best + 1])[0]))
+        with shown(progress, "tuning") as tell:
+            for number in range(rounds):
+                if relocate and search.value.error[search.best] > searching.PERFECT:
+                    search.relocate()
+                if not len(search.live):
+                    break
+                search.round()
+                records.append(_record(search, began))
+                tell(number + 1, rounds, f"{task.name} {_least_error(search):.4f}")
     except KeyboardInterrupt:
         warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
-    finally:
-        report(-1, 0.0)
-    return _result(network, task, search, records, data, seed, washout, loss)
+    return _result(network, task, search, records, data, seed, loss)
 
 
 def _candidates(space: Space, hyper: Hyper, penalty: float, starts: int | Hyper, rng: np.random.Generator) -> Floats:
     """(S, C, P): random ones, the network's own numbers among those of the first start; or the user's, one each."""
     if isinstance(starts, Hyper):
-        count = starts.lanes or 1
-        lanes = [Hyper(*(tuple(_lane(leaf, k) for leaf in leaves) for leaves in starts)) for k in range(count)]
         if [len(leaves) for leaves in starts] != [len(leaves) for leaves in hyper]:
             raise ValueError("starts is a Hyper of another network: make it with network.build(...).hyper.replace(...).")
-        return np.stack([space.point(lane, penalty)[None] for lane in lanes])
+        return np.stack([space.point(starts.lane(k), penalty)[None] for k in range(starts.lanes or 1)])
     count = _checks.integer(starts, "starts", minimum=1)
     points = space.draw(count * searching.SCREENED, rng).reshape(count, searching.SCREENED, -1)
     points[0, 0] = space.point(hyper, penalty)
     return points
-
-
-def _lane(leaf: Any, k: int) -> Any:
-    return np.asarray(leaf)[k] if np.ndim(leaf) else leaf
 
 
 def _record(search: Search, began: float) -> dict[str, Any]:
@@ -137,25 +168,9 @@ def _record(search: Search, began: float) -> dict[str, Any]:
     }
 
 
-def _reporter(progress: bool | Callable[[int, float], None], rounds: int, task: Loss) -> Callable[[int, float], None]:
-    """Called after every round, and with -1 at the end."""
-    if callable(progress):
-        return lambda number, error: progress(number, error) if number >= 0 else None
-    if not progress:
-        return lambda number, error: None
-    from rich.progress import Progress
-
-    bar = Progress(transient=True)
-    job = bar.add_task("tuning", total=rounds)
-    bar.start()
-
-    def report(number: int, error: float) -> None:
-        if number < 0:
-            bar.stop()
-        else:
-            bar.update(job, completed=number, description=f"tuning, {task.name} {error:.4f}")
-
-    return report
+def _least_error(search: Search) -> float:
+    """Of the best start, as it is reported."""
+    return float(search.loss.shown(search.value.error[search.best : search.best + 1])[0])
 
 
 def _result(
@@ -165,7 +180,6 @@ def _result(
     records: list[dict[str, Any]],
     data: TuningData,
     seed: int,
-    washout: int,
     loss: str,
 ) -> Tuned:
     runs, space, best = task.runs, task.runs.space, search.best
@@ -177,12 +191,12 @@ def _result(
     return Tuned(
         network=tuned,
         ridge=float(space.penalties(search.z[best][None], runs.penalty)[0]),
-        error=float(task.shown(search.value.error[best : best + 1])[0]),
+        error=_least_error(search),
         sharpness=float(values[-1]) if space.sharpness else None,
         history=_history(records, space, task),
         steps=search.steps,
         seed=seed,
-        washout=washout,
+        washout=data.washout,
         direct=runs.direct,
         dtype=runs.esn.dtype,
         loss=loss,
@@ -199,7 +213,7 @@ def _history(records: list[dict[str, Any]], space: Space, task: Loss) -> xarray.
     return xarray.Dataset(
         {
             "error": (("round", "start"), column["error"], {"long_name": task.name}),
-            "value": (("round", "start", "parameter"), column["value"], {"long_name": "learned numbers"}),
+            "value": (("round", "start", "parameter"), column["value"], {"long_name": "learned hyper-parameters"}),
             "steps": ("round", column["steps"], {"long_name": "simulated steps so far"}),
             "seconds": ("round", column["seconds"], {"long_name": "time so far", "units": "s"}),
         },
