@@ -18,7 +18,7 @@ import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +26,13 @@ from rich.console import Console
 from rich.progress import track
 
 import echoscale as es
-from echoscale.readouts.ridge import normalised_errors, ridge_path
-from echoscale.readouts.statistics import split_statistics
-from echoscale.series import as_series, as_targets
+from echoscale.experiments.scores import path_errors
+from echoscale.sweeps import Protocol
 
 Floats = npt.NDArray[np.float64]
 
-WASHOUT, TRAIN, VALIDATION, TEST = 200, 4000, 1000, 2000
-KNOWN = WASHOUT + TRAIN + VALIDATION
-LENGTH = KNOWN + TEST
-PENALTIES = 10.0 ** np.arange(-9, 1.01, 0.5)
+PROTOCOL = Protocol(washout=200, train=4000, validation=1000, test=2000, ridge=10.0 ** np.arange(-9, 1.01, 0.5))
+KNOWN, LENGTH = PROTOCOL.length - PROTOCOL.test, PROTOCOL.length
 AXIS = np.linspace(0.1, 1, 10)
 GRID = [each.ravel() for each in np.meshgrid(AXIS, AXIS, indexing="ij")]
 LIMIT = 1.15
@@ -72,16 +69,11 @@ def problems(seed: int) -> Iterator[Problem]:
         yield Problem(f"Lorenz, {horizon} ahead", *tasks.lorenz(LENGTH, seed=seed, horizon=horizon))
 
 
-def unseen_errors(network: es.Network, problem: Problem, seed: int, leaks: Any = None) -> Floats:
+def unseen_errors(network: es.Network, problem: Problem, seed: int, leaks: list[Floats] | None = None) -> Floats:
     """NRMSE on the test steps, one for each pair of leak rates, or for those of the network."""
-    series = as_series(problem.u)
-    esn = network.build(series.features, seed=seed)
+    esn = network.build(problem.u.shape[1], seed=seed)
     hyper = None if leaks is None else esn.hyper.replace(leak_rate=leaks)
-    edges = [np.array([WASHOUT, WASHOUT + TRAIN, KNOWN, LENGTH])]
-    parts, _ = split_statistics(esn, series, as_targets(problem.y, series), edges, hyper=hyper)
-    path = ridge_path(parts[0], PENALTIES)
-    best = np.argmin(normalised_errors(path, parts[1]), axis=0)[None]
-    return np.take_along_axis(normalised_errors(path, parts[2]), best, axis=0)[0]
+    return path_errors(esn, problem.u, problem.y, PROTOCOL, hyper).best().test
 
 
 def outcome(problem: Problem, seed: int) -> Outcome:
@@ -142,8 +134,9 @@ def main() -> None:
     last = FIRST_SEED + seeds - 1
     about = (
         f"`python benchmarks/suggest.py --seeds {seeds}`: seeds {FIRST_SEED} to {last} for series and weights, 2 x 50 units, "
-        f"{TRAIN} training, {VALIDATION} validation and {TEST} test steps, {time.perf_counter() - start:.0f} s. Ratios are "
-        "geometric means over the seeds (least to largest in brackets); below 1 the suggestion is better."
+        f"{PROTOCOL.train} training, {PROTOCOL.validation} validation and {PROTOCOL.test} test steps, "
+        f"{time.perf_counter() - start:.0f} s. Ratios are geometric means over the seeds (least to largest in "
+        "brackets); below 1 the suggestion is better."
     )
     Path(__file__).parent.joinpath("results", "suggest.md").write_text(f"# A suggested network\n\n{about}\n\n{text}\n")
 

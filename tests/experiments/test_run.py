@@ -169,7 +169,11 @@ def test_a_change_of_the_numerics_runs_everything_again(path: Path, stage: Stage
 def test_several_threads_run_at_once(stage: Stage) -> None:
     """Three jobs that only go on together, and not one more."""
     meeting = threading.Barrier(3)
-    stage.act = lambda k, check: meeting.wait(PATIENCE) and None
+
+    def act(k: int, check: Check) -> None:
+        meeting.wait(PATIENCE)
+
+    stage.act = act
     assert squares(list(Runner()(numbered(3), threads=3))) == [0, 1, 4]
 
 
