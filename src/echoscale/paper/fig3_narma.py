@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks, timescales
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.job import Arrays, Check, Job, unchecked
-from echoscale.experiments.protocol import Protocol
 from echoscale.experiments.run import Runner
 from echoscale.experiments.scores import path_errors
 from echoscale.network import Network, single

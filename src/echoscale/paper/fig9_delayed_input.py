@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.estimators.delay_expansion import DelayExpansion
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.job import Arrays, Job
-from echoscale.experiments.protocol import Protocol
 from echoscale.experiments.run import Runner
 from echoscale.experiments.scores import path_errors
 from echoscale.network import Network, hierarchical, single
