@@ -672,7 +672,7 @@ class High(enum.IntEnum):
     one = 1
 
 
-def waves(length: int, seed: int, wave: Any) -> tuple[Floats, Floats]:
+def waves(length: int, seed: int, wave: Any = None) -> tuple[Floats, Floats]:
     """A task whose parameter is told from another by its class alone."""
     u, y = es.tasks.narma(length, order=3, seed=seed)
     return u, y if isinstance(wave, Sine | Low) else np.cumsum(u, axis=0)

@@ -14,12 +14,14 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.files import write_atomically
-from echoscale.paper import FIGURES, SCALES, Result, make
-from echoscale.paper.provenance import settings_in
+from echoscale.paper.gallery import FIGURES, Result, make
+from echoscale.paper.provenance import SCALES, settings_in
 from echoscale.progress import Progress
 
 if TYPE_CHECKING:
     import xarray
+
+__all__ = ["reproduce"]
 
 HEADER = ("task", "network", "paper", "ours", "ceiling")
 # Fig. 3 in the reading under which the paper's comparison holds; Fig. 4 likewise.
