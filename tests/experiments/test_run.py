@@ -170,10 +170,10 @@ def test_several_threads_run_at_once(stage: Stage) -> None:
     """Three jobs that only go on together, and not one more."""
     meeting = threading.Barrier(3)
 
-    def meet(k: int, check: object) -> None:
+    def act(k: int, check: Check) -> None:
         meeting.wait(PATIENCE)
 
-    stage.act = meet
+    stage.act = act
     assert squares(list(Runner()(numbered(3), threads=3))) == [0, 1, 4]
 
 

@@ -12,7 +12,7 @@ from naive import states_of
 from sklearn.linear_model import Ridge
 
 import echoscale as es
-from echoscale.experiments.protocol import Protocol
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.scores import PathErrors, path_errors
 
 Floats = npt.NDArray[np.float64]

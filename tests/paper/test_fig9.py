@@ -117,7 +117,7 @@ def test_resampled_seeds_that_agree_leave_no_interval() -> None:
     grid = np.stack([[agreed, split], [agreed, split]])
     parts = {"validation": (("drive", "delay", "alpha2", "seed"), grid), "test": (("drive", "delay", "alpha2", "seed"), grid)}
     whole = {"hierarchy_validation": (("alpha2", "seed"), agreed), "hierarchy_test": (("alpha2", "seed"), agreed)}
-    found = fig9.best_leak_rates(xarray.Dataset({**parts, **whole}), SMOKE)
+    found = fig9.best_leak_rates(xarray.Dataset({**parts, **whole}, {"alpha2": list(SMOKE.leak_rates)}), SMOKE)
     np.testing.assert_array_equal(found["best_alpha2"], [[0.6, 1.0]] * 2)
     np.testing.assert_array_equal(found["best_alpha2_low"], [[0.6, 0.2]] * 2)
     np.testing.assert_array_equal(found["best_alpha2_high"], [[0.6, 1.0]] * 2)

@@ -17,6 +17,7 @@ import pytest
 import xarray
 
 import echoscale as es
+from echoscale.experiments.run import Runner
 from echoscale.sweeps import Data, Ledger, LedgerError, Protocol, SweepWarning, Task, recall
 from echoscale.sweeps.archive import export
 
@@ -97,6 +98,16 @@ def test_data_of_ones_own(path: Path) -> None:
     data = es.sweep(chain(), own_data(), {"weights_seed": [0, 1], "leak_rate": [0.3, 0.9]}, protocol=SHORT, ledger=path)
     assert_same(recall(path, data.attrs["sweep"]), data)
     assert path.stat().st_size < 200_000
+
+
+def test_other_experiments_in_the_same_ledger_are_no_sweeps(path: Path) -> None:
+    list(Runner(path, {"figure": 3})([]))
+    data = es.sweep(chain(), NARMA, {"seed": [0]}, protocol=SHORT, ledger=path)
+    assert recall(path, "").equals(data)
+    with Ledger(path) as ledger:
+        figure, _ = ledger.sweeps()
+    with pytest.raises(ValueError, match="is not in the ledger"):
+        recall(path, figure["id"])
 
 
 @pytest.mark.parametrize("problem", [NARMA, own_data()], ids=["task", "data"])

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.esn import ESN
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.job import Arrays
 from echoscale.experiments.problem import Data, Task
-from echoscale.experiments.protocol import Protocol
 from echoscale.hyper import Hyper, with_lanes
 from echoscale.network import Network
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path

@@ -39,6 +39,7 @@ class Linear(Protocol):
     def intercept(self) -> npt.ArrayLike:
         """(outputs,)."""
 
+
 __all__ = ["Gradient", "gradient"]
 
 

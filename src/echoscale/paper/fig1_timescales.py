@@ -224,7 +224,7 @@ def _distance(times: Floats, leak_rate: float, spectral_radius: float) -> float:
     return float(max((steps[1:] - theory).max(), (theory - steps[:-1]).max()))
 
 
-def _landmarks(leak_rate: Any, spectral_radius: Any) -> Floats:
+def _landmarks(leak_rate: float | Floats, spectral_radius: float | Floats) -> Floats:
     """tau_min, tau_peak and tau_max, (3, ...)."""
     low, high = timescales.bounds(leak_rate, spectral_radius)
     return np.stack([low, timescales.peak(leak_rate, spectral_radius), high])
