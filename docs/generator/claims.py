@@ -173,7 +173,7 @@ def hierarchy_loses(variant: str) -> bool:
 
 
 def gap_of_radius() -> bool:
-    """Fig. 4, two reservoirs minus one: at a radius of 0.95 below a quarter of that at 0.1; there more online than by ridge."""
+    """Fig. 4: two reservoirs minus one. At a radius of 0.95 at most a quarter of that at 0.1; more online than by ridge."""
     joint = figure(4).sel(task="joint")
     gap = (joint["best"] - joint["single_best"]).mean("seed")
     small, large = gap.sel(rho=0.1), gap.sel(rho=0.95)
