@@ -94,14 +94,12 @@ class Search(NamedTuple):
     """One way to set hyper-parameters, one seed: errors along the way, and what it chose at last.
 
     test, own_test  of the choice with a ridge readout, of an online readout itself; at increasing numbers of steps
-    leak_rates      of an online learner at every point; None where they were not kept
-    results         everything else that the benchmark kept
+    results         everything that the benchmark kept; `chosen` are the hyper-parameters
     """
 
     seed: int
     test: list[float]
     own_test: list[float]
-    leak_rates: list[list[float] | None]
     results: dict[str, Any]
 
 
@@ -113,23 +111,11 @@ def searches(task: str, names: str, method: str) -> list[Search]:
     """All seeds of a method ("tune", "tpe", ...) that learned `names` ("leaks", "all")."""
     found = []
     for job in benchmark("tuning")["jobs"].values():
-        if (job["task"], job.get("names", job.get("set")), _method(job)) != (task, names, method):
-            continue
-        if method == "online-rls" and job["seed"] == CHOOSING_SEED:
-            continue
-        results = job.get("results") or {f"curve_{name}": values for name, values in job["curve"].items()}
-        leaks = results.get("curve_leak_rate", [*[None] * (len(results["curve_test"]) - 1), results.get("chosen")])
-        last = None
-        if "results" not in job and job["budget"]:  # searches that went on when their steps were used up
-            last = int(np.searchsorted(results["curve_steps"], job["budget"], side="right"))
-        found.append(Search(job["seed"], results["curve_test"][:last], results.get("curve_own_test", []), leaks, results))
+        fair = method != "online-rls" or job["seed"] != CHOOSING_SEED
+        if fair and (job["task"], job["names"], job["method"]) == (task, names, method):
+            results = job["results"]
+            found.append(Search(job["seed"], results["curve_test"], results.get("curve_own_test", []), results))
     return sorted(found, key=lambda each: each.seed)
-
-
-def _method(job: dict[str, Any]) -> str:
-    """Its name; in files of before, the fairest form of random search and TPE: whole bounds or ridge by its path."""
-    renamed = {"random-path-bounds": "random", "tpe-path": "tpe", "random": "", "tpe": ""}
-    return str(job["method"] if "names" in job or job["set"] != "all" else renamed.get(job["method"], job["method"]))
 
 
 def tuning(task: str, names: str, method: str, own: bool = False) -> dict[int, float]:
@@ -146,27 +132,14 @@ def better(task: str, names: str, rival: str) -> tuple[int, int]:
 
 def telegraph(noise: float, candidates: Sequence[str], readout: str, part: str = "joint") -> list[tuple[float, float]]:
     """(accuracy, ceiling) of every seed; of several candidates that with the least validation cross-entropy."""
-    data, found = benchmark("telegraph"), []
+    found = []
     for seed in (1, 2, 3):
-        jobs = [
-            data["jobs"][f"{noise:g}; {seed}; {name}"] if "jobs" in data else data[f"{noise:g}|{seed}|{name}"]
-            for name in candidates
-        ]
+        jobs = [benchmark("telegraph")["jobs"][f"{noise:g}; {seed}; {name}"] for name in candidates]
         if len(jobs) > 1:
-            jobs.sort(key=lambda job: float(np.mean(_inside(job, "validation", readout, "entropy"))))
-        ours, best = (_inside(jobs[0], "test", name, part) for name in (readout, "ceiling"))
-        found.append((float(np.mean(ours)), float(np.mean(best))))
+            jobs.sort(key=lambda job: float(np.mean(job[f"validation; {readout}; entropy"])))
+        ours, best = (float(np.mean(jobs[0][f"test; {name}; {part}"])) for name in (readout, "ceiling"))
+        found.append((ours, best))
     return found
-
-
-def _inside(job: dict[str, Any], *names: str) -> Any:
-    """job["test; softmax; joint"], or in files of before job["test"]["softmax"]["joint"]."""
-    flat = "; ".join(names)
-    if flat in job:
-        return job[flat]
-    for name in names:
-        job = job[name]
-    return job
 
 
 def telegraph_ratio(noise: float, candidates: Sequence[str], readout: str) -> list[float]:
@@ -177,4 +150,4 @@ def telegraph_ratio(noise: float, candidates: Sequence[str], readout: str) -> li
 def psmnist(name: str, snapshots: int, part: str = "test") -> list[float]:
     """Accuracies of the three draws, such as of "linear; one ring, input scaling .3"."""
     jobs = benchmark("psmnist_accuracy")["jobs"]
-    return [float(np.mean(_inside(jobs[f"{name}; seed {seed}"], str(snapshots), part))) for seed in (1, 2, 3)]
+    return [float(jobs[f"{name}; seed {seed}"][f"{snapshots}; {part}"][0]) for seed in (1, 2, 3)]

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 from generator import claims, pages, rooms  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
 
 PAGES: list[Path] = pages.PAGES
-BLOCK = re.compile(r"^```(python|text)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(?P<language>python|text)\n(?P<body>.*?)^```", flags=re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -68,14 +68,16 @@ def test_documented_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         printed: dict[int, str] = {}
-        for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
-            if language == "text":
-                assert not unprinted(block, "".join(printed.values()))
+        text = page.read_text(encoding="utf-8")
+        for found in BLOCK.finditer(text):
+            if found["language"] == "text":
+                assert not unprinted(found["body"], "".join(printed.values()))
                 continue
+            source = "\n" * text.count("\n", 0, found.start("body")) + found["body"]  # errors name the line of the page
             printed.clear()
             namespace["print"] = recorder(printed)
-            exec(compile(block, str(page), "exec"), namespace)
-            assert not misprinted(block, printed)
+            exec(compile(source, str(page), "exec"), namespace)
+            assert not misprinted(source, printed)
 
 
 def test_a_comment_that_is_wrong_is_found() -> None:
