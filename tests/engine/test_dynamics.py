@@ -259,7 +259,7 @@ def test_a_stored_matrix_multiplies_like_the_matrix(post: int, pre: int, density
     """Rows of unequal numbers of weights, empty rows and matrices, and lists that are looped over included."""
     matrix = scipy.sparse.csr_array(scipy.sparse.random_array((post, pre), density=density, rng=1))
     x = noise(pre, lanes).astype(np.float32)
-    stored = matrices.store_matrix(matrix, np.float32, lanes)
+    stored = matrices.store_matrix(matrix, np.dtype(np.float32), lanes)
     product = np.asarray(matrices.apply(stored, x))  # type: ignore[arg-type]
     np.testing.assert_allclose(product, matrix @ x.astype(np.float64), rtol=0, atol=1e-5)
 

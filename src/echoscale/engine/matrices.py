@@ -5,7 +5,7 @@ Shapes are (post, pre), applied to (pre, lanes). A sparse matrix is applied as u
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
