@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from echoscale.series import as_series, as_targets, check_longer_than, is_list_of_series
+from echoscale import series as module
+from echoscale.series import Series, as_series, as_targets, check_longer_than, is_list_of_series
 
 Array = npt.NDArray[Any]
 
@@ -125,3 +126,39 @@ def test_a_washout_must_leave_something() -> None:
         check_longer_than(ONE, 4)
     with pytest.raises(ValueError, match=r"^u\[0\] has 4 steps, not more than washout=5"):
         check_longer_than(LIST, 5)
+
+
+@pytest.mark.parametrize("series", [ONE, BATCH, LIST], ids=lambda series: series.kind)
+def test_checked_series_are_handed_on_as_they_are(series: Series, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A door looks at data once: behind it nothing is read or checked again."""
+    targets = as_targets(series, series)
+    monkeypatch.setattr(module, "_check", None)
+    monkeypatch.setattr(module, "as_numbers", None)
+    assert as_series(series) is series
+    assert as_series(series, series.features) is series
+    assert as_targets(targets, series) is targets
+    wide = as_series(as_series(series, dtype=np.float64).cast(np.longdouble), dtype=np.longdouble)
+    assert wide.kind == series.kind
+    assert wide.dtype == np.longdouble
+
+
+@pytest.mark.parametrize("series", [ONE, BATCH, LIST], ids=lambda series: series.kind)
+def test_a_narrower_precision_names_what_it_cannot_hold(series: Series) -> None:
+    narrow = series.cast(np.float32)
+    assert {each.dtype for each in narrow.values} == {np.dtype(np.float32)}
+    for ours, theirs in zip(narrow.values, series.values, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    values = [np.array(each) for each in series.values]
+    values[-1][1, 0] = 1e300
+    bad: Any = values if series.kind == "list" else values[0] if series.kind == "one" else np.stack(values)
+    large = as_series(bad, name="x")
+    which = "x" if series.kind == "one" else rf"x\[{len(values) - 1}\]"
+    with pytest.raises(ValueError, match=rf"^{which} must be finite, found inf at step 1, feature 0 .*use dtype='float64'"):
+        large.cast(np.float32)
+
+
+def test_a_checked_series_must_have_the_features_asked_for() -> None:
+    with pytest.raises(ValueError, match=r"^u\[0\] has 2 features, the network was built for 3"):
+        as_series(BATCH, 3)
+    with pytest.raises(ValueError, match=r"y has 4 steps, its input 5"):
+        as_targets(ONE, as_series(counting(5)))

@@ -268,7 +268,7 @@ class ESN:
         from echoscale.engine import machine
         from echoscale.engine import shared_runs as sharing
 
-        if series.count > 1 or not machine.on_cpu(self.device):
+        if series.count > 1 or hyper.lanes is None or not machine.on_cpu(self.device):
             return None
         return sharing.plans(self.network, self._check_hyper(hyper), machine.cores())
 

@@ -192,7 +192,7 @@ def test_sequences_on_a_device_give_the_states_of_any_others(case: Case) -> None
 
         def put(sequence: int, snapshot: int, states: Any, begin: int = begin, end: int = end) -> None:
             assert (sequence, snapshot) == (0, 0)
-            kept[begin:end] = states
+            kept[begin:end] = np.asarray(states).swapaxes(0, 1)
 
         resident.run(case.esn, values, EVERY, case.esn.hyper, begin, end, put)
     assert_same_bits(kept, case.expected)

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 import pytest
+from naive import states_of, traces_of
+from woven import build, every_weave
 
 import echoscale as es
 from echoscale.engine.machine import precision_and_device
@@ -92,6 +94,28 @@ def test_series_of_unequal_length_and_other_numbers() -> None:
     d = 1e-6
     ends = [loss_of(u, y, READOUT, "mse", 2, hyper.replace(leak_rate=[0.5 + each, 0.9])) for each in (d, -d)]
     assert found.parameters["leak_rate[0]"] == pytest.approx((ends[0] - ends[1]) / (2 * d), rel=1e-6)
+
+
+@every_weave
+def test_every_topology_graph_and_delay_is_errors_times_traces(woven: tuple[str, str, int]) -> None:
+    """dE/dtheta = mean of (z - y) coef . dx/dtheta over three series of unequal length, with states and traces from loops."""
+    esn = build(*woven)
+    lengths, washout = (9, 5, 7), 2
+    rng = np.random.default_rng(4)
+    u, y = ([rng.normal(size=(n, 2)) for n in lengths] for _ in range(2))
+    readout = Readout(rng.normal(size=(2, esn.units)), rng.normal(size=2), np.zeros(()))
+    value, found = bptt.gradient(esn, u, y, readout, parameters=Hyper._fields, washout=washout)
+    states = [states_of(esn, each)[washout:] for each in u]
+    apart = [x @ readout.coef.T + readout.intercept - each[washout:] for x, each in zip(states, y, strict=True)]
+    count = sum(map(len, apart))
+    assert value == pytest.approx(sum(0.5 * (each**2).sum() for each in apart) / count, rel=1e-12)
+    by_coef = sum(each.T @ x for each, x in zip(apart, states, strict=True)) / count
+    np.testing.assert_allclose(found.coef, by_coef, rtol=0, atol=1e-12 * np.abs(by_coef).max())
+    np.testing.assert_allclose(found.intercept, sum(each.sum(axis=0) for each in apart) / count, rtol=1e-11)
+    for parameter in chosen(Hyper._fields, esn.hyper):
+        traces = [traces_of(esn, each, parameter.name, parameter.place, own=True)[washout:] for each in u]
+        slope = sum(((each @ readout.coef) * e).sum() for each, e in zip(apart, traces, strict=True)) / count
+        assert found.parameters[str(parameter)] == pytest.approx(slope, rel=1e-9, abs=1e-12)
 
 
 def temporary_bytes(esn: Any, steps: int, length: int) -> int:

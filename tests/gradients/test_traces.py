@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from naive import states_of, traces_of
+from woven import build, every_weave
 
 import echoscale as es
 from echoscale.engine import dynamics, matrices
@@ -247,3 +248,23 @@ def test_float32_stays_float32() -> None:
         jnp.ones((1, 1)),
     )
     assert {each.dtype for each in jax.tree.leaves(shapes)} == {jnp.dtype("float32")}
+
+
+@every_weave
+@pytest.mark.parametrize("form", traces.FORMS)
+def test_every_topology_graph_and_delay_is_its_loop(woven: tuple[str, str, int], form: str) -> None:
+    """Three reservoirs, all leaves, against sums over single units."""
+    esn = build(*woven)
+    found = all_traces(esn, form)[:, :6]
+    for i, parameter in enumerate(chosen(Hyper._fields, esn.hyper)):
+        expected = traces_of(esn, U[:6], parameter.name, parameter.place, own=form == "exact")
+        np.testing.assert_allclose(found[i], expected, rtol=0, atol=1e-12 * max(np.abs(expected).max(), 1))
+
+
+@every_weave
+def test_every_topology_graph_and_delay_is_its_finite_difference(woven: tuple[str, str, int]) -> None:
+    """Over all steps, where errors would have added up."""
+    found, expected = all_traces(build(*woven)), differences(build(*woven))
+    scale = np.abs(expected).max(axis=(1, 2), keepdims=True)
+    assert (scale > 1e-3).all(), "every leaf matters somewhere"
+    np.testing.assert_allclose(found / scale, expected / scale, rtol=0, atol=1e-7)

@@ -123,6 +123,56 @@ def test_no_penalty_on_singular_data_gives_the_minimum_norm_solution(shape: str,
         np.testing.assert_allclose(found.coef, expected, rtol=1e-8, atol=1e-10)
 
 
+def deficient(kind: str, seed: int) -> tuple[Array, Array]:
+    """Rows (40, 8) whose Gram matrix has not full rank, about a mean that is not zero."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(1, 1, size=(40, 8)), rng.normal(size=(40, 2))
+    if kind == "copies":
+        X[:, 4:] = X[:, :4]
+    elif kind == "sums":
+        X[:, 5:] = X[:, :5] @ rng.normal(size=(5, 3))
+    elif kind == "constants":
+        X[:, 2], X[:, 6] = 0, 3
+    return X, y
+
+
+@INTERCEPT
+@pytest.mark.parametrize("kind", ["copies", "sums", "constants"])
+def test_a_penalty_makes_singular_data_determined(kind: str, fit_intercept: bool) -> None:
+    """As a path and one by one, in lanes beside data of full rank. What rounding leaves is eps |S| / penalty, 1e-10 at most."""
+    penalties = [1e-4, 1e-2, 1.0, 100.0]
+    sets = [deficient(kind, 0), deficient("sound", 1), deficient(kind, 2)]
+    assert [np.linalg.matrix_rank(X - X.mean(axis=0)) < 8 for X, _ in sets] == [True, False, True]
+    lanes = lanes_of([of_rows(*each) for each in sets])
+    path = es.ridge_path(lanes, penalties, fit_intercept=fit_intercept)
+    for k, penalty in enumerate(penalties):
+        one = es.ridge(lanes, penalty, fit_intercept=fit_intercept)
+        for lane, (X, y) in enumerate(sets):
+            oracle = Ridge(alpha=penalty, fit_intercept=fit_intercept, solver="svd").fit(X, y)
+            for found in (path.at((k, lane)), one.at(lane)):
+                np.testing.assert_allclose(found.coef, oracle.coef_, rtol=1e-8, atol=1e-9)
+                np.testing.assert_allclose(found.predict(X), oracle.predict(X), rtol=1e-8, atol=1e-9)
+
+
+@INTERCEPT
+@pytest.mark.parametrize("direct", [False, True], ids=["states", "states and inputs"])
+@pytest.mark.parametrize("kind", ["one", "batch", "list"])
+def test_readouts_of_runs_are_those_of_scikit_learn_on_the_states(kind: str, direct: bool, fit_intercept: bool) -> None:
+    """A whole path from statistics that were gathered chunk by chunk, without any state kept."""
+    rng = np.random.default_rng(5)
+    lengths = {"one": (90,), "batch": (90, 90, 90), "list": (70, 90, 55)}[kind]
+    u, y = ([rng.normal(size=(n, 2)) for n in lengths] for _ in range(2))
+    esn = es.hierarchical([9, 7], leak_rate=[0.8, 0.3], input_scaling=0.5, bias_scaling=0.2).build(2, seed=0, dtype="float64")
+    rows = [np.hstack([esn.run(each), each]) if direct else esn.run(each) for each in u]
+    X, wanted = (np.concatenate([each[20:] for each in parts]) for parts in (rows, y))
+    given = (u[0], y[0]) if kind == "one" else (np.stack(u), np.stack(y)) if kind == "batch" else (u, y)
+    path = es.ridge_path(es.statistics(esn, *given, washout=20, direct=direct), PENALTIES[1:], fit_intercept=fit_intercept)
+    for k, penalty in enumerate(PENALTIES[1:]):
+        oracle = Ridge(alpha=penalty, fit_intercept=fit_intercept, solver="svd").fit(X, wanted)
+        np.testing.assert_allclose(path.at(k).coef, oracle.coef_, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(path.at(k).intercept, np.broadcast_to(oracle.intercept_, 2), rtol=1e-8, atol=1e-9)
+
+
 @INTERCEPT
 def test_errors_from_statistics_are_those_of_the_predictions(fit_intercept: bool) -> None:
     """On the training data and on other data, for one readout, a path, and lanes."""

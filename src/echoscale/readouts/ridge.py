@@ -90,11 +90,9 @@ def ridge(statistics: Statistics, ridge: float | Floats, *, fit_intercept: bool 
     array([[21.]])
     """
     gram, cross = _normal_equations(statistics, fit_intercept)
-    shape = np.shape(ridge)
-    if shape not in ((), gram.shape[:-2]):
-        raise ValueError(
-            f"ridge has shape {shape}, the lanes have {gram.shape[:-2]}: give one penalty for all, or one for each."
-        )
+    shape, lanes = np.shape(ridge), gram.shape[:-2]
+    if shape not in ((), lanes):
+        raise ValueError(f"ridge has shape {shape}, the lanes have {lanes}: give one penalty for all, or one for each.")
     each = check_path(np.ravel(ridge) if shape else ridge).reshape(shape)
     with _threads_for(gram):
         # Without a penalty the system may be singular, which a direct solver need not notice.
@@ -102,7 +100,7 @@ def ridge(statistics: Statistics, ridge: float | Floats, *, fit_intercept: bool 
             coef = np.linalg.solve(gram + each[..., None, None] * np.eye(gram.shape[-1]), cross)
         else:
             coef = _by_eigenvalues(gram, cross, each[..., None])
-    return _readout(np.swapaxes(coef, -1, -2), statistics, each, fit_intercept)
+    return _readout(np.swapaxes(coef, -1, -2), statistics, np.array(np.broadcast_to(each, lanes)), fit_intercept)
 
 
 def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats, *, fit_intercept: bool = True) -> Readout:
