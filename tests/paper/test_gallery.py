@@ -95,6 +95,8 @@ def test_the_command_line_makes_figures_and_names_what_it_lacks(tmp_path: Path, 
     assert (tmp_path / "fig2-smoke.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     again = CliRunner().invoke(app, ["figure", "2", "--scale", "smoke", "--out", str(tmp_path)])
     assert "earlier run" in again.output
+    odd = tmp_path / ("runs[test] " + "x" * 90)
+    assert str(odd / "fig2-smoke.png") in CliRunner().invoke(app, ["figure", "2", "--scale", "smoke", "--out", str(odd)]).output
     for arguments, message in [(["figure", "10"], "no figure 10"), (["figure", "1", "--scale", "huge"], "no scale 'huge'")]:
         refused = CliRunner().invoke(app, arguments)
         assert refused.exit_code == 2

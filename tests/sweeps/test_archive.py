@@ -338,3 +338,10 @@ def test_names_of_ones_own_survive_the_file(path: Path, tmp_path: Path) -> None:
     with xarray.open_dataset(export(found, tmp_path / "results.nc"), engine="scipy") as written:
         assert written.equals(found)
         assert json.loads(written.attrs["settings"])["axes"][0] == ["leak_rate[0]", "leaf", [0.3], [0.3]]
+
+
+def test_a_folder_is_no_target(tmp_path: Path) -> None:
+    data = es.sweep(chain(), NARMA, {"seed": [0]}, protocol=SHORT)
+    (tmp_path / "seeds.nc").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"seeds\.nc is a folder: give the name of a file"):
+        export(data, tmp_path / "seeds.nc")
