@@ -77,7 +77,8 @@ def main(
     if extend:
         extend(parser)
     options = parser.parse_args(arguments)
-    began, source = time.perf_counter(), provenance(libraries, options.commit)
+    began = time.perf_counter()
+    source = provenance(name, sys.argv[1:] if arguments is None else arguments, libraries, options.commit)
     found = measure(options)
     source["seconds"] = round(time.perf_counter() - began, 1)
     raw = {"quick": options.quick, "provenance": source, **found}
@@ -117,7 +118,9 @@ def _lines(value: Any, indent: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{value!r} is no raw data: give numbers, strings, lists, dictionaries or arrays.")
 
 
 def tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,10 +136,10 @@ def say(text: str) -> None:
 # ------------------------------------------------------------------------------------------------------------- provenance
 
 
-def provenance(libraries: Sequence[str] = (), commit: str | None = None) -> Raw:
-    """Commit (as told, or as git knows it), versions, machine and date; `main` adds the seconds."""
+def provenance(name: str, words: Sequence[str], libraries: Sequence[str] = (), commit: str | None = None) -> Raw:
+    """Command, commit (as told, or as git knows it), versions, machine and date; `main` adds the seconds."""
     return {
-        "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *_said(sys.argv[1:])]),
+        "command": " ".join(["python", f"benchmarks/{name}.py", *_said(words)]),
         "commit": commit or _git("rev-parse", "HEAD") or "unknown",
         # What a run itself writes does not count as a change of the code.
         "changed": bool(_git("status", "--porcelain", "--", "src", "benchmarks/*.py", "benchmarks/contenders")),

@@ -56,6 +56,7 @@ def test_runs(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     # Where the numbers come from.
     source = kept["provenance"]
     assert kept["quick"] is raw["quick"] is True
+    assert source["command"] == f"python benchmarks/{name}.py --quick"
     assert source["commit"]
     assert {"echoscale", "numpy", "scipy", "jax"} <= set(source["versions"])
     assert {"cpu", "cores", "memory_gib", "python"} <= set(source["machine"])
