@@ -25,16 +25,13 @@ import numpy as np
 import numpy.typing as npt
 
 import echoscale as es
-from echoscale.readouts.ridge import normalised_errors, ridge_path
-from echoscale.readouts.statistics import split_statistics
-from echoscale.series import as_series, as_targets
+from echoscale.experiments.scores import path_errors
+from echoscale.sweeps import Protocol
 
 Floats = npt.NDArray[np.float64]
 
-WASHOUT, TRAIN, VALIDATION, TEST = 200, 4000, 1000, 2000
-KNOWN = WASHOUT + TRAIN + VALIDATION
-LENGTH = KNOWN + TEST
-PENALTIES = 10.0 ** np.arange(-9, 1.01, 0.5)
+PROTOCOL = Protocol(washout=200, train=4000, validation=1000, test=2000, ridge=10.0 ** np.arange(-9, 1.01, 0.5))
+KNOWN, LENGTH = PROTOCOL.length - PROTOCOL.test, PROTOCOL.length
 AXIS = np.linspace(0.1, 1, 10)
 GRID = [each.ravel() for each in np.meshgrid(AXIS, AXIS, indexing="ij")]
 LIMIT = 1.15
@@ -61,16 +58,11 @@ def problems(seed: int) -> Iterator[Problem]:
         yield Problem(f"Lorenz, {horizon} ahead", *tasks.lorenz(LENGTH, seed=seed, horizon=horizon))
 
 
-def unseen_errors(network: es.Network, problem: Problem, seed: int, leaks: Any = None) -> Floats:
+def unseen_errors(network: es.Network, problem: Problem, seed: int, leaks: Sequence[Floats] | None = None) -> Floats:
     """NRMSE on the test steps, one for each pair of leak rates, or for those of the network."""
-    series = as_series(problem.u)
-    esn = network.build(series.features, seed=seed)
+    esn = network.build(problem.u.shape[1], seed=seed)
     hyper = None if leaks is None else esn.hyper.replace(leak_rate=leaks)
-    edges = [np.array([WASHOUT, WASHOUT + TRAIN, KNOWN, LENGTH])]
-    parts, _ = split_statistics(esn, series, as_targets(problem.y, series), edges, hyper=hyper)
-    path = ridge_path(parts[0], PENALTIES)
-    best = np.argmin(normalised_errors(path, parts[1]), axis=0)[None]
-    return np.asarray(np.take_along_axis(normalised_errors(path, parts[2]), best, axis=0)[0])
+    return path_errors(esn, problem.u, problem.y, PROTOCOL, hyper).best().test
 
 
 def outcome(problem: Problem, seed: int, grid: Sequence[Floats]) -> dict[str, Any]:
@@ -99,7 +91,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
         for problem in islice(problems(seed), 1 if options.quick else None):
             found.append(outcome(problem, seed, grid))
             common.say(f"seed {seed}, {problem.name}")
-    settings = {"train": TRAIN, "validation": VALIDATION, "test": TEST, "washout": WASHOUT, "grid": len(grid[0])}
+    sizes = {part: getattr(PROTOCOL, part) for part in ("train", "validation", "test", "washout")}
+    settings = {**sizes, "grid": len(grid[0])}
     return {"settings": settings, "seeds": seeds, "outcomes": found}
 
 

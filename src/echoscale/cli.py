@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,8 @@ app = typer.Typer(
 )
 
 
+# Paths are printed as they are: brackets are no markup, and long lines are not broken.
+PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "soft_wrap": True}
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")]
 
 
@@ -55,7 +57,7 @@ def figure(
     for number in numbers:
         with _refusing():
             made = paper.make(number, scale, out, fresh=fresh, progress=True, variant=variant)
-        console.print(f"{_made(number, scale, made)}, data in {made.file}", highlight=False)
+        console.print(f"{_made(number, scale, made)}, data in {made.file}", **PLAIN)
 
 
 @app.command()
@@ -80,7 +82,7 @@ def reproduce(
         numbers = [_number(each) for each in figures.split(",")] if figures else list(FIGURES)
         data = {}
         for number, made in work.made(scale, numbers, out, fresh=fresh, progress=True):
-            console.print(_made(number, scale, made), highlight=False)
+            console.print(_made(number, scale, made), **PLAIN)
             data[number] = made.data
         rows, file = work.write_table(data, scale, out)
     if rows:
@@ -88,7 +90,7 @@ def reproduce(
         for row in rows:
             table.add_row(*row)
         console.print(table)
-    console.print(f"Table: {file}", highlight=False)
+    console.print(f"Table: {file}", **PLAIN)
 
 
 def _made(number: int, scale: str, made: Result) -> str:

@@ -136,7 +136,7 @@ def test_jobs_come_in_the_order_asked_for_and_only_done_ones(ledger: Ledger) -> 
     asked = ["unknown", *reversed(keys), keys[1]]
     done = [key for key in reversed(keys) if int(key) % 3]
     assert list(ledger.finished(asked)) == done
-    assert all(record.results == {"test": [float(key)]} for key, record in ledger.finished(asked).items())
+    assert all(results_of(ledger, key)["test"] == [float(key)] for key in done)
     assert list(ledger.failures(asked)) == [key for key in reversed(keys) if int(key) % 3 == 0]
     assert ledger.failures(["0003"]) == {"0003": Record("0003", "s", None, "boom", 0.5)}
     assert ledger.finished([]) == {}
@@ -250,8 +250,9 @@ def test_processes_share_out_the_jobs_and_all_are_done_once(path: Path) -> None:
     assert sorted(itertools.chain(*mine.values()), key=int) == keys
     with Ledger(path) as ledger:
         records = ledger.finished(keys)
+        assert all(results_of(ledger, key)["test"] == [float(key)] for key in keys)
     assert list(records) == keys
-    assert all(key in mine[record.sweep] and record.results == {"test": [float(key)]} for key, record in records.items())
+    assert all(key in mine[record.sweep] for key, record in records.items())
 
 
 @linux
@@ -331,7 +332,7 @@ def test_who_lost_a_claim_does_not_touch_that_of_the_next(ledger: Ledger) -> Non
         ledger.finish("a", "s", {"test": [1.0]}, 1.0)  # late, but first
         assert not other.claim("a")
         other.finish("a", "t", {"test": [2.0]}, 1.0)
-    assert ledger.finished(["a"])["a"].results == {"test": [1.0]}
+    assert results_of(ledger, "a")["test"] == [1.0]
 
 
 def test_which_jobs_may_be_claimed(ledger: Ledger) -> None:
@@ -391,7 +392,8 @@ def test_kill_in_a_stream_of_jobs_loses_none_that_was_finished(path: Path, count
     with Ledger(path) as ledger:
         records = ledger.finished(keys)
         assert list(records) == keys
-        assert all(np.array_equal(record.results["test"], [float(key)] * 500) for key, record in records.items() if record.results)
+        found = {key: record.results for key, record in records.items()}
+        assert all(each is not None and np.array_equal(each["test"], [float(key)] * 500) for key, each in found.items())
         assert ledger.claim("next")
 
 
@@ -575,7 +577,7 @@ def test_times_that_make_no_sense(path: Path, value: float) -> None:
 
 def test_results_that_are_no_numbers(ledger: Ledger) -> None:
     values: Any
-    for values in ("0.5", ["0.5"], [None], np.array([1, object()], object), np.array(["2026-01-01"], "M8[s]"), np.longdouble(1)):
+    for values in ("0.5", ["0.5"], [None], np.array([object()], object), np.array(["2026-01-01"], "M8[s]"), np.longdouble(1)):
         with pytest.raises(TypeError, match=r"results\['test'\] must hold numbers or truth values, got"):
             ledger.finish("a", "s", {"test": values}, 1.0)
     assert ledger.finished(["a"]) == {}

@@ -16,6 +16,7 @@ from matplotlib.transforms import Bbox
 from scipy import stats
 
 import echoscale as es
+from echoscale.experiments.run import Runner
 from echoscale.paper import fig1_timescales as fig1
 from echoscale.paper import make
 
@@ -26,7 +27,7 @@ TWO = fig1.STRUCTURES[3:]
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig1.compute("smoke")
+    return fig1.compute("smoke", Runner())
 
 
 @pytest.fixture(scope="module")
@@ -281,6 +282,7 @@ def test_every_variable_says_what_it_is(data: xarray.Dataset) -> None:
 
 
 def test_progress_is_followed_job_by_job() -> None:
-    seen: list[Any] = []
-    fig1.compute("smoke", lambda jobs: (seen.append(job) or job for job in jobs))  # type: ignore[func-returns-value]
-    assert len(seen) == 1 + len(S.leak_rates) + len(S.spectral_radii) + S.seeds * (len(fig1.STRUCTURES) + 2 * len(S.sizes))
+    seen: list[tuple[int, int, str]] = []
+    fig1.compute("smoke", Runner(progress=lambda *told: seen.append(told)))
+    jobs = 1 + len(S.leak_rates) + len(S.spectral_radii) + S.seeds * (len(fig1.STRUCTURES) + 2 * len(S.sizes))
+    assert [told[:2] for told in seen] == [(k, jobs) for k in range(jobs + 1)]

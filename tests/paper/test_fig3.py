@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -15,18 +16,20 @@ from matplotlib.figure import Figure
 
 import echoscale as es
 from echoscale import sweeps
+from echoscale.experiments.run import Runner
 from echoscale.paper import fig3_narma as fig3
 
 Floats = npt.NDArray[np.float64]
 
 SMOKE = fig3.SETTINGS["smoke"]
-EDGES = [SMOKE.washout, *(SMOKE.washout + n for n in np.cumsum([SMOKE.train, SMOKE.validation, SMOKE.test]).tolist())]
+CUT = SMOKE.protocol
+EDGES = CUT.edges.tolist()
 SHARED: dict[str, Any] = {"spectral_radius": 0.95, "input_scaling": 0.2}
 
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig3.compute("smoke")
+    return fig3.compute("smoke", Runner())
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +67,7 @@ def errors_of(network: es.Network, order: int, seed: int, lag: int, least: float
     u, y = u[: EDGES[-1]], y[1 - lag :][: EDGES[-1]]
     errors = []
     for penalty in 10 ** np.arange(np.log10(least), 1.01, 0.5):
-        model = es.ESNRegressor(network=network, washout=SMOKE.washout, random_state=seed, ridge=float(penalty))
+        model = es.ESNRegressor(network=network, washout=CUT.washout, random_state=seed, ridge=float(penalty))
         guess = model.fit(u[: EDGES[1]], y[: EDGES[1]]).predict(u)
         validation, test = (float(es.nrmse(y[a:b], guess[a:b])) for a, b in (EDGES[1:3], EDGES[2:4]))
         errors.append((validation, test))
@@ -120,14 +123,7 @@ def test_a_sweep_gives_the_same(data: xarray.Dataset, variant: str) -> None:
         es.hierarchical([20, 20], coupling=1.0, **SHARED),
         sweeps.Task("narma", {"order": 10}),
         {"leak_rate[0]": SMOKE.leak_rates, "leak_rate[1]": SMOKE.leak_rates, "seed": SMOKE.seeds},
-        protocol=sweeps.Protocol(
-            washout=SMOKE.washout,
-            train=SMOKE.train,
-            validation=SMOKE.validation,
-            test=SMOKE.test,
-            lag=lag,
-            penalties=tuple(10 ** np.arange(least, 1.01, 0.5)),
-        ),
+        protocol=replace(CUT, lag=lag, ridge=tuple(10 ** np.arange(least, 1.01, 0.5))),
     )
     for name in ("validation", "test"):
         expected = data[name].sel(variant=variant, surface="NARMA10, strong").values
@@ -175,12 +171,12 @@ def test_best_is_chosen_on_validation_and_not_on_test_data(data: xarray.Dataset)
 
 
 def test_the_signals_are_those_of_the_task_and_peak_where_it_remembers(data: xarray.Dataset) -> None:
-    u, y = es.tasks.narma(SMOKE.washout + SMOKE.shown, order=10, seed=SMOKE.seeds[0])
-    np.testing.assert_array_equal(data["input"], u[SMOKE.washout :, 0])
-    np.testing.assert_array_equal(data["target"], y[SMOKE.washout :, 0])
+    u, y = es.tasks.narma(CUT.washout + SMOKE.shown, order=10, seed=SMOKE.seeds[0])
+    np.testing.assert_array_equal(data["input"], u[CUT.washout :, 0])
+    np.testing.assert_array_equal(data["target"], y[CUT.washout :, 0])
     np.testing.assert_array_equal(data["peak"], [9, 4])
     # All seeds together, by definition.
-    rows = [es.tasks.narma(SMOKE.washout + SMOKE.train, order=5, seed=seed)[1][SMOKE.washout :, 0] for seed in SMOKE.seeds]
+    rows = [es.tasks.narma(CUT.washout + CUT.train, order=5, seed=seed)[1][CUT.washout :, 0] for seed in SMOKE.seeds]
     apart = [row - np.mean(rows) for row in rows]
     products = sum(float(row[:-4] @ row[4:]) for row in apart) / sum(float(row @ row) for row in apart)
     assert float(data["target_correlation"].sel(task="NARMA5", delay=4)) == pytest.approx(products)
@@ -326,14 +322,14 @@ def test_paths_begin_at_their_starts_and_are_those_of_the_learner_and_of_tune(da
     assert np.abs(row - 0.5).max() > 1e-4
     np.testing.assert_allclose(row, alone, atol=0.1 * SMOKE.paths.faster * 5e-6 * SMOKE.paths.steps)
     u, y = es.tasks.narma(EDGES[2], seed=0)
-    share = SMOKE.validation / (SMOKE.validation + SMOKE.train)
+    share = CUT.validation / (CUT.validation + CUT.train)
     found = es.tune(
         network,
         u,
         y,
         "leak_rate",
         starts=network.build(1, seed=0).hyper,
-        washout=SMOKE.washout,
+        washout=CUT.washout,
         validation=share,
         relocate=False,
     )
@@ -366,16 +362,11 @@ def test_variants_change_what_is_drawn_and_are_named(data: xarray.Dataset) -> No
         fig3.draw(data, "lag 2")
 
 
-def test_every_job_is_tracked_and_the_label_says_what_was_done(data: xarray.Dataset) -> None:
-    seen: list[Any] = []
-
-    def track(jobs: Any) -> Any:
-        for job in jobs:
-            seen.append(job)
-            yield job
-
-    again = fig3.compute("smoke", track)
-    assert len(seen) == len(SMOKE.seeds) * (len(fig3.SURFACES) + len(fig3.TASKS)) + len(fig3.DRAWN) * len(SMOKE.paths.seeds)
+def test_progress_counts_all_jobs_and_the_label_says_what_was_done(data: xarray.Dataset) -> None:
+    seen: list[tuple[int, int, str]] = []
+    again = fig3.compute("smoke", Runner(progress=lambda *told: seen.append(told)))
+    jobs = len(SMOKE.seeds) * (len(fig3.SURFACES) + len(fig3.TASKS)) + len(fig3.DRAWN) * len(SMOKE.paths.seeds)
+    assert [told[:2] for told in seen] == [(k, jobs) for k in range(jobs + 1)]
     xarray.testing.assert_identical(again, data)
     settings = json.loads(data.attrs["settings"])
     assert (data.attrs["figure"], data.attrs["scale"]) == (3, "smoke")

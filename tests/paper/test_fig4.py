@@ -19,6 +19,7 @@ from sklearn.linear_model import Ridge
 
 import echoscale as es
 from echoscale.engine import lanes
+from echoscale.experiments.run import Runner
 from echoscale.hyper import Hyper
 from echoscale.online import OnlineLearner
 from echoscale.paper import fig4_telegraph as fig4
@@ -38,7 +39,7 @@ TASKS = ("joint", "state", "regime")
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig4.compute("smoke")
+    return fig4.compute("smoke", Runner())
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from scipy.special import expit
 from sklearn.datasets import load_digits
 
 import echoscale as es
+from echoscale.experiments.run import Runner
 from echoscale.online.sequence_learner import SequenceLearner
 from echoscale.paper import fig6_psmnist as fig6
 from echoscale.paper import psmnist_scores as scores
@@ -24,7 +25,7 @@ SMOKE = fig6.SETTINGS["smoke"]
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig6.compute("smoke")
+    return fig6.compute("smoke", Runner())
 
 
 def test_parts_of_the_images_do_not_overlap() -> None:
@@ -94,7 +95,7 @@ def test_a_path_is_that_of_a_sequence_learner(data: xarray.Dataset) -> None:
     """The first stretch, before the readout begins anew; start by start, in float32 as the figure."""
     images = fig6.images(SMOKE)
     short = replace(SMOKE, path_minibatches=3)
-    found = fig6.learned_path(short, "unconnected", 1, 0, lambda: None)
+    found = fig6.learned_path(short, "unconnected", 1, 0)["path"]
     np.testing.assert_allclose(found[:, 0], SMOKE.path_starts, rtol=1e-6)
     for leaks, path in zip(SMOKE.path_starts, found, strict=True):
         network = es.parallel([10, 10], leak_rate=list(leaks), spectral_radius=0.99, input_scaling=1.0, connections=10)

@@ -12,6 +12,7 @@ import pytest
 import xarray
 
 from echoscale.engine.machine import precision_and_device
+from echoscale.experiments.run import Runner
 from echoscale.gradients import snapshots as sequences
 from echoscale.online.sequence_learner import SequenceLearner
 from echoscale.paper import fig7_online_gradient as fig7
@@ -23,7 +24,7 @@ EVERY = SMOKE.side**2 // SMOKE.snapshots[0]
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig7.compute("smoke")
+    return fig7.compute("smoke", Runner())
 
 
 def first_minibatch(settings: fig7.Settings) -> tuple[SequenceLearner, fig7.Minibatch]:

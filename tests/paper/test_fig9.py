@@ -14,26 +14,28 @@ from sklearn.pipeline import make_pipeline
 
 import echoscale as es
 from echoscale.estimators.delay_expansion import DelayExpansion
+from echoscale.experiments.run import Runner
 from echoscale.paper import fig9_delayed_input as fig9
 from echoscale.paper import gallery
 
 Floats = npt.NDArray[np.float64]
 
 SMOKE = fig9.SETTINGS["smoke"]
-LENGTH = SMOKE.train + SMOKE.validation + SMOKE.test
+CUT = SMOKE.protocol
+KNOWN, LENGTH = CUT.washout + CUT.train, CUT.length
 
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig9.compute("smoke")
+    return fig9.compute("smoke", Runner())
 
 
 def best_of_path(model: Any, step: str, u: Floats, y: Floats) -> tuple[float, float]:
     """Validation and test NRMSE of the penalty that is best on the validation part, one fit and prediction for each."""
-    parts = slice(SMOKE.train, SMOKE.train + SMOKE.validation), slice(SMOKE.train + SMOKE.validation, LENGTH)
+    parts = slice(KNOWN, KNOWN + CUT.validation), slice(KNOWN + CUT.validation, LENGTH)
     errors = []
-    for penalty in SMOKE.penalties:
-        model.set_params(**{f"{step}ridge": penalty}).fit(u[: SMOKE.train], y[: SMOKE.train])
+    for penalty in CUT.ridge:
+        model.set_params(**{f"{step}ridge": penalty}).fit(u[:KNOWN], y[:KNOWN])
         guess = model.predict(u)  # from the beginning, so that the state at the end of training is carried on
         validation, test = (float(es.nrmse(y[part], guess[part])) for part in parts)
         errors.append((validation, test))
@@ -48,7 +50,7 @@ def test_a_delayed_input_error_is_that_of_a_pipeline(data: xarray.Dataset, drive
     network = es.single(20, leak_rate=alpha2, spectral_radius=0.95, input_scaling=strength * (3 * 10 / 20) ** 0.5)
     model = make_pipeline(
         DelayExpansion(delay=delay, units=20, random_state=seed),
-        es.ESNRegressor(network=network, direct=True, washout=SMOKE.washout, random_state=seed),
+        es.ESNRegressor(network=network, direct=True, washout=CUT.washout, random_state=seed),
     )
     validation, test = best_of_path(model, "esnregressor__", u, y)
     place = {"drive": drive, "delay": delay, "alpha2": alpha2, "seed": seed}
@@ -61,7 +63,7 @@ def test_a_hierarchy_error_is_that_of_an_estimator(data: xarray.Dataset) -> None
     seed, alpha2 = 0, 0.2
     u, y = es.tasks.narma(LENGTH, order=10, seed=seed)
     network = es.hierarchical([20, 20], leak_rate=[1.0, alpha2], spectral_radius=0.95, input_scaling=0.2, coupling=1.0)
-    model = es.ESNRegressor(network=network, washout=SMOKE.washout, random_state=seed)
+    model = es.ESNRegressor(network=network, washout=CUT.washout, random_state=seed)
     validation, test = best_of_path(model, "", u, y)
     place = {"alpha2": alpha2, "seed": seed}
     assert float(data["hierarchy_validation"].sel(place)) == pytest.approx(validation, rel=1e-4)
@@ -72,7 +74,7 @@ def test_the_spread_is_that_of_the_first_reservoir(data: xarray.Dataset) -> None
     """From the naive simulation of the whole hierarchy, at another leak rate of the second level."""
     network = es.hierarchical([20, 20], leak_rate=[1.0, 0.3], spectral_radius=0.95, input_scaling=0.2)
     u, _ = es.tasks.narma(LENGTH, order=10, seed=1)
-    states = states_of(network.build(1, seed=1), u[: SMOKE.train])[SMOKE.washout :, :20]
+    states = states_of(network.build(1, seed=1), u[:KNOWN])[CUT.washout :, :20]
     expected = np.sqrt(np.mean([np.var(states[:, i]) for i in range(20)]))
     assert float(data["first_level_spread"].sel(seed=1)) == pytest.approx(expected, rel=1e-4)
 
@@ -115,24 +117,19 @@ def test_resampled_seeds_that_agree_leave_no_interval() -> None:
     grid = np.stack([[agreed, split], [agreed, split]])
     parts = {"validation": (("drive", "delay", "alpha2", "seed"), grid), "test": (("drive", "delay", "alpha2", "seed"), grid)}
     whole = {"hierarchy_validation": (("alpha2", "seed"), agreed), "hierarchy_test": (("alpha2", "seed"), agreed)}
-    found = fig9.best_leak_rates(xarray.Dataset({**parts, **whole}), SMOKE)
+    found = fig9.best_leak_rates(xarray.Dataset({**parts, **whole}, {"alpha2": list(SMOKE.leak_rates)}), SMOKE)
     np.testing.assert_array_equal(found["best_alpha2"], [[0.6, 1.0]] * 2)
     np.testing.assert_array_equal(found["best_alpha2_low"], [[0.6, 0.2]] * 2)
     np.testing.assert_array_equal(found["best_alpha2_high"], [[0.6, 1.0]] * 2)
     assert float(found["hierarchy_best_alpha2_low"]) == float(found["hierarchy_best_alpha2_high"]) == 0.6
 
 
-def test_every_job_is_tracked() -> None:
+def test_progress_counts_all_jobs() -> None:
     """One for each seed and model: the hierarchy and every delay."""
-    seen: list[Any] = []
-
-    def track(jobs: Any) -> Any:
-        for job in jobs:
-            seen.append(job)
-            yield job
-
-    fig9.compute("smoke", track)
-    assert len(seen) == len(SMOKE.seeds) * (1 + len(SMOKE.delays))
+    seen: list[tuple[int, int, str]] = []
+    fig9.compute("smoke", Runner(progress=lambda *told: seen.append(told)))
+    jobs = len(SMOKE.seeds) * (1 + len(SMOKE.delays))
+    assert [told[:2] for told in seen] == [(k, jobs) for k in range(jobs + 1)]
 
 
 def test_the_figure_and_its_file(data: xarray.Dataset, tmp_path: Path) -> None:
@@ -149,8 +146,8 @@ def test_the_figure_and_its_file(data: xarray.Dataset, tmp_path: Path) -> None:
 
 def test_the_paper_scale_is_that_of_the_paper() -> None:
     paper = fig9.SETTINGS["paper"]
-    assert (paper.washout, paper.train, paper.validation, paper.test, len(paper.seeds)) == (200, 5000, 1500, 2500, 20)
-    assert min(paper.penalties) == pytest.approx(1e-5)
+    assert (*paper.protocol.edges.tolist(), len(paper.seeds)) == (200, 5000, 6500, 9000, 20)
+    assert min(paper.protocol.ridge) == pytest.approx(1e-5)
     assert len(paper.leak_rates) == 20
     assert (min(paper.leak_rates), max(paper.leak_rates)) == (0.05, 1.0)
     assert fig9.delayed_network(paper).reservoirs[0].input_scaling == pytest.approx((10 * 3 / 50) ** 0.5)

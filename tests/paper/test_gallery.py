@@ -1,9 +1,13 @@
-"""Making figures: data are computed once, reused where the settings agree, and the committed ones belong to this code."""
+"""Making figures: data are computed once, reused where the settings agree, and go on where a run was killed."""
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +16,11 @@ import pytest
 import xarray
 from typer.testing import CliRunner
 
+import echoscale as es
 from echoscale.cli import app
-from echoscale.paper import FIGURES, SCALES, make
+from echoscale.experiments import job
+from echoscale.paper import FIGURES, SCALES, learned_paths, make
+from echoscale.paper import fig3_narma as fig3
 from echoscale.paper import provenance as label
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "figures"
@@ -39,22 +46,17 @@ def test_every_figure_has_every_scale() -> None:
 
 
 def test_an_earlier_run_is_reused_until_its_settings_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs: list[Any] = []
-
-    def count(given: Any) -> Any:
-        jobs.extend(given)
-        return given
-
-    first = make(8, "smoke", tmp_path, track=count)
-    computed = len(jobs)
-    assert computed
+    told: list[tuple[int, int, str]] = []
+    first = make(8, "smoke", tmp_path, progress=lambda *said: told.append(said))
+    assert told[-1][:2] == (3, 3)
     assert not first.reused
-    second = make(8, "smoke", tmp_path, track=count)
+    told.clear()
+    second = make(8, "smoke", tmp_path, progress=lambda *said: told.append(said))
     assert second.reused
-    assert len(jobs) == computed
+    assert not told
     xarray.testing.assert_allclose(second.data, first.data, rtol=0)
     assert not make(8, "smoke", tmp_path, fresh=True).reused
-    monkeypatch.setattr(label, "NUMERICS", label.NUMERICS + 1)
+    monkeypatch.setattr(job, "NUMERICS", job.NUMERICS + 1)
     assert not make(8, "smoke", tmp_path).reused
 
 
@@ -82,7 +84,7 @@ def test_a_failed_computation_leaves_no_file(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(module(2), "draw", fails)
     with pytest.raises(KeyboardInterrupt):
         make(2, "smoke", tmp_path)
-    assert {each.name for each in tmp_path.iterdir()} == {"fig2-smoke.nc"}, "what was computed is kept, no half a picture"
+    assert {each.name for each in tmp_path.glob("fig*")} == {"fig2-smoke.nc"}, "what was computed is kept, no half a picture"
 
 
 def test_the_command_line_makes_figures_and_names_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +95,8 @@ def test_the_command_line_makes_figures_and_names_what_it_lacks(tmp_path: Path, 
     assert (tmp_path / "fig2-smoke.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     again = CliRunner().invoke(app, ["figure", "2", "--scale", "smoke", "--out", str(tmp_path)])
     assert "earlier run" in again.output
+    odd = tmp_path / ("runs[test] " + "x" * 90)
+    assert str(odd / "fig2-smoke.png") in CliRunner().invoke(app, ["figure", "2", "--scale", "smoke", "--out", str(odd)]).output
     for arguments, message in [(["figure", "10"], "no figure 10"), (["figure", "1", "--scale", "huge"], "no scale 'huge'")]:
         refused = CliRunner().invoke(app, arguments)
         assert refused.exit_code == 2
@@ -116,3 +120,71 @@ def test_a_variant_has_a_picture_of_its_own_from_the_same_data(tmp_path: Path) -
         make(3, "smoke", tmp_path, variant="lag 2")
     with pytest.raises(ValueError, match="figure 2 has no variants"):
         make(2, "smoke", tmp_path, variant="lag 2")
+
+
+# Going on
+
+
+KILLED_AT = 5
+JOBS = 2 * 7 + 4  # two seeds of seven networks, and four paths
+
+
+class Numbers:
+    """In place of the long work of Fig. 3: the errors are its own, the paths are drawn at random, alike for a seed."""
+
+    def __init__(self, dies: int | None = None) -> None:
+        self.log: list[tuple[Any, ...]] = []
+        self.errors, self.dies = fig3._errors, dies
+
+    def __call__(self, settings: Any, network: es.Network, order: int, seed: int, **leaves: Any) -> Any:
+        if len(self.log) == self.dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.log.append((network, order, seed))
+        return self.errors(settings, network, order, seed, **leaves)
+
+    def online(self, paths: Any, network: es.Network, order: int, seed: int, check: Any) -> Any:
+        self.log.append(("path", network, order, seed))
+        rng = np.random.default_rng([order, seed])
+        return rng.random((4, paths.records + 1, 2)), rng.random((4, paths.records))
+
+    def tuned(self, paths: Any, network: es.Network, order: int, seed: int, protocol: Any) -> Any:
+        return np.random.default_rng([seed, order]).random((4, 3 + order, 2))
+
+    def stand_in(self, patch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+        patch.setattr(fig3, "_errors", self)
+        patch.setattr(learned_paths, "online", self.online)
+        patch.setattr(learned_paths, "tuned", self.tuned)
+        return self.log
+
+
+def killed(folder: str) -> None:
+    """In a process of its own: Fig. 3, which dies in the middle of a job (`kill -9`: nothing is tidied up)."""
+    Numbers(KILLED_AT).stand_in(pytest.MonkeyPatch())
+    make(3, "smoke", Path(folder))
+
+
+def bits(data: xarray.Dataset) -> dict[str, bytes]:
+    return {str(name): values.values.tobytes() for name, values in data.variables.items() if values.dtype != object}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
+def test_a_killed_figure_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = f"import test_gallery; test_gallery.killed({str(tmp_path / 'killed')!r})"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, timeout=600, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert not list((tmp_path / "killed").glob("fig3*"))
+    log = Numbers().stand_in(monkeypatch)
+    made = make(3, "smoke", tmp_path / "killed")
+    assert not made.reused
+    assert len(log) == JOBS - KILLED_AT, "what was done is not done again"
+    log.clear()
+    whole = make(3, "smoke", tmp_path / "whole")
+    assert len(log) == JOBS
+    assert bits(made.data) == bits(whole.data)
+    assert made.data.attrs["job_seconds"] > 0
+    log.clear()
+    (tmp_path / "whole" / "fig3-smoke.nc").unlink()
+    assert bits(make(3, "smoke", tmp_path / "whole").data) == bits(whole.data)
+    assert not log, "the ledger has it all"
+    make(3, "smoke", tmp_path / "whole", fresh=True)
+    assert len(log) == JOBS, "fresh is fresh"

@@ -17,6 +17,7 @@ import pytest
 import xarray
 
 import echoscale as es
+from echoscale.experiments.run import Runner
 from echoscale.sweeps import Data, Ledger, LedgerError, Protocol, SweepWarning, Task, recall
 from echoscale.sweeps.archive import export
 
@@ -99,11 +100,21 @@ def test_data_of_ones_own(path: Path) -> None:
     assert path.stat().st_size < 200_000
 
 
+def test_other_experiments_in_the_same_ledger_are_no_sweeps(path: Path) -> None:
+    list(Runner(path, {"figure": 3})([]))
+    data = es.sweep(chain(), NARMA, {"seed": [0]}, protocol=SHORT, ledger=path)
+    assert recall(path, "").equals(data)
+    with Ledger(path) as ledger:
+        figure, _ = ledger.sweeps()
+    with pytest.raises(ValueError, match="is not in the ledger"):
+        recall(path, figure["id"])
+
+
 @pytest.mark.parametrize("problem", [NARMA, own_data()], ids=["task", "data"])
 def test_half_a_sweep(problem: Task | Data, path: Path) -> None:
     axes: dict[str, Any] = {"leak_rate": [0.3, 0.9], "seed": [5, 3, 1, 0]}
 
-    def stop(done: int, total: int, points: int) -> None:
+    def stop(done: int, total: int, note: str) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
@@ -327,3 +338,10 @@ def test_names_of_ones_own_survive_the_file(path: Path, tmp_path: Path) -> None:
     with xarray.open_dataset(export(found, tmp_path / "results.nc"), engine="scipy") as written:
         assert written.equals(found)
         assert json.loads(written.attrs["settings"])["axes"][0] == ["leak_rate[0]", "leaf", [0.3], [0.3]]
+
+
+def test_a_folder_is_no_target(tmp_path: Path) -> None:
+    data = es.sweep(chain(), NARMA, {"seed": [0]}, protocol=SHORT)
+    (tmp_path / "seeds.nc").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"seeds\.nc is a folder: give the name of a file"):
+        export(data, tmp_path / "seeds.nc")

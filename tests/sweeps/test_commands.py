@@ -155,7 +155,6 @@ def test_a_sweep_from_a_file_and_again_from_its_ledger(desk: Desk) -> None:
         assert data.attrs["sweep"] == expected.attrs["sweep"]
     assert f"Results: {out}" in result.output
     assert f"Sweep {expected.attrs['sweep']} in {desk.ledger}." in result.output
-    assert f"{SEEDS}/{SEEDS}" in result.output
     assert "Failed" not in result.output
 
     before, table = len(desk.ran()), result.output[result.output.index("The best") : result.output.index("Results")]
@@ -187,6 +186,20 @@ def test_without_an_option_the_ledger_is_in_this_folder(desk: Desk, monkeypatch:
     desk.write("count = 6", "count = 1")
     assert desk.call("sweep", "grid.toml").exit_code == 0
     assert "1 sweeps in sweeps.sqlite" in desk.call("sweeps", "list").output
+
+
+def test_a_sweep_over_seeds_alone(desk: Desk) -> None:
+    """Its best point is the mean over its only axis."""
+    desk.write('"leak_rate[0]" = { from = 0.2, to = 1.0, count = 3 }\n"leak_rate[1]" = [0.1, 0.5]\n', "")
+    out = desk.folder / "results.csv"
+    result = desk.sweep("--out", out)
+    assert result.exit_code == 0, result.output
+    rows = [[float(each) for each in line.split(",")] for line in out.read_text().splitlines()[1:]]
+    assert [row[0] for row in rows] == list(range(SEEDS))
+    shown = desk.sweeps("show", desk.name()).output
+    for text in (result.output, shown):
+        assert "The best 1 of 1 points by validation error, mean over seeds" in text
+        assert re.search(rf"validation +test\n-+ +-+\n *{np.mean([row[2] for row in rows]):.4g} +", text), text
 
 
 def test_a_task_that_fails(desk: Desk) -> None:

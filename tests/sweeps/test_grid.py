@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -652,6 +654,44 @@ def test_keywords_that_are_arrays_are_told_apart() -> None:
     assert one != other
 
 
+@dataclass(frozen=True)
+class Sine:
+    size: float
+
+
+@dataclass(frozen=True)
+class Square:
+    size: float
+
+
+class Low(enum.IntEnum):
+    one = 1
+
+
+class High(enum.IntEnum):
+    one = 1
+
+
+def waves(length: int, seed: int, wave: Any = None) -> tuple[Floats, Floats]:
+    """A task whose parameter is told from another by its class alone."""
+    u, y = es.tasks.narma(length, order=3, seed=seed)
+    return u, y if isinstance(wave, Sine | Low) else np.cumsum(u, axis=0)
+
+
+@pytest.mark.parametrize("both", [(Sine(0.1), Square(0.1)), (Low.one, High.one)])
+def test_parameters_of_different_classes_with_equal_fields_are_told_apart(both: tuple[Any, Any], tmp_path: Path) -> None:
+    ledger = tmp_path / "sweep.db"
+    found = es.sweep(chain(), Task(waves), {"task.wave": both}, protocol=SHORT, ledger=ledger)
+    assert found["test"][0] != found["test"][1]
+    alone = es.sweep(chain(), Task(waves, {"wave": both[1]}), {"seed": [0]}, protocol=SHORT, ledger=ledger)
+    assert alone["test"][0] == found["test"][1]
+
+
+def test_masked_arrays_are_refused() -> None:
+    with pytest.raises(TypeError, match="masked array"):
+        Task(waves, {"wave": np.ma.masked_array([1.0], [True])})
+
+
 # Failures.
 
 
@@ -693,7 +733,7 @@ def test_a_constant_target_fails_where_errors_are_normalised() -> None:
 
 
 def test_what_stops_a_program_stops_a_sweep() -> None:
-    def stop(*_: int) -> None:
+    def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.experiments.protocol import RIDGE
+from echoscale.experiments.evaluation import RIDGE
 from echoscale.sweeps import Protocol, Task, spec
 
 Write = Callable[[str], Path]

@@ -77,7 +77,20 @@ class Cluster:
         self._client = self._local = None
 
     def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
-        """See `Executor`. Two jobs for every worker are under way, so that none waits for the driver."""
+        """Run jobs on the workers. Two for every worker are under way, so that none waits for the driver.
+
+        Parameters
+        ----------
+        jobs : iterable of (key, Job)
+            Taken one by one, when there is room for them.
+
+        Yields
+        ------
+        key : str
+            Of a job that is done.
+        outcome : Outcome
+            What became of it.
+        """
         from distributed import as_completed
 
         if self._client is None:

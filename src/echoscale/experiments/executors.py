@@ -34,7 +34,20 @@ class Executor(Protocol):
     """Takes jobs when it has room for them, and yields outcomes as they come, in any order."""
 
     def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
-        """Keys and jobs -> keys and outcomes."""
+        """Keys and jobs -> keys and outcomes.
+
+        Parameters
+        ----------
+        jobs : iterable of (key, Job)
+            Taken one by one, when there is room for them.
+
+        Yields
+        ------
+        key : str
+            Of a job that is done.
+        outcome : Outcome
+            What became of it.
+        """
         ...
 
 
@@ -81,7 +94,20 @@ class InProcess:
         self.threads = _checks.integer(threads, "threads", minimum=1)
 
     def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
-        """See `Executor`."""
+        """Run jobs, and yield what became of them as they are done.
+
+        Parameters
+        ----------
+        jobs : iterable of (key, Job)
+            Taken one by one, when there is room for them.
+
+        Yields
+        ------
+        key : str
+            Of a job that is done.
+        outcome : Outcome
+            What became of it.
+        """
         if self.threads == 1:
             for key, job in jobs:
                 yield key, attempt(job)

@@ -60,14 +60,25 @@ class LedgerError(ValueError):
 
 
 class Record(NamedTuple):
-    """One finished or failed job."""
+    """One finished or failed job.
+
+    Attributes
+    ----------
+    key : str
+        sha256 of everything that determines the result.
+    sweep : str
+        The sweep or figure that ran it; others only look it up.
+    results : dict of arrays or None
+        None if the job failed.
+    error : str or None
+        Why it failed; None if it is done.
+    seconds : float
+        The time it took.
+    """
 
     key: str
-    """sha256 of everything that determines the result."""
     sweep: str
-    """The sweep that ran it; others only look it up."""
     results: dict[str, npt.NDArray[Any]] | None
-    """Named arrays; None if the job failed."""
     error: str | None
     seconds: float
 
@@ -152,16 +163,38 @@ class Ledger:
                 connection.close()
 
     def begin(self, sweep: str, settings: Mapping[str, Any]) -> None:
-        """Remember the settings of a sweep as JSON. Again with the same settings does nothing; with others it raises."""
+        """Remember the settings of a sweep as JSON. Again with the same settings does nothing; with others it raises.
+
+        Parameters
+        ----------
+        sweep : str
+            Its id.
+        settings : mapping
+            Numbers, strings, lists and dictionaries.
+        """
         text = json.dumps(dict(settings))
         self._write(f"the settings of sweep {sweep} were not saved", lambda c: _begin(c, sweep, text))
 
     def link(self, sweep: str, keys: Sequence[str]) -> None:
-        """The jobs of a sweep, in order, in place of those linked before."""
+        """The jobs of a sweep, in order, in place of those linked before.
+
+        Parameters
+        ----------
+        sweep : str
+            Its id.
+        keys : sequence of str
+            Its jobs.
+        """
         self._write(f"the list of jobs of sweep {sweep} was not saved", lambda c: _link(c, sweep, list(keys)))
 
     def linked(self, sweep: str) -> list[str]:
-        """The jobs of a sweep, in order."""
+        """The jobs of a sweep, in order.
+
+        Parameters
+        ----------
+        sweep : str
+            Its id.
+        """
         query = "SELECT key FROM links WHERE sweep = ? ORDER BY position"
         return self._read("the list of jobs was not read", lambda c: [key for (key,) in c.execute(query, (sweep,))])
 
@@ -169,6 +202,11 @@ class Ledger:
         """Those of the jobs that are done, in the order of `keys`. Arrays have the same bits that `finish` was given.
 
         A job whose results are not those that its digest was made of is no longer done.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            The jobs.
         """
         found, damaged = self._read("finished jobs were not read", lambda c: _finished(c, keys))
         if damaged:
@@ -176,17 +214,34 @@ class Ledger:
         return found
 
     def failures(self, keys: Sequence[str]) -> dict[str, Record]:
-        """Those of the jobs whose last run failed, in the order of `keys`."""
+        """Those of the jobs whose last run failed, in the order of `keys`.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            The jobs.
+        """
         return self._read("failed jobs were not read", lambda c: _failures(c, keys))
 
     def forget(self, keys: Sequence[str]) -> None:
-        """Drop results and failures of these jobs, so that they can be run again. Claims stay."""
+        """Drop results and failures of these jobs, so that they can be run again. Claims stay.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            The jobs.
+        """
         self._write("results were not dropped", lambda c: _forget(c, list(keys)))
 
     def claim(self, key: str) -> bool:
         """Whether this process may now do the job: not if it is done, or if another process that is alive has it.
 
         Failed jobs may be tried again. What this process has claimed already it may claim again.
+
+        Parameters
+        ----------
+        key : str
+            The job.
         """
         taken = self._write(f"job {key} was not claimed", lambda c: _claim(c, key, self._owner, self.stale_after))
         if taken:
@@ -213,14 +268,32 @@ class Ledger:
         self._held.discard(key)
 
     def fail(self, key: str, sweep: str, error: str, seconds: float) -> None:
-        """Save why a job failed and give its claim back. A job that somebody else has done stays done."""
+        """Save why a job failed and give its claim back. A job that somebody else has done stays done.
+
+        Parameters
+        ----------
+        key : str
+            The job.
+        sweep : str
+            The experiment that ran it.
+        error : str
+            What went wrong.
+        seconds : float
+            The time it took.
+        """
         text = error.encode("utf-8", "backslashreplace").decode()  # messages with odd file names are no valid UTF-8
         seconds = _checks.non_negative(seconds, "seconds", "It is the time the job took.")
         self._write(f"the failure of job {key} was not saved", lambda c: _fail(c, key, sweep, text, seconds, self._owner))
         self._held.discard(key)
 
     def release(self, key: str) -> None:
-        """Give a claim back unfinished. Claims of others stay."""
+        """Give a claim back unfinished. Claims of others stay.
+
+        Parameters
+        ----------
+        key : str
+            The job.
+        """
         self._write(f"the claim of job {key} was not given back", lambda c: _release(c, [key], self._owner))
         self._held.discard(key)
 

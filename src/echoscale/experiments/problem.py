@@ -52,11 +52,32 @@ class Task:
             raise ValueError(f"the task {self.function} cannot be called with these keywords: {error}.") from error
 
     def with_parameters(self, **changed: Any) -> Task:
-        """The same function with other keywords."""
+        """The same function with other keywords.
+
+        Parameters
+        ----------
+        **changed
+            Those that differ.
+        """
         return Task(self.function, {**self.parameters, **changed})
 
     def series(self, length: int, seed: int) -> tuple[Numbers, Numbers]:
-        """Inputs (T, F) and targets (T, O) with T >= length."""
+        """Inputs and targets, as the function makes them.
+
+        Parameters
+        ----------
+        length : int
+            The steps that are needed, T >= length.
+        seed : int
+            Of the series.
+
+        Returns
+        -------
+        u : (T, F)
+            Inputs.
+        y : (T, O)
+            Targets.
+        """
         u, y = self._load()(length=length, seed=seed, **self.parameters)
         return u, y
 
@@ -107,7 +128,22 @@ class Data:
         object.__setattr__(self, "y", np.array(targets.values[0]))
 
     def series(self, length: int, seed: int) -> tuple[Numbers, Numbers]:
-        """The data themselves, whatever the seed."""
+        """The data themselves.
+
+        Parameters
+        ----------
+        length : int
+            The steps that are needed; so many are returned.
+        seed : int
+            Not used: there is one series for all seeds.
+
+        Returns
+        -------
+        u : (T, F)
+            Inputs.
+        y : (T, O)
+            Targets.
+        """
         u, y = np.asarray(self.u), np.asarray(self.y)
         if len(u) < length:
             raise ValueError(f"the data have {len(u)} steps, the protocol needs {length}: shorten its parts.")

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.esn import ESN
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.job import Arrays
 from echoscale.experiments.problem import Data, Task
-from echoscale.experiments.protocol import Protocol
 from echoscale.hyper import Hyper, with_lanes
 from echoscale.network import Network
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
@@ -114,9 +114,10 @@ class PathErrors:
     def _at(self, place: npt.NDArray[np.int64]) -> Readout:
         """The readout with penalty number `place`, (lanes,) or (lanes, targets): one for each lane, or for each target."""
         each = place if self.apart else place[..., None]
-        coef = np.take_along_axis(self.path.coef, each[None, ..., None], axis=0)[0]
+        # In memory the features come first, as in the path: products then have the same bits as those of the whole path.
+        coef = np.take_along_axis(np.swapaxes(self.path.coef, -1, -2), each[None, ..., None, :], axis=0)[0]
         intercept = np.take_along_axis(self.path.intercept, each[None], axis=0)[0]
-        return Readout(coef, intercept, np.empty(0))
+        return Readout(np.swapaxes(coef, -1, -2), intercept, np.empty(0))
 
 
 def path_errors(

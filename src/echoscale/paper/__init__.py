@@ -3,7 +3,8 @@
 `run` takes jobs and gives their results (`echoscale.experiments.run`), so that an interrupted figure goes on where it stopped.
 """
 
+from echoscale.paper import reproduce
 from echoscale.paper.gallery import FIGURES, Result, make
 from echoscale.paper.provenance import SCALES
 
-__all__ = ["FIGURES", "SCALES", "Result", "make"]
+__all__ = ["FIGURES", "SCALES", "Result", "make", "reproduce"]

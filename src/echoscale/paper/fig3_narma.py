@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks, timescales
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.job import Arrays, Check, Job, unchecked
-from echoscale.experiments.protocol import Protocol
 from echoscale.experiments.run import Runner
 from echoscale.experiments.scores import path_errors
 from echoscale.network import Network, single
@@ -39,7 +39,9 @@ from echoscale.tasks import narma
 
 if TYPE_CHECKING:
     import xarray
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure, SubFigure
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,6 +63,7 @@ ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
 
 
 PROTOCOL = Protocol(ridge=HALF_DECADES)
+SHORT = replace(PROTOCOL, washout=50, train=500, validation=200, test=200)
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ SETTINGS = {
         _grid(3),
         (0, 1),
         Paths(400, 200, (0,), 4, 10.0),
-        protocol=replace(PROTOCOL, washout=50, train=500, validation=200, test=200),
+        protocol=SHORT,
         units=40,
     ),
     "quick": Settings(_grid(10), tuple(range(5)), Paths(50_000, 12_500, (0,), faster=20.0)),
@@ -255,7 +258,7 @@ def best_points(data: xarray.Dataset) -> xarray.Dataset:
     return xarray.Dataset(found, {name: data[name] for name in ("variant", "surface", "task")})
 
 
-def smoothed(surface: Any) -> Floats:
+def smoothed(surface: npt.ArrayLike) -> Floats:
     """The running median of a surface; beyond an edge its values go on."""
     from scipy.ndimage import median_filter
 
@@ -314,7 +317,7 @@ def second_peak(correlation: Sequence[float] | Floats) -> int:
     return trough + int(np.argmax(values[trough:]))
 
 
-def _draw_signals(left: Any, right: Any, data: xarray.Dataset) -> None:
+def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
     step, delay = data["step"].values, data["delay"].values
     left.plot(step, data["input"].values, color=style.BLACK, linewidth=0.8, label="input")
     left.plot(step, data["target"].values, color=style.RED, linewidth=1.2, label="NARMA10")
@@ -330,7 +333,7 @@ def _draw_signals(left: Any, right: Any, data: xarray.Dataset) -> None:
     style.panel(right, "B", x="delay (steps)", y="autocorrelation")
 
 
-def _draw_single(ax: Any, data: xarray.Dataset, task: str) -> None:
+def _draw_single(ax: Axes, data: xarray.Dataset, task: str) -> None:
     """Errors of single networks against alpha, and lines at the least ones of the unconnected and the connected pair."""
     curves = data["single_test"].sel(task=task).astype(np.float64)
     count, alpha = curves.sizes["seed"], curves["alpha"].values
@@ -350,7 +353,9 @@ def _draw_single(ax: Any, data: xarray.Dataset, task: str) -> None:
     _plain_ticks(ax.yaxis)
 
 
-def _draw_surfaces(figure: Any, axes: Sequence[Any], data: xarray.Dataset, surfaces: Sequence[str], smooth: bool) -> None:
+def _draw_surfaces(
+    figure: SubFigure, axes: Sequence[Axes], data: xarray.Dataset, surfaces: Sequence[str], smooth: bool
+) -> None:
     """Mean test errors on one colour scale, with a bar below; crosses at the best points."""
     from matplotlib.colors import LogNorm
 
@@ -369,13 +374,13 @@ def _draw_surfaces(figure: Any, axes: Sequence[Any], data: xarray.Dataset, surfa
     bar.ax.tick_params(labelsize=7)
 
 
-def _draw_close_up(figure: Any, ax: Any, data: xarray.Dataset, name: str, smooth: bool) -> None:
+def _draw_close_up(figure: SubFigure, ax: Axes, data: xarray.Dataset, name: str, smooth: bool) -> None:
     """The valley of one surface, with lines around it and a bar of its own below; all that is higher has one colour."""
     values, alpha = _shown(data, name, smooth), data["alpha1"].values
     inside = (alpha >= CLOSE_UP[0]) & (alpha <= CLOSE_UP[1])
     seen = values[np.ix_(inside, inside)]
     least = float(seen.min())
-    colours = {"vmin": least, "vmax": VALLEY * least, "cmap": "viridis"}
+    colours: dict[str, Any] = {"vmin": least, "vmax": VALLEY * least, "cmap": "viridis"}
     mesh = ax.pcolormesh(alpha, alpha, values.T, **colours, shading="nearest", rasterized=True)
     bar = figure.colorbar(mesh, ax=ax, location="bottom", extend="max", aspect=15, fraction=0.06, pad=0.03)
     levels = [least * each for each in CONTOURS if least * each < seen.max()]
@@ -393,7 +398,7 @@ def _draw_close_up(figure: Any, ax: Any, data: xarray.Dataset, name: str, smooth
     bar.ax.tick_params(labelsize=7)
 
 
-def _draw_paths(ax: Any, data: xarray.Dataset) -> None:
+def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
     """What the leak rates did, from every start (square) to a dot: learned online in black, tuned in red."""
     from matplotlib.patheffects import withStroke
 
@@ -414,7 +419,7 @@ def _shown(data: xarray.Dataset, name: str, smooth: bool) -> Floats:
     return smoothed(mean) if smooth else mean
 
 
-def _draw_cross(ax: Any, data: xarray.Dataset, name: str, limits: tuple[float, float] = (0.0, 1.0)) -> None:
+def _draw_cross(ax: Axes, data: xarray.Dataset, name: str, limits: tuple[float, float] = (0.0, 1.0)) -> None:
     """A cross at the best point, where that is within the limits."""
     from matplotlib.patheffects import withStroke
 
@@ -427,7 +432,7 @@ def _draw_cross(ax: Any, data: xarray.Dataset, name: str, limits: tuple[float, f
     ax.plot(*place, "x", **look, path_effects=[withStroke(linewidth=3, foreground=style.BLACK)])
 
 
-def _plain_ticks(axis: Any) -> None:
+def _plain_ticks(axis: Axis) -> None:
     """Round numbers on a logarithmic axis of about a decade, in place of powers of ten."""
     from matplotlib.ticker import FixedLocator, NullLocator
 

@@ -17,6 +17,7 @@ the noise rises.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,8 @@ from echoscale.tasks.telegraph_filter import transitions
 
 if TYPE_CHECKING:
     import xarray
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 Floats = npt.NDArray[np.float64]
 
@@ -245,7 +247,9 @@ def learned_path(settings: Settings, rho: float, seed: int, check: Check = unche
     return {"path": np.concatenate([starts[:, None], walk], axis=1)}
 
 
-def series(settings: Settings, steps: int, seed: int, part: int, noise: Any, sequences: int | None = None) -> Telegraph:
+def series(
+    settings: Settings, steps: int, seed: int, part: int, noise: float | Floats, sequences: int | None = None
+) -> Telegraph:
     """The series of one part of one seed: no two share random numbers; all networks and noises of a seed share states."""
     return telegraph(steps, 10 * seed + part, sequences=sequences or settings.sequences, noise=noise, **settings.odds)
 
@@ -371,7 +375,7 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
     return built
 
 
-def _draw_signals(left: Any, right: Any, data: xarray.Dataset) -> None:
+def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
     step, delay = data["step"].values, data["delay"].values
     left.plot(step, data["input"].values, color="0.75", linewidth=0.5, label="input")
     left.plot(step, data["state"].values, color=style.BLACK, linewidth=0.9, label="state")
@@ -389,7 +393,9 @@ def _draw_signals(left: Any, right: Any, data: xarray.Dataset) -> None:
     right.legend(fontsize=7, frameon=False, loc="lower center", bbox_to_anchor=(0.55, 0.98), ncols=3, columnspacing=1)
 
 
-def _draw_pair_of_surfaces(figure: Any, axes: Any, letter: str, data: xarray.Dataset, task: str, network: str | None) -> None:
+def _draw_pair_of_surfaces(
+    figure: SubFigure, axes: Sequence[Axes], letter: str, data: xarray.Dataset, task: str, network: str | None
+) -> None:
     """Test accuracy, and beside it the share of the ceiling, over noise and alpha or over both leak rates."""
     test = data.sel(part="test", task=task)
     if network is None:
@@ -423,7 +429,7 @@ def _draw_pair_of_surfaces(figure: Any, axes: Any, letter: str, data: xarray.Dat
         _draw_paths(axes[0], data)
 
 
-def _mesh(ax: Any, data: xarray.Dataset, values: Floats, single_one: bool, least: float, most: float) -> Any:
+def _mesh(ax: Axes, data: xarray.Dataset, values: Floats, single_one: bool, least: float, most: float) -> Any:
     """Cells around the points of logarithmic axes; the noises stand side by side."""
     alpha = data["alpha1"].values
     edges = style.cells(alpha)
@@ -442,7 +448,7 @@ def _mesh(ax: Any, data: xarray.Dataset, values: Floats, single_one: bool, least
     return mesh
 
 
-def _draw_paths(ax: Any, data: xarray.Dataset) -> None:
+def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
     """The leak rate against the noise of its time, from every start, in all seeds."""
     from matplotlib.patheffects import withStroke
 
@@ -457,7 +463,7 @@ def _draw_paths(ax: Any, data: xarray.Dataset) -> None:
         ax.plot(noise, ends, "o", color=style.BLACK, markersize=2.2, zorder=4)
 
 
-def _draw_best(ax: Any, data: xarray.Dataset) -> None:
+def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
     """Best joint accuracies of all variants with their standard errors, under the ceiling of the same series."""
     kinds = (("single", style.BLACK), ("unconnected", style.BLUE), ("connected", style.RED))
     count = data.sizes["seed"] ** 0.5

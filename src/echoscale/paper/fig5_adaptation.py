@@ -17,6 +17,7 @@ A seed draws weights, first readouts and series. Which leak rate moves how far a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ from echoscale.tasks import Telegraph, schedule, telegraph, telegraph_filter
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
@@ -235,7 +237,7 @@ def unseen_series(settings: Settings, noise: float, seed: int, phase: int) -> Te
     return telegraph(settings.test, place, sequences=SEQUENCES, noise=noise, **settings.odds(phase))
 
 
-def one_hot(joint: Any) -> npt.NDArray[np.float32]:
+def one_hot(joint: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """(..., 4): 1 for the class, 0 for the others."""
     return np.asarray(np.eye(4, dtype=np.float32)[joint])
 
@@ -251,7 +253,7 @@ def scores(learner: OnlineLearner, truth: Telegraph, start: int, washout: int) -
     return [float((decisions[task] == getattr(truth, task))[:, washout:].mean()) for task in TASKS]
 
 
-def swings(settles: xarray.DataArray, kinds: Any) -> xarray.DataArray:
+def swings(settles: xarray.DataArray, kinds: Sequence[str] | npt.NDArray[Any]) -> xarray.DataArray:
     """(..., leak): how much higher a leak rate settles in fast phases than in slow ones; the first phase does not count."""
     later = np.arange(len(kinds)) > 0
     means = [settles.isel(phase=np.flatnonzero(later & (np.asarray(kinds) == kind))).mean("phase") for kind in KINDS]
@@ -327,7 +329,7 @@ def _excerpts(settings: Settings) -> xarray.Dataset:
     )
 
 
-def _shade(ax: Any, data: xarray.Dataset) -> None:
+def _shade(ax: Axes, data: xarray.Dataset) -> None:
     """Slow phases in grey; time in thousands of steps."""
     for kind, begin, end in zip(data["kind"].values, data["begin"].values, data["end"].values, strict=True):
         if kind == "slow":
@@ -335,7 +337,7 @@ def _shade(ax: Any, data: xarray.Dataset) -> None:
     ax.set_xlim(0, float(data["end"][-1]) / 1000)
 
 
-def _draw_odds(ax: Any, data: xarray.Dataset) -> None:
+def _draw_odds(ax: Axes, data: xarray.Dataset) -> None:
     _shade(ax, data)
     edges = np.array([*data["begin"].values, data["end"].values[-1]]) / 1000
     for name, colour in (("p1", style.BLACK), ("p2", style.GREEN)):
@@ -347,14 +349,14 @@ def _draw_odds(ax: Any, data: xarray.Dataset) -> None:
     style.panel(ax, "A", x="steps / 1000", y="probability")
 
 
-def _draw_excerpt(ax: Any, data: xarray.Dataset, kind: str) -> None:
+def _draw_excerpt(ax: Axes, data: xarray.Dataset, kind: str) -> None:
     step = data["excerpt_step"].values
     ax.plot(step, data["excerpt_input"].values, color="0.6", linewidth=0.7)
     ax.plot(step, data["excerpt_state"].values, color=style.BLACK, linewidth=1.2, drawstyle="steps-mid")
     style.panel(ax, "", x="steps", title=f"{kind}: state and input")
 
 
-def _draw_gradients(ax: Any, data: xarray.Dataset) -> None:
+def _draw_gradients(ax: Axes, data: xarray.Dataset) -> None:
     """Running means; a low leak rate has large gradients, so that both are seen on a logarithm of either sign."""
     _shade(ax, data)
     history = data[["gradient", "targets"]].rename(window="step")
@@ -368,7 +370,7 @@ def _draw_gradients(ax: Any, data: xarray.Dataset) -> None:
     ax.set(xlabel="steps / 1000", ylabel="mean gradient")
 
 
-def _draw_leaks(ax: Any, data: xarray.Dataset) -> None:
+def _draw_leaks(ax: Axes, data: xarray.Dataset) -> None:
     _shade(ax, data)
     _draw_paths(ax, data["value"], data["step"].values, 1.8)
     ax.set(yscale="log", ylim=(0.0008, 1.2), xlabel="steps / 1000", ylabel="leak rate")
@@ -376,7 +378,7 @@ def _draw_leaks(ax: Any, data: xarray.Dataset) -> None:
     ax.legend(fontsize=8, frameon=False, ncols=2, loc="lower left")
 
 
-def _draw_paths(ax: Any, paths: xarray.DataArray, step: Any, width: float) -> None:
+def _draw_paths(ax: Axes, paths: xarray.DataArray, step: Any, width: float) -> None:
     """All seeds and starts thin, their mean thick."""
     for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
         each = paths.sel(leak=leak).transpose("seed", "start", "step").astype(np.float64)
@@ -385,7 +387,7 @@ def _draw_paths(ax: Any, paths: xarray.DataArray, step: Any, width: float) -> No
         ax.plot(step / 1000, each.mean(["seed", "start"]), color=colour, linewidth=width, label=name)
 
 
-def _draw_responses(ax: Any, data: xarray.Dataset) -> None:
+def _draw_responses(ax: Axes, data: xarray.Dataset) -> None:
     """Every seed, start and phase but the first; those that did not move are only counted."""
     later = data.isel(phase=slice(1, None))
     said = []
@@ -394,7 +396,7 @@ def _draw_responses(ax: Any, data: xarray.Dataset) -> None:
         said.append(f"{name} {np.isnan(steps).sum()} of {steps.size}")
         for sign, marker in ((1, "^"), (-1, "v")):
             shown = (np.sign(moved) == sign) & np.isfinite(steps)
-            look = {"s": 13, "color": colour, "marker": marker, "alpha": 0.7, "linewidths": 0}
+            look: dict[str, Any] = {"s": 13, "color": colour, "marker": marker, "alpha": 0.7, "linewidths": 0}
             ax.scatter(steps[shown] / 1000, np.abs(moved[shown]), **look)
     length = float(data["end"][0]) / 1000
     ax.set(yscale="log", xlim=(0, length), ylim=(0.0003, 3))
@@ -406,7 +408,7 @@ def _draw_responses(ax: Any, data: xarray.Dataset) -> None:
     ax.set(xlabel="steps / 1000 until 0.9 of the way is gone", ylabel="moved in a phase")
 
 
-def _draw_accuracy(ax: Any, data: xarray.Dataset) -> None:
+def _draw_accuracy(ax: Axes, data: xarray.Dataset) -> None:
     """Joint accuracy of every seed and start at the end of every phase, beside the ceiling; their ratio as text."""
     joint = data.sel(task="joint")
     phase = np.arange(data.sizes["phase"])
@@ -420,13 +422,13 @@ def _draw_accuracy(ax: Any, data: xarray.Dataset) -> None:
     ratio = joint["ratio"].mean(["seed", "start"]).values
     low = float(joint["accuracy"].min())
     for x, value in zip(phase, ratio, strict=True):
-        ax.text(x, low - 0.02, f"{100 * value:.0f} %", fontsize=8, ha="center", va="top")
+        ax.text(float(x), low - 0.02, f"{100 * value:.0f} %", fontsize=8, ha="center", va="top")
     ax.set(ylim=(low - 0.08, max(ceiling) + 0.17), xticks=phase, xticklabels=data["kind"].values)
     ax.legend(fontsize=7, frameon=False, loc="upper right", ncols=2, columnspacing=1, handletextpad=0.4, handlelength=1)
     style.panel(ax, "E", x="phase", y="joint accuracy")
 
 
-def _draw_variants(ax: Any, data: xarray.Dataset) -> None:
+def _draw_variants(ax: Axes, data: xarray.Dataset) -> None:
     """The swing of both leak rates for every noise and radius: means, and least to largest of seeds and starts."""
     points = [(noise, rho) for rho in data["rho"].values for noise in data["noise"].values]
     for k, (group, starts) in enumerate(groups(data).items()):
@@ -436,9 +438,9 @@ def _draw_variants(ax: Any, data: xarray.Dataset) -> None:
             middle = np.array([values.mean() for values in each])
             ends = np.array([[middle[i] - values.min(), values.max() - middle[i]] for i, values in enumerate(each)])
             place = np.arange(len(points)) + 0.4 * (k - 0.5) + (0.08 if leak == LEAKS[1] else -0.08)
-            look = {"fmt": "o" if k else "s", "color": colour, "markersize": 3.5, "elinewidth": 0.8}
-            fill = {"markerfacecolor": colour if k else "white"}
-            ax.errorbar(place, middle, ends.T, **look, **fill, label=f"{name} from {group}")
+            look: dict[str, Any] = {"fmt": "o" if k else "s", "color": colour, "markersize": 3.5, "elinewidth": 0.8}
+            look["markerfacecolor"] = colour if k else "white"
+            ax.errorbar(place, middle, ends.T, **look, label=f"{name} from {group}")
     ax.axhline(0, color="0.5", linewidth=0.6)
     ax.set(xticks=range(len(points)), xticklabels=[f"{noise:g}\n{rho:g}" for noise, rho in points])
     ax.set_ylim(top=float(data["variant_swing"].max()) * 1.6)

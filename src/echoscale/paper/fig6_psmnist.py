@@ -43,7 +43,8 @@ from echoscale.tasks import mnist
 
 if TYPE_CHECKING:
     import xarray
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 Floats = npt.NDArray[np.float64]
 
@@ -337,7 +338,7 @@ def draw(data: xarray.Dataset) -> Figure:
     return built
 
 
-def _draw_correlations(ax: Any, letter: str, data: xarray.Dataset, order: str) -> None:
+def _draw_correlations(ax: Axes, letter: str, data: xarray.Dataset, order: str) -> None:
     for digit, colour in zip(data["digit"].values, (style.BLACK, style.RED), strict=True):
         curve = data["correlation"].sel(order=order, digit=digit)
         ax.plot(data["delay"].values[1:], curve.values[1:], color=colour, linewidth=0.8, label=f"a {digit}")
@@ -346,7 +347,7 @@ def _draw_correlations(ax: Any, letter: str, data: xarray.Dataset, order: str) -
     style.panel(ax, letter, x="delay (steps)", y="autocorrelation", title=order)
 
 
-def _draw_single(ax: Any, letter: str, data: xarray.Dataset, count: int) -> None:
+def _draw_single(ax: Axes, letter: str, data: xarray.Dataset, count: int) -> None:
     """The single network against alpha, and lines at the best unconnected and connected pair."""
     curve = data["single"].sel(snapshots=count, part="test").astype(np.float64)
     ax.plot(
@@ -363,7 +364,9 @@ def _draw_single(ax: Any, letter: str, data: xarray.Dataset, count: int) -> None
     style.panel(ax, letter, x="leak rate $\\alpha$", y="test accuracy", title=f"{count} snapshots")
 
 
-def _draw_surface(figure: Any, ax: Any, letter: str, shown: xarray.Dataset, values: Floats, least: float, axes: str) -> None:
+def _draw_surface(
+    figure: SubFigure, ax: Axes, letter: str, shown: xarray.Dataset, values: Floats, least: float, axes: str
+) -> None:
     """Test accuracies over both leak rates, with a bar of its own below."""
     edges = style.cells(shown["alpha1"].values)
     mesh = ax.pcolormesh(edges, edges, values.T, vmin=least, vmax=float(values.max()), cmap="viridis", rasterized=True)
@@ -383,7 +386,7 @@ def _few_ticks() -> Any:
     return MaxNLocator(3)
 
 
-def _draw_paths(ax: Any, paths: xarray.DataArray) -> None:
+def _draw_paths(ax: Axes, paths: xarray.DataArray) -> None:
     """What the leak rates did, from every start (square) to a dot."""
     from matplotlib.patheffects import withStroke
 

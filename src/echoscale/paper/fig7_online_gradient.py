@@ -46,6 +46,7 @@ from echoscale.paper.provenance import labelled, settings_in
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
@@ -371,7 +372,7 @@ def draw(data: xarray.Dataset) -> Figure:
     return built
 
 
-def _draw_continuous(ax: Any) -> None:
+def _draw_continuous(ax: Axes) -> None:
     """An error at every step: the ways from alpha to E(t) and to E(t + 1)."""
     columns = {"t-1": 0.12, "t": 0.46, "t+1": 0.8}
     _draw_nodes(ax, columns)
@@ -387,7 +388,7 @@ def _draw_continuous(ax: Any) -> None:
     style.panel(ax, "A", title="error at every step")
 
 
-def _draw_sparse(ax: Any) -> None:
+def _draw_sparse(ax: Axes) -> None:
     """Errors at snapshots, with many steps between them."""
     columns = {"t_1": 0.2, "t_2": 0.8}
     _draw_nodes(ax, columns)
@@ -410,7 +411,7 @@ def _draw_sparse(ax: Any) -> None:
     style.panel(ax, "B", title="error at snapshots")
 
 
-def _draw_nodes(ax: Any, columns: dict[str, float]) -> None:
+def _draw_nodes(ax: Axes, columns: dict[str, float]) -> None:
     """States, and the errors above them."""
     for name, x in columns.items():
         for y, text in ((STATES, f"$\\mathbf{{x}}({name})$"), (ERRORS, f"$E({name})$")):
@@ -420,7 +421,7 @@ def _draw_nodes(ax: Any, columns: dict[str, float]) -> None:
     ax.spines[["bottom", "left"]].set_visible(False)
 
 
-def _draw_traces(ax: Any, now: float, later: float, t: str, after: str) -> None:
+def _draw_traces(ax: Axes, now: float, later: float, t: str, after: str) -> None:
     """alpha, and the traces that lead from it to the states; the dashed one is not in the paper's picture."""
     ax.plot(now, 0.02, "o", color="white", markeredgecolor="0.35", markersize=18, zorder=3)
     ax.text(now, 0.02, "$\\alpha$", fontsize=9, ha="center", va="center", zorder=4)
@@ -442,7 +443,7 @@ def _colours() -> list[Any]:
 
 
 def _arrow(
-    ax: Any,
+    ax: Axes,
     begin: tuple[float, float],
     end: tuple[float, float],
     colour: str,
@@ -459,7 +460,7 @@ def _arrow(
     ax.text(x, y, text, color=colour, fontsize=10, ha="center", va="center")
 
 
-def _draw_training(ax: Any, data: xarray.Dataset) -> None:
+def _draw_training(ax: Axes, data: xarray.Dataset) -> None:
     """Running averages of the online gradients as lines, those of BPTT as dots (alpha1) and triangles (alpha2)."""
     window = int(settings_in(data)["window"])
     minibatch = data["minibatch"].values[window - 1 :]
@@ -475,7 +476,7 @@ def _draw_training(ax: Any, data: xarray.Dataset) -> None:
     ax.axhline(0, color="0.7", linewidth=0.6, zorder=0)
 
 
-def _draw_deviations(ax: Any, data: xarray.Dataset) -> None:
+def _draw_deviations(ax: Axes, data: xarray.Dataset) -> None:
     """One row per form, one mark per number of snapshots: the mean over the seeds, and every seed as a thin line."""
     names = ("exact trace", "truncated trace", "Eq. (bptt1) as printed", "leaks move at snapshots", "leaks move at every step")
     for count, marker, colour, shift in zip(

@@ -16,8 +16,9 @@ network, chosen because both are among them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ from echoscale.timescales.linear_regime import Complex, LinearSystem, mode_relax
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
@@ -168,7 +170,7 @@ def shown_modes(settings: Settings) -> tuple[Complex, Floats, Floats]:
     return values[slowest], *experiment_and_theory(states, values[slowest], left[slowest])
 
 
-def _draw_modes(axes: Any, data: xarray.Dataset) -> None:
+def _draw_modes(axes: Sequence[Axes], data: xarray.Dataset) -> None:
     time = data["time"].values[: DRAWN + 1]
     title = f"$\\gamma$ = {float(data['shown_gamma']):g}: experiment (dots), theory (lines)"
     for k, ax in enumerate(axes):
@@ -192,7 +194,7 @@ def _draw_modes(axes: Any, data: xarray.Dataset) -> None:
         ax.margins(x=0.02, y=0.15)
 
 
-def _draw_errors(ax: Any, data: xarray.Dataset) -> None:
+def _draw_errors(ax: Axes, data: xarray.Dataset) -> None:
     gamma = data["gamma"].values
     for name, label, colour, marker in (("rmse", "RMSE", style.BLUE, "o"), ("nrmse1", "NRMSE$_1$", style.RED, "s")):
         low, high = data[name].quantile([0.1, 0.9], dim="seed").values

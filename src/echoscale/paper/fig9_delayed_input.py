@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.estimators.delay_expansion import DelayExpansion
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.job import Arrays, Job
-from echoscale.experiments.protocol import Protocol
 from echoscale.experiments.run import Runner
 from echoscale.experiments.scores import path_errors
 from echoscale.network import Network, hierarchical, single
@@ -35,6 +35,7 @@ from echoscale.tasks import narma
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
@@ -44,6 +45,7 @@ HALF_DECADES = tuple(10.0 ** (k / 2) for k in range(-10, 7))
 
 
 PROTOCOL = Protocol(train=4800, ridge=HALF_DECADES)
+SHORT = replace(PROTOCOL, washout=50, train=550, validation=200, test=200)
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,7 @@ class Settings:
 
 
 SETTINGS = {
-    "smoke": Settings(
-        (0, 10), (0.2, 0.6, 1.0), (0, 1), protocol=replace(PROTOCOL, washout=50, train=550, validation=200, test=200), units=20
-    ),
+    "smoke": Settings((0, 10), (0.2, 0.6, 1.0), (0, 1), protocol=SHORT, units=20),
     "quick": Settings((0, 2, 5, 10, 20), tuple(k / 10 for k in range(1, 11)), (0, 1, 2)),
     "paper": Settings((0, 1, 2, 3, 5, 7, 10, 15, 20), tuple(k / 20 for k in range(1, 21)), tuple(range(20))),
 }
@@ -225,7 +225,7 @@ def _known(settings: Settings) -> int:
     return settings.protocol.washout + settings.protocol.train
 
 
-def _draw_curve(ax: Any, errors: xarray.DataArray, least: float, colour: Any, label: str, linewidth: float = 1.2) -> None:
+def _draw_curve(ax: Axes, errors: xarray.DataArray, least: float, colour: Any, label: str, linewidth: float = 1.2) -> None:
     """Mean and standard error over the seeds; a dot where the best leak rate is."""
     alpha2, count = errors["alpha2"].values, errors.sizes["seed"]
     mean = errors.mean("seed").values
@@ -235,7 +235,7 @@ def _draw_curve(ax: Any, errors: xarray.DataArray, least: float, colour: Any, la
     ax.plot(least, mean[np.argmin(np.abs(alpha2 - least))], "o", color=colour, markersize=4, markeredgecolor="white", zorder=3)
 
 
-def _draw_best(ax: Any, data: xarray.Dataset) -> None:
+def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
     ax.axhspan(float(data["hierarchy_best_alpha2_low"]), float(data["hierarchy_best_alpha2_high"]), color="0.85", linewidth=0)
     ax.axhline(float(data["hierarchy_best_alpha2"]), color=style.BLACK, linewidth=1.5)
     looks = ((style.ORANGE, "s", -0.2), (style.BLUE, "o", 0.2))

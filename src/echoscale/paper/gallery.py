@@ -34,7 +34,19 @@ LEDGER = "ledger.sqlite"  # in the folder of the figures: finished jobs of all o
 
 
 class Result(NamedTuple):
-    """Where a figure and its data were saved, the data, and whether they came from an earlier run."""
+    """A figure that was made.
+
+    Attributes
+    ----------
+    picture : Path
+        The PNG.
+    file : Path
+        The data as netCDF.
+    data : xarray.Dataset
+        The data, with all settings, seeds and versions in `attrs`.
+    reused : bool
+        Whether the data came from an earlier run.
+    """
 
     picture: Path
     file: Path

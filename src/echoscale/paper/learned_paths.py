@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.job import Arrays, Check
-from echoscale.experiments.protocol import Protocol
 from echoscale.network import Network
 from echoscale.online import PRESETS, Adam, OnlineLearner, Reinitialise
 from echoscale.tasks import narma

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
 
 import numpy as np
+import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.files import write_atomically
-from echoscale.paper import FIGURES, SCALES, Result, make
-from echoscale.paper.provenance import settings_in
+from echoscale.paper.gallery import FIGURES, Result, make
+from echoscale.paper.provenance import SCALES, settings_in
 from echoscale.progress import Progress
 
 if TYPE_CHECKING:
     import xarray
+
+__all__ = ["reproduce"]
 
 HEADER = ("task", "network", "paper", "ours", "ceiling")
 # Fig. 3 in the reading under which the paper's comparison holds; Fig. 4 likewise.
@@ -150,14 +153,14 @@ def _permuted_images(data: xarray.Dataset) -> list[Row]:
     return rows
 
 
-def _of_seeds(values: Any, digits: int = 3) -> str:
+def _of_seeds(values: npt.ArrayLike, digits: int = 3) -> str:
     numbers = np.asarray(values, np.float64)
     if numbers.size == 1:
         return f"{float(numbers.mean()):.{digits}f}"
     return _plus_minus(numbers.mean(), numbers.std(ddof=1) / numbers.size**0.5, digits)
 
 
-def _plus_minus(mean: Any, error: Any, digits: int = 3) -> str:
+def _plus_minus(mean: SupportsFloat, error: SupportsFloat, digits: int = 3) -> str:
     return f"{float(mean):.{digits}f} ± {float(error):.{digits}f}"
 
 

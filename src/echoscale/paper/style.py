@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Okabe and Ito.
 BLUE, ORANGE, GREEN, RED, PINK, SKY, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000"
@@ -18,7 +22,7 @@ def figure(height: float, width: float = WIDTH) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def panel(ax: Any, letter: str, *, x: str = "", y: str = "", title: str = "") -> None:
+def panel(ax: Axes, letter: str, *, x: str = "", y: str = "", title: str = "") -> None:
     """Letter, labels and frame of one panel."""
     ax.set_title(title, fontsize=9)
     ax.set_title(letter, fontsize=11, fontweight="bold", loc="left")
@@ -28,14 +32,14 @@ def panel(ax: Any, letter: str, *, x: str = "", y: str = "", title: str = "") ->
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def cells(points: Any) -> Any:
+def cells(points: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Edges of cells around points, half-way between them on a logarithmic axis."""
     logs = np.log(points)
     between = (logs[1:] + logs[:-1]) / 2
-    return np.exp(np.concatenate([[2 * logs[0] - between[0]], between, [2 * logs[-1] - between[-1]]]))
+    return np.asarray(np.exp(np.concatenate([[2 * logs[0] - between[0]], between, [2 * logs[-1] - between[-1]]])))
 
 
-def cross(ax: Any, x: float, y: float) -> None:
+def cross(ax: Axes, x: float, y: float) -> None:
     """A white cross with a dark rim, seen on any ground; at the edge it reaches out of the panel."""
     from matplotlib.patheffects import withStroke
 

@@ -65,7 +65,7 @@ def accuracies(esn: ESN, hyper: Hyper, readouts: Sequence[Readout], truth: Teleg
             return states @ weights
         return jnp.matmul(states, weights, precision="highest")  # a GPU would round to ten bits
 
-    def count(lanes: Any, start: int, states: Any) -> None:
+    def count(lanes: npt.NDArray[np.int64], start: int, states: Any) -> None:
         which, b = np.divmod(lanes, series)
         outputs = np.asarray(product(states, coef[which])) + shift[which]
         end = start + outputs.shape[1]

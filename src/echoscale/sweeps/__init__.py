@@ -14,7 +14,7 @@ _HOMES = {
     "InProcess": "experiments.executors",
     "Ledger": "experiments.ledger",
     "LedgerError": "experiments.ledger",
-    "Protocol": "experiments.protocol",
+    "Protocol": "experiments.evaluation",
     "Record": "experiments.ledger",
     "SweepWarning": "sweeps.grid",
     "Task": "experiments.problem",
@@ -33,13 +33,13 @@ def __getattr__(name: str) -> Any:
 
 if TYPE_CHECKING:
     from echoscale.experiments.cluster import Cluster as Cluster
+    from echoscale.experiments.evaluation import Protocol as Protocol
     from echoscale.experiments.executors import InProcess as InProcess
     from echoscale.experiments.ledger import Ledger as Ledger
     from echoscale.experiments.ledger import LedgerError as LedgerError
     from echoscale.experiments.ledger import Record as Record
     from echoscale.experiments.problem import Data as Data
     from echoscale.experiments.problem import Task as Task
-    from echoscale.experiments.protocol import Protocol as Protocol
     from echoscale.sweeps.archive import export as export
     from echoscale.sweeps.archive import recall as recall
     from echoscale.sweeps.grid import SweepWarning as SweepWarning

@@ -123,6 +123,8 @@ def check_target(target: Path) -> None:
     """Raises where `export` could not write to this path."""
     if target.suffix.removeprefix(".") not in FORMATS:
         raise ValueError(f"{target} must end in one of {', '.join('.' + each for each in FORMATS)}.")
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder: give the name of a file.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}. Make it first.")
     if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:

@@ -51,14 +51,14 @@ def parse(axes: Mapping[str, Any]) -> list[Axis]:
     return [_axis(name, values) for name, values in axes.items()]
 
 
-def _axis(name: str, values: Any) -> Axis:
+def _axis(name: str, values: object) -> Axis:
     labels: tuple[Any, ...]
     if isinstance(values, Mapping):
         labels, content = tuple(map(str, values)), tuple(_plain(each) for each in values.values())
     else:
         several = isinstance(values, Iterable) and not isinstance(values, str) and np.ndim(values) != 0  # type: ignore[arg-type]
-        content = tuple(_plain(each) for each in (values if several else [values]))
-        labels = tuple(each if isinstance(each, int | float | str) else repr(each) for each in content)
+        content = tuple(_plain(each) for each in (values if isinstance(values, Iterable) and several else [values]))
+        labels = tuple(each if type(each) in (bool, int, float, str) else repr(each) for each in content)
     if not content:
         raise ValueError(f"the axis {name!r} is empty: give it at least one value.")
     if len(set(labels)) < len(labels):
@@ -89,11 +89,11 @@ def _place(name: str) -> tuple[str, int | None]:
     return (found[1], int(found[2])) if found else (name, None)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _check_leaf(what: str, value: Any) -> None:
+def _check_leaf(what: str, value: object) -> None:
     check = {"leak_rate": _checks.leak_rate, "coupling": _checks.number}.get(what, _checks.non_negative)
     check(value, what)
 

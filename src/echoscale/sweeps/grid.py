@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import echoscale
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.executors import Executor, InProcess, Outcome
 from echoscale.experiments.job import Arrays, Job
 from echoscale.experiments.problem import Data, Task
-from echoscale.experiments.protocol import Protocol
 from echoscale.experiments.run import Runner
 from echoscale.experiments.scores import point_scores
 from echoscale.fingerprint import fingerprint, plain

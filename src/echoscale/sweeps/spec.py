@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from echoscale import network
+from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.problem import Task
-from echoscale.experiments.protocol import Protocol
 from echoscale.network import Network
 
 STRUCTURES = ("single", "parallel", "hierarchical")
