@@ -30,7 +30,7 @@ from echoscale.sweeps import Protocol
 
 Floats = npt.NDArray[np.float64]
 
-PROTOCOL = Protocol(washout=200, train=4000, validation=1000, test=2000, ridge=10.0 ** np.arange(-9, 1.01, 0.5))
+PROTOCOL = Protocol(washout=200, train=4000, validation=1000, test=2000, ridge=tuple(10.0 ** np.arange(-9, 1.01, 0.5)))
 KNOWN, LENGTH = PROTOCOL.length - PROTOCOL.test, PROTOCOL.length
 AXIS = np.linspace(0.1, 1, 10)
 GRID = [each.ravel() for each in np.meshgrid(AXIS, AXIS, indexing="ij")]
