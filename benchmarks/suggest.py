@@ -30,7 +30,7 @@ from echoscale.sweeps import Protocol
 
 Floats = npt.NDArray[np.float64]
 
-PROTOCOL = Protocol(washout=200, train=4000, validation=1000, test=2000, ridge=(10.0 ** np.arange(-9, 1.01, 0.5)).tolist())
+PROTOCOL = Protocol(washout=200, train=4000, validation=1000, test=2000, ridge=tuple(10.0 ** np.arange(-9, 1.01, 0.5)))
 KNOWN, LENGTH = PROTOCOL.length - PROTOCOL.test, PROTOCOL.length
 AXIS = np.linspace(0.1, 1, 10)
 GRID = [each.ravel() for each in np.meshgrid(AXIS, AXIS, indexing="ij")]
@@ -91,13 +91,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
         for problem in islice(problems(seed), 1 if options.quick else None):
             found.append(outcome(problem, seed, grid))
             common.say(f"seed {seed}, {problem.name}")
-    settings = {
-        "train": PROTOCOL.train,
-        "validation": PROTOCOL.validation,
-        "test": PROTOCOL.test,
-        "washout": PROTOCOL.washout,
-        "grid": len(grid[0]),
-    }
+    sizes = {part: getattr(PROTOCOL, part) for part in ("train", "validation", "test", "washout")}
+    settings = {**sizes, "grid": len(grid[0])}
     return {"settings": settings, "seeds": seeds, "outcomes": found}
 
 
