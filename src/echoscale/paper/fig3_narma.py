@@ -121,7 +121,7 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
     ]
     jobs += [Job.of(paths_of, settings=settings, surface=name, seed=seed) for seed, name in routes]
     results = run(jobs)
-    for (k, name), each in zip(points, results, strict=False):
+    for (k, name), each in zip(points, results, strict=False):  # the paths come after them
         found = np.stack([each["validation"], each["test"]])
         if name in TASKS:
             singles[:, :, list(TASKS).index(name), ..., k] = found.reshape(*singles.shape[:2], len(radii), -1)
