@@ -24,6 +24,31 @@ class Hyper(NamedTuple):
 
     Every leaf is an array of shape () or (lanes,): lanes are networks that share one set of weights and run together
     in one scan. A `Hyper` is a plain tuple of tuples, so JAX differentiates and maps through it as it is.
+
+    Parameters
+    ----------
+    leak_rate : tuple of numbers or arrays (lanes,)
+        alpha_k in (0, 1], one entry per reservoir.
+    spectral_radius : tuple of numbers or arrays (lanes,)
+        rho_k >= 0, one entry per reservoir.
+    input_scaling : tuple of numbers or arrays (lanes,)
+        gamma_k >= 0, one entry per reservoir.
+    bias_scaling : tuple of numbers or arrays (lanes,)
+        >= 0, one entry per reservoir.
+    coupling : tuple of numbers or arrays (lanes,)
+        The strength of every coupling, in the order of `network.couplings`.
+
+    Examples
+    --------
+    A network with two leak rates, run side by side:
+
+    >>> import numpy as np, echoscale as es
+    >>> esn = es.single(5).build(n_inputs=1)
+    >>> both = esn.hyper.replace(leak_rate=[np.array([1.0, 0.1])])
+    >>> both.lanes
+    2
+    >>> esn.run(np.ones((10, 1)), hyper=both).shape  # (lanes, T, N)
+    (2, 10, 5)
     """
 
     leak_rate: tuple[Any, ...]
@@ -34,7 +59,13 @@ class Hyper(NamedTuple):
 
     @classmethod
     def of(cls, network: Network) -> Hyper:
-        """The numbers that the network was described with."""
+        """The hyper-parameters that a network was described with.
+
+        Parameters
+        ----------
+        network : Network
+            The description.
+        """
 
         def column(name: str) -> tuple[Leaf, ...]:
             return tuple(np.asarray(getattr(reservoir, name), np.float64) for reservoir in network.reservoirs)
@@ -56,17 +87,36 @@ class Hyper(NamedTuple):
         return counts.pop() if counts else None
 
     def map(self, function: Callable[[Any], Any]) -> Hyper:
-        """`function` of every leaf."""
+        """A copy with `function` of every leaf.
+
+        Parameters
+        ----------
+        function : function of a leaf
+            Gets a number or an array (lanes,), gives the new leaf.
+        """
         return Hyper(*(tuple(function(leaf) for leaf in leaves) for leaves in self))
 
     def lane(self, index: int) -> Hyper:
-        """The scalars of one lane."""
+        """The scalars of one lane.
+
+        Parameters
+        ----------
+        index : int
+            Which lane, from 0.
+        """
         return self.map(lambda leaf: np.asarray(leaf)[index] if np.ndim(leaf) else leaf)
 
     def on(self, lanes: npt.NDArray[np.int64], dtype: npt.DTypeLike) -> Hyper:
         """Leaves ready for a scan over these lanes: one value each, or (1,) for all.
 
         NumPy arrays all: a compiled program takes them faster than JAX makes arrays of them one by one.
+
+        Parameters
+        ----------
+        lanes : (l,) of int
+            Which lanes, any number of times each.
+        dtype : dtype
+            Of the scan.
         """
 
         def ready(leaf: Any) -> npt.NDArray[Any]:
@@ -80,6 +130,11 @@ class Hyper(NamedTuple):
 
         `replace(leak_rate=[a1, a2])` gives one entry per reservoir (`coupling`: one per coupling), each a number or an array
         with one value per lane; `replace(leak_rate=0.3)` sets all of them.
+
+        Parameters
+        ----------
+        **leaves : a number for all, or a list with a number or an array (lanes,) for each
+            By name: leak_rate, spectral_radius, input_scaling, bias_scaling, coupling.
         """
         unknown = sorted(set(leaves) - set(self._fields))
         if unknown:

@@ -1,5 +1,5 @@
 """Derivatives of the states: exact traces forwards, and back-propagation through time as the reference."""
 
-from echoscale.gradients import bptt, snapshots, traces
+from echoscale.gradients import bptt, traces
 
-__all__ = ["bptt", "snapshots", "traces"]
+__all__ = ["bptt", "traces"]

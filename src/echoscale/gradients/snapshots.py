@@ -28,8 +28,6 @@ from echoscale.engine.dynamics import Array, State, Weights
 from echoscale.gradients import traces
 from echoscale.hyper import Hyper, Parameter, put
 
-__all__ = ["Gradients", "SnapshotReadout", "gradients"]
-
 LOSSES = losses.OF_CLASSES
 FORMS = (*traces.FORMS, "bptt")
 

@@ -29,13 +29,42 @@ FORMS = ("exact", "truncated")
 
 
 class Traces(NamedTuple):
-    """One tuple per parameter: (n_k, lanes) for every reservoir k that it `reaches`; all others are zero and not kept."""
+    """e_ki = d x_k / d theta_i of all learned hyper-parameters.
+
+    Attributes
+    ----------
+    blocks : tuple of tuples of arrays (n_k, lanes)
+        One tuple per parameter, with an array for every reservoir k that it `reaches`; all others are zero and not kept.
+    """
 
     blocks: tuple[tuple[Array, ...], ...]
 
 
 def reaches(weights: Weights, parameter: Parameter) -> tuple[int, ...]:
-    """The reservoirs whose states depend on a parameter: its own, and all that can be reached from it along couplings."""
+    """The reservoirs whose states depend on a parameter: its own, and all that can be reached from it along couplings.
+
+    Parameters
+    ----------
+    weights : echoscale.engine.dynamics.Weights
+        `esn.weights(lanes)`.
+    parameter : echoscale.hyper.Parameter
+        One leaf of `Hyper`.
+
+    Returns
+    -------
+    tuple of int
+        Numbers of reservoirs, from the first on.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> from echoscale.hyper import Parameter
+    >>> weights = es.hierarchical([4, 3]).build(n_inputs=1).weights()
+    >>> es.gradients.traces.reaches(weights, Parameter("leak_rate", 0))
+    (0, 1)
+    >>> es.gradients.traces.reaches(weights, Parameter("leak_rate", 1))
+    (1,)
+    """
     own = weights.links[parameter.place][1] if parameter.name == "coupling" else parameter.place
     found = {own}
     while new := {target for source, target in weights.links if source in found} - found:
@@ -44,7 +73,27 @@ def reaches(weights: Weights, parameter: Parameter) -> tuple[int, ...]:
 
 
 def init(weights: Weights, learned: Sequence[Parameter], state: State) -> Traces:
-    """Zero: a state that was given from outside depends on no parameter."""
+    """e(0) = 0: a state that was given from outside depends on no parameter.
+
+    Parameters
+    ----------
+    weights : echoscale.engine.dynamics.Weights
+        `esn.weights(lanes)`.
+    learned : sequence of echoscale.hyper.Parameter
+        Those that the traces follow.
+    state : tuple of arrays (n_k, lanes)
+        One array per reservoir.
+
+    Returns
+    -------
+    Traces
+
+    Examples
+    --------
+    See `step`.
+
+    >>> from echoscale.gradients.traces import init
+    """
     return Traces(tuple(tuple(jnp.zeros_like(state[k]) for k in reaches(weights, each)) for each in learned))
 
 
@@ -57,7 +106,42 @@ def step(
     learned: Sequence[Parameter],
     form: str = "exact",
 ) -> tuple[State, Traces]:
-    """One time step of states (n_k, lanes) and traces, given the input (F, lanes)."""
+    """e_k(t+1) = d step_k / d theta + sum over l of (d step_k / d x_l) e_l(t), and the new states.
+
+    Parameters
+    ----------
+    weights : echoscale.engine.dynamics.Weights
+        `esn.weights(lanes)`.
+    hyper : Hyper
+        Every leaf (1,) or (lanes,): `esn.numbers()` for one network.
+    state : tuple of arrays (n_k, lanes)
+        x_k(t).
+    traces : Traces
+        e_k(t); `init` gives the first.
+    u : array (F, lanes)
+        The input of the step.
+    learned : sequence of echoscale.hyper.Parameter
+        Those that the traces follow.
+    form : "exact" or "truncated"
+        "truncated" leaves out the way through a reservoir's own recurrent weights.
+
+    Returns
+    -------
+    states : tuple of arrays (n_k, lanes)
+    traces : Traces
+
+    Examples
+    --------
+    >>> import numpy as np, echoscale as es
+    >>> from echoscale.hyper import Parameter
+    >>> esn = es.single(3, leak_rate=0.5).build(n_inputs=1)
+    >>> weights, learned = esn.weights(), [Parameter("leak_rate", 0)]
+    >>> state = (np.zeros((3, 1), np.float32),)
+    >>> traces = es.gradients.traces.init(weights, learned, state)
+    >>> state, traces = es.gradients.traces.step(weights, esn.numbers(), state, traces, np.ones((1, 1), np.float32), learned)
+    >>> bool(np.allclose(state[0], 0.5 * traces.blocks[0][0]))  # from zero, x = alpha tanh(h): dx/dalpha = x / alpha
+    True
+    """
     own = state if _checks.choice(form, FORMS, "the form of a trace") == "truncated" else None
     fired: dict[int, Array] = {}
 

@@ -110,6 +110,15 @@ def running_mean(history: xr.Dataset, windows: int, of: str = "gradient") -> xr.
     -------
     xarray.DataArray
         As `history[of]`; NaN where none of the windows had a target.
+
+    Examples
+    --------
+    >>> import numpy as np, echoscale as es
+    >>> esn = es.single(5).build(n_inputs=1)
+    >>> u, y = es.tasks.narma(400, order=5, seed=0)
+    >>> learner = es.OnlineLearner(esn, record=100, washout=100).fit(u, y)
+    >>> es.online.running_mean(learner.history, 2, of="loss").sizes["step"]
+    4
     """
     windows = _checks.integer(windows, "windows", minimum=1)
     values = history[of].transpose(..., "step")

@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 class Walk(NamedTuple):
     """Where every start went.
 
-    Parameters
+    Attributes
     ----------
     values : (S, minibatches + 1, P)
         The learned hyper-parameters after every minibatch; the first row is the start.

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 class TrainingHistory(NamedTuple):
     """How a training went: one number per epoch, without the penalty.
 
-    Parameters
+    Attributes
     ----------
     train_loss : (epochs,)
         Mean loss over the training rows, each row's just before the step that it takes part in.
