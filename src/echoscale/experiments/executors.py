@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 from echoscale import _checks
 from echoscale.experiments.job import Arrays, Check, Job, unchecked
 
-
 AWAKE = 0.2  # seconds between looks at what the user wants
 
 
