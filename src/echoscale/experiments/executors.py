@@ -13,6 +13,8 @@ from typing import NamedTuple, Protocol
 from echoscale import _checks
 from echoscale.experiments.job import Arrays, Check, Job, unchecked
 
+AWAKE = 0.2  # seconds between looks at what the user wants
+
 
 class Outcome(NamedTuple):
     """What became of a job: its results, or what went wrong."""
@@ -130,7 +132,8 @@ class InProcess:
                     if not running:
                         return
                     # Waited for in the order of their beginning: of several that are done, the oldest comes first.
-                    done = wait(running, return_when=FIRST_COMPLETED).done
+                    # With a timeout, since Ctrl-C just before the wait is seen only after it.
+                    done = wait(running, timeout=AWAKE, return_when=FIRST_COMPLETED).done
                     for future in [each for each in running if each in done]:
                         yield running.pop(future), future.result()
             finally:
