@@ -50,12 +50,6 @@ def test_the_table_says_what_the_surfaces_say() -> None:
     assert row.paper == "0.96"
 
 
-def test_the_readme_shows_the_table_of_the_committed_data() -> None:
-    readme = (COMMITTED.parent.parent / "README.md").read_text()
-    table = reproduce.markdown_table(reproduce.headline({number: committed(number) for number in (3, 4, 6)}))
-    assert table in readme
-
-
 def test_it_makes_figures_and_table_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
     for number, result in reproduce.made("smoke", (2, 8), tmp_path):
         assert (number, result.reused) == (2, False)
