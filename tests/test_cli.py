@@ -35,6 +35,6 @@ def test_figures_are_made_and_compiled_programs_kept(tmp_path: Path, monkeypatch
 
 
 def test_bad_options_are_named() -> None:
-    result = CliRunner().invoke(app, ["figure", "10"])
+    result = CliRunner().invoke(app, ["figure", "99"])
     assert result.exit_code == 2
-    assert "no figure 10" in result.output
+    assert "no figure 99" in result.output
