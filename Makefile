@@ -6,7 +6,8 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 LOWEST_VENV := .venv-lowest
 DIST_VENV := .venv-dist
-PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile
+# In the order of the files: xdist would put those with many tests first, and leave long ones to the end, alone on a core.
+PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: run test test-lowest lint docs bench bench-all dist clean
 

@@ -42,7 +42,10 @@ def build(topology: str, graph: str, delay: int) -> es.ESN:
     return Network(reservoirs, links, coupling_delay=delay).build(2, seed=3, dtype="float64")
 
 
-every_weave = pytest.mark.parametrize(
-    "woven",
-    [pytest.param(case, id=f"{case[0]}, {case[1]}, delay {case[2]}") for case in product(TOPOLOGIES, GRAPHS, (0, 1))],
-)
+# A third of all triples, such that every topology meets both delays, and every graph both delays.
+WOVEN = [
+    (topology, graph, delay)
+    for (i, topology), (j, graph), delay in product(enumerate(TOPOLOGIES), enumerate(GRAPHS), (0, 1))
+    if (i + j + delay) % len(GRAPHS) == 0
+]
+every_weave = pytest.mark.parametrize("woven", [pytest.param(case, id="{}, {}, delay {}".format(*case)) for case in WOVEN])
