@@ -5,8 +5,9 @@
 
 (paper, appendix, with b and 1 - b put right). All that is learned stands in the rows of one array (M, starts): first those of
 the readout, then the learned hyper-parameters; both groups have moments and factors of their own. It is the rule of
-`optax.adam`, which the tests compare it with. Optax takes longer; how much
-varies from run to run (`benchmarks/choices.py`)., and has one count of steps for all starts, where each has its own here: the powers b^t are carried.
+`optax.adam`, which the tests compare it with. Optax takes longer, by an
+amount that varies from run to run (`benchmarks/choices.py`), and has one count of steps for all starts, where each has its own
+here: the powers b^t are carried.
 """
 
 from __future__ import annotations
