@@ -25,6 +25,7 @@ ROOMS = {
     "hyper": "the hyper-parameters of a network, and which of them are learned",
     "weights": "from a seed to matrices; eigenvalues",
     "series": "data in any form, checked once and brought into one",
+    "scaling": "units of the data, units of the network",
     "metrics": "errors",
     "losses": "what outputs mean, and how far they are from targets",
     "engine": "the step, the scan, lanes, and series fed chunk by chunk over the cores",

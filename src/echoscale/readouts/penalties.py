@@ -1,0 +1,180 @@
+"""The ridge penalty relative to the states, chosen by folds: ridge = relative * mean squared singular value of the features.
+
+    unit = trace(S_xx) / features,   ridge = r unit,   r* = argmin over r of the summed error of the folds
+
+The same r means the same shrinkage for ten units or a thousand, for a hundred steps or a million, for states of any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.readouts.ridge import mean_squared_errors, ridge_path
+from echoscale.readouts.statistics import Statistics
+from echoscale.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = npt.NDArray[np.float64]
+
+AUTO = "auto"
+# Half decades. Below the first, a Gram matrix in float64 holds nothing but rounding (see `exact`).
+RELATIVE = 10.0 ** np.arange(-12, 4.5, 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeCurve:
+    """The error of held-out folds against the ridge penalty.
+
+    Attributes
+    ----------
+    relative : (n,)
+        r, in units of the mean squared singular value of the features.
+    errors : (n,)
+        Root mean squared error of the held-out folds, in standard deviations of the targets.
+    unit : float
+        The mean squared singular value over all data: ridge = relative * unit.
+    """
+
+    relative: Floats
+    errors: Floats
+    unit: float
+
+    @property
+    def place(self) -> int:
+        """Which penalty is chosen: the one with the least error."""
+        return int(np.argmin(np.where(np.isnan(self.errors), np.inf, self.errors)))
+
+    @property
+    def ridge(self) -> float:
+        """The chosen penalty itself."""
+        return float(self.relative[self.place] * self.unit)
+
+    @property
+    def at_lower_end(self) -> bool:
+        """Whether the smallest penalty is the best: an even smaller one may be better."""
+        return self.place == 0
+
+    def table(self) -> Table:
+        """Penalties and errors, a row each."""
+        rows = zip((self.relative * self.unit).tolist(), self.relative.tolist(), self.errors.tolist(), strict=True)
+        note = f"Chosen: {self.ridge:.3g}, the least error of held-out blocks of time."
+        return Table(("ridge", "relative", "error"), tuple(rows), "Error of held-out folds against the ridge penalty", (note,))
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """The curve, with the chosen penalty marked.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure unless given.
+        """
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(4.5, 3), layout="constrained").subplots()
+        penalties = self.relative * self.unit
+        axes.loglog(penalties, self.errors, color="C0")
+        axes.plot(penalties[self.place], self.errors[self.place], "o", color="C1", label=f"chosen: {self.ridge:.2g}")
+        axes.set(xlabel="ridge penalty", ylabel="error of held-out folds")
+        axes.legend(frameon=False)
+        return axes
+
+    def __repr__(self) -> str:
+        return str(self.table())
+
+
+def unit_of(statistics: Statistics, *, fit_intercept: bool = True) -> Any:
+    """trace(S_xx) / features, (...,); 1 where the features do not move at all.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of features and targets, with or without lanes.
+    fit_intercept : bool
+        Without an intercept, features move about 0 and not about their means.
+    """
+    f = statistics.features
+    squares = np.einsum("...ff->...f", statistics.scatter[..., :f, :f])
+    if not fit_intercept:
+        squares = squares + statistics.count[..., None] * statistics.mean[..., :f] ** 2
+    mean_square = squares.sum(axis=-1) / max(f, 1)
+    return np.where(mean_square > 0, mean_square, 1.0)
+
+
+def in_units(statistics: Statistics, *, fit_intercept: bool = True) -> Statistics:
+    """The same data with a mean squared singular value of 1: penalties of its ridge solutions are relative ones.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of features and targets, with or without lanes.
+    fit_intercept : bool
+        Without an intercept, the sums of squares about 0 take the place of those about the means, which become 0.
+    """
+    unit = unit_of(statistics, fit_intercept=fit_intercept)[..., None, None]
+    mean, scatter = statistics.mean, statistics.scatter
+    if not fit_intercept:
+        scatter = scatter + statistics.count[..., None, None] * mean[..., :, None] * mean[..., None, :]
+        mean = np.zeros_like(mean)
+    return Statistics(statistics.count, mean, scatter / unit, statistics.features)
+
+
+def fold_errors(
+    pairs: Sequence[tuple[Statistics, Statistics]],
+    relative: Sequence[float] | Floats = RELATIVE,
+    *,
+    fit_intercept: bool = True,
+) -> Floats:
+    """Mean squared error of the held-out folds over the variance of the targets, (penalties, ..., outputs).
+
+    Parameters
+    ----------
+    pairs : sequence of (training, held out)
+        Statistics, from `folds.pairs`.
+    relative : sequence of float
+        r.
+    fit_intercept : bool
+        Whether the readouts have an intercept.
+    """
+    path = np.asarray(relative, np.float64)
+    squares: Any = 0.0
+    count: Any = 0.0
+    for train, held_out in pairs:
+        readout = ridge_path(in_units(train, fit_intercept=fit_intercept), path, fit_intercept=fit_intercept)
+        squares = squares + mean_squared_errors(readout, held_out) * held_out.count[..., None]
+        count = count + held_out.count
+    whole = pairs[0][0] + pairs[0][1]
+    f = whole.features
+    variance = np.einsum("...oo->...o", whole.scatter[..., f:, f:]) / whole.count[..., None]
+    return np.asarray(squares / count[..., None] / np.where(variance > 0, variance, 1.0))
+
+
+def choose(
+    pairs: Sequence[tuple[Statistics, Statistics]],
+    whole: Statistics,
+    relative: Sequence[float] | Floats = RELATIVE,
+    *,
+    fit_intercept: bool = True,
+) -> RidgeCurve:
+    """The curve of errors against penalties, for one network (no lanes); its `ridge` is the choice.
+
+    Parameters
+    ----------
+    pairs : sequence of (training, held out)
+        Statistics, from `folds.pairs`.
+    whole : Statistics
+        Of all data, which the final readout is fitted to.
+    relative : sequence of float
+        r.
+    fit_intercept : bool
+        Whether the readouts have an intercept.
+    """
+    squares = fold_errors(pairs, relative, fit_intercept=fit_intercept).mean(axis=-1)
+    return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(unit_of(whole, fit_intercept=fit_intercept)))
