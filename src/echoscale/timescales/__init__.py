@@ -2,6 +2,7 @@
 
 from echoscale.timescales.linear_regime import LinearSystem
 from echoscale.timescales.memory import Memory, memory
+from echoscale.timescales.season import season, trend
 from echoscale.timescales.signal import SignalTimescales, of_signal
 from echoscale.timescales.spectrum import Spectrum
 from echoscale.timescales.suggest import Suggestion, suggest
@@ -22,6 +23,8 @@ __all__ = [
     "of_signal",
     "peak",
     "ratio",
+    "season",
     "suggest",
     "table",
+    "trend",
 ]

@@ -1,0 +1,154 @@
+"""Trends and seasons of one series: what only goes one way, and what comes back after p steps.
+
+    x(t) = a + b t + z(t)                   b by least squares; the line's share of the variance of x is the trend
+    e(t) = z(t) - phi z(t-1)                phi by least squares, again while phi > 1/2: slow noise and walks become white
+    R(p) = sum_t m(t mod p)^2 / sum_t e(t)^2    m the means of e at the p phases
+
+For white e, F = R / (1 - R) (T - p) / (p - 1) has the distribution F(p - 1, T - p): the season is the p whose R chance makes
+most rarely (Buys-Ballot's table, with Fisher's test), if it makes it rarely enough.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+
+Floats = npt.NDArray[np.float64]
+
+LEVEL = 0.01  # the probability with which chance makes any p a season
+CYCLES = 3  # that the series must hold
+LEAST = 0.15  # correlation of a phase with the next one: less is of no use for a forecast, however long the series is
+SLOW, WHITENINGS, FAR = 0.5, 3, 3.0
+LEAST_PHI = -0.8  # phi: what alternates more strictly has the season 2
+LONGEST = 1000
+
+
+def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
+    """p, the steps after which a series comes back to where it was, or None where chance explains what is seen.
+
+        F(p) = R / (1 - R) (T - p) / (p - 1),   R(p) the share of the variance that the means of the p phases explain
+
+    of the series less its line and its slow noise (see the module). Chance exceeds F(p) at any p with probability 1 %.
+
+    Parameters
+    ----------
+    values : (T,)
+        The series, evenly spaced; gaps (NaN) are bridged by straight lines.
+    longest : int or None
+        The longest season looked for; None is a third of the series, at most 1,000 steps.
+
+    Returns
+    -------
+    int or None
+        None too for a series that is constant, or shorter than three of the shortest seasons.
+
+    Examples
+    --------
+    >>> import echoscale as es, numpy as np
+    >>> t, noise = np.arange(144), np.random.default_rng(0).normal(size=144)
+    >>> es.timescales.season(5 * t + 10 * np.sin(2 * np.pi * t / 12) + noise)
+    12
+    >>> es.timescales.season(noise.cumsum()) is None
+    True
+    """
+    rest = without_line(bridged(values))
+    last = min(len(rest) // CYCLES, LONGEST if longest is None else _checks.integer(longest, "longest", minimum=2))
+    if last < 2 or not rest.any():
+        return None
+    e = whitened(rest)
+    steps, size = len(e), float(e @ e)
+    if not size > 1e-24 * steps:  # a straight line, or one step of memory explains everything
+        return None
+    e = e / np.sqrt(size)
+    periods = np.arange(2, last + 1)
+    # What is smooth by its own dynamics is not white: it comes back by chance once, but not twice.
+    once, twice = ([e[k * p :] @ e[: -k * p] * steps / (steps - k * p) for p in periods] for k in (1, 2))
+    chance = np.where(np.minimum(once, twice) > LEAST, log_chance(e, periods), 0.0)
+    best = int(np.argmin(chance))
+    return int(periods[best]) if chance[best] < np.log(LEVEL / len(periods)) else None
+
+
+def log_chance(e: Floats, periods: npt.NDArray[np.int64]) -> Floats:
+    """The logarithm of the probability that white noise has phases as different as those of e, for every period."""
+    from scipy.stats import f
+
+    e = (e - e.mean()) / np.sqrt(((e - e.mean()) ** 2).sum())
+    shares = []
+    for p in periods.tolist():
+        whole = np.concatenate([e, np.zeros(-len(e) % p)]).reshape(-1, p)
+        counts = len(e) // p + (np.arange(p) < len(e) % p)
+        shares.append(float((whole.sum(axis=0) ** 2 / counts).sum()))
+    R = np.minimum(shares, 1 - 1e-15)
+    freedom = periods - 1, len(e) - periods
+    return np.asarray(f.logsf(R / (1 - R) * freedom[1] / freedom[0], *freedom), np.float64)
+
+
+def trend(values: npt.ArrayLike) -> float:
+    """1 - sum (x - a - b t)^2 / sum (x - mean x)^2: the share of a series' variance that a straight line explains.
+
+    Parameters
+    ----------
+    values : (T,)
+        The series, evenly spaced; gaps (NaN) are bridged by straight lines.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 for a series that is constant. A random walk has much of it too: both ask to be differenced.
+
+    Examples
+    --------
+    >>> import echoscale as es, numpy as np
+    >>> round(es.timescales.trend(np.arange(100) + np.tile([1, -1], 50)), 3)
+    0.999
+    """
+    x = bridged(values)
+    apart = x - x.mean()
+    whole = float(apart @ apart)
+    rest = without_line(x)
+    return 0.0 if whole == 0 else float(np.clip(1 - (rest @ rest) / whole, 0, 1))
+
+
+def bridged(values: npt.ArrayLike) -> Floats:
+    """(T,) numbers about 0 and of size 1 at most, gaps filled by straight lines; a gap at an end by the value next to it."""
+    x = np.asarray(values, np.float64)
+    if x.ndim == 2 and x.shape[1] == 1:
+        x = x[:, 0]
+    if x.ndim != 1:
+        raise ValueError(f"one series (T,) is needed, got shape {x.shape}: look at the columns one by one.")
+    known = np.isfinite(x)
+    if not known.any():
+        raise ValueError(f"the series holds no number at all among {len(x)} values.")
+    times = np.arange(len(x))
+    x = np.interp(times, times[known], x[known])
+    x = x - x.mean()
+    largest = np.abs(x).max()
+    # What varies by rounding alone is constant.
+    rounding = 1e-14 * np.abs(np.asarray(values, np.float64)[known]).max()
+    return np.asarray(x / largest if largest > rounding else 0 * x, np.float64)
+
+
+def without_line(x: Floats) -> Floats:
+    """x less its straight line of least squares."""
+    times = np.arange(len(x)) - (len(x) - 1) / 2
+    apart = x - x.mean()
+    return apart - times * (times @ apart) / max(float(times @ times), 1.0)
+
+
+def whitened(z: Floats) -> Floats:
+    """e(t) = z(t) - phi z(t-1), about its mean, and again while phi is large."""
+    e = z
+    for _ in range(WHITENINGS):
+        phi = max(float(e[1:] @ e[:-1]) / max(float(e[:-1] @ e[:-1]), np.finfo(np.float64).tiny), LEAST_PHI)
+        e = e[1:] - phi * e[:-1]
+        e = e - e.mean()
+        if phi < SLOW:
+            break
+    # A few far values would decide alone: they are drawn in to so many standard deviations (as the median has them).
+    far = FAR * float(np.median(np.abs(e))) / NormalDist().inv_cdf(0.75)
+    e = np.clip(e, -far, far) if far > 0 else e
+    return np.asarray(e - e.mean(), np.float64)
