@@ -136,7 +136,7 @@ def without_line(x: Floats) -> Floats:
     """x less its straight line of least squares."""
     times = np.arange(len(x)) - (len(x) - 1) / 2
     apart = x - x.mean()
-    return apart - times * (times @ apart) / max(float(times @ times), 1.0)
+    return np.asarray(apart - times * (times @ apart) / max(float(times @ times), 1.0), np.float64)
 
 
 def whitened(z: Floats) -> Floats:
