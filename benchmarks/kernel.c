@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 #define PARTS (LANES / WIDTH)
 #define TILE 16
@@ -55,6 +58,25 @@ static void turn(const float *restrict x, long n, long apart, float *restrict ro
     }
 }
 
+/* The thread flushes the smallest numbers to zero, as XLA's do; returns what it did before, for `restore`. */
+static unsigned flush(void) {
+#ifdef __SSE__
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040);
+    return before;
+#else
+    return 0;
+#endif
+}
+
+static void restore(unsigned before) {
+#ifdef __SSE__
+    _mm_setcsr(before);
+#else
+    (void)before;
+#endif
+}
+
 /* u (count, steps) -> kept (count, steps / every, n), from the zero state; count is a multiple of LANES. 1: no memory. */
 int forward(long n, const int32_t *restrict start, const int32_t *restrict column, const float *restrict weight,
             const float *restrict input, const float *restrict bias, const float *restrict leak,
@@ -67,6 +89,7 @@ int forward(long n, const int32_t *restrict start, const int32_t *restrict colum
         free(next);
         return 1;
     }
+    const unsigned before = flush();
     for (long first = 0; first < count; first += LANES) {
         memset(now, 0, bytes);
         for (long t = 0; t < steps; t++) {
@@ -91,6 +114,7 @@ int forward(long n, const int32_t *restrict start, const int32_t *restrict colum
             if ((t + 1) % every == 0) turn((const float *)now, n, apart, kept + first * apart + t / every * n);
         }
     }
+    restore(before);
     free(now);
     free(next);
     return 0;

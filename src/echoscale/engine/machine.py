@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
 
 # Passes of XLA that are left out where they do harm. Kernels of some microseconds take longer when the first shares them out
-# over threads: blocks of lanes share the cores better. A barrier between two steps stays only without the second; the third
-# makes one kernel of a loop over less than a kilobyte, and aborts the process where a barrier stayed in it.
+# over threads: blocks of lanes share the cores better. The second removes the barrier between two steps, in JAX before 0.11 too
+# early for it to keep them apart; the third makes one kernel of a loop over less than a kilobyte, and aborts the process where a
+# barrier stayed in it.
 SHARING_KERNELS = "cpu-parallel-task-assigner"
 AGAINST_BARRIERS = ("cse_barrier_expander", "small-while-loop-hoisting")
 
@@ -103,8 +104,8 @@ def in_threads(run: Callable[[Job], None], jobs: Sequence[Job], workers: int, st
 def one_thread() -> Iterator[None]:
     """BLAS on one thread inside this context.
 
-    For small products, and wherever JAX computes at the same time: BLAS threads that wait for a busy core cost ten times
-    the work. The setting belongs to the whole process, so the first to come sets it and the last to leave puts it back.
+    For small products, and wherever JAX computes at the same time on the same cores. `benchmarks/choices.py` times a fit with
+    it and without. The setting belongs to the whole process, so the first to come sets it and the last to leave puts it back.
     """
     global _inside, _limit
     with _lock:
