@@ -1,9 +1,9 @@
 """Blocks of time that are held out in turn, with a gap on both sides, from statistics that add up.
 
-    | fold 1 | gap | fold 2 | gap | ... | fold K |         training for fold k: all other folds
+    | fold 1 | gap | fold 2 | gap | ... | fold K |         training for fold k: all but fold k and the gaps beside it
 
 Rows next to each other are alike: a fold whose neighbours were trained on would look better than what comes after the data.
-Everything follows from the statistics of the parts, so folds cost solves, not runs. The final fit counts the gaps too.
+Everything follows from the statistics of the parts, so folds cost solves, not runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def edges(lengths: npt.ArrayLike, washout: int, folds: int = FOLDS, gap: int | N
     folds : int
         K.
     gap : int, optional
-        Steps between two folds, which are in none; a twentieth of a fold, and at least one, unless given.
+        Steps between two folds; a twentieth of a fold, and at least one, unless given.
 
     Returns
     -------
@@ -69,10 +69,10 @@ def pairs(parts: Sequence[Statistics]) -> list[tuple[Statistics, Statistics]]:
     parts : sequence of 2 K - 1 Statistics
         Of fold, gap, fold, ..., fold.
     """
-    folds = [part for part in parts[::2] if np.min(part.count) > 0]
-    if len(folds) < 2:
+    known = [place for place in range(0, len(parts), 2) if np.min(parts[place].count) > 0]
+    if len(known) < 2:
         raise ValueError("fewer than two folds hold a step that counts: give longer series, or a smaller washout.")
-    return [(total([*folds[:k], *folds[k + 1 :]]), held_out) for k, held_out in enumerate(folds)]
+    return [(total([part for at, part in enumerate(parts) if abs(at - place) > 1]), parts[place]) for place in known]
 
 
 def total(parts: Sequence[Statistics]) -> Statistics:

@@ -2,7 +2,8 @@
 
     M = sum r r^T   with rows   r = (1, z - shift),   z = (states, inputs if direct, targets)
 
-The shift is near the mean (that of the first rows), so that centring at the end loses no digits.
+The shift is near the mean (that of the first rows), so that centring at the end loses no digits. Rows whose targets have a gap
+(NaN) do not count.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ class Moments:
         which, self.series = np.divmod(lanes, n_series)
         self.hyper_lanes, self.group = np.unique(which, return_inverse=True)
         self.shared = n_series == 1
-        self.units, self.extra, self.edges = units, extra, edges
+        self.units, self.edges = units, edges
+        # Which rows count; None where all do.
+        self.known = [~np.isnan(each).any(axis=1) for each in extra] if any(np.isnan(each).any() for each in extra) else None
+        self.extra = extra if self.known is None else [np.nan_to_num(each) for each in extra]
         self.width = 1 + units + extra[0].shape[1]
         # Per group; unknown (NaN) until the first rows that count have come.
         self.shift: Any = np.full((len(self.hyper_lanes), self.width - 1), np.nan)
@@ -68,6 +72,16 @@ class Moments:
             part = self.extra[b][begin:end]
             rows[: len(part), place] = part
         return rows
+
+    def _counts(self, lanes: slice, begin: int, end: int) -> Floats:
+        """1 for the rows that count, 0 for gaps, (steps, lanes), or (steps, 1) where all lanes share one series."""
+        assert self.known is not None
+        which = self.series[:1] if self.shared else self.series[lanes]
+        counts = np.zeros((end - begin, len(which)))
+        for place, b in enumerate(which):
+            part = self.known[b][begin:end]
+            counts[: len(part), place] = part
+        return counts
 
     def _set_shifts(self, start: int, states: Any) -> None:
         """Near enough to the means of each group: those of the first rows that count, of the first lane that has any."""
@@ -112,9 +126,10 @@ class HostMoments(Moments):
             stops = np.clip(self.edges[self.series[first]] - start, 0, len(states))
             for segment, (low, high) in enumerate(pairwise(stops)):
                 if low < high:
-                    self._add(segment, slab, states[low:high, slab], self._extra(slab, start + low, start + high))
+                    counts = None if self.known is None else self._counts(slab, start + low, start + high)
+                    self._add(segment, slab, states[low:high, slab], self._extra(slab, start + low, start + high), counts)
 
-    def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats) -> None:
+    def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats, counts: Floats | None) -> None:
         groups = self.group[slab]
         steps, lanes = states.shape[:2]
         if len(self.rows) < steps * lanes:
@@ -127,6 +142,8 @@ class HostMoments(Moments):
         rows[:, :, 1 : self.units + 1] = states
         rows[:, :, self.units + 1 :] = extra
         rows.reshape(steps, -1)[:] -= np.pad(self.shift[groups], ((0, 0), (1, 0))).ravel()
+        if counts is not None:
+            rows *= counts[..., None]
         rows = rows.transpose(1, 0, 2) if self.apart else rows.reshape(1, -1, self.width)
         # NumPy sees a product with itself and computes only half of it (syrk).
         product = np.matmul(rows.transpose(0, 2, 1), rows, out=self.product[: len(rows)])
@@ -152,6 +169,8 @@ class DeviceMoments(Moments):
             edges = np.stack([self.edges[b] for b in self.series])
             for segment in range(len(self.sums)):
                 live = (steps >= edges[:, segment]) & (steps < edges[:, segment + 1])
+                if self.known is not None:
+                    live = live & (self._counts(slice(None), start, start + len(states)) > 0)
                 if live.any():
                     self.sums[segment] = _add_on_device(
                         self.sums[segment], np.nan_to_num(self.shift), states, extra, live, self.group, len(self.hyper_lanes)
