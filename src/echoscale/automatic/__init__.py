@@ -1,0 +1,7 @@
+"""From data to a fitted, explained model, beside the simple methods that it must beat."""
+
+from echoscale.automatic.find import auto
+from echoscale.automatic.found import Found
+from echoscale.automatic.model import AutoModel
+
+__all__ = ["AutoModel", "Found", "auto"]

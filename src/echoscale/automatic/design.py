@@ -1,0 +1,141 @@
+"""Which networks are tried: structures one after another, each with many hyper-parameters at once on lanes.
+
+Leak rates, scalings and couplings are drawn evenly in their logarithms, spectral radii evenly, for standardised inputs. Later
+rounds draw near the best so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.hyper import Hyper
+from echoscale.network import Network, hierarchical, parallel, single
+
+Floats = npt.NDArray[np.float64]
+
+STRUCTURES = ("hierarchical", "ring", "parallel", "single", "delay line")
+LEAK_RATES = (0.05, 1.0)
+RADII, CYCLIC_RADII = (0.2, 1.0), (0.5, 1.0)
+INPUTS, LATER_INPUTS = (0.05, 1.5), (0.02, 0.5)
+BIASES, COUPLINGS = (0.1, 1.0), (0.1, 1.0)
+JITTER = 0.3
+LARGEST_RADIUS = 1.2
+UNITS = (20, 200)
+ROWS_PER_UNIT = 4
+LANES = (4, 16)
+# Steps times lanes of a round: more lanes where series are short.
+STEPS = 80_000
+
+
+def network(structure: str, units: int) -> Network:
+    """A network of this structure; its hyper-parameters are set on the lanes.
+
+    Parameters
+    ----------
+    structure : str
+        One of `STRUCTURES`.
+    units : int
+        Neurons in all.
+    """
+    halves = [units - units // 2, units // 2]
+    thirds = [units - 2 * (units // 3), units // 3, units // 3]
+    made = {
+        "hierarchical": lambda: hierarchical(halves),
+        "ring": lambda: single(units, topology="ring"),
+        "parallel": lambda: parallel(thirds),
+        "single": lambda: single(units),
+        "delay line": lambda: single(units, topology="delay_line"),
+    }
+    return made[structure]()
+
+
+def units_for(rows: int) -> int:
+    """Neurons for so many rows: a quarter of them, within limits, and even.
+
+    Parameters
+    ----------
+    rows : int
+        What can be learned from.
+    """
+    return int(np.clip(rows // ROWS_PER_UNIT, *UNITS)) // 2 * 2
+
+
+def lanes_for(steps: int) -> int:
+    """Lanes for series of so many steps.
+
+    Parameters
+    ----------
+    steps : int
+        Of all series together.
+    """
+    return int(np.clip(STEPS // max(steps, 1), *LANES))
+
+
+def draw(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random.Generator) -> Hyper:
+    """Random hyper-parameters on lanes.
+
+    Parameters
+    ----------
+    hyper : Hyper
+        Of the network, which says how many reservoirs and couplings there are.
+    structure : str
+        One of `STRUCTURES`.
+    lanes : int
+        How many.
+    features : int
+        Inputs, which share the drive.
+    rng : numpy.random.Generator
+        Where chance comes from.
+    """
+
+    def even(low: float, high: float) -> Floats:
+        return rng.uniform(low, high, lanes)
+
+    def logarithmic(low: float, high: float) -> Floats:
+        return np.exp(rng.uniform(np.log(low), np.log(high), lanes))
+
+    count, share = len(hyper.leak_rate), features**-0.5
+    cyclic = structure in ("ring", "delay line")
+    # The first level is fast; with one level only, its speed is drawn too.
+    leaks = [logarithmic(*LEAK_RATES) for _ in range(count)]
+    if count > 1:
+        leaks[0] = np.ones(lanes)
+    elif not cyclic:
+        leaks[0] = np.maximum(leaks[0], 0.2)
+    else:
+        leaks[0] = np.where(rng.random(lanes) < 0.5, 1.0, leaks[0])
+    inputs = [share * logarithmic(*(INPUTS if k == 0 or structure == "parallel" else LATER_INPUTS)) for k in range(count)]
+    return hyper.replace(
+        leak_rate=leaks,
+        spectral_radius=[even(*(CYCLIC_RADII if cyclic else RADII)) for _ in range(count)],
+        input_scaling=inputs,
+        bias_scaling=[logarithmic(*BIASES) for _ in range(count)],
+        coupling=[logarithmic(*COUPLINGS) for _ in range(len(hyper.coupling))],
+    )
+
+
+def near(good: Sequence[Hyper], lanes: int, rng: np.random.Generator) -> Hyper:
+    """Lanes that mix the hyper-parameters of good ones, each a little changed.
+
+    Parameters
+    ----------
+    good : sequence of Hyper
+        Without lanes, of the same structure.
+    lanes : int
+        How many.
+    rng : numpy.random.Generator
+        Where chance comes from.
+    """
+
+    def mixed(name: str, place: int) -> Floats:
+        values = np.array([float(getattr(each, name)[place]) for each in good])
+        drawn = values[rng.integers(len(values), size=lanes)] * np.exp(JITTER * rng.standard_normal(lanes))
+        if name == "leak_rate":
+            return np.minimum(drawn, 1.0)
+        return np.minimum(drawn, LARGEST_RADIUS) if name == "spectral_radius" else drawn
+
+    first = good[0]
+    return Hyper(*(tuple(mixed(name, k) for k in range(len(getattr(first, name)))) for name in first._fields))

@@ -1,0 +1,297 @@
+"""`es.auto`: from data to a fitted, explained model within a budget of time."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.automatic import lags
+from echoscale.automatic.found import Found
+from echoscale.automatic.judging import standard_errors
+from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.model import Group
+from echoscale.automatic.question import Question, ask
+from echoscale.automatic.rounds import RESERVE, Rounds
+from echoscale.automatic.steps import StepRows
+from echoscale.hyper import chosen, into_network
+from echoscale.network import EchoStateWarning, Network
+from echoscale.progress import Progress, shown
+from echoscale.series import SeriesLike
+from echoscale.table import Table
+
+Floats = npt.NDArray[np.float64]
+
+RIDGE, CHANGE, NAIVE, SEASONAL, CONSTANT = (
+    "ridge on lags",
+    "ridge on lags, of the change",
+    "persistence",
+    "seasonal naive",
+    "mean",
+)
+NETWORKS, BOTH = "networks", "networks and ridge on lags, averaged"
+# Standard errors by which a rival must be better than ridge on lags, and networks alone than averaged with it.
+CLEARLY, WITHOUT_LAGS = 1.0, 2.0
+MOST_ROUNDS = 40
+
+
+def auto(
+    u: SeriesLike,
+    y: SeriesLike | None = None,
+    seconds: float = 60.0,
+    seed: int = 0,
+    *,
+    labels: bool | None = None,
+    rounds: int | None = None,
+    scale: str | None = "standard",
+    progress: bool | Progress = False,
+) -> Found:
+    """From data to a fitted, explained model: y(t) = A (u(t), u(t-1), ...) + b + sum_m W_m x_m(t), with all chosen by folds.
+
+    Persistence, seasonal naive and ridge on lags are rivals in the same table. Networks of several structures, each with many
+    hyper-parameters at once, are judged by folds that are blocks of time; the best few are averaged. What is returned was
+    better than ridge on lags by more than its standard error on data that took no part in choosing it; otherwise it is ridge
+    on lags.
+
+    Parameters
+    ----------
+    u : (T,), (T, F), (B, T, F) or list of (T_b, F)
+        Inputs, in any units.
+    y : (T,), (T, O), (B, T), (B, T, O), list of them, labels, or None
+        Targets of every step; gaps are NaN. Labels: one a step, or one a sequence, (B,). None: the next step of u.
+    seconds : float
+        The budget. The clock decides only how many rounds are played.
+    seed : int
+        Of all that is drawn.
+    labels : bool or None
+        Whether y holds labels. None: text, booleans, whole numbers of at most 10 different values that are not the future of
+        u, and whole numbers that belong to sequences.
+    rounds : int or None
+        Play so many rounds, whatever the time: the same data, seed and rounds give the same model. None: as many as fit.
+    scale : "standard" or None
+        Units of the network: standardised, or those of the data.
+    progress : bool or function
+        True shows a bar; a function gets (rounds done, rounds, the error so far in words).
+
+    Returns
+    -------
+    Found
+        `.model`, fitted to all data; `.table` of rivals; printed, the reasons.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, _ = es.tasks.mackey_glass(600, seed=0)
+    >>> found = es.auto(u[:-6], u[6:], rounds=1)
+    >>> found.winner
+    'networks'
+    >>> found.model.predict(u[-6:], state=found.model.state_).shape
+    (6, 1)
+    """
+    began = time.perf_counter()
+    budget = _checks.number(seconds, "seconds")
+    if not budget > 0:
+        raise ValueError(f"seconds must be above 0, got {budget:g}: give at least one.")
+    seed = _checks.integer(seed, "seed")
+    most = None if rounds is None else _checks.integer(rounds, "rounds", minimum=1)
+    question = ask(u, y, labels, scale)
+    if question.per_sequence:
+        from echoscale.automatic.sequences import SequenceRows
+
+        rows: Any = SequenceRows(question)
+    else:
+        rows = StepRows(question)
+    played = Rounds(rows, seed)
+    try:
+        with shown(progress, "auto") as tell:
+            _play(played, began + budget, most, tell)
+    except KeyboardInterrupt:
+        warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
+    return _result(question, played, time.perf_counter() - began)
+
+
+def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> None:
+    total = most or MOST_ROUNDS
+    while len(played.tried) < total:
+        before = time.perf_counter()
+        played.play()
+        best = min((each.error for each in played.members[-1]), default=np.inf)
+        tell(len(played.tried), total, f"error of folds {best:.4g}")
+        now = time.perf_counter()
+        if most is None and now + RESERVE * (now - before) > deadline:
+            return
+
+
+def _result(question: Question, played: Rounds, seconds: float) -> Found:
+    rows = played.rows
+    truth = [rows.judged(origin) for origin in rows.judging.origins[:-1]]
+    answers = _answers(question, played)
+    errors = {name: _squares(outputs, truth) for name, outputs in answers.items()}
+    winner = _winner(errors, question.gap)
+    linear, groups = _final(question, played, winner)
+    model = rows.model(linear, groups)
+    networks = tuple(_described(group, lane) for group in groups for lane in range(len(group.coef)))
+    error = _shown(question, answers[winner], truth)
+    return Found(
+        model,
+        winner,
+        error,
+        _table(question, answers, errors, truth, winner),
+        tuple(_reasons(question, played, errors, winner, error, networks)),
+        networks,
+        len(played.tried),
+        seconds,
+    )
+
+
+def _answers(question: Question, played: Rounds) -> dict[str, list[Floats]]:
+    """Outputs of every method at the rows that judge, origin by origin."""
+    rows = played.rows
+    origins = rows.judging.origins[:-1]
+
+    def of(maps: list[LinearMap]) -> list[Floats]:
+        return [each.outputs(rows.lag_matrix(each.lags, origin)) for each, origin in zip(maps, origins, strict=True)]
+
+    best = [[next(m for m in members if not m.change) for members in played.simple]]
+    found = {RIDGE: of([member.beside for member in best[0][: len(origins)]])}
+    if any(member.change for member in played.simple[0]):
+        found[CHANGE] = of([next(m for m in members if m.change).beside for members in played.simple[: len(origins)]])
+    for name, made in ((NAIVE, rows.persistence()), (SEASONAL, rows.seasonal_naive())):
+        if made is not None:
+            found[name] = of([made] * len(origins))
+    if question.classes is not None or all(each is None for each in question.ahead):
+        found[CONSTANT] = of([rows.constant()] * len(origins))
+    if played.members[0] and played.members[-1]:
+        networks = played.outputs()
+        found[NETWORKS] = networks
+        found[BOTH] = [(one + other) / 2 for one, other in zip(networks, found[RIDGE], strict=True)]
+    return found
+
+
+def _squares(outputs: list[Floats], truth: list[tuple[Floats, Floats]]) -> Floats:
+    """Squared errors, mean over the outputs, of all rows that are known."""
+    every = np.concatenate([(out - y) ** 2 for out, (_, y) in zip(outputs, truth, strict=True)])
+    return every[~np.isnan(every).any(axis=1)].mean(axis=1)
+
+
+def _winner(errors: Mapping[str, Floats], horizon: int) -> str:
+    """Ridge on lags, unless another one is clearly better; networks with it, unless clearly better without."""
+    base = errors[RIDGE]
+    better = [name for name in errors if name != RIDGE and standard_errors(errors[name], base, horizon) >= CLEARLY]
+    if not better:
+        return RIDGE
+    best = min(better, key=lambda name: float(errors[name].mean()))
+    if best == NETWORKS and BOTH in better and standard_errors(errors[best], errors[BOTH], horizon) < WITHOUT_LAGS:
+        return BOTH
+    return best
+
+
+def _final(question: Question, played: Rounds, winner: str) -> tuple[LinearMap, list[Group]]:
+    """What won, fitted to all data."""
+    rows, members = played.rows, played.simple[-1]
+    ridge = next(m for m in members if not m.change).beside
+    if winner in (NETWORKS, BOTH):
+        linear, groups = played.final()
+        share = 1.0 if winner == NETWORKS else 0.5
+        if winner == BOTH:
+            linear = lags.mean_of([linear, ridge])
+        return linear, [Group(esn, hyper, share * coef) for esn, hyper, coef in groups]
+    made = {
+        RIDGE: lambda: ridge,
+        CHANGE: lambda: next(m for m in members if m.change).beside,
+        NAIVE: rows.persistence,
+        SEASONAL: rows.seasonal_naive,
+        CONSTANT: rows.constant,
+    }[winner]()
+    assert made is not None
+    return made, []
+
+
+def _described(group: Group, lane: int) -> Network:
+    """The network with the hyper-parameters of one lane."""
+    hyper = group.hyper.lane(lane)
+    learned = chosen([name for name in hyper._fields if getattr(hyper, name)], group.esn.hyper)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EchoStateWarning)
+        return into_network(group.esn.network, learned, [float(each.of(hyper)) for each in learned])
+
+
+def _shown(question: Question, outputs: list[Floats], truth: list[tuple[Floats, Floats]]) -> float:
+    """The NRMSE, or the share of wrong labels."""
+    guess, y = np.concatenate(outputs), np.concatenate([each for _, each in truth])
+    known = ~np.isnan(y).any(axis=1)
+    if question.classes is not None:
+        return float((guess[known].argmax(axis=1) != y[known].argmax(axis=1)).mean())
+    spread = y[known].var(axis=0)
+    return float(np.sqrt((((guess - y)[known] ** 2).mean(axis=0) / np.where(spread > 0, spread, 1.0)).mean()))
+
+
+def _table(
+    question: Question,
+    answers: Mapping[str, list[Floats]],
+    errors: Mapping[str, Floats],
+    truth: list[tuple[Floats, Floats]],
+    winner: str,
+) -> Table:
+    word = "NRMSE" if question.classes is None else "wrong_labels"
+    order = sorted(answers, key=lambda name: float(errors[name].mean()))
+    rows = tuple(
+        (
+            name,
+            _shown(question, answers[name], truth),
+            float(np.sqrt(errors[name].mean() / max(errors[RIDGE].mean(), np.finfo(float).tiny))),
+            standard_errors(errors[name], errors[RIDGE], question.gap) if name != RIDGE else None,
+            "taken" if name == winner else "",
+        )
+        for name in order
+    )
+    count = len(errors[RIDGE])
+    unit = "sequences" if question.per_sequence else "steps"
+    return Table(
+        ("method", word, "of_ridge_on_lags", "standard_errors", "choice"),
+        rows,
+        f"Errors on {count:,} {unit} that took no part in the choices made for them",
+        ("standard_errors: by how many of them the mean squared error is below that of ridge on lags.",),
+    )
+
+
+def _reasons(
+    question: Question,
+    played: Rounds,
+    errors: Mapping[str, Floats],
+    winner: str,
+    error: float,
+    networks: tuple[Network, ...],
+) -> list[str]:
+    reasons = []
+    word = "NRMSE" if question.classes is None else "share of wrong labels"
+    if winner == RIDGE:
+        others = [name for name in (NETWORKS, BOTH) if name in errors]
+        near = "no network was tried" if not others else "no rival was better by more than its standard error"
+        reasons.append(f"Ridge on lags is returned: {near}.")
+    else:
+        ratio = float(np.sqrt(errors[winner].mean() / max(errors[RIDGE].mean(), np.finfo(float).tiny)))
+        far = standard_errors(errors[winner], errors[RIDGE], question.gap)
+        reasons.append(
+            f"{winner[0].upper()}{winner[1:]}: {ratio:.3g} times the error of ridge on lags, {far:.1f} standard errors below it."
+        )
+    reasons.append(f"Expect an error like {error:.3g} ({word}) on new data of the same kind.")
+    for o, each in enumerate(question.ahead):
+        if each is not None:
+            reasons.append(f"Output {o} is input {each.column}, {each.steps} steps later.")
+    if question.season is not None:
+        reasons.append(f"The series has a season of {question.season} steps.")
+    if networks:
+        slow = [1 / r.leak_rate for network in networks for r in network.reservoirs]
+        reasons.append(
+            f"{len(networks)} networks are averaged, of {', '.join(sorted({played.tried[m.round][2] for m in played.members[-1]}))} "
+            f"structure; timescales of their neurons reach from {min(slow):.3g} to {max(slow):.3g} steps."
+        )
+    lanes = sum(len(np.atleast_1d(hyper.leak_rate[0])) for _, hyper, _ in played.tried)
+    reasons.append(f"{len(played.tried)} rounds, {lanes} networks tried; seed {played.seed}.")
+    return reasons

@@ -1,0 +1,141 @@
+"""Who chooses on what, and who is judged on what: time in S parts, an origin that moves forward, folds before it.
+
+    | 1 | 2 | ... | s |  judged: s+1 .. s'  |            everything that is chosen for an origin is chosen by folds of parts 1 .. s
+
+The last choice is made by folds of all parts; it is judged by nothing, and is what the user gets. Errors in the report are those
+of the earlier origins, on rows that took no part in any choice made for them.
+
+    a rival is taken instead of ridge on lags where the mean of d(t) = e_lags(t)^2 - e(t)^2 exceeds its standard error
+
+The standard error knows that neighbouring errors are alike (Bartlett's weights up to the horizon).
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.readouts import folds
+from echoscale.readouts.statistics import Statistics
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+MOST_PARTS, LEAST_PARTS = 12, 4
+FOLDS = 6
+# Rows from which on one origin says enough.
+MANY_ROWS = 3000
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Parts 0 .. trained - 1 choose; parts trained .. judged - 1 judge (none for the last origin, that of the final fit)."""
+
+    trained: int
+    judged: int
+
+    def groups(self) -> list[tuple[int, int]]:
+        """The folds: consecutive parts that are held out together, first and last + 1."""
+        count = min(self.trained, FOLDS)
+        ends = np.linspace(0, self.trained, count + 1).round().astype(int)
+        return [(int(low), int(high)) for low, high in zip(ends[:-1], ends[1:], strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """The parts of the data, and the origins.
+
+    edges    of the 2 S - 1 segments part, gap, part, ..., part of every series (`folds.edges`)
+    """
+
+    edges: list[Indices]
+    parts: int
+    origins: tuple[Origin, ...]
+
+    @classmethod
+    def of(cls, lengths: Indices, washout: int, gap: int) -> Judging:
+        """As many parts as leave each at least as long as the gap, and the last half judged in at most three steps."""
+        rows = int((lengths - washout).sum())
+        shortest = int((lengths - washout).min()) if len(lengths) < LEAST_PARTS else rows
+        parts = int(np.clip(shortest // (2 * max(gap, 3)), LEAST_PARTS, MOST_PARTS))
+        if len(lengths) > 1:
+            parts = min(parts, max(len(lengths), LEAST_PARTS))
+        return cls(folds.edges(lengths, washout, parts, gap), parts, _origins(parts, rows))
+
+    @classmethod
+    def of_groups(cls, labels: Indices) -> Judging:
+        """Sequences dealt to parts class by class, so that every part holds all classes as evenly as can be."""
+        smallest = int(np.bincount(labels).min())
+        parts = int(np.clip(smallest, 2, MOST_PARTS))
+        order = np.argsort(labels, kind="stable")
+        group = np.empty(len(labels), np.int64)
+        group[order] = np.arange(len(labels)) % parts
+        edges = [np.where(np.arange(2 * parts) <= 2 * g, 0, 1) for g in group]
+        return cls(edges, parts, _origins(parts, len(labels)))
+
+    def training(self, statistics: Sequence[Statistics], origin: Origin) -> Statistics:
+        """All that is known at an origin."""
+        return folds.total(statistics[: 2 * origin.trained - 1])
+
+    def pairs(self, statistics: Sequence[Statistics], origin: Origin) -> list[tuple[Statistics, Statistics]]:
+        """(training, held out) of every fold of an origin; the gaps beside a fold are in neither."""
+        last = 2 * origin.trained - 1
+        # Sums from the start and from the end: every training set is one of each.
+        before = list(itertools.accumulate(statistics[:last], operator.add))
+        after = list(itertools.accumulate(statistics[:last][::-1], operator.add))
+        found = []
+        for low, high in origin.groups():
+            first, end = 2 * low, 2 * high - 1
+            rest = [
+                *([before[first - 2]] if first >= 2 else []),
+                *([after[last - end - 2]] if end + 1 < last else []),
+            ]
+            held_out = folds.total(statistics[first:end])
+            if rest and np.min(held_out.count) > 0:
+                training = folds.total(rest)
+                if np.min(training.count) > 1:
+                    found.append((training, held_out))
+        return found
+
+    def judged_rows(self, origin: Origin) -> list[tuple[int, int]]:
+        """First step and end, for every series, of what an origin is judged on."""
+        return [(int(each[2 * origin.trained]), int(each[2 * origin.judged - 1])) for each in self.edges]
+
+
+def _origins(parts: int, rows: int) -> tuple[Origin, ...]:
+    first = max(parts // 2, 2) if parts > 2 else 1
+    steps = 1 if rows > MANY_ROWS else min(3, parts - first)
+    if rows > MANY_ROWS:
+        first = max(2 * parts // 3, 1)
+    ends = np.linspace(first, parts, steps + 1).round().astype(int)
+    judged = [Origin(int(low), int(high)) for low, high in zip(ends[:-1], ends[1:], strict=True)]
+    return (*judged, Origin(parts, parts))
+
+
+def standard_errors(better: Floats, other: Floats, horizon: int) -> float:
+    """By how many standard errors the mean of other - better, squared errors (rows,), is above 0.
+
+    Parameters
+    ----------
+    better, other : (rows,)
+        Squared errors of two methods on the same rows, in order of time.
+    horizon : int
+        Errors so many steps apart are alike.
+    """
+    d = other - better
+    apart = d - d.mean()
+    variance = float((apart**2).mean())
+    width = horizon + 1
+    total = variance
+    for lag in range(1, min(width, len(d) - 1)):
+        total += 2 * (1 - lag / width) * float((apart[lag:] * apart[:-lag]).mean())
+    # Of few rows the correlations are noise: they must not make the error small.
+    total = max(total, 0.3 * variance)
+    if total == 0:
+        return float(np.sign(d.mean())) * np.inf if d.mean() else 0.0
+    return float(d.mean() / np.sqrt(total / len(d)))

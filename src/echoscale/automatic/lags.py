@@ -1,0 +1,148 @@
+"""Inputs of earlier steps as features, and the simple methods, all of which are linear maps of them.
+
+y(t) = A (u(t - l_1), ..., u(t - l_n)) + b         ridge on lags
+y(t) = u_f(t)                                      persistence: nothing changes
+y(t) = u_f(t + h - m ceil(h / m))                  seasonal naive: as m steps before
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.automatic.question import Question
+from echoscale.series import Series
+
+Floats = npt.NDArray[np.float64]
+
+WINDOWS = (1, 2, 3, 5, 8, 13, 21, 34, 49)
+MOST_COLUMNS = 120
+# Rows for every column of the longest window.
+ROWS_PER_COLUMN = 5
+
+
+def windows(question: Question) -> list[tuple[int, ...]]:
+    """The sets of lags that are tried: the last L steps, and where there is a longer season, the steps about one season ago."""
+    features = question.series.features
+    most = max(min(MOST_COLUMNS // features, question.rows // (ROWS_PER_COLUMN * features)), 1)
+    found = [tuple(range(length)) for length in WINDOWS if length <= most]
+    period = question.season
+    if period is not None:
+        whole = period + 1
+        if WINDOWS[-1] < whole <= most:
+            found.append(tuple(range(whole)))
+        ahead = [each.steps for each in question.ahead if each]
+        back = [period * math.ceil(h / period) - h for h in sorted(set(ahead))]
+        seasonal = {lag for at in back for lag in (at - 1, at, at + 1) if lag >= 0}
+        for length in (1, 3, 8):
+            lags = tuple(sorted({*range(length), *seasonal}))
+            if len(lags) <= most and lags not in found:
+                found.append(lags)
+    return found
+
+
+def every(sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """All lags of several sets, the nearest first."""
+    return tuple(sorted({lag for each in sets for lag in each}))
+
+
+def columns(lags: Sequence[int], among: Sequence[int], features: int) -> npt.NDArray[np.int64]:
+    """Which columns of a matrix with lags `among` are those of `lags`."""
+    place = {lag: at for at, lag in enumerate(among)}
+    return np.concatenate([np.arange(features) + features * place[lag] for lag in lags]).astype(np.int64)
+
+
+def matrix(values: Floats, lags: Sequence[int], past: Floats | None = None) -> Floats:
+    """u(t - l) for every lag l, (T, lags * F): lag by lag, all features of each. Before the start stands the past, or 0.
+
+    Parameters
+    ----------
+    values : (T, F)
+        A series.
+    lags : sequence of int
+        l.
+    past : (most, F), optional
+        The steps before the first, the newest first.
+    """
+    length, features = values.shape
+    most = max(lags, default=0)
+    before = np.zeros((most, features))
+    if past is not None:
+        count = min(most, len(past))
+        before[most - count :] = past[:count][::-1]
+    padded = np.concatenate([before, values])
+    return np.concatenate([padded[most - lag : most - lag + length] for lag in lags], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap:
+    """y = coef (u(t - l_1), ..., u(t - l_n)) + intercept: coef (O, lags * F), intercept (O,)."""
+
+    lags: tuple[int, ...]
+    coef: Floats
+    intercept: Floats
+
+    def outputs(self, features: Floats) -> Floats:
+        """(rows, O) from a matrix of these lags."""
+        return np.asarray(features @ self.coef.T + self.intercept)
+
+    def on(self, lags: tuple[int, ...]) -> LinearMap:
+        """The same map written on more lags."""
+        features = self.coef.shape[1] // max(len(self.lags), 1)
+        coef = np.zeros((len(self.coef), len(lags) * features))
+        coef[:, columns(self.lags, lags, features)] = self.coef
+        return LinearMap(lags, coef, self.intercept)
+
+
+def mean_of(maps: Sequence[LinearMap]) -> LinearMap:
+    """The map whose outputs are the mean of those of several."""
+    lags = every([each.lags for each in maps])
+    wide = [each.on(lags) for each in maps]
+    return LinearMap(lags, np.mean([each.coef for each in wide], axis=0), np.mean([each.intercept for each in wide], axis=0))
+
+
+def persistence(question: Question) -> LinearMap | None:
+    """Nothing changes; None where an output is not the future of an input."""
+    return _copied(question, [0] * question.outputs)
+
+
+def seasonal_naive(question: Question) -> LinearMap | None:
+    """As one season before; None where there is no season, or an output is not the future of an input."""
+    period = question.season
+    if period is None:
+        return None
+    return _copied(question, [period * math.ceil(each.steps / period) - each.steps if each else 0 for each in question.ahead])
+
+
+def constant(question: Question) -> LinearMap:
+    """The mean of the targets, or the shares of the classes."""
+    rows = np.concatenate(list(question.targets.values))
+    return LinearMap((0,), np.zeros((question.outputs, question.series.features)), np.nanmean(rows, axis=0))
+
+
+def _copied(question: Question, lags: Sequence[int]) -> LinearMap | None:
+    if any(each is None for each in question.ahead):
+        return None
+    used = every([tuple(lags)])
+    features = question.series.features
+    coef = np.zeros((question.outputs, len(used) * features))
+    for o, (each, lag) in enumerate(zip(question.ahead, lags, strict=True)):
+        assert each is not None
+        coef[o, used.index(lag) * features + each.column] = 1
+    return LinearMap(used, coef, np.zeros(question.outputs))
+
+
+def beside(question: Question, lags: Sequence[int]) -> Series:
+    """What stands beside the states in the statistics, (T_b, lags * F + 2 O): lags, targets, and targets less the present."""
+    values = []
+    for u, y in zip(question.series.values, question.targets.values, strict=True):
+        now = np.zeros_like(y)
+        for o, each in enumerate(question.ahead):
+            if each is not None:
+                now[:, o] = u[:, each.column]
+        values.append(np.concatenate([matrix(u, lags), y, y - now], axis=1))
+    return Series(values, question.series.kind, "beside")

@@ -1,0 +1,190 @@
+"""The fitted model, whatever won: a linear map of recent inputs, plus readouts of some networks.
+
+    y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum over networks and lanes of W_m x_m(t)
+
+Ridge on lags, persistence and the seasonal naive have no networks. All is in units of the data from outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.automatic import lags
+from echoscale.automatic.lags import LinearMap
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper
+from echoscale.scaling import Scaling
+from echoscale.series import Series, SeriesLike, as_series
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A network, some lanes of it, and what is read out of each.
+
+    Attributes
+    ----------
+    esn : ESN
+        The network with its weights.
+    hyper : Hyper
+        Hyper-parameters of M lanes.
+    coef : (M, O, N)
+        Weights of every lane, already divided by the number of members.
+    """
+
+    esn: ESN
+    hyper: Hyper
+    coef: Floats
+
+
+@dataclass(eq=False)
+class AutoModel:
+    """y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum_m W_m x_m(t), in units of the data; made by `es.auto`.
+
+    Attributes
+    ----------
+    linear : LinearMap
+        A and b, in units of the network.
+    groups : tuple of Group
+        The networks; none where a simple method won.
+    scaling, target_scaling : Scaling
+        Units of inputs and of targets.
+    classes_ : array or None
+        The labels in the order of the outputs; None for numbers.
+    state_ : (S,) or (B, S) array
+        Where the training data ended: the inputs before, the newest first, then the states of all networks, lane by lane.
+    """
+
+    linear: LinearMap
+    groups: tuple[Group, ...]
+    scaling: Scaling
+    target_scaling: Scaling
+    classes_: npt.NDArray[Any] | None
+    flat: bool
+    state_: Floats
+
+    @property
+    def n_features_in_(self) -> int:
+        """F."""
+        return len(self.scaling.mean)
+
+    @property
+    def past(self) -> int:
+        """Inputs before the present one that are needed."""
+        return max(self.linear.lags, default=0)
+
+    def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
+        """The target at every step of X; row t has seen X[t].
+
+        Parameters
+        ----------
+        X : (T,), (T, F), (B, T, F) or list of (T_b, F)
+            Inputs, in units of the data.
+        state : (S,) or (B, S), or None
+            Where to begin: `state_` carries on from the end of the training data; None: inputs at their mean, zero states.
+        return_state : bool
+            Also return where it ended, for the next piece.
+
+        Returns
+        -------
+        (T, O), (B, T, O) or list of (T_b, O)
+            Targets, without the last axis where y had none; or labels, (T,), (B, T) or list. With `return_state`, also the
+            state.
+        """
+        series = self._series(X)
+        outputs, last = self._run(series, state)
+        found = [self._finished(each) for each in outputs]
+        given: Any = found if series.kind == "list" else found[0] if series.kind == "one" else np.stack(found)
+        return (given, last) if return_state else given
+
+    def predict_scores(self, X: SeriesLike, *, state: npt.ArrayLike | None = None) -> Any:
+        """The outputs before the largest is taken: near 1 for the right class, near 0 for the others. For labels.
+
+        Parameters
+        ----------
+        X : (T,), (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        state : (S,) or (B, S), or None
+            Where to begin.
+        """
+        if self.classes_ is None:
+            raise ValueError("this model predicts numbers, not labels: use predict.")
+        series = self._series(X)
+        outputs, _ = self._run(series, state)
+        return outputs if series.kind == "list" else outputs[0] if series.kind == "one" else np.stack(outputs)
+
+    def _finished(self, outputs: Floats) -> npt.NDArray[Any]:
+        if self.classes_ is not None:
+            return np.asarray(self.classes_[np.argmax(outputs, axis=-1)])
+        values = self.target_scaling.back(outputs)
+        return values[:, 0] if self.flat else values
+
+    def after(self, series: Series) -> Floats:
+        """The state after series in units of the network, from the beginning.
+
+        Parameters
+        ----------
+        series : Series
+            In units of the network.
+        """
+        return self._run(series, None)[1]
+
+    def _series(self, X: SeriesLike) -> Series:
+        return self.scaling.apply(as_series(X, self.n_features_in_, name="X"))
+
+    def _run(self, series: Series, state: npt.ArrayLike | None) -> tuple[list[Floats], Floats]:
+        count, features = series.count, series.features
+        start = self._start(state, series)
+        past = start[:, : self.past * features].reshape(count, self.past, features)
+        outputs = [
+            self.linear.outputs(lags.matrix(np.asarray(values), self.linear.lags, past[b]))
+            for b, values in enumerate(series.values)
+        ]
+        ends = [_recent(np.asarray(values), past[b]) for b, values in enumerate(series.values)]
+        place = self.past * features
+        for group in self.groups:
+            lanes, units = group.coef.shape[0], group.esn.units
+            states = start[:, place : place + lanes * units].reshape(count, lanes, units).swapaxes(0, 1)
+            last = _add_outputs(group, series, np.ascontiguousarray(states), outputs)
+            ends = [np.concatenate([end, last[:, b].ravel()]) for b, end in enumerate(ends)]
+            place += lanes * units
+        stacked = np.stack(ends)
+        return outputs, stacked[0] if series.kind == "one" else stacked
+
+    def _start(self, state: npt.ArrayLike | None, series: Series) -> Floats:
+        size = self.past * series.features + sum(group.coef.shape[0] * group.esn.units for group in self.groups)
+        if state is None:
+            return np.zeros((series.count, size))
+        given = np.asarray(state, np.float64)
+        if given.shape not in ((size,), (series.count, size)):
+            raise ValueError(f"state must have shape ({size},) or ({series.count}, {size}), got {given.shape}.")
+        return np.broadcast_to(given, (series.count, size))
+
+
+def _recent(values: Floats, past: Floats) -> Floats:
+    """The last steps, the newest first, as many as `past` holds."""
+    return np.asarray(np.concatenate([values[::-1][: len(past)], past])[: len(past)].ravel())
+
+
+def _add_outputs(group: Group, series: Series, states: Floats, outputs: list[Floats]) -> Floats:
+    """Add the readouts of all lanes of a group to the outputs; returns the last states (M, B, N)."""
+    count = series.count
+    parts = [[np.zeros_like(each) for each in outputs] for _ in range(len(group.coef))]
+
+    def consume(which: npt.NDArray[np.int64], start: int, block: Any) -> None:
+        rows = np.asarray(block)
+        for at, (lane, b) in enumerate(zip(*np.divmod(which, count), strict=True)):
+            out = parts[lane][b][start : start + len(rows)]
+            out += rows[: len(out), at].astype(np.float64) @ group.coef[lane].T
+
+    start = states[:, 0] if series.kind == "one" else states
+    last = group.esn.run_chunks(series, consume, hyper=group.hyper, state=start)
+    for lane in parts:
+        for b, part in enumerate(lane):
+            outputs[b] += part
+    return np.asarray(last, np.float64).reshape(len(group.coef), count, group.esn.units)

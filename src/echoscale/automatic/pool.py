@@ -1,0 +1,149 @@
+"""The best candidates so far, at every origin: what folds say of them, and their readouts.
+
+A candidate reads the states of one lane, with or without lags of the input beside them, and is fitted to the target or to its
+change since now. Several good ones are averaged: their errors differ, and the choice of one would overfit the folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.automatic import paths
+from echoscale.automatic.judging import Judging, Origin
+from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.question import Question
+from echoscale.readouts.statistics import Statistics
+
+if TYPE_CHECKING:
+    from echoscale.automatic.sequences import SequenceRows
+    from echoscale.automatic.steps import StepRows
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+MEMBERS = 8
+# A member's error over the best one's: worse ones would not help the mean.
+ALLOWED = 1.15
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A candidate that is fitted at one origin.
+
+    error    of the folds, in standard deviations of the target
+    round    which network; lane: which hyper-parameters of it (-1: lags alone)
+    states   coef (O, columns of a network); None for lags alone
+    beside   what it makes of the lags, with the intercept
+    words    how it is called
+    """
+
+    error: float
+    round: int
+    lane: int
+    states: Floats | None
+    beside: LinearMap
+    change: bool
+    relative: float
+
+
+def simple_members(rows: StepRows | SequenceRows, origin: Origin) -> list[Member]:
+    """Ridge on every set of lags, fitted to the target and to its change, by folds; the best first."""
+    judging = rows.judging
+    pairs, whole = judging.pairs(rows.simple, origin), judging.training(rows.simple, origin)
+    kinds = rows.targets_after(rows.width)
+    found = []
+    for chosen in rows.sets:
+        used = rows.columns(chosen)
+        best = paths.choose(pairs, used, kinds)
+        for kind, targets in enumerate(kinds):
+            relative = float(best.relative[kind])
+            readout = paths.fitted(whole, used, targets, relative)
+            beside = _with_present(LinearMap(chosen, readout.coef, readout.intercept), rows.question, kind == 1)
+            found.append(Member(float(best.error[kind]), -1, -1, None, beside, kind == 1, relative))
+    return sorted(found, key=lambda each: each.error)
+
+
+def network_members(
+    rows: StepRows | SequenceRows,
+    statistics: Sequence[Statistics],
+    state_sets: Sequence[Indices],
+    units: int,
+    origin: Origin,
+    beside: Sequence[tuple[int, ...]],
+    number: int,
+    bound: float,
+) -> list[Member]:
+    """The best candidates of a round at an origin: all lanes, all sets of features, both kinds of targets.
+
+    Parameters
+    ----------
+    rows : StepRows or SequenceRows
+        The data.
+    statistics : sequence of Statistics
+        Of the network's columns, lags and targets, for every segment, with lanes.
+    state_sets : sequence of columns
+        What of the network's columns is seen.
+    units : int
+        All of the network's columns.
+    origin : Origin
+        Where.
+    beside : sequence of sets of lags
+        What may stand beside the states; () is nothing.
+    number : int
+        Of the round.
+    bound : float
+        Errors above it are of no use.
+    """
+    judging: Judging = rows.judging
+    pairs, whole = judging.pairs(statistics, origin), judging.training(statistics, origin)
+    kinds = rows.targets_after(units + rows.width)
+    entries = []
+    for seen in state_sets:
+        for chosen in beside:
+            extra = units + rows.columns(chosen) if chosen else np.empty(0, np.int64)
+            used = np.concatenate([seen, extra])
+            best = paths.choose(pairs, used, kinds)
+            for kind in range(len(kinds)):
+                for lane in range(best.error.shape[0]):
+                    error, relative = float(best.error[lane, kind]), float(best.relative[lane, kind])
+                    entries.append((error, lane, kind, relative, seen, chosen, used))
+    entries.sort(key=lambda each: each[:3])
+    limit = min(bound, ALLOWED * entries[0][0]) if entries else bound
+    found = []
+    for error, lane, kind, relative, seen, chosen, used in entries[:MEMBERS]:
+        if not error <= limit:
+            break
+        readout = paths.fitted(whole.lane(lane), used, kinds[kind], relative)
+        states = np.zeros((rows.question.outputs, units))
+        states[:, seen] = readout.coef[:, : len(seen)]
+        # Without lags the map holds the intercept alone, on the present step with coefficient 0.
+        features = rows.question.series.features
+        coef = readout.coef[:, len(seen) :] if chosen else np.zeros((rows.question.outputs, features))
+        linear = LinearMap(chosen or (0,), coef, readout.intercept)
+        found.append(Member(error, number, lane, states, _with_present(linear, rows.question, kind == 1), kind == 1, relative))
+    return found
+
+
+def best_of(members: Sequence[Member]) -> list[Member]:
+    """The best few, none of them much worse than the best."""
+    ordered = sorted(members, key=lambda each: (each.error, each.round, each.lane))[:MEMBERS]
+    return [each for each in ordered if each.error <= ALLOWED * ordered[0].error]
+
+
+def _with_present(linear: LinearMap, question: Question, change: bool) -> LinearMap:
+    """The map of the target itself, where it was fitted to the change since now."""
+    if not change:
+        return linear
+    lags = linear.lags if 0 in linear.lags else (0, *linear.lags)
+    wide = linear.on(lags)
+    features = question.series.features
+    coef = wide.coef.copy()
+    for o, each in enumerate(question.ahead):
+        if each is not None:
+            coef[o, lags.index(0) * features + each.column] += 1
+    return LinearMap(lags, coef, wide.intercept)

@@ -1,0 +1,120 @@
+"""Rounds of networks, each a structure with hyper-parameters on lanes, until time is up; and what they come to.
+
+A round: draw weights, run all lanes over the data once, judge every candidate by folds at every origin, keep the best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.automatic import design, pool
+from echoscale.automatic.lags import LinearMap, mean_of
+from echoscale.automatic.pool import Member
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper
+
+if TYPE_CHECKING:
+    from echoscale.automatic.sequences import SequenceRows
+    from echoscale.automatic.steps import StepRows
+
+Floats = npt.NDArray[np.float64]
+
+# Of a round's time: what must be left for another one, and for the end.
+RESERVE = 1.3
+# Above that many steps float32 is twice as fast, and short data need the digits.
+LONG = 20_000
+
+
+@dataclass
+class Rounds:
+    """The networks tried so far, and the best candidates at every origin.
+
+    rows       the data
+    members    for every origin: the best candidates
+    simple     for every origin: ridge on lags, the best first
+    tried      (network with weights, lanes, structure) of every round
+    """
+
+    rows: StepRows | SequenceRows
+    seed: int
+    simple: list[list[Member]] = field(init=False)
+    members: list[list[Member]] = field(init=False)
+    tried: list[tuple[ESN, Hyper, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        origins = self.rows.judging.origins
+        self.simple = [pool.simple_members(self.rows, origin) for origin in origins]
+        self.members = [[] for _ in origins]
+        self.tried = []
+
+    def play(self) -> None:
+        """One more network."""
+        number = len(self.tried)
+        question = self.rows.question
+        rng = np.random.default_rng([self.seed, number])
+        steps = int(question.series.lengths.sum())
+        lanes, features = design.lanes_for(steps), question.series.features
+        structure = self._structure(number)
+        dtype = "float64" if steps <= LONG else "float32"
+        described = design.network(structure, design.units_for(question.rows))
+        esn = described.build(features, seed=int(rng.integers(2**31)), dtype=dtype)
+        good = self._good(structure) if number >= len(design.STRUCTURES) else []
+        hyper = design.near(good, lanes, rng) if good else design.draw(esn.hyper, structure, lanes, features, rng)
+        statistics = self.rows.statistics(esn, hyper)
+        sets = self.rows.state_sets(esn)
+        units = statistics[0].mean.shape[-1] - self.rows.simple[0].mean.shape[-1]
+        for o, origin in enumerate(self.rows.judging.origins):
+            bound = pool.ALLOWED * min((each.error for each in self.members[o]), default=np.inf)
+            beside = [(), self.simple[o][0].beside.lags]
+            new = pool.network_members(self.rows, statistics, sets, units, origin, beside, number, bound)
+            self.members[o] = pool.best_of([*self.members[o], *new])
+        self.tried.append((esn, hyper, structure))
+
+    def outputs(self) -> list[Floats]:
+        """Mean of the members' outputs at the rows that judge, for every origin but the last: (rows, O)."""
+        origins = self.rows.judging.origins[:-1]
+        found = []
+        for o, origin in enumerate(origins):
+            beside, _ = self.rows.judged(origin)
+            found.append(mean_of([each.beside for each in self.members[o]]).on(self.rows.lags).outputs(beside))
+        for number, (esn, hyper, _) in enumerate(self.tried):
+            mine = [[each for each in self.members[o] if each.round == number] for o in range(len(origins))]
+            used = sorted({each.lane for members in mine for each in members})
+            if not used:
+                continue
+            few = hyper.map(lambda leaf, used=used: np.asarray(leaf)[used] if np.ndim(leaf) else leaf)
+            coefs = [[(used.index(each.lane), each.states) for each in members] for members in mine]
+            for o, part in enumerate(self.rows.outputs(esn, few, coefs)):
+                found[o] += part / len(self.members[o])
+        return found
+
+    def final(self) -> tuple[LinearMap, list[tuple[ESN, Hyper, Floats]]]:
+        """The mean of the members of the last origin, which has seen all data: its map of lags, and networks with readouts."""
+        members = self.members[-1]
+        groups = []
+        for number, (esn, hyper, _) in enumerate(self.tried):
+            mine = [each for each in members if each.round == number]
+            used = sorted({each.lane for each in mine})
+            if used:
+                few = hyper.map(lambda leaf, used=used: np.asarray(leaf)[used] if np.ndim(leaf) else leaf)
+                coef = np.zeros((len(used), *np.shape(mine[0].states)))
+                for each in mine:
+                    coef[used.index(each.lane)] += each.states / len(members)
+                groups.append((esn, few, coef))
+        return mean_of([each.beside for each in members]), groups
+
+    def _structure(self, number: int) -> str:
+        """All structures in turn, then those of the best candidates."""
+        if number < len(design.STRUCTURES):
+            return design.STRUCTURES[number]
+        best = self.members[-1]
+        return self.tried[best[(number - len(design.STRUCTURES)) % len(best)].round][2]
+
+    def _good(self, structure: str) -> list[Hyper]:
+        return [
+            self.tried[each.round][1].lane(each.lane) for each in self.members[-1] if self.tried[each.round][2] == structure
+        ]

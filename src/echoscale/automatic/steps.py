@@ -1,0 +1,163 @@
+"""Rows that are time steps: statistics of states, lags and targets for every part, and outputs at the rows that judge.
+
+Nothing but the lags grows with the length of a series: states are summed up or read out chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.automatic import lags
+from echoscale.automatic.judging import Judging, Origin
+from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.model import AutoModel, Group
+from echoscale.automatic.question import Question
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper
+from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
+from echoscale.series import Series
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+
+class StepRows:
+    """The rows of a question about steps, for all candidates.
+
+    Columns of the statistics: states (N), lags (lag by lag), targets (O), targets less the present (O).
+    """
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.judging = Judging.of(question.series.lengths, question.washout, question.gap)
+        self.sets = lags.windows(question)
+        self.lags = lags.every(self.sets)
+
+    @cached_property
+    def beside(self) -> Series:
+        """Lags, targets, and targets less the present."""
+        return lags.beside(self.question, self.lags)
+
+    @property
+    def width(self) -> int:
+        """Columns of all lags."""
+        return len(self.lags) * self.question.series.features
+
+    def columns(self, chosen: tuple[int, ...]) -> Indices:
+        """Which of the lag columns belong to a set of lags."""
+        return lags.columns(chosen, self.lags, self.question.series.features)
+
+    def targets_after(self, features: int) -> list[Indices]:
+        """Columns of the targets, and of their changes, after so many columns of features."""
+        outputs = self.question.outputs
+        kinds = [features + np.arange(outputs)]
+        if any(each is not None for each in self.question.ahead):
+            kinds.append(features + outputs + np.arange(outputs))
+        return kinds
+
+    def state_sets(self, esn: ESN) -> list[Indices]:
+        """What of a network's columns is seen: all states."""
+        return [np.arange(esn.units)]
+
+    @cached_property
+    def simple(self) -> list[Statistics]:
+        """Of lags and targets alone, for every segment."""
+        found = []
+        for segment in range(len(self.judging.edges[0]) - 1):
+            rows = np.concatenate(
+                [
+                    np.asarray(values[edges[segment] : edges[segment + 1]])
+                    for values, edges in zip(self.beside.values, self.judging.edges, strict=True)
+                ]
+            )
+            rows = rows[~np.isnan(rows).any(axis=1)]
+            if len(rows):
+                found.append(of_rows(rows[:, : self.width], rows[:, self.width :]))
+            else:
+                columns = self.beside.features
+                found.append(Statistics(np.zeros(()), np.zeros(columns), np.zeros((columns, columns)), self.width))
+        return found
+
+    def statistics(self, esn: ESN, hyper: Hyper) -> list[Statistics]:
+        """Of states, lags and targets, for every segment, with lanes."""
+        found, _ = split_statistics(esn, self.question.series, self.beside, self.judging.edges, hyper=hyper)
+        return found
+
+    def judged(self, origin: Origin) -> tuple[Floats, Floats]:
+        """Lags (rows, lag columns) and targets (rows, O) of the rows that judge an origin, gaps included."""
+        parts = [
+            np.asarray(values[low:high])
+            for values, (low, high) in zip(self.beside.values, self.judging.judged_rows(origin), strict=True)
+        ]
+        rows = np.concatenate(parts)
+        return rows[:, : self.width], rows[:, self.width : self.width + self.question.outputs]
+
+    def lag_matrix(self, chosen: tuple[int, ...], origin: Origin) -> Floats:
+        """Any lags, (rows, lags * F), of the rows that judge an origin."""
+        spans = self.judging.judged_rows(origin)
+        values = self.question.series.values
+        return np.concatenate(
+            [lags.matrix(np.asarray(each), chosen)[low:high] for each, (low, high) in zip(values, spans, strict=True)]
+        )
+
+    def persistence(self) -> LinearMap | None:
+        """Nothing changes."""
+        return lags.persistence(self.question)
+
+    def seasonal_naive(self) -> LinearMap | None:
+        """As one season before."""
+        return lags.seasonal_naive(self.question)
+
+    def constant(self) -> LinearMap:
+        """The mean of the targets."""
+        return lags.constant(self.question)
+
+    def model(self, linear: LinearMap, groups: Sequence[Group]) -> AutoModel:
+        """The fitted model, its state at the end of the data."""
+        question = self.question
+        made = AutoModel(
+            linear,
+            tuple(groups),
+            question.scaling,
+            question.target_scaling,
+            question.classes,
+            question.flat,
+            np.empty(0),
+        )
+        made.state_ = made.after(question.series)
+        return made
+
+    def outputs(self, esn: ESN, hyper: Hyper, coefs: Sequence[Sequence[tuple[int, Floats]]]) -> list[Floats]:
+        """Sums of state outputs at the rows that judge: for every origin, (rows, O) from pairs of a lane and its coef (O, N)."""
+        spans = [self.judging.judged_rows(origin) for origin in self.judging.origins[: len(coefs)]]
+        begins = [np.concatenate([[0], np.cumsum([high - low for low, high in span])]) for span in spans]
+        found = [np.zeros((int(each[-1]), self.question.outputs)) for each in begins]
+        count = self.question.series.count
+        # One sum for every lane, added up at the end in order: threads must not change the bits.
+        by_lane: dict[tuple[int, int], Floats] = {}
+        for o, pairs in enumerate(coefs):
+            for place, _ in enumerate(pairs):
+                by_lane[o, place] = np.zeros_like(found[o])
+
+        def consume(which: Indices, start: int, states: Any) -> None:
+            rows = np.asarray(states)
+            for at, (lane, b) in enumerate(zip(*np.divmod(which, count), strict=True)):
+                for o, pairs in enumerate(coefs):
+                    low, high = (int(np.clip(edge - start, 0, len(rows))) for edge in spans[o][b])
+                    if low >= high:
+                        continue
+                    first = int(begins[o][b]) + start + low - spans[o][b][0]
+                    for place, (wanted, coef) in enumerate(pairs):
+                        if wanted == lane:
+                            out = rows[low:high, at].astype(np.float64) @ coef.T
+                            by_lane[o, place][first : first + high - low] += out
+
+        esn.run_chunks(self.question.series, consume, hyper=hyper)
+        for (o, _), part in by_lane.items():
+            found[o] += part
+        return found
