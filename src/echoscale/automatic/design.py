@@ -132,7 +132,7 @@ def near(good: Sequence[Hyper], lanes: int, rng: np.random.Generator) -> Hyper:
 
     def mixed(name: str, place: int) -> Floats:
         values = np.array([float(getattr(each, name)[place]) for each in good])
-        drawn = values[rng.integers(len(values), size=lanes)] * np.exp(JITTER * rng.standard_normal(lanes))
+        drawn: Floats = values[rng.integers(len(values), size=lanes)] * np.exp(JITTER * rng.standard_normal(lanes))
         if name == "leak_rate":
             return np.minimum(drawn, 1.0)
         return np.minimum(drawn, LARGEST_RADIUS) if name == "spectral_radius" else drawn

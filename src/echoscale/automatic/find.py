@@ -36,8 +36,9 @@ RIDGE, CHANGE, NAIVE, SEASONAL, CONSTANT = (
 )
 NETWORKS, BOTH = "networks", "networks and ridge on lags, averaged"
 # Standard errors by which a rival must be better than ridge on lags, and networks alone than averaged with it.
-CLEARLY, WITHOUT_LAGS = 1.0, 2.0
-MOST_ROUNDS = 40
+CLEARLY, WITHOUT_LAGS = 1.5, 2.0
+# Of the clock's rounds: of few rows the best of many networks is luck.
+ROUNDS, ROWS_PER_ROUND = (5, 40), 25
 
 
 def auto(
@@ -116,7 +117,7 @@ def auto(
 
 
 def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> None:
-    total = most or MOST_ROUNDS
+    total = most or int(np.clip(played.rows.question.rows // ROWS_PER_ROUND, *ROUNDS))
     while len(played.tried) < total:
         before = time.perf_counter()
         played.play()
@@ -176,7 +177,7 @@ def _answers(question: Question, played: Rounds) -> dict[str, list[Floats]]:
 def _squares(outputs: list[Floats], truth: list[tuple[Floats, Floats]]) -> Floats:
     """Squared errors, mean over the outputs, of all rows that are known."""
     every = np.concatenate([(out - y) ** 2 for out, (_, y) in zip(outputs, truth, strict=True)])
-    return every[~np.isnan(every).any(axis=1)].mean(axis=1)
+    return np.asarray(every[~np.isnan(every).any(axis=1)].mean(axis=1))
 
 
 def _winner(errors: Mapping[str, Floats], horizon: int) -> str:
@@ -278,19 +279,23 @@ def _reasons(
         ratio = float(np.sqrt(errors[winner].mean() / max(errors[RIDGE].mean(), np.finfo(float).tiny)))
         far = standard_errors(errors[winner], errors[RIDGE], question.gap)
         reasons.append(
-            f"{winner[0].upper()}{winner[1:]}: {ratio:.3g} times the error of ridge on lags, {far:.1f} standard errors below it."
+            f"{winner[0].upper()}{winner[1:]}: {ratio:.3g} of the error of ridge on lags, {far:.1f} standard errors below it."
         )
     reasons.append(f"Expect an error like {error:.3g} ({word}) on new data of the same kind.")
     for o, each in enumerate(question.ahead):
         if each is not None:
             reasons.append(f"Output {o} is input {each.column}, {each.steps} steps later.")
+    if networks and played.rows.drive.changes.any():
+        which = ", ".join(map(str, np.flatnonzero(played.rows.drive.changes)))
+        reasons.append(f"Input {which} has a trend: the networks hear its changes.")
     if question.season is not None:
         reasons.append(f"The series has a season of {question.season} steps.")
     if networks:
         slow = [1 / r.leak_rate for network in networks for r in network.reservoirs]
+        structures = ", ".join(sorted({played.tried[member.round][2] for member in played.members[-1]}))
         reasons.append(
-            f"{len(networks)} networks are averaged, of {', '.join(sorted({played.tried[m.round][2] for m in played.members[-1]}))} "
-            f"structure; timescales of their neurons reach from {min(slow):.3g} to {max(slow):.3g} steps."
+            f"{len(networks)} networks are averaged ({structures}); their neurons' timescales reach from {min(slow):.3g} to "
+            f"{max(slow):.3g} steps."
         )
     lanes = sum(len(np.atleast_1d(hyper.leak_rate[0])) for _, hyper, _ in played.tried)
     reasons.append(f"{len(played.tried)} rounds, {lanes} networks tried; seed {played.seed}.")

@@ -1,9 +1,9 @@
 """Who chooses on what, and who is judged on what: time in S parts, an origin that moves forward, folds before it.
 
-    | 1 | 2 | ... | s |  judged: s+1 .. s'  |            everything that is chosen for an origin is chosen by folds of parts 1 .. s
+    | 1 | 2 | ... | s |  judged: s+1 .. s'  |        all that is chosen for an origin is chosen by folds of parts 1 .. s
 
-The last choice is made by folds of all parts; it is judged by nothing, and is what the user gets. Errors in the report are those
-of the earlier origins, on rows that took no part in any choice made for them.
+The last choice is made by folds of all parts; it is judged by nothing, and is what the user gets. Errors in the report are
+those of the earlier origins, on rows that took no part in any choice made for them.
 
     a rival is taken instead of ridge on lags where the mean of d(t) = e_lags(t)^2 - e(t)^2 exceeds its standard error
 
@@ -43,7 +43,7 @@ class Origin:
         """The folds: consecutive parts that are held out together, first and last + 1."""
         count = min(self.trained, FOLDS)
         ends = np.linspace(0, self.trained, count + 1).round().astype(int)
-        return [(int(low), int(high)) for low, high in zip(ends[:-1], ends[1:], strict=True)]
+        return [(int(low), int(high)) for low, high in itertools.pairwise(ends)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def _origins(parts: int, rows: int) -> tuple[Origin, ...]:
     if rows > MANY_ROWS:
         first = max(2 * parts // 3, 1)
     ends = np.linspace(first, parts, steps + 1).round().astype(int)
-    judged = [Origin(int(low), int(high)) for low, high in zip(ends[:-1], ends[1:], strict=True)]
+    judged = [Origin(int(low), int(high)) for low, high in itertools.pairwise(ends)]
     return (*judged, Origin(parts, parts))
 
 

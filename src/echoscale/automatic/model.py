@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic import lags
+from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
@@ -56,6 +57,10 @@ class AutoModel:
         Units of inputs and of targets.
     classes_ : array or None
         The labels in the order of the outputs; None for numbers.
+    flat : bool
+        Whether predictions have no axis of outputs, as y had none.
+    drive : Drive
+        Which inputs the networks hear as changes.
     state_ : (S,) or (B, S) array
         Where the training data ended: the inputs before, the newest first, then the states of all networks, lane by lane.
     """
@@ -66,6 +71,7 @@ class AutoModel:
     target_scaling: Scaling
     classes_: npt.NDArray[Any] | None
     flat: bool
+    drive: Drive
     state_: Floats
 
     @property
@@ -76,7 +82,7 @@ class AutoModel:
     @property
     def past(self) -> int:
         """Inputs before the present one that are needed."""
-        return max(self.linear.lags, default=0)
+        return max(*self.linear.lags, int(bool(self.groups) and self.drive.changes.any()))
 
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
         """The target at every step of X; row t has seen X[t].
@@ -139,7 +145,7 @@ class AutoModel:
 
     def _run(self, series: Series, state: npt.ArrayLike | None) -> tuple[list[Floats], Floats]:
         count, features = series.count, series.features
-        start = self._start(state, series)
+        start, fresh = self._start(state, series), state is None
         past = start[:, : self.past * features].reshape(count, self.past, features)
         outputs = [
             self.linear.outputs(lags.matrix(np.asarray(values), self.linear.lags, past[b]))
@@ -147,10 +153,16 @@ class AutoModel:
         ]
         ends = [_recent(np.asarray(values), past[b]) for b, values in enumerate(series.values)]
         place = self.past * features
+        if self.groups:
+            heard = [
+                self.drive.heard(np.asarray(values), None if fresh or not self.past else past[b, 0])
+                for b, values in enumerate(series.values)
+            ]
+            driven = Series(heard if series.kind == "list" else np.stack(heard), series.kind, series.name)
         for group in self.groups:
             lanes, units = group.coef.shape[0], group.esn.units
             states = start[:, place : place + lanes * units].reshape(count, lanes, units).swapaxes(0, 1)
-            last = _add_outputs(group, series, np.ascontiguousarray(states), outputs)
+            last = _add_outputs(group, driven, np.ascontiguousarray(states), outputs)
             ends = [np.concatenate([end, last[:, b].ravel()]) for b, end in enumerate(ends)]
             place += lanes * units
         stacked = np.stack(ends)

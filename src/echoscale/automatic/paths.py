@@ -53,8 +53,8 @@ def choose(pairs: Pairs, features: Indices, kinds: Sequence[Indices], relative: 
 def _squares(train: Statistics, held_out: Statistics, relative: Floats) -> Floats:
     """Summed squared errors on the held-out rows along the path, (R, ..., O): sums of products in the eigenvectors' basis.
 
-        S_xx = V L V^T,   W(r) = V z(r),   z(r) = (L + r unit)^-1 V^T S_xy
-        sum |y - W^T x - b|^2 = z^T (V^T G V) z - 2 z^T V^T c + sum y^2 + n (mean offset)^2      G, c: of the held-out rows
+    S_xx = V L V^T,   W(r) = V z(r),   z(r) = (L + r unit)^-1 V^T S_xy
+    sum |y - W^T x - b|^2 = z^T (V^T G V) z - 2 z^T V^T c + sum y^2 + n (mean offset)^2      G, c: of the held-out rows
     """
     f = train.features
     unit = unit_of(train)

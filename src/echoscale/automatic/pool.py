@@ -39,7 +39,7 @@ class Member:
     round    which network; lane: which hyper-parameters of it (-1: lags alone)
     states   coef (O, columns of a network); None for lags alone
     beside   what it makes of the lags, with the intercept
-    words    how it is called
+    change   whether it was fitted to the change since now; relative: its penalty
     """
 
     error: float
@@ -49,6 +49,12 @@ class Member:
     beside: LinearMap
     change: bool
     relative: float
+
+    @property
+    def coef(self) -> Floats:
+        """Of the states."""
+        assert self.states is not None
+        return self.states
 
 
 def simple_members(rows: StepRows | SequenceRows, origin: Origin) -> list[Member]:
@@ -122,8 +128,7 @@ def network_members(
         states = np.zeros((rows.question.outputs, units))
         states[:, seen] = readout.coef[:, : len(seen)]
         # Without lags the map holds the intercept alone, on the present step with coefficient 0.
-        features = rows.question.series.features
-        coef = readout.coef[:, len(seen) :] if chosen else np.zeros((rows.question.outputs, features))
+        coef = readout.coef[:, len(seen) :] if chosen else np.zeros((rows.question.outputs, rows.features))
         linear = LinearMap(chosen or (0,), coef, readout.intercept)
         found.append(Member(error, number, lane, states, _with_present(linear, rows.question, kind == 1), kind == 1, relative))
     return found

@@ -86,8 +86,8 @@ class Rounds:
             used = sorted({each.lane for members in mine for each in members})
             if not used:
                 continue
-            few = hyper.map(lambda leaf, used=used: np.asarray(leaf)[used] if np.ndim(leaf) else leaf)
-            coefs = [[(used.index(each.lane), each.states) for each in members] for members in mine]
+            few = hyper.on(np.array(used), np.float64)
+            coefs = [[(used.index(each.lane), each.coef) for each in members] for members in mine]
             for o, part in enumerate(self.rows.outputs(esn, few, coefs)):
                 found[o] += part / len(self.members[o])
         return found
@@ -100,11 +100,10 @@ class Rounds:
             mine = [each for each in members if each.round == number]
             used = sorted({each.lane for each in mine})
             if used:
-                few = hyper.map(lambda leaf, used=used: np.asarray(leaf)[used] if np.ndim(leaf) else leaf)
-                coef = np.zeros((len(used), *np.shape(mine[0].states)))
+                coef = np.zeros((len(used), *mine[0].coef.shape))
                 for each in mine:
-                    coef[used.index(each.lane)] += each.states / len(members)
-                groups.append((esn, few, coef))
+                    coef[used.index(each.lane)] += each.coef / len(members)
+                groups.append((esn, hyper.on(np.array(used), np.float64), coef))
         return mean_of([each.beside for each in members]), groups
 
     def _structure(self, number: int) -> str:

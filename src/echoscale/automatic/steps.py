@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic import lags
+from echoscale.automatic.drive import Drive
 from echoscale.automatic.judging import Judging, Origin
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import AutoModel, Group
@@ -37,6 +38,8 @@ class StepRows:
         self.judging = Judging.of(question.series.lengths, question.washout, question.gap)
         self.sets = lags.windows(question)
         self.lags = lags.every(self.sets)
+        self.drive = Drive.of(question.series)
+        self.heard = self.drive.over(question.series)
 
     @cached_property
     def beside(self) -> Series:
@@ -47,6 +50,11 @@ class StepRows:
     def width(self) -> int:
         """Columns of all lags."""
         return len(self.lags) * self.question.series.features
+
+    @property
+    def features(self) -> int:
+        """Columns of one lag."""
+        return self.question.series.features
 
     def columns(self, chosen: tuple[int, ...]) -> Indices:
         """Which of the lag columns belong to a set of lags."""
@@ -85,7 +93,7 @@ class StepRows:
 
     def statistics(self, esn: ESN, hyper: Hyper) -> list[Statistics]:
         """Of states, lags and targets, for every segment, with lanes."""
-        found, _ = split_statistics(esn, self.question.series, self.beside, self.judging.edges, hyper=hyper)
+        found, _ = split_statistics(esn, self.heard, self.beside, self.judging.edges, hyper=hyper)
         return found
 
     def judged(self, origin: Origin) -> tuple[Floats, Floats]:
@@ -127,13 +135,14 @@ class StepRows:
             question.target_scaling,
             question.classes,
             question.flat,
+            self.drive,
             np.empty(0),
         )
         made.state_ = made.after(question.series)
         return made
 
     def outputs(self, esn: ESN, hyper: Hyper, coefs: Sequence[Sequence[tuple[int, Floats]]]) -> list[Floats]:
-        """Sums of state outputs at the rows that judge: for every origin, (rows, O) from pairs of a lane and its coef (O, N)."""
+        """Sums of state outputs at the rows that judge, (rows, O) for every origin: from pairs of a lane and its coef."""
         spans = [self.judging.judged_rows(origin) for origin in self.judging.origins[: len(coefs)]]
         begins = [np.concatenate([[0], np.cumsum([high - low for low, high in span])]) for span in spans]
         found = [np.zeros((int(each[-1]), self.question.outputs)) for each in begins]
@@ -157,7 +166,7 @@ class StepRows:
                             out = rows[low:high, at].astype(np.float64) @ coef.T
                             by_lane[o, place][first : first + high - low] += out
 
-        esn.run_chunks(self.question.series, consume, hyper=hyper)
+        esn.run_chunks(self.heard, consume, hyper=hyper)
         for (o, _), part in by_lane.items():
             found[o] += part
         return found
