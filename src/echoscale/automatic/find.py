@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.automatic import lags
 from echoscale.automatic.found import Found
 from echoscale.automatic.judging import standard_errors
-from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import Group
 from echoscale.automatic.question import Question, ask
+from echoscale.automatic.rivals import BOTH, NETWORKS, RIDGE, answers, final, squares, winner_of
 from echoscale.automatic.rounds import RESERVE, Rounds
 from echoscale.automatic.steps import StepRows
 from echoscale.hyper import chosen, into_network
@@ -27,16 +26,6 @@ from echoscale.table import Table
 
 Floats = npt.NDArray[np.float64]
 
-RIDGE, CHANGE, NAIVE, SEASONAL, CONSTANT = (
-    "ridge on lags",
-    "ridge on lags, of the change",
-    "persistence",
-    "seasonal naive",
-    "mean",
-)
-NETWORKS, BOTH = "networks", "networks and ridge on lags, averaged"
-# Standard errors by which a rival must be better than ridge on lags, and networks alone than averaged with it.
-CLEARLY, WITHOUT_LAGS = 1.5, 2.0
 # Of the clock's rounds: of few rows the best of many networks is luck.
 ROUNDS, ROWS_PER_ROUND = (5, 40), 25
 
@@ -131,86 +120,23 @@ def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> 
 def _result(question: Question, played: Rounds, seconds: float) -> Found:
     rows = played.rows
     truth = [rows.judged(origin) for origin in rows.judging.origins[:-1]]
-    answers = _answers(question, played)
-    errors = {name: _squares(outputs, truth) for name, outputs in answers.items()}
-    winner = _winner(errors, question.gap)
-    linear, groups = _final(question, played, winner)
+    answered = answers(question, played)
+    errors = {name: squares(outputs, truth) for name, outputs in answered.items()}
+    winner = winner_of(errors, question.gap)
+    linear, groups = final(question, played, winner)
     model = rows.model(linear, groups)
     networks = tuple(_described(group, lane) for group in groups for lane in range(len(group.coef)))
-    error = _shown(question, answers[winner], truth)
+    error = _shown(question, answered[winner], truth)
     return Found(
         model,
         winner,
         error,
-        _table(question, answers, errors, truth, winner),
+        _table(question, answered, errors, truth, winner),
         tuple(_reasons(question, played, errors, winner, error, networks)),
         networks,
         len(played.tried),
         seconds,
     )
-
-
-def _answers(question: Question, played: Rounds) -> dict[str, list[Floats]]:
-    """Outputs of every method at the rows that judge, origin by origin."""
-    rows = played.rows
-    origins = rows.judging.origins[:-1]
-
-    def of(maps: list[LinearMap]) -> list[Floats]:
-        return [each.outputs(rows.lag_matrix(each.lags, origin)) for each, origin in zip(maps, origins, strict=True)]
-
-    best = [[next(m for m in members if not m.change) for members in played.simple]]
-    found = {RIDGE: of([member.beside for member in best[0][: len(origins)]])}
-    if any(member.change for member in played.simple[0]):
-        found[CHANGE] = of([next(m for m in members if m.change).beside for members in played.simple[: len(origins)]])
-    for name, made in ((NAIVE, rows.persistence()), (SEASONAL, rows.seasonal_naive())):
-        if made is not None:
-            found[name] = of([made] * len(origins))
-    if question.classes is not None or all(each is None for each in question.ahead):
-        found[CONSTANT] = of([rows.constant()] * len(origins))
-    if played.members[0] and played.members[-1]:
-        networks = played.outputs()
-        found[NETWORKS] = networks
-        found[BOTH] = [(one + other) / 2 for one, other in zip(networks, found[RIDGE], strict=True)]
-    return found
-
-
-def _squares(outputs: list[Floats], truth: list[tuple[Floats, Floats]]) -> Floats:
-    """Squared errors, mean over the outputs, of all rows that are known."""
-    every = np.concatenate([(out - y) ** 2 for out, (_, y) in zip(outputs, truth, strict=True)])
-    return np.asarray(every[~np.isnan(every).any(axis=1)].mean(axis=1))
-
-
-def _winner(errors: Mapping[str, Floats], horizon: int) -> str:
-    """Ridge on lags, unless another one is clearly better; networks with it, unless clearly better without."""
-    base = errors[RIDGE]
-    better = [name for name in errors if name != RIDGE and standard_errors(errors[name], base, horizon) >= CLEARLY]
-    if not better:
-        return RIDGE
-    best = min(better, key=lambda name: float(errors[name].mean()))
-    if best == NETWORKS and BOTH in better and standard_errors(errors[best], errors[BOTH], horizon) < WITHOUT_LAGS:
-        return BOTH
-    return best
-
-
-def _final(question: Question, played: Rounds, winner: str) -> tuple[LinearMap, list[Group]]:
-    """What won, fitted to all data."""
-    rows, members = played.rows, played.simple[-1]
-    ridge = next(m for m in members if not m.change).beside
-    if winner in (NETWORKS, BOTH):
-        linear, groups = played.final()
-        share = 1.0 if winner == NETWORKS else 0.5
-        if winner == BOTH:
-            linear = lags.mean_of([linear, ridge])
-        return linear, [Group(esn, hyper, share * coef) for esn, hyper, coef in groups]
-    made = {
-        RIDGE: lambda: ridge,
-        CHANGE: lambda: next(m for m in members if m.change).beside,
-        NAIVE: rows.persistence,
-        SEASONAL: rows.seasonal_naive,
-        CONSTANT: rows.constant,
-    }[winner]()
-    assert made is not None
-    return made, []
 
 
 def _described(group: Group, lane: int) -> Network:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from echoscale.automatic import paths
 from echoscale.automatic.judging import Judging, Origin
-from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.lags import LinearMap, mean_of
 from echoscale.automatic.question import Question
 from echoscale.readouts.statistics import Statistics
 
@@ -29,6 +29,8 @@ Indices = npt.NDArray[np.int64]
 MEMBERS = 8
 # A member's error over the best one's: worse ones would not help the mean.
 ALLOWED = 1.15
+# The same for windows of lags, whose errors are more alike.
+ALIKE = 1.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +140,12 @@ def best_of(members: Sequence[Member]) -> list[Member]:
     """The best few, none of them much worse than the best."""
     ordered = sorted(members, key=lambda each: (each.error, each.round, each.lane))[:MEMBERS]
     return [each for each in ordered if each.error <= ALLOWED * ordered[0].error]
+
+
+def on_lags(members: Sequence[Member], change: bool) -> LinearMap:
+    """Ridge on lags: the mean over the windows that the folds cannot tell from the best one."""
+    kind = [each for each in members if each.change == change]
+    return mean_of([each.beside for each in kind if each.error <= ALIKE * kind[0].error])
 
 
 def _with_present(linear: LinearMap, question: Question, change: bool) -> LinearMap:
