@@ -1,0 +1,155 @@
+"""`es.auto`: what it returns is right in its own terms, and better than simple methods where there is something to find."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import echoscale as es
+from echoscale.automatic import rivals
+from echoscale.automatic.lags import matrix
+from echoscale.automatic.model import AutoModel
+
+
+def henon(steps: int = 260) -> np.ndarray:
+    x = np.zeros(steps + 100)
+    for t in range(2, len(x)):
+        x[t] = 1 - 1.4 * x[t - 1] ** 2 + 0.3 * x[t - 2]
+    return x[100:]
+
+
+SERIES = henon()
+TRAIN = 200
+
+
+@pytest.fixture(scope="module")
+def found() -> es.Found:
+    return es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], rounds=1)
+
+
+def error(model: AutoModel, series: np.ndarray, end: int, horizon: int = 1) -> float:
+    guess = model.predict(series[end:-horizon], state=model.state_)
+    truth = series[end + horizon :]
+    return float(np.sqrt(((guess - truth) ** 2).mean()) / truth.std())
+
+
+def test_a_map_that_no_line_fits_is_found(found: es.Found) -> None:
+    assert found.winner == rivals.NETWORKS
+    ridge = dict(zip(found.table["method"], found.table["NRMSE"], strict=True))[rivals.RIDGE]
+    assert found.error < 0.1 * ridge
+    # What it says is about what comes.
+    assert error(found.model, SERIES, TRAIN) < 3 * found.error
+
+
+def test_pieces_are_the_whole(found: es.Found) -> None:
+    whole = found.model.predict(SERIES)
+    first, state = found.model.predict(SERIES[:90], return_state=True)
+    # Products of fewer rows may round otherwise; states are the same bits.
+    np.testing.assert_allclose(np.concatenate([first, found.model.predict(SERIES[90:], state=state)]), whole, rtol=1e-9)
+    carried = found.model.predict(SERIES[:TRAIN], return_state=True)[1]
+    np.testing.assert_array_equal(carried, found.model.state_)
+
+
+def test_predictions_are_lags_and_states_read_out(found: es.Found) -> None:
+    """With the states of `ESN.run`, network by network."""
+    model = found.model
+    z = model.scaling.forward(SERIES[:, None])
+    want = model.linear.outputs(matrix(z, model.linear.lags))
+    for group in model.groups:
+        states = group.esn.run(z, hyper=group.hyper)
+        want = want + np.einsum("mtn,mon->to", states, group.coef)
+    np.testing.assert_allclose(model.predict(SERIES), model.target_scaling.back(want)[:, 0], rtol=1e-9, atol=1e-12)
+
+
+def test_units_do_not_matter(found: es.Found) -> None:
+    other = es.auto(1e4 * SERIES[:TRAIN] + 1e6, 1e4 * SERIES[1 : TRAIN + 1] + 1e6, rounds=1)
+    assert other.winner == found.winner
+    guess = (other.model.predict(1e4 * SERIES + 1e6) - 1e6) / 1e4
+    # The data themselves have lost six digits.
+    np.testing.assert_allclose(guess, found.model.predict(SERIES), atol=1e-5)
+
+
+def test_the_same_seed_and_rounds_give_the_same_model(found: es.Found) -> None:
+    again = es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], seconds=1e-6, rounds=1)
+    np.testing.assert_array_equal(again.model.predict(SERIES), found.model.predict(SERIES))
+    other = es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], seed=1, rounds=1)
+    assert not np.array_equal(other.model.predict(SERIES), found.model.predict(SERIES))
+
+
+def test_noise_that_a_line_explains_is_left_to_lags() -> None:
+    """An autoregression: no method does better than its innovations, and ridge on lags comes near."""
+    rng = np.random.default_rng(3)
+    x = np.zeros(460)
+    for t in range(2, len(x)):
+        x[t] = 1.6 * x[t - 1] - 0.8 * x[t - 2] + rng.standard_normal()
+    result = es.auto(x[:300], x[1:301], rounds=1)
+    guess = result.model.predict(x[300:-1], state=result.model.state_)
+    assert np.sqrt(((guess - x[301:]) ** 2).mean()) < 1.1
+    assert result.winner in (rivals.RIDGE, rivals.CHANGE)
+
+
+def test_gaps_in_targets_are_skipped() -> None:
+    y = SERIES[1 : TRAIN + 1].copy()
+    y[50:60] = np.nan
+    y[120] = np.nan
+    result = es.auto(SERIES[:TRAIN], y, rounds=1)
+    assert result.winner == rivals.NETWORKS
+    assert error(result.model, SERIES, TRAIN) < 0.1
+
+
+def test_labels_of_steps() -> None:
+    """The sign of a product of two inputs: no linear method tells more than chance."""
+    u = np.random.default_rng(0).normal(size=TRAIN + 100)
+    labels = np.where(u[1:] * u[:-1] > 0, "same", "other")
+    result = es.auto(u[1:][:TRAIN], labels[:TRAIN], rounds=1)
+    guess = result.model.predict(u[1:][TRAIN:], state=result.model.state_)
+    assert (guess == labels[TRAIN:]).mean() > 0.7
+    assert set(guess) <= {"same", "other"}
+    scores = result.model.predict_scores(u[1:][TRAIN:], state=result.model.state_)
+    np.testing.assert_array_equal(result.model.classes_[scores.argmax(axis=1)], guess)
+
+
+def test_labels_of_sequences() -> None:
+    rng = np.random.default_rng(0)
+    speed = np.tile([0.2, 0.5], 15)
+    X = [np.sin(s * np.arange(40 + k) + rng.uniform(0, 6))[:, None] for k, s in enumerate(speed)]
+    result = es.auto(X[:20], np.where(speed[:20] > 0.3, "fast", "slow"), rounds=1)
+    guess = result.model.predict(X[20:], state=result.model.state_)
+    assert (guess == np.where(speed[20:] > 0.3, "fast", "slow")).mean() == 1
+    with pytest.raises(ValueError, match="this model labels whole sequences"):
+        result.model.predict(X[0])
+
+
+def test_several_series_and_outputs() -> None:
+    many = [henon(120 + 10 * k)[k:] for k in range(3)]
+    result = es.auto([x[:-1, None] for x in many], [np.stack([x[1:], x[1:] ** 2], axis=1) for x in many], rounds=1)
+    outputs = result.model.predict([x[:-1, None] for x in many])
+    assert [each.shape for each in outputs] == [(len(x) - 1, 2) for x in many]
+    assert result.error < 0.2
+
+
+def test_an_interruption_returns_the_best_so_far() -> None:
+    def stop(done: int, total: int, note: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted: the result is that of the rounds so far"):
+        result = es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], rounds=5, progress=stop)
+    assert result.rounds == 1
+    assert np.isfinite(result.model.predict(SERIES)).all()
+
+
+def test_the_report_says_what_won(found: es.Found) -> None:
+    text = str(found)
+    assert "Output 0 is input 0, 1 steps later." in text
+    assert found.table["choice"].count("taken") == 1
+    assert found.table["method"][found.table["choice"].index("taken")] == found.winner
+    assert len(found.networks) == sum(len(group.coef) for group in found.model.groups)
+
+
+def test_a_simple_winner_is_returned() -> None:
+    """A random walk: nothing is better than its last value, and that is what comes back."""
+    x = np.cumsum(np.random.default_rng(7).standard_normal(260)) + 1000
+    result = es.auto(x[:200], x[6:206], rounds=1)
+    assert result.winner == rivals.NAIVE
+    np.testing.assert_allclose(result.model.predict(x[200:], state=result.model.state_), x[200:], rtol=1e-12)
+    assert not result.networks

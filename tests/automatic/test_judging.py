@@ -1,0 +1,66 @@
+"""Who is judged on what: no row on both sides, gaps between, standard errors that know correlations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from echoscale.automatic.judging import FOLDS, Judging, standard_errors
+
+
+@pytest.mark.parametrize(("length", "gap"), [(60, 1), (90, 6), (200, 12), (4000, 1), (5000, 50)])
+def test_what_judges_comes_after_what_chose_and_a_gap(length: int, gap: int) -> None:
+    judging = Judging.of(np.array([length]), 10, gap)
+    edges = judging.edges[0]
+    assert edges[0] == 10
+    assert edges[-1] == length
+    assert (np.diff(edges)[::2] > 0).all()
+    *judged, last = judging.origins
+    assert last.trained == judging.parts
+    covered = []
+    for origin in judged:
+        [(low, high)] = judging.judged_rows(origin)
+        assert low - edges[2 * origin.trained - 1] == np.diff(edges)[1]  # what chose ends a gap before
+        covered += list(range(low, high))
+        assert len(origin.groups()) == min(origin.trained, FOLDS)
+        assert [group[0] for group in origin.groups()] == [0, *(group[1] for group in origin.groups()[:-1])]
+    assert len(covered) == len(set(covered))
+    assert covered[-1] == length - 1
+
+
+def test_many_series_are_held_out_whole() -> None:
+    judging = Judging.of(np.full(30, 40), 5, 1)
+    for origin in judging.origins[:-1]:
+        spans = judging.judged_rows(origin)
+        assert {high - low for low, high in spans} == {0, 35}
+        assert 0 < sum(high > low for low, high in spans) < 30
+
+
+def test_sequences_are_dealt_by_class() -> None:
+    labels = np.repeat([0, 1, 2], [24, 12, 12])
+    judging = Judging.of_groups(labels)
+    part = np.array([int(np.argmax(np.diff(each))) // 2 for each in judging.edges])
+    counts = np.array([[((part == p) & (labels == c)).sum() for c in range(3)] for p in range(judging.parts)])
+    assert (counts == [2, 1, 1]).all()
+
+
+def test_standard_errors_of_independent_errors() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=400) ** 2, rng.normal(size=400) ** 2 + 0.3
+    d = b - a
+    assert standard_errors(a, b, 0) == pytest.approx(d.mean() / (d.std() / 20), rel=1e-12)
+    assert standard_errors(a, b, 0) == -standard_errors(b, a, 0)
+
+
+def test_standard_errors_of_alike_neighbours_are_larger() -> None:
+    """Each value twice: half as many are independent, so that the mean is worth 1 / sqrt(2) as many standard errors."""
+    rng = np.random.default_rng(1)
+    d = np.repeat(rng.normal(size=2000) + 0.1, 2)
+    found = standard_errors(np.zeros(4000), d, 40) / standard_errors(np.zeros(4000), d, 0)
+    assert found == pytest.approx(2**-0.5, rel=0.08)
+
+
+def test_equal_errors_tell_nothing() -> None:
+    same = np.ones(20)
+    assert standard_errors(same, same, 3) == 0
+    assert standard_errors(same, same + 1, 3) == np.inf
