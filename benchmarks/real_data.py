@@ -185,7 +185,7 @@ def reservoirpy(split: Split, seed: int, seconds: float) -> dict[str, float]:
         states = Reservoir(units, seed=seed, **settings).run(u[:, None])
         washout = min(100, end // 10)
         readout = Ridge(ridge=penalty).fit(states[washout:end], y[washout:end, None])
-        return np.asarray(readout.run(states[test]))[:, 0] - y[test]
+        return np.asarray(np.asarray(readout.run(states[test]))[:, 0] - y[test])
 
     def objective(trial: Any) -> float:
         settings = {

@@ -7,6 +7,7 @@ import pytest
 
 from echoscale.automatic import paths
 from echoscale.automatic.judging import Judging, Origin
+from echoscale.readouts.penalties import RELATIVE
 from echoscale.readouts.statistics import Statistics, of_rows
 
 
@@ -35,13 +36,13 @@ def test_errors_and_penalties_are_those_of_predictions_one_by_one(gap: int) -> N
     features = np.array([0, 2, 3, 4, 5, 8])
     for origin in judging.origins:
         found = paths.choose(judging.pairs(parts, origin), features, [9 + np.arange(2), 11 + np.arange(2)])
-        squares, count = np.zeros((len(paths.RELATIVE), 4)), 0
+        squares, count = np.zeros((len(RELATIVE), 4)), 0
         for low, high in origin.groups():
             train, out = rows_of(judging, origin, low, high)
             a, b = x[train][:, features], y[train]
             centred = a - a.mean(axis=0)
             unit = (centred**2).sum() / len(features)
-            for place, r in enumerate(paths.RELATIVE):
+            for place, r in enumerate(RELATIVE):
                 w = np.linalg.solve(centred.T @ centred + r * unit * np.eye(6), centred.T @ (b - b.mean(axis=0)))
                 guess = (x[out][:, features] - a.mean(axis=0)) @ w + b.mean(axis=0)
                 squares[place] += ((guess - y[out]) ** 2).sum(axis=0)
@@ -49,7 +50,7 @@ def test_errors_and_penalties_are_those_of_predictions_one_by_one(gap: int) -> N
         for kind in range(2):
             error = (squares[:, 2 * kind : 2 * kind + 2] / count).mean(axis=1)
             np.testing.assert_allclose(found.error[kind], np.sqrt(error.min()), rtol=1e-11)
-            assert found.relative[kind] == paths.RELATIVE[error.argmin()]
+            assert found.relative[kind] == RELATIVE[error.argmin()]
 
 
 def test_lanes_are_judged_by_themselves() -> None:
@@ -57,7 +58,8 @@ def test_lanes_are_judged_by_themselves() -> None:
     held = [of_rows(*data(50, seed)) for seed in (3, 4)]
 
     def stacked(a: Statistics, b: Statistics) -> Statistics:
-        return Statistics(*(np.stack([getattr(a, n), getattr(b, n)]) for n in ("count", "mean", "scatter")), a.features)
+        count, mean, scatter = (np.stack([getattr(a, name), getattr(b, name)]) for name in ("count", "mean", "scatter"))
+        return Statistics(count, mean, scatter, a.features)
 
     used, kinds = np.arange(9), [9 + np.arange(4)]
     both = paths.choose([(stacked(one, other), stacked(*held))], used, kinds)

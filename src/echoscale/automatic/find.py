@@ -55,7 +55,7 @@ def auto(
     y : (T,), (T, O), (B, T), (B, T, O), list of them, labels, or None
         Targets of every step; gaps are NaN. Labels: one a step, or one a sequence, (B,). None: the next step of u.
     seconds : float
-        The budget. The clock decides only how many rounds are played.
+        The budget. The clock decides only how many rounds are played: one at least, and no more than few data deserve.
     seed : int
         Of all that is drawn.
     labels : bool or None
