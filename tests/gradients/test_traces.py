@@ -59,8 +59,7 @@ def start_of(esn: ESN, lanes: int = 1) -> dynamics.State:
     return tuple(jnp.zeros((n, lanes), esn.dtype) for n in esn.sizes)
 
 
-# Compiled fast rather than well.
-@partial(jax.jit, static_argnames=("learned", "form"), compiler_options={"xla_backend_optimization_level": 0})
+@partial(jax.jit, static_argnames=("learned", "form"))
 def scanned(
     weights: Any, hyper: Hyper, state: Any, u: Any, learned: tuple[Parameter, ...], form: str = "exact"
 ) -> tuple[Any, traces.Traces]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -56,14 +55,6 @@ NETWORKS = {
     **{f"two levels, delay {d}": levels(d) for d in (0, 1)},
     **{f"cycle, delay {d}": cycle(d) for d in (0, 1)},
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def compiled_fast_rather_than_well() -> Iterator[None]:
-    settings: Any = jax.config
-    settings.update("jax_disable_most_optimizations", True)
-    yield
-    settings.update("jax_disable_most_optimizations", False)
 
 
 every_network = pytest.mark.parametrize("name", NETWORKS)
@@ -316,9 +307,8 @@ def test_the_gradient_of_the_squared_error_is_that_of_back_propagation() -> None
     model = case.task.model(z, case.task.value(z).readout)
     with machine.precision_and_device("float64", None):
         weights = case.task.runs.esn.weights()
-        fast = {"xla_backend_optimization_level": 0}  # to compile, not to run
         error = jax.value_and_grad(lambda at: jnp.sum(dense_residuals(case, weights, at) ** 2))
-        compiled = jax.jit(error, compiler_options=fast)
+        compiled = jax.jit(error)
         for s, point in enumerate(z):
             value, gradient = compiled(point)
             np.testing.assert_allclose(model.error[s], value, rtol=1e-9)
