@@ -13,7 +13,7 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 # Folders and files about mathematics, not about machine code. What they compile runs for milliseconds, so it is compiled fast
-# rather than well; the engine, learners, features and sweeps are tested as users run them.
+# rather than well; the engine, streams and their oracle in NumPy, features and sweeps are tested as users run them.
 FAST = {
     "benchmarks",
     "estimators",
@@ -22,8 +22,9 @@ FAST = {
     "readouts",
     "timescales",
     "tuning",
-    "test_docstrings",
-    "test_documents",
+    "test_learner",
+    "test_learner_readout",
+    "test_sequence_starts",
 }
 SWITCH = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 

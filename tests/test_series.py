@@ -47,7 +47,7 @@ def test_the_shape_decides_what_data_are(u: Any, kind: str, lengths: list[int], 
         np.testing.assert_array_equal(ours, np.reshape(np.asarray(theirs, float), ours.shape))
 
 
-GAP = np.ma.masked_array(counting(4, 2), mask=[[0, 0], [0, 1], [0, 0], [0, 0]])
+GAP = np.ma.masked_array(counting(4, 2), mask=np.arange(8).reshape(4, 2) == 3)
 
 
 @pytest.mark.parametrize(
