@@ -26,10 +26,10 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_figures_are_made_and_compiled_programs_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    command = [sys.executable, "-m", "echoscale", "figure", "9", "--scale", "smoke", "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "echoscale", "figure", "8", "--scale", "smoke", "--out", str(tmp_path / "out")]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "Figure 9" in result.stdout
-    assert (tmp_path / "out" / "fig9-smoke.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert "Figure 8" in result.stdout
+    assert (tmp_path / "out" / "fig8-smoke.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     compiled = list((tmp_path / "cache" / "echoscale" / "jax").iterdir())
     assert any("scan" in each.name for each in compiled), "compiled programs are kept for the next run"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import echoscale as es
 from echoscale import series as module
 from echoscale.series import Series, as_series, as_targets, check_longer_than, is_list_of_series
 
@@ -43,6 +45,40 @@ def test_the_shape_decides_what_data_are(u: Any, kind: str, lengths: list[int], 
     given_values = u if kind == "list" else [u] if kind == "one" else list(u)
     for ours, theirs in zip(series.values, given_values, strict=True):
         np.testing.assert_array_equal(ours, np.reshape(np.asarray(theirs, float), ours.shape))
+
+
+GAP = np.ma.masked_array(counting(4, 2), mask=np.arange(8).reshape(4, 2) == 3)
+
+
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [
+        (lambda: as_series(GAP), "u"),
+        (lambda: as_series(np.ma.stack([GAP, GAP])), "u"),
+        (lambda: as_series([counting(3, 2), GAP]), r"u\[1\]"),
+        (lambda: as_series(list(GAP)), "u"),
+        (lambda: as_targets(GAP[:, 1], as_series(counting(4))), "y"),
+        (lambda: as_targets(GAP, as_series(counting(4, 2, 1))), "y"),
+        (lambda: as_targets([GAP[:, 1], counting(3)], as_series([counting(4, 1), counting(3, 1)])), r"y\[0\]"),
+        (lambda: es.single(3).build(2).step(GAP[1]), "u"),
+        (lambda: es.sweeps.Data(counting(4), GAP), "y"),
+        (lambda: es.ESNRegressor(3).fit(GAP, counting(4)), "X"),
+        (lambda: es.ESNRegressor(3).fit(counting(4, 1), GAP[:, 1]), "y"),
+        (lambda: es.ESNClassifier(3).fit(GAP, [0, 1, 0, 1]), "X"),
+        (lambda: es.ESNClassifier(3).fit(counting(4, 1), GAP[:, 1].astype(int)), "y"),
+    ],
+)
+def test_masked_values_are_refused(read: Callable[[], object], name: str) -> None:
+    """What lies behind the mask would be taken for data."""
+    with pytest.raises(ValueError, match=rf"^{name} is a masked array with \d masked values?.*Fill or cut"):
+        read()
+
+
+def test_a_masked_array_with_nothing_masked_is_its_data() -> None:
+    whole = np.ma.masked_array(counting(4, 2), mask=False)
+    values = as_series(whole).values
+    assert type(values) is np.ndarray
+    np.testing.assert_array_equal(values, counting(1, 4, 2))
 
 
 @given(

@@ -48,4 +48,12 @@ WOVEN = [
     for (i, topology), (j, graph), delay in product(enumerate(TOPOLOGIES), enumerate(GRAPHS), (0, 1))
     if (i + j + delay) % len(GRAPHS) == 0
 ]
-every_weave = pytest.mark.parametrize("woven", [pytest.param(case, id="{}, {}, delay {}".format(*case)) for case in WOVEN])
+# Every topology once, and every graph with every delay once.
+FEW = [(topology, *rest) for topology, rest in zip(TOPOLOGIES, product(GRAPHS, (0, 1)), strict=True)]
+
+
+def cases(woven: list[tuple[str, str, int]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("woven", [pytest.param(case, id="{}, {}, delay {}".format(*case)) for case in woven])
+
+
+every_weave, few_weaves = cases(WOVEN), cases(FEW)

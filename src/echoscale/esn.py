@@ -317,7 +317,7 @@ class ESN:
         """
         from echoscale.engine import machine, scan
 
-        now = np.asarray(u)
+        now = np.asanyarray(u)
         if now.ndim not in (1, 2):
             raise ValueError(f"u must be one step, (F,) or (B, F), got shape {now.shape}; use run() for whole series.")
         series = self._series(now[..., None, :])

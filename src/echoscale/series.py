@@ -152,7 +152,7 @@ def as_targets(y: SeriesLike | Series, series: Series, name: str = "y", dtype: n
         if targets.kind != "one":
             raise ValueError(f"{name} must be (T,) or (T, outputs) for one series, got shape {np.asarray(y).shape}.")
     elif series.kind == "batch" and getattr(y, "ndim", 0) == 2:
-        targets = as_series(np.asarray(y)[..., None], name=name, dtype=dtype)
+        targets = as_series(np.asanyarray(y)[..., None], name=name, dtype=dtype)
     else:
         targets = as_series([_column(each) for each in y], name=name, dtype=dtype)  # type: ignore[union-attr]
     if targets.count != series.count:
@@ -201,11 +201,21 @@ def axes(value: object) -> int:
 
 
 def _column(values: npt.ArrayLike) -> npt.ArrayLike:
-    return np.asarray(values)[:, None] if axes(values) == 1 else values
+    return np.asanyarray(values)[:, None] if axes(values) == 1 else values
+
+
+def refuse_masked(value: object, name: str) -> None:
+    """What lies behind a mask is no data, and NumPy hands it on without a word. An array with nothing masked is fine."""
+    if isinstance(value, list | tuple):
+        for each in value:
+            refuse_masked(each, name)
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} is a masked array with {np.sum(value.mask)} masked values. Fill or cut the gaps first.")
 
 
 def as_numbers(value: object, name: str, dtype: npt.DTypeLike) -> Numbers:
     """Real numbers of the given dtype, from anything that holds real numbers; too large ones become infinite."""
+    refuse_masked(value, name)
     if hasattr(value, "toarray"):
         raise TypeError(f"{name} is a sparse matrix; series are dense. Use {name}.toarray().")
     try:

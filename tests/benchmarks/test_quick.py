@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -62,6 +63,7 @@ def test_runs(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert {"cpu", "cores", "memory_gib", "python"} <= set(source["machine"])
     assert source["seconds"] > 0
     assert source["date"]
+    assert np.nextafter(0.0, 1.0) * 1.0 > 0, "this process flushes the smallest numbers to zero from now on"
 
 
 @pytest.mark.parametrize("name", COMMITTED)

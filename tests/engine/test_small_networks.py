@@ -101,10 +101,10 @@ def compiled(units: int, width: int, every: int, *passes: str) -> str:
     state, u = (np.zeros((units, width), np.float32),), np.zeros((16, 1, width), np.float32)
     options = machine.without(*passes)
 
-    def run(*arrays: Any) -> Any:  # a new function is traced anew
-        return scan._scan(*arrays, every, pairs=True)
+    def run(weights: Any, state: Any, u: Any, left: Any) -> Any:  # a new function is traced anew
+        return scan._scan(weights, numbers, state, u, left, every, pairs=True)
 
-    arrays = esn.weights(width), numbers, state, u, np.full(width, 16, np.int32)
+    arrays = esn.weights(width), state, u, np.full(width, 16, np.int32)
     return str(jax.jit(run, compiler_options=options).lower(*arrays).compile().as_text())
 
 

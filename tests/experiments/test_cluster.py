@@ -395,6 +395,14 @@ def test_nobody_at_the_address() -> None:
     assert time.monotonic() - start < 5.0
 
 
+def test_a_mistyped_address_is_named_and_leaves_nothing_behind() -> None:
+    """No client that is the default of the process, which Dask would send everything to from then on."""
+    with pytest.raises(ValueError, match=r"'nonsense' is no address of a scheduler.*'tcp://host:8786'"), Cluster("nonsense"):
+        pass
+    with pytest.raises(ValueError, match="No global client found"):
+        distributed.get_client()
+
+
 def test_a_scheduler_without_workers() -> None:
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty,

@@ -27,7 +27,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from echoscale.experiments import ledger as module
-from echoscale.experiments.ledger import Ledger, LedgerError, Owner, Record
+from echoscale.experiments import ledger_claims, ledger_file
+from echoscale.experiments.ledger import Ledger, LedgerError, Record
+from echoscale.experiments.ledger_arrays import DTYPES
+from echoscale.experiments.ledger_claims import Owner
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells the dead from the living by /proc")
 
@@ -197,10 +200,10 @@ def test_the_first_result_stays(ledger: Ledger) -> None:
 
 def test_settings_of_the_file(ledger: Ledger) -> None:
     assert sql(ledger.path, "PRAGMA journal_mode") == [("wal",)]
-    assert sql(ledger.path, "PRAGMA user_version") == [(module.FORMAT_VERSION,)]
+    assert sql(ledger.path, "PRAGMA user_version") == [(ledger_file.FORMAT_VERSION,)]
     assert ledger._connection is not None
     assert ledger._connection.execute("PRAGMA synchronous").fetchone() == (1,)
-    assert ledger._connection.execute("PRAGMA busy_timeout").fetchone() == (1000 * module.BUSY_SECONDS,)
+    assert ledger._connection.execute("PRAGMA busy_timeout").fetchone() == (1000 * ledger_file.BUSY_SECONDS,)
 
 
 def test_importing_the_ledger_is_light() -> None:
@@ -291,9 +294,9 @@ def test_a_process_that_proc_hides_counts_as_alive(ledger: Ledger, monkeypatch: 
     def hidden(pid: int) -> tuple[str, str]:
         raise FileNotFoundError
 
-    monkeypatch.setattr(module, "_state_and_start", hidden)
+    monkeypatch.setattr(ledger_claims, "_state_and_start", hidden)
     assert not ledger.claim("a")
-    assert module._this_process().started == ""  # as where there is no /proc
+    assert ledger_claims.this_process().started == ""  # as where there is no /proc
 
     forge(ledger.path, "a", parent._replace(started=""))
     assert not ledger.claim("a")
@@ -446,7 +449,7 @@ def test_a_write_that_the_system_refuses(ledger: Ledger) -> None:
 
 
 def test_a_lock_that_is_not_given_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.1)
     with Ledger(path) as ledger:
         ledger.finish("a", "s", {"test": [1.0]}, 1.0)
         blocker = sqlite3.connect(path, isolation_level=None)
@@ -499,7 +502,7 @@ def test_a_database_of_something_else_is_left_alone(path: Path, query: str) -> N
 
 def test_a_newer_format(path: Path) -> None:
     Ledger(path).close()
-    newer = module.FORMAT_VERSION + 1
+    newer = ledger_file.FORMAT_VERSION + 1
     sql(path, f"PRAGMA user_version = {newer}")
     with pytest.raises(LedgerError, match=f"newer echoscale: it has format {newer}, this one knows {newer - 1}"):
         Ledger(path)
@@ -586,7 +589,7 @@ def test_results_that_are_no_numbers(ledger: Ledger) -> None:
 # Arrays
 
 
-@pytest.mark.parametrize("dtype", [*module.DTYPES, ">f8", ">i4"])
+@pytest.mark.parametrize("dtype", [*DTYPES, ">f8", ">i4"])
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 4), (2, 3, 4)])
 def test_arrays_of_every_kind_come_back_bit_for_bit(ledger: Ledger, dtype: str, shape: tuple[int, ...]) -> None:
     values = np.random.default_rng(0).integers(0, 2, (2, *shape)).astype(dtype)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from naive import states_of, traces_of
-from woven import build, every_weave
+from woven import build, few_weaves
 
 import echoscale as es
 from echoscale.engine.machine import precision_and_device
@@ -96,7 +96,7 @@ def test_series_of_unequal_length_and_other_numbers() -> None:
     assert found.parameters["leak_rate[0]"] == pytest.approx((ends[0] - ends[1]) / (2 * d), rel=1e-6)
 
 
-@every_weave
+@few_weaves
 def test_every_topology_graph_and_delay_is_errors_times_traces(woven: tuple[str, str, int]) -> None:
     """dE/dtheta = mean of (z - y) coef . dx/dtheta over three series of unequal length, with states and traces from loops."""
     esn = build(*woven)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -23,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 SMOKE = fig3.SETTINGS["smoke"]
 CUT = SMOKE.protocol
+DEFAULT = "lag 1, ridge >= 1e-5"
 EDGES = CUT.edges.tolist()
 SHARED: dict[str, Any] = {"spectral_radius": 0.95, "input_scaling": 0.2}
 
@@ -33,8 +36,14 @@ def data() -> xarray.Dataset:
 
 
 @pytest.fixture(scope="module")
-def picture(data: xarray.Dataset) -> Figure:
-    figure = fig3.draw(data)
+def drawn(data: xarray.Dataset) -> Callable[..., Figure]:
+    """The picture of a variant, smooth or not, drawn once."""
+    return cache(partial(fig3.draw, data))
+
+
+@pytest.fixture(scope="module")
+def picture(drawn: Callable[..., Figure]) -> Figure:
+    figure = drawn(DEFAULT)
     figure.draw_without_rendering()
     return figure
 
@@ -218,9 +227,9 @@ def test_nothing_overlaps(picture: Figure) -> None:
         assert 0 <= box.y0 < box.y1 <= picture.bbox.height
 
 
-def test_surfaces_and_crosses_are_where_the_data_say(data: xarray.Dataset) -> None:
+def test_surfaces_and_crosses_are_where_the_data_say(data: xarray.Dataset, drawn: Callable[..., Figure]) -> None:
     for variant in fig3.VARIANTS:
-        figure = fig3.draw(data, variant, smooth=False)
+        figure = drawn(variant, False)
         chosen = data.sel(variant=variant)
         for letter, name in zip("EFGH", (*fig3.SURFACES[:3], "NARMA5, strong"), strict=True):
             ax, row = panel(figure, letter), chosen.sel(surface=name)
@@ -233,8 +242,8 @@ def test_surfaces_and_crosses_are_where_the_data_say(data: xarray.Dataset) -> No
 
 @pytest.mark.parametrize("smooth", [True, False])
 @pytest.mark.parametrize("variant", fig3.VARIANTS)
-def test_close_ups_show_the_valleys(data: xarray.Dataset, variant: str, smooth: bool) -> None:
-    figure = fig3.draw(data, variant, smooth)
+def test_close_ups_show_the_valleys(drawn: Callable[..., Figure], variant: str, smooth: bool) -> None:
+    figure = drawn(variant) if smooth else drawn(variant, False)
     for letter, whole in zip("ILMN", "EFGH", strict=True):
         ax, above = panel(figure, letter), panel(figure, whole)
         assert ax.get_title(loc="right") == f"close-up of {whole}"
@@ -274,8 +283,8 @@ def test_close_ups_leave_out_what_is_beyond_their_limits(data: xarray.Dataset) -
         assert (mesh.norm.vmin, mesh.norm.vmax) == pytest.approx((1, 1.3))
 
 
-def test_smooth_surfaces_keep_their_crosses(data: xarray.Dataset, picture: Figure) -> None:
-    plain = fig3.draw(data, smooth=False)
+def test_smooth_surfaces_keep_their_crosses(drawn: Callable[..., Figure], picture: Figure) -> None:
+    plain = drawn(DEFAULT, False)
     for letter in "EFGHILMN":
         np.testing.assert_allclose(surface_of(panel(picture, letter)), fig3.smoothed(surface_of(panel(plain, letter))))
         assert cross_of(panel(picture, letter)) == cross_of(panel(plain, letter))
@@ -283,9 +292,9 @@ def test_smooth_surfaces_keep_their_crosses(data: xarray.Dataset, picture: Figur
     assert "not smoothed" in text(plain)
 
 
-def test_lines_of_the_single_networks_and_of_the_best_pairs(data: xarray.Dataset) -> None:
+def test_lines_of_the_single_networks_and_of_the_best_pairs(data: xarray.Dataset, drawn: Callable[..., Figure]) -> None:
     for variant in fig3.VARIANTS:
-        figure = fig3.draw(data, variant)
+        figure = drawn(variant)
         for letter, task in zip("CD", fig3.TASKS, strict=True):
             *curves, unconnected, connected = panel(figure, letter).lines
             for curve, rho in zip(curves, SMOKE.spectral_radii, strict=True):
@@ -341,24 +350,24 @@ def test_paths_begin_at_their_starts_and_are_those_of_the_learner_and_of_tune(da
     assert np.abs(walked[-1] - walked[0]).max() > 0.05
 
 
-def test_paths_are_drawn_for_the_alignment_they_were_learned_with(data: xarray.Dataset) -> None:
+def test_paths_are_drawn_for_the_alignment_they_were_learned_with(data: xarray.Dataset, drawn: Callable[..., Figure]) -> None:
     for variant in fig3.VARIANTS:
-        ax = panel(fig3.draw(data, variant), "L")
-        drawn = [line.get_xydata() for line in ax.lines if len(line.get_xydata()) == SMOKE.paths.records + 1]
+        ax = panel(drawn(variant), "L")
+        lines = [line.get_xydata() for line in ax.lines if len(line.get_xydata()) == SMOKE.paths.records + 1]
         if variant.startswith("lag 0"):
-            assert not drawn
+            assert not lines
             continue
         for path in data["online_path"].sel(path_surface="NARMA10, weak").values[0]:
-            assert any(np.array_equal(path, line) for line in drawn)
+            assert any(np.array_equal(path, line) for line in lines)
 
 
-def test_variants_change_what_is_drawn_and_are_named(data: xarray.Dataset) -> None:
-    drawn = [fig3.draw(data, variant) for variant in fig3.VARIANTS]
-    for k, first in enumerate(drawn):
+def test_variants_change_what_is_drawn_and_are_named(data: xarray.Dataset, drawn: Callable[..., Figure]) -> None:
+    pictures = [drawn(variant) for variant in fig3.VARIANTS]
+    for k, first in enumerate(pictures):
         assert text(first).startswith(fig3.VARIANTS[k])
-        for second in drawn[:k]:
+        for second in pictures[:k]:
             assert not np.allclose(surface_of(panel(first, "G")), surface_of(panel(second, "G")))
-    assert text(fig3.draw(data)).startswith("lag 1, ridge >= 1e-5")
+    assert text(fig3.draw(data)).startswith(DEFAULT)
     with pytest.raises(ValueError, match="variant must be one of"):
         fig3.draw(data, "lag 2")
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import echoscale as es
@@ -109,7 +110,8 @@ def test_bad_names_are_refused(number: int, scale: str, message: str, tmp_path: 
         make(number, scale, tmp_path)
 
 
-def test_a_variant_has_a_picture_of_its_own_from_the_same_data(tmp_path: Path) -> None:
+def test_a_variant_has_a_picture_of_its_own_from_the_same_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Numbers().stand_in(monkeypatch)
     first = make(3, "smoke", tmp_path)
     other = make(3, "smoke", tmp_path, variant="lag 0, ridge free")
     assert other.reused
@@ -157,9 +159,15 @@ class Numbers:
         return self.log
 
 
+def undrawn(patch: pytest.MonkeyPatch) -> None:
+    """Drawing takes as long as all the rest."""
+    patch.setattr(fig3, "draw", lambda *_: Figure())
+
+
 def killed(folder: str) -> None:
     """In a process of its own: Fig. 3, which dies in the middle of a job (`kill -9`: nothing is tidied up)."""
     Numbers(KILLED_AT).stand_in(pytest.MonkeyPatch())
+    undrawn(pytest.MonkeyPatch())
     make(3, "smoke", Path(folder))
 
 
@@ -174,6 +182,7 @@ def test_a_killed_figure_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch: p
     assert ended.returncode == -signal.SIGKILL
     assert not list((tmp_path / "killed").glob("fig3*"))
     log = Numbers().stand_in(monkeypatch)
+    undrawn(monkeypatch)
     made = make(3, "smoke", tmp_path / "killed")
     assert not made.reused
     assert len(log) == JOBS - KILLED_AT, "what was done is not done again"

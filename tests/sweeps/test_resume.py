@@ -173,9 +173,9 @@ def assert_same_bits(found: xarray.Dataset, expected: xarray.Dataset) -> None:
 
 
 def test_a_killed_sweep_goes_on_where_it_was(shop: Shop, here: Here) -> None:
-    """Killed after 1, 3 and 5 jobs and once in the middle of one; each process finds what those before it have done."""
+    """Killed after 1 and 4 jobs and once in the middle of one; each process finds what those before it have done."""
     done: set[int] = set()
-    for count in (1, 3, 5):
+    for count in (1, 4):
         before = len(shop.ran())
         process = shop.start()
         until(partial(shop.has_finished, count), process)
@@ -202,7 +202,7 @@ def test_a_killed_sweep_goes_on_where_it_was(shop: Shop, here: Here) -> None:
     assert shop.ran()[before:] == [(stuck, last.pid)]
     assert not shop.claims()
     # At most the job under way was lost each time.
-    assert JOBS <= len(shop.ran()) <= JOBS + 4
+    assert JOBS <= len(shop.ran()) <= JOBS + 3
 
     uninterrupted = here.run()
     assert_same_bits(resumed, uninterrupted)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -56,14 +55,6 @@ NETWORKS = {
     **{f"two levels, delay {d}": levels(d) for d in (0, 1)},
     **{f"cycle, delay {d}": cycle(d) for d in (0, 1)},
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def compiled_fast_rather_than_well() -> Iterator[None]:
-    settings: Any = jax.config
-    settings.update("jax_disable_most_optimizations", True)
-    yield
-    settings.update("jax_disable_most_optimizations", False)
 
 
 every_network = pytest.mark.parametrize("name", NETWORKS)
@@ -258,8 +249,8 @@ def test_the_squared_error_does_not_mind_targets_and_inputs_far_from_zero() -> N
         ("parallel", "unequal lengths", 2, True),
         ("two levels, delay 0", "a batch", 2, False),
         ("two levels, delay 1", "one series", 3, True),
-        ("cycle, delay 0", "unequal lengths", 1, False),
-        ("cycle, delay 1", "one series", 2, False),
+        ("cycle, delay 0", "one series", 2, True),
+        ("cycle, delay 1", "unequal lengths", 1, False),
     ],
 )
 def test_the_model_of_the_squared_error_is_its_derivative(name: str, kind: str, several: int, direct: bool) -> None:
@@ -316,9 +307,8 @@ def test_the_gradient_of_the_squared_error_is_that_of_back_propagation() -> None
     model = case.task.model(z, case.task.value(z).readout)
     with machine.precision_and_device("float64", None):
         weights = case.task.runs.esn.weights()
-        fast = {"xla_backend_optimization_level": 0}  # to compile, not to run
         error = jax.value_and_grad(lambda at: jnp.sum(dense_residuals(case, weights, at) ** 2))
-        compiled = jax.jit(error, compiler_options=fast)
+        compiled = jax.jit(error)
         for s, point in enumerate(z):
             value, gradient = compiled(point)
             np.testing.assert_allclose(model.error[s], value, rtol=1e-9)
@@ -382,10 +372,11 @@ def test_a_model_in_few_coordinates_is_part_of_that_in_all(names: Any, loss: str
     assert_close(model.curvature, full.curvature[:, places][:, :, places], 1e-9)
 
 
-@pytest.mark.parametrize("make", [squares, entropy])
-def test_chunks_and_blocks_change_nothing(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = make("parallel", "unequal lengths")
-    z = points(case, 5)
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
+def test_chunks_and_blocks_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = "unequal lengths"
+    case = squares("parallel", kind, 2, True) if loss == "mse" else entropy("parallel", kind, True)
+    z = points(case)
     value = case.task.value(z)
     model = case.task.model(z, value.readout)
     monkeypatch.setattr(runs, "LONGEST_CHUNK", 7)
@@ -400,7 +391,7 @@ def test_chunks_and_blocks_change_nothing(make: Any, monkeypatch: pytest.MonkeyP
 
 def test_points_do_not_feel_each_other() -> None:
     case = squares("parallel", "unequal lengths", 2, True)
-    z = points(case, 3)
+    z = points(case)
     value = case.task.value(z)
     model = case.task.model(z, value.readout)
     for s in range(len(z)):

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
 
 # Passes of XLA that are left out where they do harm. Kernels of some microseconds take longer when the first shares them out
-# over threads: blocks of lanes share the cores better. The second removes the barrier between two steps, in JAX before 0.11 too
-# early for it to keep them apart; the third makes one kernel of a loop over less than a kilobyte, and aborts the process where a
-# barrier stayed in it.
+# over threads: blocks of lanes share the cores better. The second removes the barrier between two steps, in JAX before 0.11
+# too early for it to keep them apart. The third makes one kernel of a loop over less than a kilobyte, and aborts the process
+# where a barrier stayed in it.
 SHARING_KERNELS = "cpu-parallel-task-assigner"
 AGAINST_BARRIERS = ("cse_barrier_expander", "small-while-loop-hoisting")
 

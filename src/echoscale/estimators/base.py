@@ -16,7 +16,16 @@ from echoscale.esn import ESN
 from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.readouts.ridge import best_penalty, check_path, ridge
 from echoscale.readouts.statistics import Statistics, split_statistics
-from echoscale.series import Series, SeriesLike, as_series, axes, check_longer_than, is_list_of_series, washout_steps
+from echoscale.series import (
+    Series,
+    SeriesLike,
+    as_series,
+    axes,
+    check_longer_than,
+    is_list_of_series,
+    refuse_masked,
+    washout_steps,
+)
 
 if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
@@ -146,6 +155,7 @@ class ESNEstimator(BaseEstimator):
             if reset:
                 self.n_features_in_ = series.features
             return series
+        refuse_masked(X, "X")
         # Gaps are left to as_series, which says where they are.
         checked = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         return as_series(checked, name="X")
@@ -273,8 +283,10 @@ def counted(values: Sequence[npt.ArrayLike] | Array, washout: int) -> Array:
     return np.concatenate([np.asarray(each)[washout:] for each in values])
 
 
-def name_gaps(y: object) -> None:
-    """Say where a target is not finite; targets that are no numbers at all are left to scikit-learn."""
+def name_gaps(X: object, y: object) -> None:
+    """Say where a target is not finite, or data are masked; targets that are no numbers at all are left to scikit-learn."""
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
     try:
         values = np.asarray(y)
     except ValueError:

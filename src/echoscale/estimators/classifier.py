@@ -21,7 +21,7 @@ from echoscale.network import Network
 from echoscale.readouts import logistic
 from echoscale.readouts.ridge import ridge as solve_ridge
 from echoscale.readouts.statistics import of_rows
-from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than
+from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, refuse_masked
 
 if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
@@ -387,12 +387,13 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Any]:
         """Checked series and labels: (T,) for one series, (B,) per sequence, otherwise (T_b,) for every series."""
         if not self._many(X):
-            name_gaps(y)
+            name_gaps(X, y)
             X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_min_samples=least, ensure_all_finite=False)
             check_classification_targets(y)
             series, labels, per_sequence = as_series(X, name="X"), y, False
         else:
             series = self._series(X, reset)
+            refuse_masked(y, "y")
             labels = [np.asarray(each) for each in y]
             per_sequence = all(each.ndim == 0 for each in labels)
             if len(labels) != series.count:

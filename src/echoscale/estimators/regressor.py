@@ -243,7 +243,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             targets = as_targets(y, series)
             flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
         else:
-            name_gaps(y)
+            name_gaps(X, y)
             X, y = validate_data(
                 self,
                 X,

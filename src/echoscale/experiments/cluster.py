@@ -55,8 +55,16 @@ class Cluster:
             )
         try:
             place = self._local or self.scheduler
-            self._client = distributed.Client(place, timeout=self.timeout)  # type: ignore[no-untyped-call]
+            # Not the default of the process: what else the user computes with Dask stays where it was.
+            self._client = distributed.Client(  # type: ignore[no-untyped-call]
+                place, timeout=self.timeout, set_as_default=False
+            )
             self._client.wait_for_workers(1, timeout=self.timeout)
+        except ValueError as error:
+            self.close()
+            raise ValueError(
+                f"{self.scheduler!r} is no address of a scheduler ({error}): give one like 'tcp://host:8786'."
+            ) from error
         except (OSError, TimeoutError) as error:
             self.close()
             place = self.scheduler or "the local cluster"
@@ -107,7 +115,7 @@ class Cluster:
             return made
 
         running: Any = as_completed(  # type: ignore[no-untyped-call]
-            submit(2 * max(len(self._client.scheduler_info()["workers"]), 1))
+            submit(2 * max(len(self._client.scheduler_info()["workers"]), 1)), loop=self._client.loop
         )
         try:
             for future in running:

@@ -14,11 +14,8 @@ again.
 from __future__ import annotations
 
 import contextlib
-import errno
-import hashlib
 import json
 import os
-import platform
 import sqlite3
 import threading
 import time
@@ -29,34 +26,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from echoscale import _checks
+from echoscale.experiments import ledger_claims as claims
+from echoscale.experiments import ledger_file as file
+from echoscale.experiments.ledger_arrays import Packed, digest_of, pack, unpack
+from echoscale.experiments.ledger_claims import Owner
+from echoscale.experiments.ledger_file import LedgerError as LedgerError
 
 if TYPE_CHECKING:  # NumPy is loaded when the first array comes
     import numpy.typing as npt
 
-FORMAT_VERSION = 2
-APPLICATION_ID = int.from_bytes(b"echo", "big")  # in the file's header: tells a ledger from another program's database
-BUSY_SECONDS = 30.0  # a transaction takes milliseconds; who waits this long waits for a process that is stopped
 AT_ONCE = 500  # keys in one query: SQLite allows 999 variables in its older versions
 
-# What arrays may hold: numbers of a fixed size, the same bits on every machine.
-DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
-
-# A row of jobs without an error is done. Its arrays stand in arrays, one row a name, little-endian, the last axis fastest.
-TABLES = (
-    "CREATE TABLE sweeps (id TEXT PRIMARY KEY, created REAL NOT NULL, settings TEXT NOT NULL)",
-    "CREATE TABLE links (sweep TEXT, position INTEGER, key TEXT NOT NULL, PRIMARY KEY (sweep, position)) WITHOUT ROWID",
-    "CREATE TABLE jobs (key TEXT PRIMARY KEY, sweep TEXT NOT NULL, error TEXT, seconds REAL NOT NULL, digest BLOB)",
-    "CREATE TABLE arrays (key TEXT, position INTEGER, name TEXT NOT NULL, dtype TEXT NOT NULL, shape TEXT NOT NULL, "
-    "data BLOB NOT NULL, PRIMARY KEY (key, position))",
-    "CREATE TABLE claims (key TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, "
-    "beat REAL NOT NULL)",
-)
-
 T = TypeVar("T")
-
-
-class LedgerError(ValueError):
-    """The file is not a good ledger: damaged, of another kind, or from a newer version."""
 
 
 class Record(NamedTuple):
@@ -81,24 +62,6 @@ class Record(NamedTuple):
     results: dict[str, npt.NDArray[Any]] | None
     error: str | None
     seconds: float
-
-
-class Packed(NamedTuple):
-    """A named array as the file has it."""
-
-    name: str
-    dtype: str
-    shape: str
-    data: bytes
-
-
-class Owner(NamedTuple):
-    """A process, told apart from all others there were: its id comes back, but not with the same start."""
-
-    host: str
-    pid: int
-    started: str
-    """Clock ticks from boot to start; empty where there is no /proc, and the heartbeat alone decides."""
 
 
 class Ledger:
@@ -137,12 +100,12 @@ class Ledger:
             )
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {self.path.parent} for the ledger {self.path.name}. Make it first.")
-        self._owner = _this_process()
+        self._owner = claims.this_process()
         self._held: set[str] = set()
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        with _explained(self.path, "the ledger was not opened"):
-            self._connection = _open(self.path)
+        with file.explained(self.path, "the ledger was not opened"):
+            self._connection = file.connect(self.path)
 
     def __enter__(self) -> Ledger:
         return self
@@ -156,7 +119,7 @@ class Ledger:
             return
         if self._held:
             with contextlib.suppress(OSError, LedgerError):  # they fall by themselves; the error under way matters more
-                self._write("claims were not given back", lambda c: _release(c, self._held, self._owner))
+                self._write("claims were not given back", lambda c: claims.release(c, self._held, self._owner))
         with self._lock:
             connection, self._connection = self._connection, None
             with contextlib.suppress(sqlite3.Error):  # tidying the log away may fail; the log is read by the next who opens
@@ -262,7 +225,7 @@ class Ledger:
         seconds : float
             The time it took.
         """
-        packed = [_pack(values, name) for name, values in results.items()]
+        packed = [pack(values, name) for name, values in results.items()]
         seconds = _checks.non_negative(seconds, "seconds", "It is the time the job took.")
         self._write(f"the result of job {key} was not saved", lambda c: _finish(c, key, sweep, packed, seconds))
         self._held.discard(key)
@@ -294,12 +257,12 @@ class Ledger:
         key : str
             The job.
         """
-        self._write(f"the claim of job {key} was not given back", lambda c: _release(c, [key], self._owner))
+        self._write(f"the claim of job {key} was not given back", lambda c: claims.release(c, [key], self._owner))
         self._held.discard(key)
 
     def heartbeat(self) -> None:
         """Say that this process is alive: all its claims are fresh again. To be called every few seconds, from any thread."""
-        self._write("claims were not kept fresh", lambda c: _beat(c, self._owner))
+        self._write("claims were not kept fresh", lambda c: claims.beat(c, self._owner))
 
     def sweeps(self) -> list[dict[str, Any]]:
         """Each sweep, oldest first: id, created (ISO 8601, UTC), settings, jobs, done, failed, and the seconds of its jobs.
@@ -321,71 +284,8 @@ class Ledger:
         with self._lock:
             if self._connection is None:
                 raise ValueError(f"the ledger {self.path} is closed. Open it again.")
-            with _explained(self.path, unmet):
-                return _transaction(self._connection, start, work)
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        # Looked at before anything is changed: the file may be somebody else's. Tables of a new file come whole or not at all.
-        _transaction(connection, "BEGIN IMMEDIATE", lambda c: _prepare(c, path))
-        _write_ahead(connection)
-        connection.execute("PRAGMA synchronous = NORMAL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    kind, version, tables = (
-        connection.execute(query).fetchone()[0]
-        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
-    )
-    if kind == version == tables == 0:
-        for table in TABLES:
-            connection.execute(table)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    elif kind != APPLICATION_ID:
-        raise LedgerError(f"{path} is a database of another program, not a ledger of sweeps. Give another file name.")
-    elif version != FORMAT_VERSION:
-        made = "a newer echoscale" if version > FORMAT_VERSION else "an older echoscale, before its first release"
-        what = "Install a newer echoscale, or start" if version > FORMAT_VERSION else "Start"
-        raise LedgerError(
-            f"{path} was made by {made}: it has format {version}, this one knows {FORMAT_VERSION}. "
-            f"{what} a ledger under another name."
-        )
-    # Written each time: SQLite opens a read-only file without a word, and it is better refused now than after the first job.
-    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Readers do not wait for writers. The file remembers it; while others open it, the change can be refused for a moment."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()
-            return
-        except sqlite3.OperationalError as error:
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-        time.sleep(0.01)
-
-
-def _transaction(connection: sqlite3.Connection, start: str, work: Callable[[sqlite3.Connection], T]) -> T:
-    """All of `work` or none of it, also when Ctrl-C comes in between."""
-    if connection.in_transaction:  # a second Ctrl-C came before the last one was rolled back
-        connection.execute("ROLLBACK")
-    try:
-        connection.execute(start)
-        result = work(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # a full disk ends it without being asked
-            connection.execute("ROLLBACK")
-        raise
-    return result
+            with file.explained(self.path, unmet):
+                return file.transaction(self._connection, start, work)
 
 
 def _begin(connection: sqlite3.Connection, sweep: str, text: str) -> None:
@@ -429,8 +329,8 @@ def _finished(connection: sqlite3.Connection, keys: Sequence[str]) -> tuple[dict
         for key, sweep, seconds, digest in connection.execute(query, some):
             own = arrays.get(key, [])
             with contextlib.suppress(TypeError):  # a damaged field may have become a number
-                if digest == _digest(key, seconds, own):
-                    found[key] = Record(key, sweep, {each.name: _unpack(each) for each in own}, None, seconds)
+                if digest == digest_of(key, seconds, own):
+                    found[key] = Record(key, sweep, {each.name: unpack(each) for each in own}, None, seconds)
                     continue
             damaged.append(key)
     return {key: found[key] for key in dict.fromkeys(keys) if key in found}, damaged
@@ -452,41 +352,22 @@ def _forget(connection: sqlite3.Connection, keys: Sequence[str]) -> None:
 
 
 def _claim(connection: sqlite3.Connection, key: str, owner: Owner, stale_after: float) -> bool:
-    if _is_done(connection, key):
-        return False
-    row = connection.execute("SELECT host, pid, started, beat FROM claims WHERE key = ?", (key,)).fetchone()
-    if row is not None:
-        holder, beat = Owner(*row[:3]), row[3]
-        # Both ways: a beat from before the clock was set back must not hold for ever.
-        stale = abs(time.time() - beat) > stale_after
-        if holder != owner and not stale and not (holder.host == owner.host and _is_dead(holder)):
-            return False
-    connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)", (key, *owner, time.time()))
-    return True
+    return not _is_done(connection, key) and claims.take(connection, key, owner, stale_after)
 
 
 def _finish(connection: sqlite3.Connection, key: str, sweep: str, packed: Sequence[Packed], seconds: float) -> None:
     connection.execute("DELETE FROM claims WHERE key = ?", (key,))  # whoever has it: there is nothing left to do
     if not _is_done(connection, key):
         _forget(connection, [key])
-        connection.execute("INSERT INTO jobs VALUES (?, ?, NULL, ?, ?)", (key, sweep, seconds, _digest(key, seconds, packed)))
+        connection.execute("INSERT INTO jobs VALUES (?, ?, NULL, ?, ?)", (key, sweep, seconds, digest_of(key, seconds, packed)))
         rows = [(key, k, *each) for k, each in enumerate(packed)]
         connection.executemany("INSERT INTO arrays VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
 def _fail(connection: sqlite3.Connection, key: str, sweep: str, error: str, seconds: float, owner: Owner) -> None:
-    _release(connection, [key], owner)
+    claims.release(connection, [key], owner)
     if not _is_done(connection, key):
         connection.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, NULL)", (key, sweep, error, seconds))
-
-
-def _release(connection: sqlite3.Connection, keys: Iterable[str], owner: Owner) -> None:
-    query = "DELETE FROM claims WHERE key = ? AND host = ? AND pid = ? AND started = ?"
-    connection.executemany(query, [(key, *owner) for key in keys])
-
-
-def _beat(connection: sqlite3.Connection, owner: Owner) -> None:
-    connection.execute("UPDATE claims SET beat = ? WHERE host = ? AND pid = ? AND started = ?", (time.time(), *owner))
 
 
 def _is_done(connection: sqlite3.Connection, key: str) -> bool:
@@ -518,106 +399,3 @@ def _sweeps(connection: sqlite3.Connection) -> list[dict[str, Any]]:
 def _batches(keys: Iterable[str]) -> Iterator[list[str]]:
     every = list(keys)
     return (every[k : k + AT_ONCE] for k in range(0, len(every), AT_ONCE))
-
-
-def _pack(values: npt.ArrayLike, name: str) -> Packed:
-    """The bits themselves: NaN and infinities too come back as they were, which text does not promise."""
-    import numpy as np
-
-    array = np.asarray(values) if np.size(values) else np.asarray(values, getattr(values, "dtype", np.float64))
-    kind = array.dtype.str[1:]
-    if kind not in DTYPES:
-        raise TypeError(f"results[{name!r}] must hold numbers or truth values, got {values!r}.")
-    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    return Packed(name, kind, json.dumps(list(array.shape)), little.tobytes())
-
-
-def _unpack(packed: Packed) -> npt.NDArray[Any]:
-    import numpy as np
-
-    flat = np.frombuffer(packed.data, np.dtype(f"<{packed.dtype}"))
-    array = flat.reshape(json.loads(packed.shape))
-    return array.astype(array.dtype.newbyteorder("="))  # a copy, which may be written to
-
-
-def _digest(key: str, seconds: float, packed: Sequence[Packed]) -> bytes:
-    """Of all that belongs to a job: one changed bit, or an array of another job, is noticed."""
-    whole = hashlib.sha256(json.dumps([key, seconds, *([*each[:3], len(each.data)] for each in packed)]).encode())
-    for each in packed:
-        whole.update(each.data)
-    return whole.digest()
-
-
-def _this_process() -> Owner:
-    # The name alone is not enough: containers can share it, each with process ids of its own, and ticks count from the boot.
-    names = [platform.node()]
-    with contextlib.suppress(OSError):
-        names += [Path("/proc/sys/kernel/random/boot_id").read_text().strip(), os.readlink("/proc/self/ns/pid")]
-    with contextlib.suppress(OSError):
-        return Owner(" ".join(names), os.getpid(), _state_and_start(os.getpid())[1])
-    return Owner(" ".join(names), os.getpid(), "")
-
-
-def _is_dead(owner: Owner) -> bool:
-    """Whether a process of this host is surely gone. In doubt it is not, and its heartbeat decides."""
-    if not owner.started:
-        return False
-    try:
-        state, started = _state_and_start(owner.pid)
-    except OSError:
-        return _is_gone(owner.pid)
-    return started != owner.started or state in "ZX"  # killed, but not yet waited for by its parent
-
-
-def _state_and_start(pid: int) -> tuple[str, str]:
-    """Fields 3 and 22 of /proc/<pid>/stat. Field 2, the name in brackets, can hold anything."""
-    fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    return fields[0].decode(), fields[19].decode()
-
-
-def _is_gone(pid: int) -> bool:
-    """For systems that hide the processes of others in /proc, where a signal still finds them."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        pass
-    return False
-
-
-@contextlib.contextmanager
-def _explained(path: Path, unmet: str) -> Iterator[None]:
-    """Errors of SQLite as errors that say what was not done (`unmet`) and what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise _explain(error, path, unmet) from error
-
-
-def _explain(error: sqlite3.Error, path: Path, unmet: str) -> Exception:
-    code, kept = _code(error), "Jobs finished before are kept"
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return TimeoutError(
-            f"{path} was locked by another process for more than {BUSY_SECONDS:g} s: {unmet}. {kept}; look for a process that "
-            "hangs or is stopped with the file open, end it, and run again."
-        )
-    if code == sqlite3.SQLITE_FULL:
-        full = OSError(f"no space left for {path}: {unmet}. {kept}; free some space and run again.")
-        full.errno = errno.ENOSPC
-        return full
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return PermissionError(
-            f"{path} cannot be written ({error}): {unmet}. Both the file and its folder must be writable, since SQLite keeps "
-            "its log beside the file. Change their permissions or give a path elsewhere."
-        )
-    if code == sqlite3.SQLITE_NOTADB:
-        return LedgerError(f"{path} is not an SQLite database, so not a ledger: {unmet}. Give another file name.")
-    if code == sqlite3.SQLITE_IOERR:
-        return OSError(f"{path} could not be read or written ({error}): {unmet}. {kept}; see whether the disk is full or gone.")
-    return LedgerError(f"{path} is damaged ({error}): {unmet}. Start a ledger under another name.")
-
-
-def _code(error: sqlite3.Error) -> int:
-    """The primary result code; its extensions are in the upper bytes. 0 if the error came from Python."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

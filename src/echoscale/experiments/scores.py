@@ -162,8 +162,8 @@ def path_errors(
             raise ValueError(f"the task gave {len(np.asarray(each))} steps of {name}, the protocol needs {protocol.length}.")
     end = protocol.edges[-1]
     # Lag 0: the state that has seen u[t] predicts y[t + 1].
-    series = as_series(np.asarray(u)[:end])
-    targets = as_targets(np.asarray(y)[1 - protocol.lag :][:end], series)
+    series = as_series(np.asanyarray(u)[:end])
+    targets = as_targets(np.asanyarray(y)[1 - protocol.lag :][:end], series)
     parts, _ = split_statistics(esn, series, targets, [protocol.edges], direct=protocol.direct, hyper=hyper)
     return PathErrors.of(parts, protocol.ridge, score=protocol.score, apart=apart)
 

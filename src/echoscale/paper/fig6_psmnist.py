@@ -95,7 +95,7 @@ SETTINGS = {
         (0, 1),
         epochs=3,
         path_minibatches=6,
-        path_reset=4,
+        path_reset=3,
         snapshots=(4, 16),
         minibatch=25,
     ),
