@@ -54,8 +54,8 @@ class Point:
     error: float = np.inf
 
 
-def improved(start: Point, series: Series, targets: Series, levels: int, units: int, bias: float, seed: int) -> Point:
-    """The best point found from a start, with its error.
+def improved(start: Point, series: Series, targets: Series, levels: int, units: int, bias: float, seed: int) -> tuple[Point, Point]:
+    """The start and the best point found from it, both with their errors.
 
     Parameters
     ----------
@@ -74,18 +74,24 @@ def improved(start: Point, series: Series, targets: Series, levels: int, units: 
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
     gain = 1 - max(LEAST_GAIN, 1 / np.sqrt(series.lengths.sum()))
     rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
+    lanes = 1 + RATES * (RATES + 1) // 2  # as many in every round: one program for all
     best = start
-    for turn in (_strengths, lambda at: _leaks(at, rates), _strengths, lambda at: _leaks(at, rates), _finer):
-        # As many lanes in every round: one program for all. The best so far is among them.
-        tried = [best, *turn(best)]
-        tried += [best] * (1 + RATES * (RATES + 1) // 2 - len(tried))
+    seen: list[list[Point]] = []
+    for around in (_strengths, _leaks, _strengths, _leaks, _finer):
+        others = [replace(each, error=np.inf) for each in around(best, rates)]
+        if others in seen:
+            continue  # nothing has changed since
+        seen.append(others)
+        tried = [best, *others, *[best] * (lanes - 1 - len(others))]
         errors = errors_of(tried, network, series, targets, seed)
+        start = start if np.isfinite(start.error) else replace(start, error=float(errors[0]))
         place = int(np.argmin(errors))
-        best = replace(tried[place] if errors[place] < gain * errors[0] else best, error=float(errors[place]))
-    return best
+        place = place if errors[place] < gain * errors[0] else 0
+        best = replace(tried[place], error=float(errors[place]))
+    return start, best
 
 
-def _strengths(best: Point) -> list[Point]:
+def _strengths(best: Point, _: list[float]) -> list[Point]:
     return [replace(best, drive=drive, radius=radius) for drive in DRIVES for radius in RADII]
 
 
@@ -93,7 +99,7 @@ def _leaks(best: Point, rates: list[float]) -> list[Point]:
     return [replace(best, fast=fast, slow=slow) for k, fast in enumerate(rates) for slow in rates[k:]]
 
 
-def _finer(best: Point) -> list[Point]:
+def _finer(best: Point, _: list[float]) -> list[Point]:
     return [
         replace(
             best,
