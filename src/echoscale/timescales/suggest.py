@@ -184,7 +184,7 @@ def suggest(
     start = _start(found, correlation_time)
     best = start
     if trials:
-        start, best = improved(start, standard.inputs, standard.targets, levels, units, BIAS, seed)
+        start, best = improved(start, standard.inputs, [standard.targets], levels, units, BIAS, seed)
     rows = np.concatenate([np.asarray(each) for each in problem.inputs.values])
     means, spreads = rows.mean(axis=0), rows.std(axis=0)
     network = hierarchical(

@@ -1,6 +1,6 @@
 """Networks tried on the data themselves: the error of blocks of time that the readout was not fitted to.
 
-    E = sqrt(mean over folds and targets of (y - W x - b)^2 / var y),   W, b ridge regression on the other folds
+    E = sqrt(mean over folds and outputs of (y - W x - b)^2 / var y),   W, b ridge regression on the other folds
 
 Hyper-parameters of one kind at a time, all of a round on lanes of one run: first the strength of the input and the spectral
 radius, then the leak rates, both again, and the first two in finer steps. A round must gain something to change anything.
@@ -24,6 +24,8 @@ from echoscale.series import Series, washout_steps
 Floats = npt.NDArray[np.float64]
 
 MOST_STEPS, MOST_UNITS = 4000, 100  # of a trial: more would change little and cost time
+DRAWS = 2  # of the weights
+SMALLEST = 1e-24  # squared error: what is smaller is rounding
 DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
 RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to that of the start where that is slower
 FINER_DRIVES, FINER_GAPS = (0.55, 1.0, 1.8, 3.0), (0.4, 0.65, 1.0, 1.6, 2.5)
@@ -54,15 +56,18 @@ class Point:
     error: float = np.inf
 
 
-def improved(start: Point, series: Series, targets: Series, levels: int, units: int, bias: float, seed: int) -> tuple[Point, Point]:
+def improved(
+    start: Point, series: Series, targets: Sequence[Series], levels: int, units: int, bias: float, seed: int) -> tuple[Point, Point]:
     """The start and the best point found from it, both with their errors.
 
     Parameters
     ----------
     start : Point
         Where to begin.
-    series, targets : Series
-        Standardised inputs, and standardised targets of every step.
+    series : Series
+        Standardised inputs.
+    targets : sequence of Series
+        Standardised targets of every step; several count alike, however small their errors are.
     levels, units : int
         Of the network; a trial has 100 units at most.
     bias : float
@@ -70,7 +75,7 @@ def improved(start: Point, series: Series, targets: Series, levels: int, units: 
     seed : int
         Of the weights.
     """
-    series, targets = shortened(series), shortened(targets)
+    series, targets = shortened(series), [shortened(each) for each in targets]
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
     gain = 1 - max(LEAST_GAIN, 1 / np.sqrt(series.lengths.sum()))
     rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
@@ -111,8 +116,8 @@ def _finer(best: Point, _: list[float]) -> list[Point]:
     ]
 
 
-def errors_of(points: Sequence[Point], network: Network, series: Series, targets: Series, seed: int) -> Floats:
-    """E of every point, (points,), from one run of as many lanes.
+def errors_of(points: Sequence[Point], network: Network, series: Series, targets: Sequence[Series], seed: int) -> Floats:
+    """E of every point, (points,), from runs of as many lanes: the geometric mean over draws of the weights and over targets.
 
     Parameters
     ----------
@@ -120,20 +125,28 @@ def errors_of(points: Sequence[Point], network: Network, series: Series, targets
         The hyper-parameters.
     network : Network
         Sizes and couplings.
-    series, targets : Series
-        Standardised inputs and targets.
+    series : Series
+        Standardised inputs.
+    targets : sequence of Series
+        Standardised targets; each has an error and a ridge penalty of its own.
     seed : int
-        Of the weights.
+        Of the first draw of the weights.
     """
-    esn = network.build(series.features, seed=seed)
     rates = np.array([np.geomspace(each.fast, each.slow, len(network.reservoirs)) for each in points])
     lanes: dict[str, Sequence[float]] = {f"leak_rate[{k}]": column.tolist() for k, column in enumerate(rates.T)}
     lanes["spectral_radius"] = [each.radius for each in points]
     lanes["input_scaling[0]"] = [input_scaling(each.drive, np.ones(series.features)) for each in points]
     cuts = edges(series.lengths, washout_steps(None, int(series.lengths.min())))
-    parts, _ = split_statistics(esn, series, targets, cuts, hyper=with_lanes(esn.hyper, lanes))
-    squares = fold_errors(pairs(parts), RELATIVE[::2]).mean(axis=-1)
-    return np.sqrt(np.where(np.isnan(squares), np.inf, squares).min(axis=0))
+    beside = Series([np.concatenate(each, axis=1) for each in zip(*(one.values for one in targets), strict=True)], "list", "y")
+    ends = np.cumsum([each.features for each in targets])[:-1]
+    logs = []
+    for draw in range(DRAWS):
+        esn = network.build(series.features, seed=seed + draw)
+        parts, _ = split_statistics(esn, series, beside, cuts, hyper=with_lanes(esn.hyper, lanes))
+        for squares in np.split(fold_errors(pairs(parts), RELATIVE[::2]), ends, axis=-1):
+            mean = squares.mean(axis=-1)
+            logs.append(np.log(np.where(np.isnan(mean), np.inf, np.maximum(mean, SMALLEST)).min(axis=0)) / 2)
+    return np.asarray(np.exp(np.mean(logs, axis=0)), np.float64)
 
 
 def input_scaling(drive: float, spreads: Floats) -> float:
