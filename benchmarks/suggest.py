@@ -40,7 +40,12 @@ PATH = penalties.RELATIVE[::2]
 RATES, RADII, DRIVES = (1.0, 0.5, 0.2), (0.3, 0.7, 0.9, 0.97), (0.01, 0.03, 0.1, 0.3, 1.0)
 LIMIT = 1.15
 FIRST_SEED = 2000  # smaller ones were used to set the constants of `suggest`
-RIVALS = {"grid": "/ best of the grid", "by_folds": "/ grid by folds", "formulas": "/ formulas alone", "single": "/ single(100)"}
+RIVALS = {
+    "grid": "/ best of the grid",
+    "by_folds": "/ grid by folds",
+    "formulas": "/ formulas alone",
+    "single": "/ single(100)",
+}
 
 
 def grid(features: int) -> dict[str, list[float]]:
@@ -115,10 +120,10 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        f"Seeds {raw['seeds'][0]} to {raw['seeds'][-1]} for series and weights, 2 x 50 units, {s['known']} known and {s['test']} "
-        f"test steps; the grid has {s['grid']} points. Ratios of test NRMSE are geometric means over the seeds (least to largest "
-        "in brackets); below 1 the suggestion is better. The best of the grid is its least test error, which no search could "
-        "know beforehand; the single network is not tuned.",
+        f"Seeds {raw['seeds'][0]} to {raw['seeds'][-1]} for series and weights, 2 x 50 units, {s['known']} known and "
+        f"{s['test']} test steps; the grid has {s['grid']} points. Ratios of test NRMSE are geometric means over the seeds "
+        "(least to largest in brackets); below 1 the suggestion is better. The best of the grid is its least test error, which "
+        "no search could know beforehand; the single network is not tuned.",
     ]
     titles = {
         "judged": "Problems that only judge",

@@ -328,7 +328,7 @@ def test_an_unrelated_target_is_said_to_be_one() -> None:
 def test_features_of_very_different_scale_are_named() -> None:
     u = noise(1000, 2, seed=10)
     y = delayed(u, 2)[:, :1]
-    raw = {"scale": None, "trials": False}
+    raw: dict[str, Any] = {"scale": None, "trials": False}
     [reason] = [each for each in suggest(u * [1, 50], y, **raw).reasons if "standardise" in each]
     factor = 50 * u[:, 1].std() / u[:, 0].std()
     assert float(re.findall(r"factor of ([\d.e+]+\d)", reason)[0]) == pytest.approx(factor, rel=0.05)
@@ -439,7 +439,9 @@ def test_labels_of_every_step(k: int) -> None:
     assert any("Labels: 2 classes, one for every step" in reason for reason in words.reasons)
     assert words == suggest(u, sign, trials=False, longest=16)
     assert words == suggest(u, sign.astype(int), labels=True, trials=False, longest=16)
-    listed = suggest([u[:800], u[800:]], [np.where(sign, "b", "a")[:800], np.where(sign, "b", "a")[800:]], trials=False, longest=16)
+    listed = suggest(
+        [u[:800], u[800:]], [np.where(sign, "b", "a")[:800], np.where(sign, "b", "a")[800:]], trials=False, longest=16
+    )
     assert listed.memory.steps in (k + 1, k + 2)
 
 
@@ -474,13 +476,13 @@ def test_trends_and_seasons_are_told_with_their_remedy() -> None:
     text = "\n".join(suggest(3 * t + 40 * np.sin(2 * np.pi * t / 12) + 5 * e, trials=False).reasons)
     assert "Trend: a straight line explains 9" in text
     assert "difference the series" in text
-    assert "u0 come back after 12 steps" in text
+    assert "u0 comes back after 12 steps" in text
     assert "2 pi t / 12" in text
     plain = "\n".join(suggest(e, trials=False).reasons)
     assert "Trend" not in plain
     assert "Season" not in plain
     beside = "\n".join(suggest(noise(240, seed=27), 40 * np.sin(2 * np.pi * t / 12) + 5 * e, trials=False).reasons)
-    assert "y0 come back after 12 steps" in beside
+    assert "y0 comes back after 12 steps" in beside
     assert "Trend" not in beside
 
 
@@ -494,7 +496,9 @@ def test_dynamics_are_told() -> None:
     assert not any("Dynamics:" in reason for reason in noisy.reasons)
 
 
-@pytest.mark.parametrize(("steps", "linear", "units"), [(300, True, 50), (3000, True, 150), (3000, False, 300), (8000, False, 500)])
+@pytest.mark.parametrize(
+    ("steps", "linear", "units"), [(300, True, 50), (3000, True, 150), (3000, False, 300), (8000, False, 500)]
+)
 def test_sizes_are_proposed(steps: int, linear: bool, units: int) -> None:
     u = noise(steps, seed=28)
     y = delayed(u, 2) + 0.3 * noise(steps, seed=29) if linear else delayed(u, 1) * delayed(u, 2)
@@ -547,7 +551,11 @@ def holed(value: float) -> Floats:
         ({"u": WHITE, "y": np.ones(200), "labels": True}, ValueError, r"there is one class only, \[1\.0\]"),
         ({"u": WHITE, "y": ["a", "b"] * 99}, ValueError, r"one label for each of 200 steps, got shape \(198,\)"),
         ({"u": WHITE, "y": ["a", None] * 100}, ValueError, r"y lacks 100 of 200 labels"),
-        ({"u": WHITE.reshape(4, 50, 1), "y": [0.1, 0.2, 0.3, 0.4]}, ValueError, r"one number for each of 4 sequences.*labels=True"),
+        (
+            {"u": WHITE.reshape(4, 50, 1), "y": [0.1, 0.2, 0.3, 0.4]},
+            ValueError,
+            r"one number for each of 4 sequences.*labels=True",
+        ),
         ({"u": WHITE.reshape(4, 50, 1), "y": ["a", "b", "a"]}, ValueError, r"y holds 3 entries for 4 series"),
         ({"u": WHITE, "seed": -1}, ValueError, r"seed must be at least 0, got -1"),
     ],

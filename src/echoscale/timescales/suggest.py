@@ -29,7 +29,7 @@ from echoscale.timescales.memory import Memory, counted, measured
 from echoscale.timescales.season import season, trend
 from echoscale.timescales.signal import decay_lag, of_signal
 from echoscale.timescales.theory import bounds
-from echoscale.timescales.trial import MOST_UNITS, Point, improved, input_scaling
+from echoscale.timescales.trial import LEAST_DRIVE, MOST_UNITS, Point, improved, input_scaling
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,6 +41,8 @@ STEPS_PER_UNIT, STEPS_PER_PLAIN_UNIT, STEPS_PER_DYNAMIC_UNIT = 10, 20, 5
 UNITS, DYNAMIC_UNITS = (50, 500), (100, 1000)
 NONLINEAR = 0.9  # of the linear filter's error
 DYNAMICS, MUCH_BETTER = 0.1, 0.7  # the error of a nonlinear filter, by itself and of the linear one's
+# In closed loop a network feeds its own errors back: it must be judged further ahead, and not live on its last digits.
+LEAST_DYNAMIC_DRIVE, LEAST_CORRELATION_TIMES = 0.1, 20
 TREND = 0.5  # of the variance
 MOST_COLUMNS, MOST_STEPS = 4, 20_000  # that are looked at for trends and seasons
 FEWEST_SEQUENCES = 8  # to hold out whole ones
@@ -184,7 +186,11 @@ def suggest(
     start = _start(found, correlation_time)
     best = start
     if trials:
-        start, best = improved(start, standard.inputs, [standard.targets], levels, units, BIAS, seed)
+        series, targets, weakest = standard.inputs, [standard.targets], LEAST_DRIVE
+        if dynamic:
+            series, targets = _and_later(standard, max(round(correlation_time), 2))
+            weakest = LEAST_DYNAMIC_DRIVE
+        start, best = improved(start, series, targets, levels, units, BIAS, seed, weakest)
     rows = np.concatenate([np.asarray(each) for each in problem.inputs.values])
     means, spreads = rows.mean(axis=0), rows.std(axis=0)
     network = hierarchical(
@@ -228,6 +234,17 @@ def _is_dynamic(problem: Asked, found: Memory) -> bool:
     """Whether the next input follows from the last ones, nonlinearly and almost without noise."""
     best = float(found.nonlinear.min())
     return problem.of_itself and best < DYNAMICS and best < MUCH_BETTER * float(found.linear.min())
+
+
+def _and_later(problem: Asked, later: int) -> tuple[Series, list[Series]]:
+    """Inputs, and the targets of the same step and of `later` steps after it: what a forecast in closed loop comes to."""
+    if problem.inputs.lengths.min() < LEAST_CORRELATION_TIMES * later:
+        return problem.inputs, [problem.targets]
+    cut = [
+        Series([np.asarray(each)[first : len(each) - later + first] for each in side.values], "list", side.name)
+        for side, first in ((problem.inputs, 0), (problem.targets, 0), (problem.targets, later))
+    ]
+    return cut[0], cut[1:]
 
 
 def _units(steps: int, levels: int, found: Memory, dynamic: bool) -> int:
@@ -274,15 +291,17 @@ def _about_the_problem(problem: Asked, found: Memory, correlation_time: float, d
     if dynamic:
         reasons.append(
             "Dynamics: the next input follows from the last ones, not linearly, and almost without noise. For a forecast in "
-            "closed loop fit the next input with dtype='float64' and judge the forecast itself: the error of one step does "
-            "not tell how far it reaches."
+            "closed loop fit the next input with dtype='float64', and judge the forecast itself: the error of one step does "
+            "not tell how far it reaches. The trials judged the next step and one a correlation time later alike."
         )
     return reasons
 
 
 def _about_the_network(network: Network, best: Point, units: int) -> list[str]:
     first, last = network.reservoirs[0], network.reservoirs[-1]
-    reasons = [f"R1 is the fast level, leak rate {first.leak_rate:g}: its neurons' own timescale is {_timescale(first.leak_rate)}."]
+    reasons = [
+        f"R1 is the fast level, leak rate {first.leak_rate:g}: its neurons' own timescale is {_timescale(first.leak_rate)}."
+    ]
     if last is not first:
         own = f"its neurons' own timescale is {_timescale(last.leak_rate)}."
         reasons.append(f"R{len(network.reservoirs)} is the slow one, leak rate {last.leak_rate:g}: {own}")
@@ -303,8 +322,8 @@ def _timescale(leak_rate: float) -> str:
 
 def _about_the_trials(start: Point, best: Point) -> str:
     return (
-        f"Tried on five blocks of time, with at most {MOST_UNITS} units and the ridge penalty chosen there, this network leaves "
-        f"an error of {best.error:.2g} standard deviations"
+        f"Tried on five blocks of time, with at most {MOST_UNITS} units and the ridge penalty chosen there, this network "
+        f"leaves an error of {best.error:.2g} standard deviations"
         + (f"; the one that it was found from, {start.error:.2g}." if np.isfinite(start.error) else ".")
     )
 
@@ -365,7 +384,8 @@ def _trends_and_seasons(problem: Asked) -> list[str]:
             seasons.setdefault(period, []).append(name)
     for period, names in seasons.items():
         reasons.append(
-            f"Season: {' and '.join(names)} come back after {counted(period)}. Give the network the value of {counted(period)} "
-            f"before as an input, or inputs of a calendar (sine and cosine of 2 pi t / {period}), or difference over the season."
+            f"Season: {' and '.join(names)} {'comes' if len(names) == 1 else 'come'} back after {counted(period)}. Give the "
+            f"network the value of {counted(period)} before as an input, or inputs of a calendar (sine and cosine of "
+            f"2 pi t / {period}), or difference over the season."
         )
     return reasons

@@ -57,7 +57,15 @@ class Point:
 
 
 def improved(
-    start: Point, series: Series, targets: Sequence[Series], levels: int, units: int, bias: float, seed: int) -> tuple[Point, Point]:
+    start: Point,
+    series: Series,
+    targets: Sequence[Series],
+    levels: int,
+    units: int,
+    bias: float,
+    seed: int,
+    least_drive: float = LEAST_DRIVE,
+) -> tuple[Point, Point]:
     """The start and the best point found from it, both with their errors.
 
     Parameters
@@ -74,16 +82,18 @@ def improved(
         Bias scaling.
     seed : int
         Of the weights.
+    least_drive : float
+        No network has a weaker input.
     """
     series, targets = shortened(series), [shortened(each) for each in targets]
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
     gain = 1 - max(LEAST_GAIN, 1 / np.sqrt(series.lengths.sum()))
     rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
     lanes = 1 + RATES * (RATES + 1) // 2  # as many in every round: one program for all
-    best = start
+    best = start = replace(start, drive=max(start.drive, least_drive))
     seen: list[list[Point]] = []
     for around in (_strengths, _leaks, _strengths, _leaks, _finer):
-        others = [replace(each, error=np.inf) for each in around(best, rates)]
+        others = [replace(each, drive=max(each.drive, least_drive), error=np.inf) for each in around(best, rates)]
         if others in seen:
             continue  # nothing has changed since
         seen.append(others)
@@ -108,7 +118,7 @@ def _finer(best: Point, _: list[float]) -> list[Point]:
     return [
         replace(
             best,
-            drive=max(best.drive * more, LEAST_DRIVE),
+            drive=best.drive * more,
             radius=float(np.clip(1 - gap * (1 - best.radius), 0, LARGEST_RADIUS)),
         )
         for more in FINER_DRIVES
