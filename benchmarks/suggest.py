@@ -1,147 +1,169 @@
-"""Does `timescales.suggest` help? Its network against grids of leak rates, on seven problems with seeds that are new to it.
+"""Does `timescales.suggest` help? Its network against the best of a grid, on problems that set its constants and on others.
 
-For every problem and seed the network is suggested from the training and validation steps. Every error is that on the test
-steps, with the ridge penalty chosen on the validation steps; the best of a grid is the least *test* error of its 100 points,
-which no search could know beforehand.
+For every problem and seed a network of 2 x 50 units is suggested from the known steps. Its readout and those of its rivals are
+fitted to the known steps, standardised, with the ridge penalty chosen by five folds of time. Every error is the NRMSE on the
+test steps. The weights that are judged are not those of the trials in `suggest`.
 
-    own grid     10 x 10 leak rates, all other hyper-parameters as suggested
-    plain grid   10 x 10 leak rates, the paper's spectral radius 0.95, no bias, and an input of the strength that it gives
-                 NARMA10 (input scaling 0.2 at a standard deviation of 0.144)
-    single       `single(100)` as it comes
+    best of the grid     the least *test* error of 120 hierarchies, which no search could know beforehand
+    grid by folds        the test error of the one with the least error of the folds
+    formulas alone       `suggest(trials=False)`
+    single               `single(100)` as it comes
 
-    python benchmarks/suggest.py            three minutes
-    python benchmarks/suggest.py --quick    one short problem, seconds
+    python benchmarks/suggest.py            about ten minutes on one core
+    python benchmarks/suggest.py --quick    two short problems, seconds
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
 
 import common
 import numpy as np
 import numpy.typing as npt
+from suggest_problems import GROUPS, Pair
 
 import echoscale as es
-from echoscale.experiments.scores import path_errors
-from echoscale.sweeps import Protocol
+from echoscale.hyper import with_lanes
+from echoscale.readouts import folds, penalties
+from echoscale.readouts.ridge import normalised_errors, ridge_path
+from echoscale.readouts.statistics import split_statistics
+from echoscale.scaling import Scaling
+from echoscale.series import as_series, as_targets
 
 Floats = npt.NDArray[np.float64]
 
-PROTOCOL = Protocol(washout=200, train=4000, validation=1000, test=2000, ridge=tuple(10.0 ** np.arange(-9, 1.01, 0.5)))
-KNOWN, LENGTH = PROTOCOL.length - PROTOCOL.test, PROTOCOL.length
-AXIS = np.linspace(0.1, 1, 10)
-GRID = [each.ravel() for each in np.meshgrid(AXIS, AXIS, indexing="ij")]
+KNOWN, TEST, WASHOUT = 2000, 1000, 100
+PATH = penalties.RELATIVE[::2]
+RATES, RADII, DRIVES = (1.0, 0.5, 0.2), (0.3, 0.7, 0.9, 0.97), (0.01, 0.03, 0.1, 0.3, 1.0)
 LIMIT = 1.15
 FIRST_SEED = 2000  # smaller ones were used to set the constants of `suggest`
+RIVALS = {
+    "grid": "/ best of the grid",
+    "by_folds": "/ grid by folds",
+    "formulas": "/ formulas alone",
+    "single": "/ single(100)",
+}
 
 
-class Problem(NamedTuple):
-    """Inputs (T, F) and targets (T, O)."""
-
-    name: str
-    u: Floats
-    y: Floats
-
-
-def problems(seed: int) -> Iterator[Problem]:
-    """The seven problems from one seed."""
-    tasks = es.tasks
-    yield Problem("NARMA5", *tasks.narma(LENGTH, order=5, seed=seed))
-    yield Problem("NARMA10", *tasks.narma(LENGTH, order=10, seed=seed))
-    yield Problem("NARMA20 (saturated, d = 0.01)", *tasks.narma(LENGTH, order=20, seed=seed, saturate=True, d=0.01))
-    for horizon in (1, 10):
-        yield Problem(f"Mackey-Glass, {horizon} ahead", *tasks.mackey_glass(LENGTH, seed=seed, horizon=horizon))
-    for horizon in (1, 10):
-        yield Problem(f"Lorenz, {horizon} ahead", *tasks.lorenz(LENGTH, seed=seed, horizon=horizon))
+def grid(features: int) -> dict[str, list[float]]:
+    """Hyper-parameters on lanes: leak rates (the second level not faster than the first), radii, and strengths of the input."""
+    points = [point for point in product(RATES, RATES, RADII, DRIVES) if point[1] <= point[0]]
+    fast, slow, radius, drive = (list(each) for each in zip(*points, strict=True))
+    # W_in is uniform, of variance 1/3; the inputs have variance 1.
+    scaling = [each * (3 / features) ** 0.5 for each in drive]
+    return {"leak_rate[0]": fast, "leak_rate[1]": slow, "spectral_radius": radius, "input_scaling[0]": scaling}
 
 
-def unseen_errors(network: es.Network, problem: Problem, seed: int, leaks: Sequence[Floats] | None = None) -> Floats:
-    """NRMSE on the test steps, one for each pair of leak rates, or for those of the network."""
-    esn = network.build(problem.u.shape[1], seed=seed)
-    hyper = None if leaks is None else esn.hyper.replace(leak_rate=leaks)
-    return path_errors(esn, problem.u, problem.y, PROTOCOL, hyper).best().test
+def errors(
+    network: es.Network, pair: Pair, seed: int, known: int, lanes: Mapping[str, Sequence[float]] | None = None
+) -> tuple[Floats, Floats]:
+    """NRMSE on the test steps and of the folds, one for every lane; the penalty is chosen by the folds."""
+    u, y = pair
+    series = Scaling.of([u[:known]]).apply(as_series(u))
+    targets = Scaling.of([y[:known]]).apply(as_targets(y, as_series(u)))
+    esn = network.build(series.features, seed=seed)
+    hyper = with_lanes(esn.hyper, lanes) if lanes else None
+    edges = np.append(folds.edges([known], WASHOUT)[0], len(u))
+    parts, _ = split_statistics(esn, series, targets, [edges], hyper=hyper)
+    of_folds = penalties.fold_errors(folds.pairs(parts[:-1]), PATH).mean(axis=-1)
+    place = np.argmin(np.where(np.isnan(of_folds), np.inf, of_folds), axis=0)[None]
+    path = ridge_path(penalties.in_units(folds.total(parts[:-1])), PATH)
+    chosen = (np.take_along_axis(each, place, axis=0)[0] for each in (normalised_errors(path, parts[-1]), np.sqrt(of_folds)))
+    return next(chosen), next(chosen)
 
 
-def outcome(problem: Problem, seed: int, grid: Sequence[Floats]) -> dict[str, Any]:
-    """One suggestion and its rivals, with one seed for the series and for all weights: test NRMSE."""
-    network = es.timescales.suggest(problem.u[:KNOWN], problem.y[:KNOWN])
-    strength = 0.2 * 0.144 / np.sqrt(problem.u[:KNOWN].var(axis=0).sum())
-    plain = es.hierarchical([50, 50], spectral_radius=0.95, input_scaling=strength)
+def outcome(group: str, name: str, seed: int, known: int, test: int) -> dict[str, Any]:
+    """One suggestion and its rivals, with one seed for the series and for all weights."""
+    pair = GROUPS[group][name](known + test, seed)
+    u, y = pair
+    found, formulas = (es.timescales.suggest(u[:known], y[:known], units=100, trials=trials) for trials in (True, False))
+    of_grid, of_folds = errors(es.hierarchical([50, 50], bias_scaling=0.2), pair, seed, known, grid(u.shape[1]))
+    first, last = found.reservoirs
     return {
-        "problem": problem.name,
+        "group": group,
+        "problem": name,
         "seed": seed,
-        "leak_rates": [each.leak_rate for each in network.reservoirs],
-        "spectral_radius": network.reservoirs[0].spectral_radius,
-        "suggested": float(unseen_errors(network, problem, seed)),
-        "own_grid": float(unseen_errors(network, problem, seed, grid).min()),
-        "plain_grid": float(unseen_errors(plain, problem, seed, grid).min()),
-        "single": float(unseen_errors(es.single(100), problem, seed)),
+        "leak_rates": [first.leak_rate, last.leak_rate],
+        "spectral_radius": first.spectral_radius,
+        "input_scaling": first.input_scaling,
+        "suggested": float(errors(found, pair, seed, known)[0]),
+        "grid": float(of_grid.min()),
+        "by_folds": float(of_grid[of_folds.argmin()]),
+        "formulas": float(errors(formulas, pair, seed, known)[0]),
+        "single": float(errors(es.single(100), pair, seed, known)[0]),
     }
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
     """Every problem and seed."""
-    seeds = list(range(FIRST_SEED, FIRST_SEED + (1 if options.quick else 10)))
-    grid = [each[::33] for each in GRID] if options.quick else GRID
+    seeds = list(range(FIRST_SEED, FIRST_SEED + (1 if options.quick else 3)))
+    known, test = (400, 200) if options.quick else (KNOWN, TEST)
+    jobs = [(group, name) for group, problems in GROUPS.items() for name in list(problems)[: 1 if options.quick else None]]
     found = []
-    for seed in seeds:
-        for problem in islice(problems(seed), 1 if options.quick else None):
-            found.append(outcome(problem, seed, grid))
-            common.say(f"seed {seed}, {problem.name}")
-    sizes = {part: getattr(PROTOCOL, part) for part in ("train", "validation", "test", "washout")}
-    settings = {**sizes, "grid": len(grid[0])}
+    for group, name in jobs:
+        for seed in seeds:
+            found.append(outcome(group, name, seed, known, test))
+            ratio = found[-1]["suggested"] / found[-1]["grid"]
+            common.say(f"{group}, {name}, seed {seed}: {found[-1]['suggested']:.3g}, {ratio:.2f} of the best of the grid")
+    settings = {"known": known, "test": test, "washout": WASHOUT, "grid": len(grid(1)["spectral_radius"])}
     return {"settings": settings, "seeds": seeds, "outcomes": found}
 
 
 def table(raw: common.Raw) -> str:
-    """Geometric means over the seeds, and in brackets the least and the largest."""
-    s, body = raw["settings"], []
-    within = {"own_grid": 0, "plain_grid": 0, "single": 0}
-    names = list(dict.fromkeys(each["problem"] for each in raw["outcomes"]))
-    for name in names:
-        runs = [each for each in raw["outcomes"] if each["problem"] == name]
-        first = runs[0]
-        cells = [name, f"({', '.join(f'{each:g}' for each in first['leak_rates'])}), {first['spectral_radius']:g}"]
-        cells.append(f"{np.exp(np.mean(np.log([run['suggested'] for run in runs]))):.3g}")
-        for rival in within:
-            ratios = [run["suggested"] / run[rival] for run in runs]
-            mean = float(np.exp(np.mean(np.log(ratios))))
-            within[rival] += mean <= (1 if rival == "single" else LIMIT)
-            cells.append(f"{_ratio(mean)} ({_ratio(min(ratios))} to {_ratio(max(ratios))})")
-        body.append(cells)
-    head = (
-        "problem",
-        "leak rates, radius (one seed)",
-        "test NRMSE",
-        "/ best of own grid",
-        "/ best of plain grid",
-        "/ single(100)",
-    )
+    """Geometric means over the seeds; of the ratio to the best of the grid the least and the largest too."""
+    s = raw["settings"]
     lines = [
         "# A suggested network",
         "",
         common.origin(raw),
         "",
-        f"Seeds {raw['seeds'][0]} to {raw['seeds'][-1]} for series and weights, 2 x 50 units, {s['train']} training, "
-        f"{s['validation']} validation and {s['test']} test steps. Ratios are geometric means over the seeds (least to "
-        "largest in "
-        "brackets); below 1 the suggestion is better. The best of a grid is the least test error of its points, which "
-        "no search "
-        "could know beforehand. The constants of `suggest` were set on these very problems, with other seeds: on "
-        "other problems "
-        "it may do worse. The single network is not tuned.",
-        "",
-        *common.rows(head, body, left=2),
-        "",
-        f"At most {LIMIT} times the best of its own grid on {within['own_grid']} of {len(names)} problems, of the "
-        "plain grid on "
-        f"{within['plain_grid']}; better than the single network on {within['single']}.",
-        "",
+        f"Seeds {raw['seeds'][0]} to {raw['seeds'][-1]} for series and weights, 2 x 50 units, {s['known']} known and "
+        f"{s['test']} test steps; the grid has {s['grid']} points. Ratios of test NRMSE are geometric means over the seeds "
+        "(least to largest in brackets); below 1 the suggestion is better. The best of the grid is its least test error, which "
+        "no search could know beforehand; the single network is not tuned.",
     ]
-    return "\n".join(lines)
+    titles = {
+        "judged": "Problems that only judge",
+        "set": "Problems that the constants of `suggest` were set on, with other seeds",
+    }
+    for group, title in titles.items():
+        own = [each for each in raw["outcomes"] if each["group"] == group]
+        names = list(dict.fromkeys(each["problem"] for each in own))
+        runs = {name: [each for each in own if each["problem"] == name] for name in names}
+        head = ("problem", "leak rates, radius, input scaling (one seed)", "test NRMSE", *RIVALS.values())
+        body = [_row(name, each) for name, each in runs.items()]
+        means = {name: _mean([run["suggested"] / run["grid"] for run in each]) for name, each in runs.items()}
+        folded = [_mean([run["suggested"] / run["by_folds"] for run in each]) for each in runs.values()]
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            *common.rows(head, body, left=2),
+            "",
+            f"At most {LIMIT} times the best of the grid on {sum(each <= LIMIT for each in means.values())} of {len(names)} "
+            f"problems (geometric mean {_ratio(_mean(list(means.values())))}), of the grid by folds on "
+            f"{sum(each <= LIMIT for each in folded)} (geometric mean {_ratio(_mean(folded))}).",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _row(name: str, runs: Sequence[dict[str, Any]]) -> list[str]:
+    first = runs[0]
+    rates = ", ".join(f"{each:g}" for each in first["leak_rates"])
+    cells = [name, f"({rates}), {first['spectral_radius']:g}, {first['input_scaling']:g}"]
+    cells.append(f"{_mean([run['suggested'] for run in runs]):.3g}")
+    for rival in RIVALS:
+        ratios = [run["suggested"] / run[rival] for run in runs]
+        span = f" ({_ratio(min(ratios))} to {_ratio(max(ratios))})" if rival == "grid" else ""
+        cells.append(_ratio(_mean(ratios)) + span)
+    return cells
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values))))
 
 
 def _ratio(value: float) -> str:

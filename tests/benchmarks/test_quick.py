@@ -24,6 +24,7 @@ PARTS = {
     "online_plain",
     "rows",
     "speed_table",
+    "suggest_problems",
     "tuning_methods",
     "tuning_report",
     "worker",

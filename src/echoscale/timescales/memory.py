@@ -44,17 +44,22 @@ class Memory:
         Error of the linear filter.
     nonlinear : (n,) array
         Error of the better of the two filters.
+    targets : tuple of Memory
+        The same of every target by itself, where there are several.
     steps : int
-        m, the shortest window that is about as good as any.
+        m, the shortest window that is about as good as any; of several targets, the longest memory.
     """
 
     windows: npt.NDArray[np.int64]
     linear: Floats
     nonlinear: Floats
+    targets: tuple[Memory, ...] = ()
 
     @property
     def place(self) -> int:
         """Which of the windows is the memory."""
+        if self.targets:
+            return max(each.place for each in self.targets)
         return int(np.flatnonzero(self.nonlinear <= TOLERANCE * self.nonlinear.min())[0])
 
     @property
@@ -66,7 +71,9 @@ class Memory:
         """The errors of all windows."""
         rows = zip(self.windows.tolist(), self.linear.tolist(), self.nonlinear.tolist(), strict=True)
         note = f"Memory: {counted(self.steps)}, the shortest window within {TOLERANCE:g} of the least error."
-        return Table(("window", "linear_error", "nonlinear_error"), tuple(rows), "Filters of the last inputs", (note,))
+        apart = [f"target {o}: {counted(each.steps)}" for o, each in enumerate(self.targets)]
+        notes = (note, f"One by one, {'; '.join(apart)}.") if apart else (note,)
+        return Table(("window", "linear_error", "nonlinear_error"), tuple(rows), "Filters of the last inputs", notes)
 
     def __repr__(self) -> str:
         return str(self.table())
@@ -78,7 +85,8 @@ def memory(u: SeriesLike, y: SeriesLike, *, longest: int | None = None, seed: in
         linear      y(t) ~ A z(t) + b                          z(t) = (u(t), ..., u(t - L + 1)), standardised
         nonlinear   y(t) ~ A z(t) + B tanh(C z(t) + d) + b     C, d random and fixed
 
-    Both are ridge regressions, judged on data that they were not fitted to.
+    Both are ridge regressions, judged on data that they were not fitted to. Several targets are judged together and one by
+    one; the longest memory among them counts.
 
     Parameters
     ----------
@@ -103,25 +111,35 @@ def memory(u: SeriesLike, y: SeriesLike, *, longest: int | None = None, seed: in
     4
     """
     series = as_series(u)
-    targets = as_targets(y, series)
+    return measured(series, as_targets(y, series), longest, seed)
+
+
+def measured(series: Series, targets: Series, longest: int | None, seed: int, *, whole: bool = False) -> Memory:
+    """`memory` of checked series; `whole`: every fourth series is held out as a whole, not the last quarter of each."""
     rng = np.random.default_rng(_checks.integer(seed, "seed"))
-    longest = _longest(series, longest)
+    longest = _longest(series, longest, whole)
     windows = np.array(_lengths(longest))
-    inputs, outputs = (_standardised(each, longest) for each in (series, targets))
+    inputs, outputs = (_standardised(each, longest, whole) for each in (series, targets))
     projection = rng.standard_normal((longest, series.features, RANDOM_FEATURES))
     offset = rng.uniform(-1, 1, RANDOM_FEATURES)
     with one_thread():
-        errors = np.array([_errors(inputs, outputs, int(each), longest, projection, offset) for each in windows])
-    return Memory(windows, errors[:, 0], errors.min(axis=1))
+        squares = np.array([_squares(inputs, outputs, int(each), longest, projection, offset, whole) for each in windows])
+    # (windows, filters, penalties, targets); every filter has the best penalty, for all targets or for its own.
+    together = np.sqrt(squares.mean(axis=-1)).min(axis=-1)
+    apart = np.sqrt(squares).min(axis=2)
+    several = [
+        Memory(windows, apart[:, 0, o], apart[:, :, o].min(axis=1)) for o in range(targets.features) if targets.features > 1
+    ]
+    return Memory(windows, together[:, 0], together.min(axis=1), tuple(several))
 
 
-def _errors(
-    inputs: list[Floats], outputs: list[Floats], window: int, longest: int, projection: Floats, offset: Floats
-) -> tuple[float, float]:
-    """Held-out error of the linear and of the nonlinear filter."""
+def _squares(
+    inputs: list[Floats], outputs: list[Floats], window: int, longest: int, projection: Floats, offset: Floats, whole: bool
+) -> Floats:
+    """Held-out squared errors over the variance there, (2 filters, penalties, targets): linear, then nonlinear."""
     seen = [lagged(each, window)[longest - 1 :] for each in inputs]
-    train, held_out = (np.concatenate(part) for part in zip(*(_split(each) for each in seen), strict=True))
-    known, unknown = (np.concatenate(part) for part in zip(*(_split(each[longest - 1 :]) for each in outputs), strict=True))
+    train, held_out = _split(seen, whole)
+    known, unknown = _split([each[longest - 1 :] for each in outputs], whole)
     mixing = GAIN / np.sqrt(train.shape[1]) * projection[:window].reshape(train.shape[1], -1)
     rows, judged = (np.concatenate([each, np.tanh(each @ mixing + offset)], axis=1) for each in (train, held_out))
     mean, middle, spread = rows.mean(axis=0), known.mean(axis=0), unknown.std(axis=0)
@@ -132,8 +150,8 @@ def _errors(
     for columns in (train.shape[1], rows.shape[1]):
         own = slice(0, columns)
         fits = (np.linalg.solve(gram[own, own] + penalty * np.eye(columns), cross[own]) for penalty in PENALTIES)
-        results.append(min(float(np.sqrt((((judged[:, own] @ fit - unknown) / spread) ** 2).mean())) for fit in fits))
-    return results[0], results[1]
+        results.append([(((judged[:, own] @ fit - unknown) / spread) ** 2).mean(axis=0) for fit in fits])
+    return np.array(results)
 
 
 def lagged(rows: Floats, window: int) -> Floats:
@@ -152,10 +170,12 @@ def _lengths(longest: int) -> list[int]:
     return [each for each in lengths if each < longest] + [longest]
 
 
-def _longest(series: Series, longest: int | None) -> int:
+def _longest(series: Series, longest: int | None, whole: bool) -> int:
     shortest = int(series.lengths.min())
+    # Of a series that is held out or fitted as a whole, half may be window.
+    most = max(shortest // 2, 1) if whole else (shortest - 8) // 4
     if longest is None:
-        longest = max(min(128, shortest // 10, MOST_COLUMNS // series.features), 1)
+        longest = max(min(128, most if whole else shortest // 10, MOST_COLUMNS // series.features), 1)
     else:
         longest = _checks.integer(longest, "longest", minimum=1)
         if longest * series.features > 4 * MOST_COLUMNS:
@@ -163,20 +183,23 @@ def _longest(series: Series, longest: int | None) -> int:
                 f"windows of {longest} steps of {series.features} features are too many numbers for a filter; at most "
                 f"{4 * MOST_COLUMNS // series.features} steps. Sample more coarsely to look further back."
             )
-    if shortest < 4 * longest + 8:
+    if longest > most:
+        needed = 2 * longest if whole else 4 * longest + 8
         raise ValueError(
-            f"the shortest series has {shortest} steps, too few to judge windows of {longest}: at least {4 * longest + 8} are "
+            f"the shortest series has {shortest} steps, too few to judge windows of {longest}: at least {needed} are "
             "needed. Give longer series or a smaller `longest`."
         )
     return longest
 
 
-def _standardised(series: Series, longest: int) -> list[Floats]:
-    """Every feature with mean 0 and variance 1; the first steps of the first series where there are too many."""
-    share = max(MOST_ROWS // series.count, 4 * longest + 8)
-    rows = [each[:share] for each in series.values]
+def _standardised(series: Series, longest: int, whole: bool) -> list[Floats]:
+    """Every feature with mean 0 and variance 1; where there are too many steps, some series and the first steps of each."""
+    share = max(MOST_ROWS // series.count, 2 * longest if whole else 4 * longest + 8)
+    rows = [np.asarray(each)[:share] for each in series.values]
     kept = int(np.searchsorted(np.cumsum([len(each) for each in rows]), MOST_ROWS)) + 1
-    some = Series(rows[:kept], "list", series.name)
+    # From among all: what comes first may be of one kind.
+    which = np.unique(np.linspace(0, len(rows) - 1, min(kept, len(rows))).round().astype(int))
+    some = Series([rows[b] for b in which], "list", series.name)
     return [each * np.sqrt(some.lengths.sum()) for each in centred(some)]
 
 
@@ -186,7 +209,10 @@ def counted(steps: float) -> str:
     return f"{number} step" if number == "1" else f"{number} steps"
 
 
-def _split(rows: Floats) -> tuple[Floats, Floats]:
-    """The first three quarters and the rest."""
-    cut = 3 * len(rows) // 4
-    return rows[:cut], rows[cut:]
+def _split(rows: list[Floats], whole: bool) -> tuple[Floats, Floats]:
+    """What is fitted, and what is judged: the first three quarters of every series and the rest, or every fourth series."""
+    if whole:
+        return np.concatenate([each for b, each in enumerate(rows) if b % 4 < 3]), np.concatenate(rows[3::4])
+    cuts = [3 * len(each) // 4 for each in rows]
+    pairs = list(zip(rows, cuts, strict=True))
+    return np.concatenate([each[:cut] for each, cut in pairs]), np.concatenate([each[cut:] for each, cut in pairs])

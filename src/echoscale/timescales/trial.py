@@ -1,0 +1,174 @@
+"""Networks tried on the data themselves: the error of blocks of time that the readout was not fitted to.
+
+    E = sqrt(mean over folds and outputs of (y - W x - b)^2 / var y),   W, b ridge regression on the other folds
+
+Hyper-parameters of one kind at a time, all of a round on lanes of one run: first the strength of the input and the spectral
+radius, then the leak rates, both again, and the first two in finer steps. A round must gain something to change anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.hyper import with_lanes
+from echoscale.network import Network, hierarchical
+from echoscale.readouts.folds import edges, pairs
+from echoscale.readouts.penalties import RELATIVE, fold_errors
+from echoscale.readouts.statistics import split_statistics
+from echoscale.series import Series, washout_steps
+
+Floats = npt.NDArray[np.float64]
+
+MOST_STEPS, MOST_UNITS = 4000, 100  # of a trial: more would change little and cost time
+DRAWS = 2  # of the weights
+SMALLEST = 1e-24  # squared error: what is smaller is rounding
+DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
+RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to that of the start where that is slower
+FINER_DRIVES, FINER_GAPS = (0.55, 1.0, 1.8, 3.0), (0.4, 0.65, 1.0, 1.6, 2.5)
+LEAST_GAIN = 0.02  # of the error so far: what changes it by less, or by less than 1 / sqrt(steps), is chance
+LEAST_DRIVE, LARGEST_RADIUS = 0.003, 0.995
+
+
+@dataclass(frozen=True)
+class Point:
+    """Hyper-parameters of a hierarchy for standardised inputs, and their error.
+
+    Attributes
+    ----------
+    fast, slow : float
+        Leak rates of the first and the last level; those between lie geometrically.
+    radius : float
+        Spectral radius of all levels.
+    drive : float
+        Root mean square of what the input adds inside tanh.
+    error : float
+        E, in standard deviations of the targets; infinite before the trial.
+    """
+
+    fast: float
+    slow: float
+    radius: float
+    drive: float
+    error: float = np.inf
+
+
+def improved(
+    start: Point,
+    series: Series,
+    targets: Sequence[Series],
+    levels: int,
+    units: int,
+    bias: float,
+    seed: int,
+    least_drive: float = LEAST_DRIVE,
+) -> tuple[Point, Point]:
+    """The start and the best point found from it, both with their errors.
+
+    Parameters
+    ----------
+    start : Point
+        Where to begin.
+    series : Series
+        Standardised inputs.
+    targets : sequence of Series
+        Standardised targets of every step; several count alike, however small their errors are.
+    levels, units : int
+        Of the network; a trial has 100 units at most.
+    bias : float
+        Bias scaling.
+    seed : int
+        Of the weights.
+    least_drive : float
+        No network has a weaker input.
+    """
+    series, targets = shortened(series), [shortened(each) for each in targets]
+    network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
+    gain = 1 - max(LEAST_GAIN, 1 / np.sqrt(series.lengths.sum()))
+    rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
+    lanes = 1 + RATES * (RATES + 1) // 2  # as many in every round: one program for all
+    best = start = replace(start, drive=max(start.drive, least_drive))
+    seen: list[list[Point]] = []
+    for around in (_strengths, _leaks, _strengths, _leaks, _finer):
+        others = [replace(each, drive=max(each.drive, least_drive), error=np.inf) for each in around(best, rates)]
+        if others in seen:
+            continue  # nothing has changed since
+        seen.append(others)
+        tried = [best, *others, *[best] * (lanes - 1 - len(others))]
+        errors = errors_of(tried, network, series, targets, seed)
+        start = start if np.isfinite(start.error) else replace(start, error=float(errors[0]))
+        place = int(np.argmin(errors))
+        place = place if errors[place] < gain * errors[0] else 0
+        best = replace(tried[place], error=float(errors[place]))
+    return start, best
+
+
+def _strengths(best: Point, _: list[float]) -> list[Point]:
+    return [replace(best, drive=drive, radius=radius) for drive in DRIVES for radius in RADII]
+
+
+def _leaks(best: Point, rates: list[float]) -> list[Point]:
+    return [replace(best, fast=fast, slow=slow) for k, fast in enumerate(rates) for slow in rates[k:]]
+
+
+def _finer(best: Point, _: list[float]) -> list[Point]:
+    return [
+        replace(
+            best,
+            drive=best.drive * more,
+            radius=float(np.clip(1 - gap * (1 - best.radius), 0, LARGEST_RADIUS)),
+        )
+        for more in FINER_DRIVES
+        for gap in FINER_GAPS
+    ]
+
+
+def errors_of(points: Sequence[Point], network: Network, series: Series, targets: Sequence[Series], seed: int) -> Floats:
+    """E of every point, (points,), from runs of as many lanes: the geometric mean over draws of the weights and over targets.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The hyper-parameters.
+    network : Network
+        Sizes and couplings.
+    series : Series
+        Standardised inputs.
+    targets : sequence of Series
+        Standardised targets; each has an error and a ridge penalty of its own.
+    seed : int
+        Of the first draw of the weights.
+    """
+    rates = np.array([np.geomspace(each.fast, each.slow, len(network.reservoirs)) for each in points])
+    lanes: dict[str, Sequence[float]] = {f"leak_rate[{k}]": column.tolist() for k, column in enumerate(rates.T)}
+    lanes["spectral_radius"] = [each.radius for each in points]
+    lanes["input_scaling[0]"] = [input_scaling(each.drive, np.ones(series.features)) for each in points]
+    cuts = edges(series.lengths, washout_steps(None, int(series.lengths.min())))
+    beside = Series([np.concatenate(each, axis=1) for each in zip(*(one.values for one in targets), strict=True)], "list", "y")
+    ends = np.cumsum([each.features for each in targets])[:-1]
+    logs = []
+    for draw in range(DRAWS):
+        esn = network.build(series.features, seed=seed + draw)
+        parts, _ = split_statistics(esn, series, beside, cuts, hyper=with_lanes(esn.hyper, lanes))
+        for squares in np.split(fold_errors(pairs(parts), RELATIVE[::2]), ends, axis=-1):
+            mean = squares.mean(axis=-1)
+            logs.append(np.log(np.where(np.isnan(mean), np.inf, np.maximum(mean, SMALLEST)).min(axis=0)) / 2)
+    return np.asarray(np.exp(np.mean(logs, axis=0)), np.float64)
+
+
+def input_scaling(drive: float, spreads: Floats) -> float:
+    """gamma with which inputs of these standard deviations (F,) add `drive` inside tanh: W_in is uniform, of variance 1/3."""
+    return float(drive * np.sqrt(3 / (spreads**2).sum()))
+
+
+def shortened(series: Series) -> Series:
+    """At most so many steps: series from among all, evenly, and the last steps of every one."""
+    total = int(series.lengths.sum())
+    if total <= MOST_STEPS:
+        return Series(list(series.values), "list", series.name)
+    kept = max(min(series.count, round(MOST_STEPS / (total / series.count))), 1)
+    which = np.unique(np.linspace(0, series.count - 1, kept).round().astype(int))
+    return Series([np.asarray(series.values[b])[-max(MOST_STEPS // len(which), 1) :] for b in which], "list", series.name)
