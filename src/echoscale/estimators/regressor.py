@@ -11,8 +11,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
-from echoscale.estimators.base import ESNEstimator, counted, last_rows, map_given, name_gaps
+from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps
 from echoscale.estimators.closed_loop import closed_loop
+from echoscale.readouts import recent
+from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, check_longer_than
 
 Array = npt.NDArray[Any]
@@ -228,14 +230,22 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 f"forecast feeds outputs back as inputs, but this model has {outputs} outputs and "
                 f"{self.n_features_in_} inputs; fit it to predict its own next input: fit(u[:-1], u[1:])."
             )
+        direct = max(int(self.direct), 1)
         if warmup is None:
             # The last target is a value of the series too: the network hears it before it is left alone.
-            last_input = self.last_target_
-            state = self.esn_.step(last_input, self.state_)
+            last_input = self.scaling_.forward(self.last_target_)
+            units = self.esn_.units
+            state = self.esn_.step(last_input, self.state_[..., :units])
+            inputs = np.concatenate([last_input, self.state_[..., units:]], axis=-1)
         else:
-            series = self._series(warmup, reset=False)
-            state, last_input = self.esn_.run_chunks(series), last_rows(series)
-        return closed_loop(self.esn_, self.readout_, state, last_input, steps)
+            series = self.scaling_.apply(self._series(warmup, reset=False))
+            state = self.esn_.run_chunks(series)
+            windows = [recent.windows(each, direct)[-1] for each in series.values]
+            inputs = windows[0] if series.kind == "one" else np.stack(windows)
+        return closed_loop(self.esn_, self.readout_, state, inputs, steps, self.scaling_)
+
+    def _scaling_of_targets(self, targets: Series) -> Scaling:
+        return scaling_of(self.scale, targets)
 
     def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
         if self._many(X):
