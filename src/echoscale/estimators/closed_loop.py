@@ -47,15 +47,16 @@ def closed_loop(
     states = np.atleast_2d(np.asarray(state, esn.dtype))
     # The loop runs in units of the network: in those of the data, a large offset would cost digits of float32.
     coef, intercept = readout.coef / inputs.spread[:, None], inputs.forward(readout.intercept)
-    with precision_and_device(esn.dtype, device_of(esn.device)):
-        edges = np.cumsum(esn.sizes)[:-1]
+    weights, hyper, edges = esn.weights(len(states)), esn.numbers(), np.cumsum(esn.sizes)[:-1]
+    # The readout is float64, as in open loop: its coefficients may be large where its penalty is small.
+    with precision_and_device(np.float64, device_of(esn.device)):
         outputs = _scan(
-            esn.weights(len(states)),
-            esn.numbers(),
+            weights,
+            hyper,
             tuple(jnp.asarray(part) for part in np.split(np.ascontiguousarray(states.T), edges)),
-            jnp.asarray(np.atleast_2d(recent).T, esn.dtype),
-            jnp.asarray(coef, esn.dtype),
-            jnp.asarray(intercept[:, None], esn.dtype),
+            jnp.asarray(np.atleast_2d(recent).T, np.float64),
+            jnp.asarray(coef),
+            jnp.asarray(intercept[:, None]),
             1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
         )
     result = np.array(outputs, np.float64)[:, :steps]
@@ -76,12 +77,12 @@ def _scan(
     Carry = tuple[dynamics.State, jax.Array, jax.Array]
 
     def read(state: dynamics.State, recent: jax.Array) -> jax.Array:
-        features = jnp.concatenate([*state, recent])[: coef.shape[1]]
+        features = jnp.concatenate([*(each.astype(coef.dtype) for each in state), recent])[: coef.shape[1]]
         return jnp.matmul(coef, features, precision="highest") + intercept
 
     def body(carry: Carry, _: None) -> tuple[Carry, jax.Array]:
         state, recent, y = carry
-        new = dynamics.step(weights, hyper, state, y)
+        new = dynamics.step(weights, hyper, state, y.astype(state[0].dtype))
         shifted = jnp.concatenate([y, recent])[: len(recent)]
         return (new, shifted, read(new, shifted)), y
 
