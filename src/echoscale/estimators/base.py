@@ -374,10 +374,14 @@ def check_validation(validation: object) -> None:
 
 
 def in_units_of(readout: Readout, outputs: Scaling) -> Readout:
-    """The readout of targets in units of the network as one of targets in units of the data."""
+    """The readout of targets in units of the network as one of targets in units of the data.
+
+    Its rows lie one after the other, as those of a loaded model do: products then have the same bits.
+    """
+    coef = np.ascontiguousarray(readout.coef)
     if outputs.is_none:
-        return readout
-    return Readout(readout.coef * outputs.spread[:, None], outputs.back(readout.intercept), readout.ridge)
+        return readout._replace(coef=coef)
+    return Readout(coef * outputs.spread[:, None], outputs.back(readout.intercept), readout.ridge)
 
 
 def as_given(values: list[Array], series: Series) -> Any:

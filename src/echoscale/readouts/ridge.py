@@ -174,31 +174,6 @@ def normalised_errors(readout: Readout, statistics: Statistics) -> Floats:
     return errors
 
 
-def best_penalty(
-    pairs: Sequence[tuple[Statistics, Statistics]], ridge: Sequence[float] | Floats, *, fit_intercept: bool = True
-) -> Floats:
-    """The penalty of a path with the least squared error on validation data, per lane.
-
-    Parameters
-    ----------
-    pairs : sequence of (training, validation)
-        Statistics; errors add up over all pairs.
-    ridge : sequence of float
-        The penalties to choose from.
-    fit_intercept : bool
-        Whether the readouts have an intercept.
-    """
-    path = check_path(ridge)
-    total = sum(
-        (mean_squared_errors(ridge_path(train, path, fit_intercept=fit_intercept), held_out) * held_out.count[..., None]).sum(
-            -1
-        )
-        for train, held_out in pairs
-    )
-    best: Floats = path[np.argmin(total, axis=0)]
-    return best
-
-
 def check_path(ridge: npt.ArrayLike) -> Floats:
     """One penalty or several as an array, each a finite number >= 0."""
     if isinstance(ridge, np.ndarray) and ridge.dtype == np.float64 and ridge.size and ((ridge >= 0) & (ridge < np.inf)).all():

@@ -12,7 +12,7 @@ order = 10
 [protocol]                          # optional
 lag = 1
 ridge = [1e-5, 1e-3, 0.1]
-scale = "none"                      # None of Python, which TOML does not have; "standard" unless given
+scale = "standard"                  # or "none", which is Python's None
 
 [axes]
 seed = { count = 20 }               # 0 ... 19
