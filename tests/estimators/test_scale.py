@@ -128,7 +128,14 @@ def test_units_change_no_label(readout: str) -> None:
     """Of steps and of sequences. Classes have no units."""
     X, y = series()
     labels = np.digitize(y[:, 0], np.quantile(y[:, 0], [0.3, 0.7]))
-    options: dict[str, Any] = {"units": 25, "random_state": 0, "dtype": "float64", "readout": readout, "epochs": 3}
+    options: dict[str, Any] = {
+        "units": 25,
+        "random_state": 0,
+        "dtype": "float64",
+        "readout": readout,
+        "epochs": 10,
+        "rate": 0.05,
+    }
     one, two = ESNClassifier(**options).fit(X, labels), ESNClassifier(**options).fit(other(X), labels)
     np.testing.assert_allclose(two.decision_function(other(X)), one.decision_function(X), rtol=0, atol=1e-7)
     assert two.score(other(X), labels) == one.score(X, labels) > 0.6

@@ -33,18 +33,17 @@ def check_states(statistics: Statistics, states: int, dtype: str) -> None:
     mean = statistics.mean[:states]
     variance = np.diagonal(statistics.scatter)[:states] / statistics.count
     square = mean**2 + variance
-    if square.mean() > SATURATED or (square > SATURATED_NEURON).mean() > 0.5:
-        warnings.warn(
-            f"the network is saturated: the mean square of its states is {square.mean():.2f}, near the bounds of tanh, and "
-            "inputs hardly show in them. Lower input_scaling or bias_scaling, or use scale='standard'.",
-            StateWarning,
-            stacklevel=4,
-        )
     still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(dtype).eps * np.sqrt(square)
-    if still.mean() > 0.5:
-        warnings.warn(
-            f"the network hardly moves: {still.mean():.0%} of its states vary by less than {ROUNDINGS} roundings of "
-            f"{dtype}. Raise input_scaling, use scale='standard', or look for inputs that are constant.",
-            StateWarning,
-            stacklevel=4,
+    if square.mean() > SATURATED or (square > SATURATED_NEURON).mean() > 0.5:
+        message = (
+            f"the network is saturated: the mean square of its states is {square.mean():.2f}, near the bounds of tanh, and "
+            "inputs hardly show in them. Lower input_scaling or bias_scaling, or use scale='standard'."
         )
+    elif still.mean() > 0.5:
+        message = (
+            f"the network hardly moves: {still.mean():.0%} of its states vary by less than {ROUNDINGS} roundings of {dtype}. "
+            "Raise input_scaling, use scale='standard', or look for inputs that are constant."
+        )
+    else:
+        return
+    warnings.warn(message, StateWarning, stacklevel=4)

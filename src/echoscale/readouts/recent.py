@@ -52,5 +52,7 @@ def carried(inputs: Array, direct: int, before: Array | None = None) -> Array:
 
 def _padded(inputs: Array, direct: int, before: Array | None) -> Array:
     """(direct - 1 + T, F), oldest first."""
-    past = np.zeros((direct - 1, inputs.shape[1])) if before is None else np.reshape(before, (direct - 1, -1))[::-1]
+    past = (
+        np.zeros((direct - 1, inputs.shape[1])) if before is None else np.reshape(before, (direct - 1, inputs.shape[1]))[::-1]
+    )
     return np.concatenate([past, inputs])
