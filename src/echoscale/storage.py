@@ -257,7 +257,8 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
         relative, errors, unit = (tensors[f"ridge_curve_.{name}"] for name in CURVE)
         model.ridge_curve_ = RidgeCurve(relative, errors, float(unit))
     if about["features"] is not None:
-        model.statistics_ = Statistics(*(tensors[f"statistics.{name}"] for name in STATISTICS), about["features"])
+        count, mean, scatter = (tensors[f"statistics.{name}"] for name in STATISTICS)
+        model.statistics_ = Statistics(count, mean, scatter, about["features"])
     if "fold_statistics_.count" in tensors:
         pieces = zip(*(tensors[f"fold_statistics_.{name}"] for name in STATISTICS), strict=True)
         model.fold_statistics_ = [Statistics(np.asarray(n), m, s, about["features"]) for n, m, s in pieces]

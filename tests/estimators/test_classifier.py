@@ -247,7 +247,7 @@ def chosen(rows: Array, labels: Array, held_out: list[tuple[Array, Array]]) -> f
             total += ((rows[test] @ coef.T + intercept - codes[test]) ** 2 / spread).sum()
         return float(total)
 
-    best = min(PENALTIES, key=error)
+    best: float = min(PENALTIES, key=error)
     assert best not in (PENALTIES[0], PENALTIES[-1])
     return best
 

@@ -37,10 +37,10 @@ def ridge_exactly(x: Floats, y: Floats, ridge: float, fit_intercept: bool) -> tu
     means = [sum(row[j] for row in X) / count if fit_intercept else Fraction(0) for j in range(width)]
     mean = sum(t) / count if fit_intercept else Fraction(0)
     Z = [[row[j] - means[j] for j in range(width)] for row in X]
-    gram = [[sum(row[i] * row[j] for row in Z) for j in range(width)] for i in range(width)]
+    gram: Any = [[sum(row[i] * row[j] for row in Z) for j in range(width)] for i in range(width)]
     for j in range(width):
         gram[j][j] += Fraction(ridge)
-    cross = [sum(row[j] * (value - mean) for row, value in zip(Z, t, strict=True)) for j in range(width)]
+    cross: Any = [sum(row[j] * (value - mean) for row, value in zip(Z, t, strict=True)) for j in range(width)]
     coef = solve_exactly(gram, cross)
     intercept = mean - sum(a * b for a, b in zip(coef, means, strict=True)) if fit_intercept else Fraction(0)
     return np.array([float(each) for each in coef]), float(intercept)

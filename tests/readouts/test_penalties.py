@@ -110,8 +110,9 @@ def test_what_a_user_gave_is_decided() -> None:
     assert curve is not None
     assert ridge in listed.tolist()
     np.testing.assert_allclose(curve.relative * curve.unit, listed)
-    unit = penalties.unit_of(whole)
-    assert penalties.decide(None, [], whole) == (pytest.approx(1e-4 * unit), None)
+    ridge, curve = penalties.decide(None, [], whole)
+    assert curve is None
+    assert ridge == pytest.approx(1e-4 * penalties.unit_of(whole))
     with pytest.raises(ValueError, match="ridge holds 3 penalties, but there is too little data to choose by: give one"):
         penalties.decide(listed, [], whole)
 
@@ -133,13 +134,16 @@ def test_bad_penalties_are_named(ridge: object, error: type[Exception], message:
 def test_a_curve_is_printed_and_drawn() -> None:
     """With plain least squares at its lower end, which a logarithmic axis does not have."""
     curve = penalties.RidgeCurve(np.array([0.0, 1e-3, 1.0]), np.array([0.5, 0.2, np.nan]), 10.0)
-    assert (curve.place, curve.ridge, curve.at_lower_end) == (1, pytest.approx(1e-2), False)
+    assert curve.ridge == pytest.approx(1e-2)
+    assert not curve.at_lower_end
     assert "0.01" in repr(curve)
     axes = curve.plot()
-    line, dot = axes.get_lines()
-    np.testing.assert_allclose(line.get_xdata(), [1e-2 / 10**0.5, 1e-2, 10.0])
-    np.testing.assert_allclose(dot.get_xydata(), [[1e-2, 0.2]])
-    assert "0.01" in axes.get_legend().get_texts()[0].get_text()
+    line, dot = (np.asarray(each.get_xydata()) for each in axes.get_lines())
+    np.testing.assert_allclose(line[:, 0], [1e-2 / 10**0.5, 1e-2, 10.0])
+    np.testing.assert_allclose(dot, [[1e-2, 0.2]])
+    legend = axes.get_legend()
+    assert legend is not None
+    assert "0.01" in legend.get_texts()[0].get_text()
 
 
 def test_features_that_never_move_have_a_unit() -> None:

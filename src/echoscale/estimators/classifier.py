@@ -112,15 +112,28 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         tenth of the shortest series where that is less. `partial_fit` does not know the end of its series: None is then the
         washout of a `fit` before it, or 100 (of sequences: by those of the first call). With a number, chunks equal one fit of
         the whole.
-    ridge : float or list of floats
-        The penalty, or several of which the best on validation data is taken (`ridge_`).
-    validation : float or int
-        With several penalties: the share of a validation tail (0.2), or a number of folds, which are blocks of time. With one
-        label per sequence, validation data are every k-th sequence.
+    scale : "standard" or None
+        "standard": the network sees inputs of mean 0 and standard deviation 1, over all data of `fit`, or over the first
+        chunk of `partial_fit`; results are in units of the data. A column that is constant there becomes 0. None: the network
+        sees the data as they are.
+    ridge : "auto", float or list of floats
+        The penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of the
+        states, the best on held-out folds; a list: the best of it. Where the smallest of the path is among the best, it goes on
+        down to 0 with an exact solution that needs the states of all steps at once (up to 512 MiB). With too little data for
+        two folds of four steps or sequences, "auto" is 1e-4 times that mean square. A
+        trained readout has 1e-5, which folds would train many times over. In `partial_fit`, every chunk (or sequence)
+        is a block, dealt out to the folds in turn, and "auto" chooses anew at every call; before there are two folds it is 1e-4
+        times the mean square, and after a `fit` the relative penalty of that fit stays.
+    validation : int or float
+        What a penalty is chosen by: a number of folds, which are blocks of time with a gap of a twentieth of a fold between
+        them (whole series where there are as many series as folds; fewer folds where data are short), or the share of a
+        validation tail. With one label per sequence: folds of whole sequences, with every class in each as far as can be, or
+        every k-th sequence.
     fit_intercept : bool
         Whether the readout has an intercept, which is not penalised.
-    direct : bool
-        Whether the readout sees the input beside the states.
+    direct : bool or int
+        How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1. Those before the start of a
+        series are 0, in units of the network. For one label per step.
     dtype : "float32" or "float64"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
@@ -138,12 +151,17 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         W_out and b (O,).
     ridge_ : float
         The penalty, as given or as chosen.
+    ridge_curve_ : RidgeCurve or None
+        The error of the held-out folds against the penalty, with `plot()` and `table()`; None where nothing was chosen.
+    scaling_ : Scaling
+        `mean` and `spread` of every input.
     washout_ : int
         The steps that the last fit did not count.
     per_sequence_ : bool
         Whether there is one label per sequence.
     state_ : (N,) or (B, N) array
-        With one label per step: the states after the last step that was fitted.
+        With one label per step: the states after the last step that was fitted, and with direct > 1 the last inputs, as in
+        `ESNRegressor`.
     statistics_ : Statistics
         Of a ridge readout; `partial_fit` adds to them.
     history_ : TrainingHistory
@@ -256,6 +274,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         self, X: SeriesLike, y: SeriesLike, classes: npt.ArrayLike | None = None, *, new_series: bool = False
     ) -> ESNClassifier:
         """Add a chunk (one label per step: it continues the one before) or more sequences. For readout="ridge".
+
+        The first call sets the scaling of the inputs.
 
         Parameters
         ----------
