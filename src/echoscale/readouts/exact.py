@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.readouts.penalties import RELATIVE, RidgeCurve
-from echoscale.readouts.ridge import Readout
+from echoscale.readouts.penalties import RELATIVE, RidgeCurve, sum_of
+from echoscale.readouts.ridge import Readout, threads_for
 
 Floats = npt.NDArray[np.float64]
 
@@ -97,7 +96,8 @@ def path(whole: Factor, ridge: Sequence[float] | Floats) -> Readout:
     """
     penalties = np.asarray(ridge, np.float64)
     x, y = whole.centred
-    u, s, vt = np.linalg.svd(x, full_matrices=False)
+    with threads_for(x):
+        u, s, vt = np.linalg.svd(x, full_matrices=False)
     # What is nothing but rounding counts as 0: the solution of the least norm.
     noise = np.finfo(np.float64).eps * max(x.shape) * s.max(initial=0.0)
     kept = np.where(s > noise, s, 0.0)
@@ -142,9 +142,11 @@ def choose(
         Penalties, in units of the mean squared singular value of the features.
     """
     r = np.asarray(relative, np.float64)
-    squares: Any = 0.0
-    for train, held_out in pairs:
-        squares = squares + mean_squares(path(train, r * train.unit), held_out) * held_out.count
+
+    def judge(train: Factor, held_out: Factor) -> Floats:
+        return mean_squares(path(train, r * train.unit), held_out) * held_out.count
+
+    squares = sum_of(judge, pairs, whole.features)
     both = pairs[0][0] + pairs[0][1]
     variance = (both.centred[1] ** 2).sum(axis=0) / both.count
     errors = squares / sum(held_out.count for _, held_out in pairs) / np.where(variance > 0, variance, 1.0)
@@ -152,4 +154,5 @@ def choose(
 
 
 def _triangle(rows: Floats) -> Floats:
-    return np.asarray(np.linalg.qr(rows, mode="r"), np.float64)
+    with threads_for(rows):
+        return np.asarray(np.linalg.qr(rows, mode="r"), np.float64)

@@ -7,13 +7,16 @@ The same r means the same shrinkage for ten units or a thousand, for a hundred s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.engine.machine import cores, in_threads
+from echoscale.readouts.folds import Part
 from echoscale.readouts.ridge import check_path, mean_squared_errors, ridge_path
 from echoscale.readouts.statistics import Statistics
 from echoscale.table import Table
@@ -26,6 +29,8 @@ Floats = npt.NDArray[np.float64]
 AUTO = "auto"
 # Half decades. Below the first, a Gram matrix in float64 holds nothing but rounding (see `exact`).
 RELATIVE = 10.0 ** np.arange(-12, 4.5, 0.5)
+# Solutions of so many features are over before a thread has started.
+FEW_FEATURES = 128
 # Where there is too little data to choose by.
 UNCHOSEN = 1e-4
 
@@ -149,16 +154,39 @@ def fold_errors(
         Whether the readouts have an intercept.
     """
     path = np.asarray(relative, np.float64)
-    squares: Any = 0.0
-    count: Any = 0.0
-    for train, held_out in pairs:
+
+    def judge(train: Statistics, held_out: Statistics) -> Floats:
         readout = ridge_path(in_units(train, fit_intercept=fit_intercept), path, fit_intercept=fit_intercept)
-        squares = squares + mean_squared_errors(readout, held_out) * held_out.count[..., None]
-        count = count + held_out.count
+        return mean_squared_errors(readout, held_out) * held_out.count[..., None]
+
+    squares = sum_of(judge, pairs, pairs[0][0].features)
+    count: Any = sum(held_out.count for _, held_out in pairs)
     whole = pairs[0][0] + pairs[0][1]
     f = whole.features
     variance = np.einsum("...oo->...o", whole.scatter[..., f:, f:]) / whole.count[..., None]
     return np.asarray(squares / count[..., None] / np.where(variance > 0, variance, 1.0))
+
+
+def sum_of(judge: Callable[[Part, Part], Floats], pairs: Sequence[tuple[Part, Part]], features: int) -> Floats:
+    """judge(training, held out) of all folds, added up in their order; large ones are judged at the same time.
+
+    Parameters
+    ----------
+    judge : function of (training, held out)
+        The squared errors of one fold.
+    pairs : sequence of (training, held out)
+        The folds.
+    features : int
+        F, by which the work grows.
+    """
+    found: list[Any] = [None] * len(pairs)
+
+    def put(k: int) -> None:
+        found[k] = judge(*pairs[k])
+
+    workers = min(cores(), len(pairs)) if features > FEW_FEATURES else 1
+    in_threads(put, range(len(pairs)), workers, threading.Event())
+    return np.asarray(sum(found))
 
 
 def choose(
