@@ -41,7 +41,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
     if quick:
         sizes = {"washout": 50, "train": 500, "validation": 200, "test": 200}
     units = 20 if quick else 100
-    protocol = es.sweeps.Protocol(**sizes)
+    protocol = es.sweeps.Protocol(**sizes, scale=None)
     if not quick:
         options.ledger.parent.mkdir(parents=True, exist_ok=True)
     shared: dict[str, Any] = {"connections": 10, "spectral_radius": 0.95, "input_scaling": 0.2}

@@ -72,9 +72,11 @@ def walks() -> dict[str, Callable[[], object]]:
     network = es.hierarchical([UNITS, UNITS], leak_rate=[0.9, 0.3])
     esn = network.build(1, seed=0)
     batch = np.random.default_rng(0).random((8, 24, 1))
-    cut = es.sweeps.Protocol(washout=WASHOUT, train=200, validation=60, test=60)
+    cut = es.sweeps.Protocol(washout=WASHOUT, train=200, validation=60, test=60, scale=None)
     return {
-        "ESNRegressor.fit": lambda: es.ESNRegressor(network=network, washout=WASHOUT, random_state=0).fit(u, y),
+        "ESNRegressor.fit": lambda: es.ESNRegressor(
+            network=network, washout=WASHOUT, scale=None, ridge=1e-5, random_state=0
+        ).fit(u, y),
         "OnlineLearner.fit": lambda: es.OnlineLearner(esn, washout=WASHOUT).fit(u, y),
         "features.compute": lambda: es.features.compute(esn, batch, 4),
         "sweep, 4 lanes": lambda: es.sweep(network, "narma", {"leak_rate": np.linspace(0.2, 0.8, LANES)}, protocol=cut),

@@ -42,6 +42,7 @@ _HOMES = {
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNRegressor": "estimators",
+    "StateWarning": "estimators",
     "sweep": "sweeps",
     "load": "storage",
     "save": "storage",
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
     from echoscale.estimators import ESNRegressor as ESNRegressor
+    from echoscale.estimators import StateWarning as StateWarning
     from echoscale.hyper import Hyper as Hyper
     from echoscale.metrics import nmse as nmse
     from echoscale.metrics import nrmse as nrmse

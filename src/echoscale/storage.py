@@ -27,15 +27,21 @@ from echoscale.network import Concentric, Network
 from echoscale.network.matrix import Matrix
 from echoscale.online import OnlineLearner
 from echoscale.online import saved as archive
+from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS, RLSState
 from echoscale.readouts.statistics import Statistics
+from echoscale.scaling import Scaling
 from echoscale.weights.drawn import Drawn
 
-FORMAT_VERSION = 1
+# 2: estimators hold scalings, the curve of the ridge, and the statistics of a stream's folds.
+FORMAT_VERSION = 2
 KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
 # Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
 ARRAYS = ("state_", "last_target_", "steps_seen_")
+SCALINGS = ("scaling_", "target_scaling_")
+CURVE = ("relative", "errors", "unit")
+STATISTICS = ("count", "mean", "scatter")
 NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "washout_", "n_features_in_")
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -201,9 +207,18 @@ def _pack_estimator(model: ESNRegressor | ESNClassifier, tensors: Tensors) -> di
             tensors[name] = np.asarray(getattr(model, name))
     for name in Readout._fields:
         tensors[f"readout.{name}"] = np.asarray(getattr(model.readout_, name))
-    if hasattr(model, "statistics_"):  # a readout that was trained by minibatches has none
-        for name in ("count", "mean", "scatter"):
+    for scaling in SCALINGS:
+        for name in Scaling._fields:
+            tensors[f"{scaling}.{name}"] = getattr(getattr(model, scaling), name)
+    if model.ridge_curve_ is not None:
+        for name in CURVE:
+            tensors[f"ridge_curve_.{name}"] = np.asarray(getattr(model.ridge_curve_, name))
+    folds = getattr(model, "fold_statistics_", [])
+    for name in STATISTICS:
+        if hasattr(model, "statistics_"):  # a readout that was trained by minibatches has none
             tensors[f"statistics.{name}"] = np.asarray(getattr(model.statistics_, name))
+        if folds:
+            tensors[f"fold_statistics_.{name}"] = np.stack([getattr(each, name) for each in folds])
     if hasattr(model, "classes_") and model.classes_.dtype.kind in "biuf":
         tensors["classes"] = model.classes_
     parameters = {name: _plain(value, name) for name, value in model.get_params(deep=False).items() if name != "random_state"}
@@ -222,7 +237,9 @@ def _pack_estimator(model: ESNRegressor | ESNClassifier, tensors: Tensors) -> di
 
 
 def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
-    model = KINDS[about["kind"]](**{name: _rich(value) for name, value in about["parameters"].items()})
+    # Models of format 1 had no scale: their network sees the units of the data.
+    parameters = {"scale": None, **about["parameters"]}
+    model = KINDS[about["kind"]](**{name: _rich(value) for name, value in parameters.items()})
     model.esn_ = _unpack_esn(about["esn"], tensors)
     for name in ARRAYS:
         if name in tensors:
@@ -230,10 +247,21 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
     for name, value in about["numbers"].items():
         setattr(model, name, value)
     model.readout_ = Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
+    sizes = about["numbers"]["n_features_in_"], model.readout_.coef.shape[0]
+    for scaling, size in zip(SCALINGS, sizes, strict=True):
+        known = f"{scaling}.mean" in tensors
+        found = Scaling(*(tensors[f"{scaling}.{name}"] for name in Scaling._fields)) if known else Scaling.none(size)
+        setattr(model, scaling, found)
+    model.ridge_curve_ = None
+    if "ridge_curve_.relative" in tensors:
+        relative, errors, unit = (tensors[f"ridge_curve_.{name}"] for name in CURVE)
+        model.ridge_curve_ = RidgeCurve(relative, errors, float(unit))
     if about["features"] is not None:
-        model.statistics_ = Statistics(
-            tensors["statistics.count"], tensors["statistics.mean"], tensors["statistics.scatter"], about["features"]
-        )
+        count, mean, scatter = (tensors[f"statistics.{name}"] for name in STATISTICS)
+        model.statistics_ = Statistics(count, mean, scatter, about["features"])
+    if "fold_statistics_.count" in tensors:
+        pieces = zip(*(tensors[f"fold_statistics_.{name}"] for name in STATISTICS), strict=True)
+        model.fold_statistics_ = [Statistics(np.asarray(n), m, s, about["features"]) for n, m, s in pieces]
     if about["feature_names"]:
         model.feature_names_in_ = np.array(about["feature_names"], dtype=object)
     if about["kind"] == "ESNClassifier":

@@ -50,7 +50,11 @@ BAD: list[tuple[Any, Any, str]] = [
     (WAVE[:2], WAVE[:2, 0], "2 steps are too few to choose by"),
     (WAVE, ["a"] * 80, "y holds one class only"),
     (WAVE, [f"n{k}" for k in range(80)], "80 different labels in 80 places"),
-    (np.where(np.arange(160).reshape(80, 2) == 3, np.nan, WAVE), WAVE[:, 0], "u must be finite, found NaN at step 1, feature 1"),
+    (
+        np.where(np.arange(160).reshape(80, 2) == 3, np.nan, WAVE),
+        WAVE[:, 0],
+        "u must be finite, found NaN at step 1, feature 1",
+    ),
     (WAVE.reshape(8, 10, 2), np.arange(8) + 0.5, "one value for each of the 8 series"),
     (WAVE.reshape(8, 10, 2), [0, 1], "y holds 2 entries for 8 series"),
     (WAVE, np.where(WAVE[:, 0] > 0, np.inf, 1.0), "y must be finite, found an infinite value"),

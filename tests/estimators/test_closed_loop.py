@@ -21,7 +21,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 def model(name: str = "single", **parameters: Any) -> ESNRegressor:
     """A small network in float64."""
-    defaults: dict[str, Any] = {"dtype": "float64", "random_state": 2, "washout": 20, "ridge": 1e-3}
+    defaults: dict[str, Any] = {"dtype": "float64", "random_state": 2, "washout": 20, "scale": None, "ridge": 1e-3}
     return ESNRegressor(**{**NETWORKS[name], **defaults, **parameters})
 
 
@@ -122,7 +122,7 @@ def test_oscillations_go_on(name: str, dtype: str) -> None:
     }[name]
     X, y, future = series[:800], series[1:801], series[801:1001]
     fitted = ESNRegressor(
-        units=100, leak_rate=0.5, input_scaling=0.5, washout=100, ridge=1e-8, dtype=dtype, random_state=0
+        units=100, leak_rate=0.5, input_scaling=0.5, washout=100, scale=None, ridge=1e-8, dtype=dtype, random_state=0
     ).fit(X, y)
     one_step = np.abs(fitted.predict(X) - y)[100:].max()
     steps = np.arange(1, 201)[:, None]

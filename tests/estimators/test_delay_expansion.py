@@ -195,7 +195,7 @@ def test_a_pipeline_feeds_the_expansion_to_network_and_readout() -> None:
     """The readout of the pipeline is least squares on (states, expansion), recomputed here from both."""
     u, y = es.tasks.narma(800, order=5, seed=0)
     network = es.single(50, leak_rate=0.5, input_scaling=0.02)
-    esn = es.ESNRegressor(network=network, direct=True, washout=50, ridge=1e-2, dtype="float64", random_state=0)
+    esn = es.ESNRegressor(network=network, direct=True, washout=50, scale=None, ridge=1e-2, dtype="float64", random_state=0)
     pipeline = make_pipeline(DelayExpansion(delay=6), esn).fit(u[:600], y[:600, 0])
     guess = pipeline.predict(u)
     expanded = DelayExpansion(delay=6).fit(u[:600]).transform(u)

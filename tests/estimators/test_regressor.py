@@ -31,6 +31,7 @@ def model(**parameters: Any) -> ESNRegressor:
         "dtype": "float64",
         "random_state": 1,
         "washout": WASHOUT,
+        "scale": None,
         "ridge": 0.1,
     }
     return ESNRegressor(**{**defaults, **parameters})
@@ -119,9 +120,9 @@ def test_flat_parameters_describe_the_network(structure: str) -> None:
     options: dict[str, Any] = {"leak_rate": (1.0, 0.2), "spectral_radius": (0.9, 0.5), "connections": 3, "bias_scaling": 0.1}
     fitted = model(units=(8, 6), structure=structure, input_scaling=0.3, **options).fit(*data("one"))
     assert fitted.esn_.network == getattr(es, structure)([8, 6], input_scaling=0.3, **options)
-    same = ESNRegressor(network=fitted.esn_.network, random_state=1, washout=WASHOUT, ridge=0.1, dtype="float64").fit(
-        *data("one")
-    )
+    same = ESNRegressor(
+        network=fitted.esn_.network, random_state=1, washout=WASHOUT, scale=None, ridge=0.1, dtype="float64"
+    ).fit(*data("one"))
     np.testing.assert_array_equal(same.readout_.coef, fitted.readout_.coef)
 
 
@@ -213,49 +214,82 @@ def test_a_stream_has_the_default_washout_of_the_fit_before_it_or_a_hundred_step
 PENALTIES = np.geomspace(1e-4, 1e4, 9).tolist()
 
 
-@KINDS
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_penalty_is_the_best_on_the_validation_tail(kind: str, fit_intercept: bool) -> None:
-    """The last fifth after the washout of every series chooses; the readout is then solved on all of the data."""
-    X, y = data(kind, noise=1.0)
-    fitted = model(units=40, ridge=PENALTIES, fit_intercept=fit_intercept).fit(X, y)
-    rows, targets = state_rows(fitted.esn_, X), each(y)
-    tails = [len(t) - round((len(t) - WASHOUT) * 0.2) for t in targets]
+def mean_square(features: Array, fit_intercept: bool = True) -> float:
+    """The mean squared singular value, which penalties are relative to: the same shrinkage for little and for much data."""
+    centred = features - features.mean(axis=0) if fit_intercept else features
+    return float((np.linalg.svd(centred, compute_uv=False) ** 2).sum() / features.shape[1])
 
-    def pieces(parts: list[Array]) -> tuple[Array, Array]:
-        both = zip(parts, tails, strict=True)
-        before, after = zip(*[(part[WASHOUT:n], part[n:]) for part, n in both], strict=True)
-        return np.concatenate(before), np.concatenate(after)
 
-    (features, x), (wanted, truth) = pieces(rows), pieces(targets)
+def chosen(
+    rows: list[Array],
+    targets: list[Array],
+    held_out: list[tuple[list[slice], list[slice]]],
+    fit_intercept: bool = True,
+) -> float:
+    """The penalty with the least error, by hand: held_out has (training, held out) of every fold, each as slices of time."""
+
+    def pick(parts: list[Array], times: list[slice]) -> Array:
+        return np.concatenate([part[time] for part in parts for time in times])
+
+    everything = pick(rows, [slice(WASHOUT, None)])
+    spread = pick(targets, [*held_out[0][0], *held_out[0][1]]).var(axis=0)
 
     def error(penalty: float) -> float:
-        coef, intercept = least_squares(features, wanted, penalty, fit_intercept)
-        return float(((x @ coef.T + intercept - truth) ** 2).sum())
+        total = 0.0
+        for train, test in held_out:
+            features = pick(rows, train)
+            share = mean_square(features, fit_intercept) / mean_square(everything, fit_intercept)
+            coef, intercept = least_squares(features, pick(targets, train), penalty * share, fit_intercept)
+            total += float(((pick(rows, test) @ coef.T + intercept - pick(targets, test)) ** 2 / spread).sum())
+        return total
 
-    assert fitted.ridge_ == best_by_search(error, PENALTIES)
-    assert_same_readout(fitted, *least_squares(cut(rows, WASHOUT), cut(targets, WASHOUT), fitted.ridge_, fit_intercept))
+    return best_by_search(error, PENALTIES)
+
+
+@pytest.mark.parametrize("kind", ["one", "batch"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_penalty_is_the_best_on_the_validation_tail(kind: str, fit_intercept: bool) -> None:
+    """The last fifth of the 100 steps after the washout chooses, a step before it is left out; then all data are fitted."""
+    X, y = data(kind, noise=1.0)
+    y = y if fit_intercept else y - y.mean(axis=-2, keepdims=True)
+    fitted = model(units=40, ridge=PENALTIES, validation=0.2, fit_intercept=fit_intercept).fit(X, y)
+    rows, targets = state_rows(fitted.esn_, X), each(y)
+    best = chosen(rows, targets, [([slice(WASHOUT, 99)], [slice(100, 120)])], fit_intercept)
+    assert fitted.ridge_ == best
+    assert_same_readout(fitted, *least_squares(cut(rows, WASHOUT), cut(targets, WASHOUT), best, fit_intercept))
 
 
 @pytest.mark.parametrize("kind", ["one", "batch"])
 def test_the_penalty_is_the_best_over_folds_of_time(kind: str) -> None:
-    """Four blocks of 25 consecutive steps after the washout, each held out once."""
+    """Four blocks of 24 or 25 consecutive steps after the washout, each held out once, a step between them in none."""
     X, y = data(kind, noise=1.0)
     fitted = model(units=40, ridge=PENALTIES, validation=4).fit(X, y)
     rows, targets = state_rows(fitted.esn_, X), each(y)
-    blocks = [(WASHOUT + 25 * k, WASHOUT + 25 * (k + 1)) for k in range(4)]
+    blocks = [slice(20, 44), slice(45, 69), slice(70, 94), slice(95, 120)]
+    best = chosen(rows, targets, [([other for other in blocks if other != block], [block]) for block in blocks])
+    assert fitted.ridge_ == best
+    assert fitted.ridge_curve_ is not None
+    assert fitted.ridge_curve_.ridge == pytest.approx(best, rel=1e-12)
+    assert_same_readout(fitted, *least_squares(cut(rows, WASHOUT), cut(targets, WASHOUT), best))
+
+
+def test_as_many_series_as_folds_are_held_out_whole() -> None:
+    """Three folds and a list of three: every one is held out as it is, and no gap is needed."""
+    X, y = data("list", noise=1.0)
+    fitted = model(units=40, ridge=PENALTIES, validation=3).fit(X, y)
+    rows, targets = [part[WASHOUT:] for part in state_rows(fitted.esn_, X)], [t[WASHOUT:] for t in each(y)]
+    spread = np.concatenate(targets).var(axis=0)
 
     def error(penalty: float) -> float:
         total = 0.0
-        for held_out in blocks:
-            kept = [block for block in blocks if block != held_out]
-            features, wanted = (np.concatenate([cut(part, *block) for block in kept]) for part in (rows, targets))
-            coef, intercept = least_squares(features, wanted, penalty)
-            total += ((cut(rows, *held_out) @ coef.T + intercept - cut(targets, *held_out)) ** 2).sum()
-        return float(total)
+        for k in range(3):
+            features = np.concatenate(rows[:k] + rows[k + 1 :])
+            share = mean_square(features) / mean_square(np.concatenate(rows))
+            coef, intercept = least_squares(features, np.concatenate(targets[:k] + targets[k + 1 :]), penalty * share)
+            total += float(((rows[k] @ coef.T + intercept - targets[k]) ** 2 / spread).sum())
+        return total
 
     assert fitted.ridge_ == best_by_search(error, PENALTIES)
-    assert_same_readout(fitted, *least_squares(cut(rows, WASHOUT), cut(targets, WASHOUT), fitted.ridge_))
 
 
 @KINDS
@@ -530,14 +564,15 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"ridge": [1.0, 2.0], "validation": 1.5}, ValueError, r"validation must be a fraction in \(0, 1\).*got 1.5"),
     ({"ridge": [1.0, 2.0], "validation": 1}, ValueError, "validation, as a number of folds, must be at least 2, got 1"),
     ({"ridge": [1.0, 2.0], "validation": "tail"}, TypeError, "validation must be a number, got 'tail'"),
-    (
-        {"ridge": [1.0, 2.0], "validation": 41},
-        ValueError,
-        "validation=41 leaves a part of the series without a step.*fewer folds",
-    ),
+    ({"ridge": [1.0, 2.0], "washout": 53}, ValueError, "ridge holds 2 penalties, but there is too little data to choose by"),
+    ({"ridge": [1.0, 2.0], "validation": 0.001}, ValueError, "validation=0.001 leaves nothing to train on, or nothing to"),
+    ({"ridge": "automatic"}, ValueError, "ridge must be 'auto', a number or a list of numbers, got 'automatic'"),
+    ({"scale": "robust"}, ValueError, "scale must be one of 'standard', None; got 'robust'"),
+    ({"scale": True}, ValueError, "scale must be one of 'standard', None; got True"),
     ({"dtype": "float16"}, ValueError, "dtype must be one of 'float32', 'float64'; got 'float16'"),
     ({"fit_intercept": "yes"}, TypeError, "fit_intercept must be True or False, got 'yes'"),
-    ({"direct": 1}, TypeError, "direct must be True or False, got 1"),
+    ({"direct": -1}, ValueError, "direct, as a number of inputs, must be at least 0, got -1"),
+    ({"direct": 1.5}, TypeError, "direct, as a number of inputs, must be a whole number, got 1.5"),
     ({"device": "abacus"}, ValueError, "device='abacus' is not there; JAX sees cpu"),
 ]
 
@@ -549,7 +584,7 @@ def test_bad_parameters_are_named(parameters: dict[str, Any], error: type[Except
 
 
 def test_partial_fit_needs_one_penalty() -> None:
-    with pytest.raises(ValueError, match="partial_fit needs one fixed ridge, got 2"):
+    with pytest.raises(ValueError, match="partial_fit needs one fixed ridge or 'auto', got 2"):
         model(ridge=[1.0, 2.0]).partial_fit(X0, Y0)
 
 
@@ -581,7 +616,7 @@ def test_a_failed_chunk_changes_nothing() -> None:
 def test_a_fit_that_fails_leaves_the_last_one_whole() -> None:
     fitted = model(random_state=0).fit(X0, Y0)
     before = fitted.predict(X0)
-    fitted.set_params(random_state=1, ridge=[1e-3, 1e-1], validation=1000)
-    with pytest.raises(ValueError, match="validation=1000 leaves a part"):
+    fitted.set_params(random_state=1, ridge=[1e-3, 1e-1], validation=0.001)
+    with pytest.raises(ValueError, match=r"validation=0.001 leaves nothing"):
         fitted.fit(X0, Y0)
     np.testing.assert_array_equal(fitted.predict(X0), before)

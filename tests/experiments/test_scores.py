@@ -34,6 +34,9 @@ def by_hand(leak: float, protocol: Protocol, targets: list[int], least: float = 
     u, y = series()
     y = y[1 - protocol.lag :][: protocol.edges[-1], targets]
     u = u[: protocol.edges[-1]]
+    if protocol.scale is not None:
+        known = u[slice(*protocol.edges[:2])]
+        u = (u - known.mean(axis=0)) / known.std(axis=0)
     esn = replace(NETWORK, reservoirs=[replace(each, leak_rate=leak) for each in NETWORK.reservoirs]).build(1, seed=2)
     x = states_of(esn, u)
     x = np.concatenate([x, u], axis=1) if protocol.direct else x
@@ -61,7 +64,7 @@ def found(protocol: Protocol, **options: Any) -> PathErrors:
 
 
 @pytest.mark.parametrize("score", ["nrmse", "nmse", "mse"])
-@pytest.mark.parametrize("change", [{}, {"lag": 0}, {"direct": True}])
+@pytest.mark.parametrize("change", [{}, {"lag": 0}, {"direct": True}, {"scale": None}])
 def test_targets_together_share_a_penalty(score: str, change: dict[str, Any]) -> None:
     protocol = replace(PROTOCOL, score=score, **change)
     best = found(protocol).best()
@@ -70,6 +73,17 @@ def test_targets_together_share_a_penalty(score: str, change: dict[str, Any]) ->
         assert best.ridge[lane] == penalty
         for name, value in errors.items():
             assert getattr(best, name)[lane] == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("score", ["nrmse", "nmse", "mse"])
+def test_units_of_the_data_change_nothing(score: str) -> None:
+    """Inputs and targets times 1e4 plus 1e6; a mean squared error is in units of the targets."""
+    (u, y), protocol = series(), replace(PROTOCOL, score=score)
+    esn = NETWORK.build(1, seed=2, dtype="float64")
+    plain, other = (path_errors(esn, *each, protocol).best() for each in ((u, y), (1e6 + 1e4 * u, 1e6 + 1e4 * y)))
+    for name in ("train", "validation", "test"):
+        assert getattr(other, name) == pytest.approx(getattr(plain, name) * (1e8 if score == "mse" else 1), rel=1e-6)
+    assert other.ridge == plain.ridge
 
 
 @pytest.mark.parametrize("least", [0.0, 1e-3, 0.05])

@@ -50,7 +50,7 @@ def test_a_delayed_input_error_is_that_of_a_pipeline(data: xarray.Dataset, drive
     network = es.single(20, leak_rate=alpha2, spectral_radius=0.95, input_scaling=strength * (3 * 10 / 20) ** 0.5)
     model = make_pipeline(
         DelayExpansion(delay=delay, units=20, random_state=seed),
-        es.ESNRegressor(network=network, direct=True, washout=CUT.washout, random_state=seed),
+        es.ESNRegressor(network=network, direct=True, washout=CUT.washout, scale=None, random_state=seed),
     )
     validation, test = best_of_path(model, "esnregressor__", u, y)
     place = {"drive": drive, "delay": delay, "alpha2": alpha2, "seed": seed}
@@ -63,7 +63,7 @@ def test_a_hierarchy_error_is_that_of_an_estimator(data: xarray.Dataset) -> None
     seed, alpha2 = 0, 0.2
     u, y = es.tasks.narma(LENGTH, order=10, seed=seed)
     network = es.hierarchical([20, 20], leak_rate=[1.0, alpha2], spectral_radius=0.95, input_scaling=0.2, coupling=1.0)
-    model = es.ESNRegressor(network=network, washout=CUT.washout, random_state=seed)
+    model = es.ESNRegressor(network=network, washout=CUT.washout, scale=None, random_state=seed)
     validation, test = best_of_path(model, "", u, y)
     place = {"alpha2": alpha2, "seed": seed}
     assert float(data["hierarchy_validation"].sel(place)) == pytest.approx(validation, rel=1e-4)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import echoscale as es
-from echoscale.readouts.ridge import best_penalty, mean_squared_errors, normalised_errors
+from echoscale.readouts.ridge import mean_squared_errors, normalised_errors
 from echoscale.readouts.statistics import of_rows
 
 Array = npt.NDArray[Any]
@@ -202,32 +202,6 @@ def test_errors_are_not_normalised_by_a_constant_target() -> None:
         normalised_errors(es.ridge(of_rows(X, y), 1.0), of_rows(X, y))
 
 
-@INTERCEPT
-def test_best_penalty_is_that_of_a_search(fit_intercept: bool) -> None:
-    """Few noisy rows, so that the best penalty lies inside the path and differs between the lanes.
-
-    The held-out sets have 10 and 60 rows: every row counts alike, not every set.
-    """
-    penalties = np.geomspace(1e-2, 1e3, 11)
-    sets = [
-        [regression(seed + k, rows=rows, noise=4, offset=0) for k, rows in enumerate((20, 10, 20, 60))] for seed in (4, 24, 44)
-    ]
-
-    def total(lane: int, penalty: float) -> float:
-        pairs = [(sets[lane][0], sets[lane][1]), (sets[lane][2], sets[lane][3])]
-        models = [Ridge(alpha=penalty, fit_intercept=fit_intercept).fit(*train) for train, _ in pairs]
-        return float(sum(((model.predict(X) - y) ** 2).sum() for model, (_, (X, y)) in zip(models, pairs, strict=True)))
-
-    expected = [penalties[np.argmin([total(lane, each) for each in penalties])] for lane in range(3)]
-    assert len(set(expected)) > 1
-    assert not {penalties[0], penalties[-1]} & set(expected)
-    parts = [lanes_of([of_rows(*lane[k]) for lane in sets]) for k in range(4)]
-    pairs = [(parts[0], parts[1]), (parts[2], parts[3])]
-    np.testing.assert_array_equal(best_penalty(pairs, penalties.tolist(), fit_intercept=fit_intercept), expected)
-    alone = [(train.lane(1), held_out.lane(1)) for train, held_out in pairs]
-    assert best_penalty(alone, penalties.tolist(), fit_intercept=fit_intercept) == expected[1]
-
-
 @pytest.mark.parametrize(("penalty", "error", "message"), BAD_PENALTIES)
 def test_bad_penalties_are_named(penalty: Any, error: type[Exception], message: str) -> None:
     statistics = of_rows(*regression())
@@ -235,13 +209,9 @@ def test_bad_penalties_are_named(penalty: Any, error: type[Exception], message: 
         es.ridge(statistics, penalty)
     with pytest.raises(error, match=message):
         es.ridge_path(statistics, [penalty, 1.0])
-    with pytest.raises(error, match=message):
-        best_penalty([(statistics, statistics)], [penalty, 1.0])
 
 
 def test_an_empty_list_of_penalties_is_named() -> None:
     statistics = of_rows(*regression())
     with pytest.raises(ValueError, match="ridge is an empty list: give at least one"):
         es.ridge_path(statistics, [])
-    with pytest.raises(ValueError, match="ridge is an empty list: give at least one"):
-        best_penalty([(statistics, statistics)], [])

@@ -91,6 +91,9 @@ def solved(x: Floats, y: Floats, penalty: float) -> tuple[Floats, Floats]:
 
 
 def alone(network: es.Network, u: Floats, y: Floats, protocol: Protocol, seed: int = 0) -> dict[str, float]:
+    if protocol.scale is not None:
+        known = u[protocol.washout : protocol.washout + protocol.train]
+        u = (u - known.mean(axis=0)) / known.std(axis=0)
     states = network.build(u.shape[1], seed=seed, dtype=protocol.dtype).run(u).astype(np.float64)
     x = np.concatenate([states, u], axis=1) if protocol.direct else states
     if protocol.lag == 0:
@@ -331,13 +334,14 @@ def test_the_chosen_penalty_is_the_best_on_validation_data_of_each_point() -> No
 
 
 def test_scores_are_those_of_an_estimator() -> None:
-    data = es.sweep(chain(), NARMA, {"leak_rate": [0.3, 1.0], "seed": [0, 1]}, protocol=SHORT)
+    data = es.sweep(chain(), NARMA, {"leak_rate": [0.3, 1.0], "seed": [0, 1]}, protocol=changed(scale=None))
     for where in points_of(data):
         one = data.sel(where)
         u, y = es.tasks.narma(380, order=3, seed=where["seed"])
         model = es.ESNRegressor(
             network=chain(leak_rate=where["leak_rate"]),
             washout=20,
+            scale=None,
             ridge=one.ridge.item(),
             dtype="float64",
             random_state=where["seed"],

@@ -155,9 +155,10 @@ ridge = [1e-4, 1]
 direct = true
 score = "mse"
 dtype = "float64"
+scale = "none"
 """
     found = spec.read(write(NETWORK + TASK + AXES + text)).protocol
-    assert found == Protocol(0, 300, 50, 70, 0, (1e-4, 1.0), True, "mse", "float64")
+    assert found == Protocol(0, 300, 50, 70, 0, (1e-4, 1.0), True, "mse", "float64", None)
     assert spec.read(write(f"{NETWORK}{TASK}{AXES}[protocol]\n")).protocol.ridge == RIDGE
 
 

@@ -3,5 +3,6 @@
 from echoscale.estimators.classifier import ESNClassifier
 from echoscale.estimators.delay_expansion import DelayExpansion
 from echoscale.estimators.regressor import ESNRegressor
+from echoscale.estimators.state_warnings import StateWarning
 
-__all__ = ["DelayExpansion", "ESNClassifier", "ESNRegressor"]
+__all__ = ["DelayExpansion", "ESNClassifier", "ESNRegressor", "StateWarning"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from echoscale import _checks, network
 from echoscale.esn import ESN
 from echoscale.estimators.seed import RandomState, seed_of
-from echoscale.readouts.ridge import best_penalty, check_path, ridge
+from echoscale.estimators.state_warnings import check_states
+from echoscale.readouts import exact, folds, penalties, recent
+from echoscale.readouts.penalties import RidgeCurve
+from echoscale.readouts.ridge import Readout
+from echoscale.readouts.ridge import ridge as solve_ridge
+from echoscale.readouts.state_rows import state_rows
 from echoscale.readouts.statistics import Statistics, split_statistics
+from echoscale.scaling import STANDARD, Scaling, scaling_of
 from echoscale.series import (
     Series,
     SeriesLike,
@@ -31,8 +37,20 @@ if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+# Features, targets, and the rows of every segment.
+Rows = Callable[[], tuple[Array, Array, list[folds.Indices]]]
 
 STRUCTURES = ("single", "parallel", "hierarchical")
+
+
+class Solved(NamedTuple):
+    """What a fit finds, in units of the network: statistics of all data, the readout, its penalty, and what chose it."""
+
+    statistics: Statistics
+    readout: Readout
+    ridge: float
+    curve: RidgeCurve | None
 
 
 class ESNEstimator(BaseEstimator):
@@ -41,6 +59,10 @@ class ESNEstimator(BaseEstimator):
     n_features_in_: int
     washout_: int
     steps_seen_: npt.NDArray[np.int64]
+    scaling_: Scaling
+    target_scaling_: Scaling
+    ridge_curve_: RidgeCurve | None
+    fold_statistics_: list[Statistics]
 
     def __init__(
         self,
@@ -57,10 +79,11 @@ class ESNEstimator(BaseEstimator):
         *,
         network: network.Network | None = None,
         washout: int | None = None,
-        ridge: float | Sequence[float] = 1e-5,
-        validation: float | int = 0.2,
+        scale: str | None = "standard",
+        ridge: float | Sequence[float] | str = "auto",
+        validation: float | int = folds.FOLDS,
         fit_intercept: bool = True,
-        direct: bool = False,
+        direct: bool | int = False,
         dtype: str = "float32",
         device: DeviceLike = None,
         random_state: RandomState = None,
@@ -77,6 +100,7 @@ class ESNEstimator(BaseEstimator):
         self.coupling_delay = coupling_delay
         self.network = network
         self.washout = washout
+        self.scale = scale
         self.ridge = ridge
         self.validation = validation
         self.fit_intercept = fit_intercept
@@ -122,14 +146,16 @@ class ESNEstimator(BaseEstimator):
         seed = seed_of(self.random_state)
         return self.make_network().build(n_inputs, seed=seed, dtype=self.dtype, device=self.device)
 
-    def _check_parameters(self) -> npt.NDArray[np.float64]:
-        """The penalties, as an array; the washout is that of the data."""
-        for name in ("fit_intercept", "direct"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        validation_parts(self.validation)
+    def _check_parameters(self) -> Floats | None:
+        """The penalties, as an array, or None for "auto"; the washout is that of the data."""
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise TypeError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
+        if not isinstance(self.direct, bool | np.bool_):
+            _checks.integer(self.direct, "direct, as a number of inputs,")
+        _checks.choice(self.scale, (STANDARD, None), "scale")
+        check_validation(self.validation)
         washout_steps(self.washout)
-        return check_path(self.ridge)
+        return penalties.check(self.ridge)
 
     def _washout(self, series: Series) -> int:
         """The steps of these series that do not count: as given, or by the shortest of them."""
@@ -160,58 +186,85 @@ class ESNEstimator(BaseEstimator):
         checked = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         return as_series(checked, name="X")
 
-    def _fit_statistics(self, parts: Sequence[Statistics], folds: bool, penalties: npt.NDArray[np.float64]) -> None:
-        """Choose the penalty on the parts (training and validation, or folds), then solve on all of them together."""
-        intercept = bool(self.fit_intercept)
-        if len(penalties) == 1:
-            self.ridge_ = float(penalties[0])
-        elif folds:
-            pairs = [(_sum([*parts[:k], *parts[k + 1 :]]), held_out) for k, held_out in enumerate(parts)]
-            self.ridge_ = float(best_penalty(pairs, penalties, fit_intercept=intercept))
-        else:
-            self.ridge_ = float(best_penalty([(parts[0], parts[1])], penalties, fit_intercept=intercept))
-        self.statistics_ = _sum(parts)
-        self.readout_ = ridge(self.statistics_, self.ridge_, fit_intercept=intercept)
+    def _scaling_of_targets(self, targets: Series) -> Scaling:
+        """Those of a regressor are scaled like its inputs; one-hot codes are not."""
+        return Scaling.none(targets.features)
 
-    def _segments(self, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> tuple[list[Any], bool]:
-        """Edges of the segments of time for the statistics, and whether they are folds (else: training, validation)."""
-        if not several:
-            return [np.array([washout, length]) for length in lengths], False
-        parts, folds = validation_parts(self.validation)
-        if folds:
-            return [np.linspace(washout, length, parts + 1).astype(np.int64) for length in lengths], True
-        cut = [washout + max(round((length - washout) * (1 - self.validation)), 1) for length in lengths]
-        return [np.array([washout, at, length]) for at, length in zip(cut, lengths, strict=True)], False
+    def _segments(self, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> list[folds.Indices]:
+        """Edges of the segments of time for the statistics: fold, gap, ..., fold; training, gap, tail; or one for all."""
+        if several and isinstance(self.validation, int | np.integer):
+            count = folds.possible(lengths, washout, int(self.validation))
+            if count:
+                return folds.edges(lengths, washout, count)
+        elif several:
+            return folds.tail_edges(lengths, washout, float(self.validation))
+        return [np.array([washout, length]) for length in lengths]
+
+    def _pairs(self, parts: Sequence[folds.Part], gaps: bool) -> list[tuple[folds.Part, folds.Part]]:
+        """(training, held out) from the segments, with gaps between them or not; none where there is one segment only."""
+        if len(parts) == 1:
+            return []
+        if isinstance(self.validation, int | np.integer):
+            return folds.leave_one_out(parts[::2] if gaps else parts)
+        if min(float(parts[0].count), float(parts[-1].count)) < 1:
+            raise ValueError(f"validation={self.validation} leaves nothing to train on, or nothing to validate by: use folds.")
+        return [(parts[0], parts[-1])]
+
+    def _solved(self, parts: Sequence[Statistics], chosen_from: Floats | None, rows: Rows, gaps: bool = True) -> Solved:
+        """The readout of all parts together, with the penalty that folds choose; from `rows()` where a Gram matrix fails."""
+        whole, intercept = folds.total(parts), bool(self.fit_intercept)
+        ridge, curve = penalties.decide(chosen_from, self._pairs(parts, gaps), whole, fit_intercept=intercept)
+        lost = exact.FROM if chosen_from is None and curve is not None else penalties.RELATIVE[0] / 2
+        fits = float(whole.count) * whole.mean.size * 8 <= exact.MOST_BYTES
+        if not fits or ridge > lost * float(penalties.unit_of(whole, fit_intercept=intercept)):
+            return Solved(whole, solve_ridge(whole, ridge, fit_intercept=intercept), ridge, curve)
+        features, targets, groups = rows()
+        factors = [exact.factor(features[each], targets[each], fit_intercept=intercept) for each in groups]
+        all_rows = folds.total(factors)
+        if chosen_from is None:
+            curve = exact.choose(self._pairs(factors, gaps), all_rows)
+            ridge = curve.ridge
+        return Solved(whole, exact.path(all_rows, [ridge]).at(0), ridge, curve)
+
+    def _keep(self, solved: Solved, outputs: Scaling) -> None:
+        """What was fitted, with the readout in units of the targets."""
+        self.statistics_, self.ridge_, self.ridge_curve_ = solved.statistics, solved.ridge, solved.curve
+        self.target_scaling_ = outputs
+        self.readout_ = in_units_of(solved.readout, outputs)
 
     def _fit_steps(self, series: Series, targets: Series) -> None:
         """Fit on targets step by step, all series from the zero state."""
-        penalties, washout = self._check_parameters(), self._washout(series)
+        chosen_from, washout = self._check_parameters(), self._washout(series)
         check_longer_than(series, washout, "X")
         left = int((series.lengths - washout).sum())
         if left < 2:
             raise ValueError(f"X leaves {left} step after washout={washout}: a readout needs at least 2 steps to be fitted to.")
-        edges, folds = self._segments(series.lengths, washout, len(penalties) > 1)
+        direct = int(self.direct)
+        inputs, outputs = scaling_of(self.scale, series), self._scaling_of_targets(targets)
+        scaled, wanted = inputs.apply(series), outputs.apply(targets)
+        edges = self._segments(series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
         esn = self._build(series.features)
-        parts, last = split_statistics(esn, series, targets, edges, direct=bool(self.direct))
-        if min(float(part.count) for part in parts) < 1:
-            raise ValueError(
-                f"validation={self.validation} leaves a part of the series without a step to count after washout={washout}; "
-                "give longer series or fewer folds."
-            )
-        self.esn_, self.washout_ = esn, washout  # only now, so that a fit that fails leaves the last one whole
-        self._fit_statistics(parts, folds, penalties)
-        self._remember(series, targets, last)
+        parts, last = split_statistics(esn, scaled, wanted, edges, direct=direct)
+
+        def rows() -> tuple[Array, Array, list[folds.Indices]]:
+            features, _ = state_rows(esn, scaled, washout, direct, np.float64)
+            return features, counted(wanted.values, washout), folds.rows(edges)
+
+        solved = self._solved(parts, chosen_from, rows)
+        self.esn_, self.washout_, self.scaling_ = esn, washout, inputs  # only now: a fit that fails leaves the last one whole
+        self.__dict__.pop("fold_statistics_", None)
+        self._keep(solved, outputs)
+        self._remember(scaled, targets, last)
+        check_states(solved.statistics, esn.units, esn.dtype)
 
     def _partial_fit_steps(self, series: Series, targets: Series, new_series: bool) -> None:
         """Add a chunk that continues the series of the last call (or begins new ones)."""
-        penalties = self._check_parameters()
-        if len(penalties) > 1:
-            raise ValueError(
-                f"partial_fit needs one fixed ridge, got {len(penalties)}: there is no validation data to choose by."
-            )
+        chosen_from = self._check_stream()
         first = not hasattr(self, "esn_")
         # A stream's end is not known: the washout is that of a fit before, or 100 steps.
         washout = self.washout_ if self.washout is None and not first else washout_steps(self.washout)
+        inputs = scaling_of(self.scale, series) if first else self.scaling_
+        outputs = self._scaling_of_targets(targets) if first else self.target_scaling_
         esn = self._build(series.features) if first else self.esn_
         begin = first or new_series
         seen = np.zeros(series.count, np.int64) if begin else self.steps_seen_
@@ -222,48 +275,123 @@ class ESNEstimator(BaseEstimator):
             )
         starts = np.clip(washout - seen, 0, series.lengths)
         edges = list(np.stack([starts, series.lengths], axis=1))
-        start = None if begin else self.state_
-        [part], last = split_statistics(esn, series, targets, edges, direct=bool(self.direct), state=start)
-        self.esn_, self.washout_ = esn, washout
-        self.statistics_ = part if first else self.statistics_ + part
-        self._remember(series, targets, last)
+        state, before = (None, None) if begin else self._split_state(self.state_, series, esn)
+        scaled, wanted = inputs.apply(series), outputs.apply(targets)
+        [part], last = split_statistics(esn, scaled, wanted, edges, direct=int(self.direct), state=state, before=before)
+        self.esn_, self.washout_, self.scaling_, self.target_scaling_ = esn, washout, inputs, outputs
+        # Blocks of a stream are whole chunks: each goes to the fold that holds the fewest steps.
+        self._add({None: part}, chosen_from, first, esn.units)
+        self._remember(scaled, targets, last, before)
         self.steps_seen_ = seen + series.lengths
-        self.ridge_ = float(penalties[0])
-        if self.statistics_.count > 0:
-            self.readout_ = ridge(self.statistics_, self.ridge_, fit_intercept=bool(self.fit_intercept))
 
-    def _remember(self, series: Series, targets: Series, last: Array) -> None:
+    def _check_stream(self) -> Floats | None:
+        """The penalties of `partial_fit`: one, or None for "auto"."""
+        chosen_from = self._check_parameters()
+        if chosen_from is not None and len(chosen_from) > 1:
+            raise ValueError(f"partial_fit needs one fixed ridge or 'auto', got {len(chosen_from)} penalties.")
+        return chosen_from
+
+    @property
+    def _stream_folds(self) -> int:
+        return int(self.validation) if isinstance(self.validation, int | np.integer) else folds.FOLDS
+
+    def _add(self, parts: Mapping[int | None, Statistics], chosen_from: Floats | None, first: bool, states: int) -> None:
+        """Add statistics of pieces, fold -> piece (None: the fold that holds the fewest rows), and solve anew."""
+        new = folds.total(list(parts.values()))
+        whole = new if first else self.statistics_ + new
+        intercept, curve = bool(self.fit_intercept), None
+        if chosen_from is not None:
+            ridge = float(chosen_from[0])
+        elif not first and not hasattr(self, "fold_statistics_"):  # after a fit: its choice stays
+            before = self.ridge_curve_
+            relative = penalties.UNCHOSEN if before is None else max(before.relative[before.place], penalties.RELATIVE[0])
+            ridge, curve = float(relative * penalties.unit_of(whole, fit_intercept=intercept)), before
+        else:
+            empty = Statistics(0 * new.count, 0 * new.mean, 0 * new.scatter, new.features)
+            held = [empty] * self._stream_folds if first else list(self.fold_statistics_)
+            for fold, part in parts.items():
+                place = int(np.argmin([float(each.count) for each in held])) if fold is None else fold
+                held[place] = held[place] + part
+            self.fold_statistics_ = held
+            pairs = folds.leave_one_out(held) if sum(float(each.count) > 0 for each in held) > 1 else []
+            ridge, curve = penalties.decide(None, pairs, whole, fit_intercept=intercept)
+        ready = hasattr(self, "readout_")
+        self.statistics_, self.ridge_, self.ridge_curve_ = whole, ridge, curve
+        if whole.count > 0:
+            self.readout_ = in_units_of(solve_ridge(whole, ridge, fit_intercept=intercept), self.target_scaling_)
+            if not ready and whole.count > 1:
+                check_states(whole, states, self.esn_.dtype)
+
+    def _split_state(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
+        """States of the network, and the recent inputs (B, (direct - 1) F) that are part of the state where direct > 1."""
+        extra = (int(self.direct) - 1) * series.features
+        if state is None or extra <= 0:
+            return state, None
+        given = np.asarray(state)
+        wanted = (esn.units + extra,) if series.kind == "one" else (series.count, esn.units + extra)
+        if given.shape not in (wanted, wanted[-1:]):
+            raise ValueError(
+                f"state must have shape {wanted}, got {given.shape}: {esn.units} states, then {int(self.direct) - 1} recent "
+                f"inputs, since direct={self.direct}."
+            )
+        if not np.isfinite(given).all():
+            raise ValueError("state must be finite.")
+        return given[..., : esn.units], np.broadcast_to(given[..., esn.units :], (series.count, extra))
+
+    def _joined_state(self, last: Array, series: Series, before: Array | None) -> Array:
+        """What `_split_state` takes apart: the last states, then the recent inputs, newest first."""
+        direct = int(self.direct)
+        if direct <= 1:
+            return last
+        past = [None] * series.count if before is None else list(before)
+        inputs = [recent.carried(u, direct, first) for u, first in zip(series.values, past, strict=True)]
+        return np.concatenate([last, inputs[0] if series.kind == "one" else np.stack(inputs)], axis=-1)
+
+    def _remember(self, scaled: Series, targets: Series, last: Array, before: Array | None = None) -> None:
         """What continues from here: the last states, and the last targets for a forecast that begins after them."""
-        self.state_ = last
-        self.steps_seen_ = series.lengths
+        self.state_ = self._joined_state(last, scaled, before)
+        self.steps_seen_ = scaled.lengths
         self.last_target_ = last_rows(targets)
 
     def _outputs(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array]:
         """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""
         self._check_ready()
-        readout, units, direct = self.readout_, self.esn_.units, bool(self.direct)
+        readout, units, direct = self.readout_, self.esn_.units, int(self.direct)
+        scaled = self.scaling_.apply(series)
+        start, before = self._split_state(state, series, self.esn_)
+        past = [None] * series.count if before is None else list(before)
         outputs = [np.empty((int(length), len(readout.intercept))) for length in series.lengths]
+        inputs = [recent.windows(u, direct, first) for u, first in zip(scaled.values, past, strict=True)] if direct else []
 
-        def consume(lanes: Any, start: int, states: Any) -> None:
+        def consume(lanes: Any, begin: int, states: Any) -> None:
             rows = np.asarray(states)
             for place, b in enumerate(lanes):
-                out = outputs[b][start : start + len(rows)]
+                out = outputs[b][begin : begin + len(rows)]
                 out[:] = rows[: len(out), place].astype(np.float64) @ readout.coef[:, :units].T + readout.intercept
                 if direct:
-                    out += series.values[b][start : start + len(out)] @ readout.coef[:, units:].T
+                    out += inputs[b][begin : begin + len(out)] @ readout.coef[:, units:].T
 
-        last = self.esn_.run_chunks(series, consume, state=state)
-        return as_given(outputs, series), last
+        last = self.esn_.run_chunks(scaled, consume, state=start)
+        return as_given(outputs, series), self._joined_state(last, scaled, before)
 
 
-def validation_parts(validation: object) -> tuple[int, bool]:
+def check_validation(validation: object) -> None:
     """A whole number >= 2 is a number of folds; a fraction in (0, 1) is the share of a validation tail."""
     if isinstance(validation, int | np.integer) and not isinstance(validation, bool):
-        return _checks.integer(validation, "validation, as a number of folds,", minimum=2), True
-    share = _checks.number(validation, "validation")
-    if not 0 < share < 1:
+        _checks.integer(validation, "validation, as a number of folds,", minimum=2)
+    elif not 0 < _checks.number(validation, "validation") < 1:
         raise ValueError(f"validation must be a fraction in (0, 1) or a number of folds from 2 on, got {validation}.")
-    return 2, False
+
+
+def in_units_of(readout: Readout, outputs: Scaling) -> Readout:
+    """The readout of targets in units of the network as one of targets in units of the data.
+
+    Its rows lie one after the other, as those of a loaded model do: products then have the same bits.
+    """
+    coef = np.ascontiguousarray(readout.coef)
+    if outputs.is_none:
+        return readout._replace(coef=coef)
+    return Readout(coef * outputs.spread[:, None], outputs.back(readout.intercept), readout.ridge)
 
 
 def as_given(values: list[Array], series: Series) -> Any:
@@ -299,13 +427,6 @@ def last_rows(series: Series) -> Array:
     """The last step of one series, (F,), or of several, (B, F)."""
     ends = np.stack([each[-1] for each in series.values])
     return ends[0] if series.kind == "one" else ends
-
-
-def _sum(parts: Sequence[Statistics]) -> Statistics:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 def _same(value: object, default: object) -> bool:

@@ -15,12 +15,15 @@ from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
 from echoscale.esn import ESN
-from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps, validation_parts
+from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps
 from echoscale.estimators.seed import RandomState
+from echoscale.estimators.sequence_features import FEATURES, sequence_features
+from echoscale.estimators.state_warnings import check_states
 from echoscale.network import Network
-from echoscale.readouts import logistic
-from echoscale.readouts.ridge import ridge as solve_ridge
-from echoscale.readouts.statistics import of_rows
+from echoscale.readouts import folds, logistic
+from echoscale.readouts.state_rows import state_rows
+from echoscale.readouts.statistics import Statistics, of_rows
+from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, refuse_masked
 
 if TYPE_CHECKING:
@@ -28,8 +31,11 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-FEATURES = ("last", "mean", "snapshots")
+Floats = npt.NDArray[np.float64]
+
 READOUTS = ("ridge", *logistic.OF_CLASSES)
+# "auto" for a trained readout, which folds would train many times over. Its epochs and its falling rate hold it back too.
+TRAINED_RIDGE = 1e-5
 
 
 def _has_probabilities(model: ESNClassifier) -> bool:
@@ -106,15 +112,28 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         tenth of the shortest series where that is less. `partial_fit` does not know the end of its series: None is then the
         washout of a `fit` before it, or 100 (of sequences: by those of the first call). With a number, chunks equal one fit of
         the whole.
-    ridge : float or list of floats
-        The penalty, or several of which the best on validation data is taken (`ridge_`).
-    validation : float or int
-        With several penalties: the share of a validation tail (0.2), or a number of folds, which are blocks of time. With one
-        label per sequence, validation data are every k-th sequence.
+    scale : "standard" or None
+        "standard": the network sees inputs of mean 0 and standard deviation 1, over all data of `fit`, or over the first
+        chunk of `partial_fit`; results are in units of the data. A column that is constant there becomes 0. None: the network
+        sees the data as they are.
+    ridge : "auto", float or list of floats
+        The penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of the
+        states, the best on held-out folds; a list: the best of it. Where the smallest of the path is among the best, it goes on
+        down to 0 with an exact solution that needs the states of all steps at once (up to 512 MiB). With too little data for
+        two folds of four steps or sequences, "auto" is 1e-4 times that mean square. A
+        trained readout has 1e-5, which folds would train many times over. In `partial_fit`, every chunk (or sequence)
+        is a block, dealt out to the folds in turn, and "auto" chooses anew at every call; before there are two folds it is 1e-4
+        times the mean square, and after a `fit` the relative penalty of that fit stays.
+    validation : int or float
+        What a penalty is chosen by: a number of folds, which are blocks of time with a gap of a twentieth of a fold between
+        them (whole series where there are as many series as folds; fewer folds where data are short), or the share of a
+        validation tail. With one label per sequence: folds of whole sequences, with every class in each as far as can be, or
+        every k-th sequence.
     fit_intercept : bool
         Whether the readout has an intercept, which is not penalised.
-    direct : bool
-        Whether the readout sees the input beside the states.
+    direct : bool or int
+        How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1. Those before the start of a
+        series are 0, in units of the network. For one label per step.
     dtype : "float32" or "float64"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
@@ -132,12 +151,17 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         W_out and b (O,).
     ridge_ : float
         The penalty, as given or as chosen.
+    ridge_curve_ : RidgeCurve or None
+        The error of the held-out folds against the penalty, with `plot()` and `table()`; None where nothing was chosen.
+    scaling_ : Scaling
+        `mean` and `spread` of every input.
     washout_ : int
         The steps that the last fit did not count.
     per_sequence_ : bool
         Whether there is one label per sequence.
     state_ : (N,) or (B, N) array
-        With one label per step: the states after the last step that was fitted.
+        With one label per step: the states after the last step that was fitted, and with direct > 1 the last inputs, as in
+        `ESNRegressor`.
     statistics_ : Statistics
         Of a ridge readout; `partial_fit` adds to them.
     history_ : TrainingHistory
@@ -179,10 +203,11 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         minibatch: int = 50,
         network: Network | None = None,
         washout: int | None = None,
-        ridge: float | Sequence[float] = 1e-5,
-        validation: float | int = 0.2,
+        scale: str | None = "standard",
+        ridge: float | Sequence[float] | str = "auto",
+        validation: float | int = folds.FOLDS,
         fit_intercept: bool = True,
-        direct: bool = False,
+        direct: bool | int = False,
         dtype: str = "float32",
         device: DeviceLike = None,
         random_state: RandomState = None,
@@ -200,6 +225,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             coupling_delay,
             network=network,
             washout=washout,
+            scale=scale,
             ridge=ridge,
             validation=validation,
             fit_intercept=fit_intercept,
@@ -239,7 +265,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             self._fit_steps(series, self._one_hot(labels, series))
         else:
             self._train_steps(series, self._one_hot(labels, series))
-        self.__dict__.pop("history_" if solved else "statistics_", None)  # of a readout of the other kind, fitted before
+        for name in ("history_",) if solved else ("statistics_", "fold_statistics_"):
+            self.__dict__.pop(name, None)  # of a readout of the other kind, fitted before
         return self
 
     @available_if(_adds_up)  # type: ignore[untyped-decorator]
@@ -247,6 +274,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         self, X: SeriesLike, y: SeriesLike, classes: npt.ArrayLike | None = None, *, new_series: bool = False
     ) -> ESNClassifier:
         """Add a chunk (one label per step: it continues the one before) or more sequences. For readout="ridge".
+
+        The first call sets the scaling of the inputs.
 
         Parameters
         ----------
@@ -274,18 +303,17 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         if not self.per_sequence_:
             self._partial_fit_steps(series, self._one_hot(labels, series), new_series)
             return self
-        penalties = self._check_parameters()
-        if len(penalties) > 1:
-            raise ValueError(
-                f"partial_fit needs one fixed ridge, got {len(penalties)}: there is no validation data to choose by."
-            )
+        chosen_from = self._check_stream()
+        inputs = scaling_of(self.scale, series) if first else self.scaling_
         esn = self._build(series.features) if first else self.esn_
         washout = self.washout_ if self.washout is None and not first else self._washout(series)
-        part = of_rows(self._sequence_features(esn, series, washout), self._codes(np.asarray(labels)))
-        self.esn_, self.washout_ = esn, washout
-        self.statistics_ = part if first else self.statistics_ + part
-        self.ridge_ = float(penalties[0])
-        self.readout_ = solve_ridge(self.statistics_, self.ridge_, fit_intercept=bool(self.fit_intercept))
+        features, codes = self._sequence_features(esn, inputs.apply(series), washout), self._codes(np.asarray(labels))
+        fold = folds.of_sequences(codes.argmax(axis=1), self._stream_folds, 0 if first else int(self.statistics_.count))
+        self.esn_, self.washout_, self.scaling_, self.target_scaling_ = esn, washout, inputs, Scaling.none(codes.shape[1])
+        parts: dict[int | None, Statistics] = {
+            k: of_rows(features[fold == k], codes[fold == k]) for k in np.unique(fold).tolist()
+        }
+        self._add(parts, chosen_from, first, features.shape[1])
         return self
 
     def decision_function(self, X: SeriesLike, *, state: npt.ArrayLike | None = None) -> Any:
@@ -409,7 +437,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             raise ValueError(f"y gives {kinds[per_sequence]}, the model was fitted with {kinds[self.per_sequence_]}.")
         return series, labels
 
-    def _check_parameters(self) -> npt.NDArray[np.float64]:
+    def _check_parameters(self) -> Floats | None:
         _checks.choice(self.features, FEATURES, "features")
         if self.every is not None:
             _checks.integer(self.every, "every", minimum=1)
@@ -436,64 +464,54 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         return as_targets([self._codes(each) for each in labels], series)
 
     def _fit_sequences(self, series: Series, labels: Array) -> None:
-        penalties, washout = self._check_parameters(), self._washout(series)
+        chosen_from, washout = self._check_parameters(), self._washout(series)
+        inputs = scaling_of(self.scale, series)
         esn = self._build(series.features)
-        features, codes = self._sequence_features(esn, series, washout), self._codes(labels)
-        parts, folds = validation_parts(self.validation)
-        if len(penalties) == 1:
-            groups, folds = [np.arange(len(codes))], False
-        elif folds:
-            groups = [np.arange(k, len(codes), parts) for k in range(parts)]
-        else:
-            held_out = np.arange(len(codes)) % max(round(1 / float(self.validation)), 2) == 0
-            groups = [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
-        if not all(map(len, groups)):
-            raise ValueError(f"validation={self.validation} leaves a part without any of the {len(codes)} sequences.")
+        features, codes = self._sequence_features(esn, inputs.apply(series), washout), self._codes(labels)
+        groups = self._groups(codes.argmax(axis=1), chosen_from is None or len(chosen_from) > 1)
         if self.readout == "ridge":
+            parts = [of_rows(features[rows], codes[rows]) for rows in groups]
+            solved = self._solved(parts, chosen_from, lambda: (features, codes, groups), gaps=False)
             self.esn_ = esn
-            self._fit_statistics([of_rows(features[rows], codes[rows]) for rows in groups], folds, penalties)
+            self.__dict__.pop("fold_statistics_", None)
+            self._keep(solved, Scaling.none(codes.shape[1]))
+            check_states(solved.statistics, features.shape[1], esn.dtype)
         else:
-            self._train(esn, features, codes.argmax(axis=1), groups if folds else groups[1:], penalties)
-        self.washout_ = washout
+            self._train(esn, features, codes.argmax(axis=1), groups, chosen_from)
+        self.washout_, self.scaling_ = washout, inputs
+
+    def _groups(self, classes: Array, several: bool) -> list[Array]:
+        """The sequences of every fold; or of training and validation; or all together."""
+        count = len(classes)
+        if several and isinstance(self.validation, int | np.integer) and count >= folds.FEWEST:
+            fold = folds.of_sequences(classes, min(int(self.validation), count))
+            return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
+        if several and not isinstance(self.validation, int | np.integer):
+            held_out = np.arange(count) % max(round(1 / float(self.validation)), 2) == 0
+            return [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
+        return [np.arange(count)]
 
     def _train_steps(self, series: Series, targets: Series) -> None:
         """All states after the washout are rows to train on, in the order of the series."""
-        penalties, washout = self._check_parameters(), self._washout(series)
+        chosen_from, washout = self._check_parameters(), self._washout(series)
         check_longer_than(series, washout, "X")
-        lengths = series.lengths - washout
-        ends = np.cumsum(lengths)
-        if ends[-1] < 2:
-            raise ValueError(f"X leaves 1 step after washout={washout}: a readout needs at least 2 steps to be fitted to.")
+        left = int((series.lengths - washout).sum())
+        if left < 2:
+            raise ValueError(f"X leaves {left} step after washout={washout}: a readout needs at least 2 steps to be fitted to.")
+        inputs = scaling_of(self.scale, series)
+        scaled = inputs.apply(series)
         esn = self._build(series.features)
-        rows = np.empty((int(ends[-1]), esn.units + (series.features if self.direct else 0)), esn.dtype)
+        rows, last = state_rows(esn, scaled, washout, int(self.direct))
+        edges = self._segments(series.lengths, washout, chosen_from is not None and len(chosen_from) > 1)
+        groups = folds.rows(edges)[::2]  # without the gaps
+        self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), groups, chosen_from)
+        self.washout_, self.scaling_ = washout, inputs
+        self._remember(scaled, targets, last)
 
-        def keep(lanes: Any, start: int, states: Any) -> None:
-            for place, b in enumerate(lanes):
-                live = np.asarray(states)[max(washout - start, 0) : max(int(series.lengths[b]) - start, 0), place]
-                first = int(ends[b] - lengths[b]) + max(start - washout, 0)
-                rows[first : first + len(live), : esn.units] = live
+    def _train(self, esn: ESN, rows: Array, labels: Array, groups: list[Array], chosen_from: Floats | None) -> None:
+        """Choose the penalty by the loss on the groups held out, one after another, then train on all rows."""
 
-        last = esn.run_chunks(series, keep)
-        if self.direct:
-            rows[:, esn.units :] = counted(series.values, washout)
-        edges, folds = self._segments(series.lengths, washout, len(penalties) > 1)
-        # Time t of a series is row t + (where its rows begin) - washout.
-        shifted = np.array([edge + end - length for edge, end, length in zip(edges, ends, series.lengths, strict=True)])
-        groups = [np.concatenate([np.arange(*each[k : k + 2]) for each in shifted]) for k in range(shifted.shape[1] - 1)]
-        if not all(map(len, groups)):
-            raise ValueError(
-                f"validation={self.validation} leaves a part of the series without a step to count after washout={washout}; "
-                "give longer series or fewer folds."
-            )
-        labels = counted(targets.values, washout).argmax(axis=1)
-        self._train(esn, rows, labels, groups if folds else groups[1:], penalties)
-        self.washout_ = washout
-        self._remember(series, targets, last)
-
-    def _train(self, esn: ESN, rows: Array, labels: Array, held_out: list[Array], penalties: npt.NDArray[np.float64]) -> None:
-        """Choose the penalty by the loss on the rows held out, one group after another, then train on all rows."""
-
-        def trained(penalty: float, validation: Array | None = None) -> logistic.Trained:
+        def trained(rows: Array, labels: Array, penalty: float, validation: Array | None = None) -> logistic.Trained:
             count = len(rows) - (0 if validation is None else len(validation))
             return logistic.fit(
                 rows,
@@ -513,12 +531,29 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
                 device=esn.device,
             )
 
-        best = float(penalties[0])
-        if len(penalties) > 1:
-            losses = [sum(trained(each, out).history.loss[-1] * len(out) for out in held_out) for each in penalties]
-            best = float(penalties[int(np.argmin(losses))])
-        found = trained(best)
-        self.esn_, self.ridge_ = esn, best  # only now, so that a fit that fails leaves the last one whole
+        best = TRAINED_RIDGE if chosen_from is None else float(chosen_from[0])
+        if chosen_from is not None and len(chosen_from) > 1:
+            if min(map(len, groups)) < 1 or len(groups) < 2:
+                raise ValueError(
+                    f"ridge holds {len(chosen_from)} penalties, but validation={self.validation} leaves too little data to "
+                    "choose by: give one."
+                )
+            inside = np.sort(np.concatenate(groups))
+            held_out = [np.searchsorted(inside, group) for group in groups]
+            if not isinstance(self.validation, int | np.integer):
+                held_out = held_out[-1:]
+            some, classes = (rows, labels) if len(inside) == len(rows) else (rows[inside], labels[inside])
+            losses = [
+                sum(trained(some, classes, each, out).history.loss[-1] * len(out) for out in held_out) for each in chosen_from
+            ]
+            best = float(chosen_from[int(np.argmin(losses))])
+        found = trained(rows, labels, best)
+        self.esn_, self.ridge_, self.ridge_curve_ = (
+            esn,
+            best,
+            None,
+        )  # only now, so that a fit that fails leaves the last one whole
+        self.target_scaling_ = Scaling.none(len(self.classes_))
         self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(best)), found.history
 
     def _scores(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array | None]:
@@ -528,7 +563,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             raise ValueError(
                 "this model gives one label per sequence: pass (B, T, F) or a list of (T, F), for one sequence X[None]."
             )
-        features = self._sequence_features(self.esn_, series, self.washout_, state)
+        features = self._sequence_features(self.esn_, self.scaling_.apply(series), self.washout_, state)
         fitted = self.readout_.coef.shape[1]
         if features.shape[1] != fitted:
             per_snapshot = self.esn_.units
@@ -539,26 +574,10 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         return self.readout_.predict(features), None
 
     def _sequence_features(self, esn: ESN, series: Series, washout: int, state: npt.ArrayLike | None = None) -> Array:
-        """What every sequence is judged by, (B, features)."""
+        """What every sequence is judged by, (B, features), from inputs in units of the network."""
         if self.direct:
-            raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
-        if self.features == "last":
-            return esn.run_chunks(series, state=state)
-        if self.features == "snapshots":
-            if self.every is None:
-                raise ValueError("features='snapshots' needs every=M, the steps between two snapshots.")
-            return esn.snapshots(series, self.every, state=state).reshape(series.count, -1)
-        check_longer_than(series, washout, "X")
-        sums = np.zeros((series.count, esn.units))
-
-        def add(lanes: Any, start: int, states: Any) -> None:
-            rows = np.asarray(states)
-            times = start + np.arange(len(rows))[:, None]
-            live = (times >= washout) & (times < series.lengths[lanes])
-            sums[lanes] += np.einsum("tbn,tb->bn", rows, live, dtype=np.float64)
-
-        esn.run_chunks(series, add, state=state)
-        return sums / (series.lengths - washout)[:, None]
+            raise ValueError(f"direct={self.direct} has no meaning with one label per sequence; leave it False.")
+        return sequence_features(esn, series, self.features, self.every, washout, state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,8 +11,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
-from echoscale.estimators.base import ESNEstimator, counted, last_rows, map_given, name_gaps
+from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps
 from echoscale.estimators.closed_loop import closed_loop
+from echoscale.readouts import recent
+from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, check_longer_than
 
 Array = npt.NDArray[Any]
@@ -28,6 +30,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     `predict(X, state=model.state_)` carries on from the end of the training data (or of the last `partial_fit`);
     `predict(X, return_state=True)` also returns where it ended, for the next piece. `partial_fit` always carries on from the
     chunk before, unless told `new_series=True`. `forecast` carries on from `state_`.
+
+    A network whose states are of no use, near +-1 or hardly moving, raises a `StateWarning`.
 
     Parameters
     ----------
@@ -57,14 +61,26 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         Steps at the start of every series that `fit` and `score` run but do not count. None: 100, or a tenth of the shortest
         series where that is less. `partial_fit` does not know the end of its series: None is then the washout of a `fit`
         before it, or 100. With a number, chunks equal one fit of the whole.
-    ridge : float or list of floats
-        The penalty, or several of which the best on validation data is taken (`ridge_`).
-    validation : float or int
-        With several penalties: the share of a validation tail (0.2), or a number of folds, which are blocks of time.
+    scale : "standard" or None
+        "standard": the network sees inputs and targets of mean 0 and standard deviation 1, over all data of `fit`, or over
+        the first chunk of `partial_fit`; results are in units of the data. A column that is constant there becomes 0. None:
+        the network sees the data as they are.
+    ridge : "auto", float or list of floats
+        The penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of the
+        states, the best on held-out folds; a list: the best of it. Where the smallest of the path is among the best, it goes on
+        down to 0 with an exact solution that needs the states of all steps at once (up to 512 MiB). With too little data for
+        two folds of four steps, "auto" is 1e-4 times that mean square. In `partial_fit`, every chunk
+        is a block, dealt out to the folds in turn, and "auto" chooses anew at every call; before there are two folds it is 1e-4
+        times the mean square, and after a `fit` the relative penalty of that fit stays.
+    validation : int or float
+        What a penalty is chosen by: a number of folds, which are blocks of time with a gap of a twentieth of a fold between
+        them (whole series where there are as many series as folds; fewer folds where data are short), or the share of a
+        validation tail.
     fit_intercept : bool
-        Whether the readout has an intercept, which is not penalised.
-    direct : bool
-        Whether the readout sees the input beside the states.
+        Whether the readout has an intercept, which is not penalised. Without one, and with `scale`, targets have their mean.
+    direct : bool or int
+        How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1. Those before the start of a
+        series are 0, in units of the network.
     dtype : "float32" or "float64"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
@@ -77,15 +93,20 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     esn_ : ESN
         The network with its weights.
     readout_ : Readout
-        W_out (O, N), or (O, N + F) with `direct`, and b (O,).
+        W_out (O, N + direct F) and b (O,), from states and scaled inputs to targets in units of the data.
     ridge_ : float
-        The penalty, as given or as chosen.
+        The penalty, as given or as chosen, in units of the scaled data.
+    ridge_curve_ : RidgeCurve or None
+        The error of the held-out folds against the penalty, with `plot()` and `table()`; None where nothing was chosen.
+    scaling_, target_scaling_ : Scaling
+        `mean` and `spread` of every input, and of every target.
     washout_ : int
         The steps that the last fit did not count.
     statistics_ : Statistics
-        Of states and targets; `partial_fit` adds to them.
+        Of states and scaled targets; `partial_fit` adds to them.
     state_ : (N,) or (B, N) array
-        The states after the last step that was fitted.
+        The states after the last step that was fitted. With direct > 1, (N + (direct - 1) F,): the states, then the last
+        inputs, newest first, in units of the network.
     last_target_ : (O,) or (B, O) array
         The last target, after which `forecast` begins.
     n_features_in_ : int
@@ -121,7 +142,9 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         return self
 
     def partial_fit(self, X: SeriesLike, y: SeriesLike, *, new_series: bool = False) -> ESNRegressor:
-        """Add a chunk: the state is carried on from the chunk before, so chunks equal one `fit` with the same washout.
+        """Add a chunk: the state is carried on from the chunk before.
+
+        The first chunk sets the scaling. With `scale=None`, a fixed ridge and the same washout, chunks equal one `fit`.
 
         Parameters
         ----------
@@ -148,7 +171,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         ----------
         X : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
-        state : (N,) or (B, N), or None
+        state : as `state_`, or None
             Where the network begins; None: zero.
         return_state : bool
             Also return the last states, for the next piece.
@@ -156,7 +179,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         Returns
         -------
         (T, O), (B, T, O) or list of (T_b, O)
-            Outputs, without the last axis where y of the fit had none; with `return_state`, also the states (N,) or (B, N).
+            Outputs, without the last axis where y of the fit had none; with `return_state`, also the states, as `state_`.
         """
         self._check_ready()
         outputs, last = self._outputs(self._series(X, reset=False), state)
@@ -228,14 +251,22 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 f"forecast feeds outputs back as inputs, but this model has {outputs} outputs and "
                 f"{self.n_features_in_} inputs; fit it to predict its own next input: fit(u[:-1], u[1:])."
             )
+        direct = max(int(self.direct), 1)
         if warmup is None:
             # The last target is a value of the series too: the network hears it before it is left alone.
-            last_input = self.last_target_
-            state = self.esn_.step(last_input, self.state_)
+            last_input = self.scaling_.forward(self.last_target_)
+            units = self.esn_.units
+            state = self.esn_.step(last_input, self.state_[..., :units])
+            inputs = np.concatenate([last_input, self.state_[..., units:]], axis=-1)
         else:
-            series = self._series(warmup, reset=False)
-            state, last_input = self.esn_.run_chunks(series), last_rows(series)
-        return closed_loop(self.esn_, self.readout_, state, last_input, steps)
+            series = self.scaling_.apply(self._series(warmup, reset=False))
+            state = self.esn_.run_chunks(series)
+            windows = [recent.windows(each, direct)[-1] for each in series.values]
+            inputs = windows[0] if series.kind == "one" else np.stack(windows)
+        return closed_loop(self.esn_, self.readout_, state, inputs, steps, self.scaling_)
+
+    def _scaling_of_targets(self, targets: Series) -> Scaling:
+        return scaling_of(self.scale, targets)
 
     def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
         if self._many(X):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.readouts.ridge import check_path
+from echoscale.scaling import STANDARD
 
 SCORES = ("nrmse", "nmse", "mse")
 # The penalties under which the paper's comparison holds: from 1e-5 up, chosen on validation data.
@@ -40,6 +41,9 @@ class Protocol:
         The error: root of the mean squared error over the variance of the target, its square, or the mean squared error.
     dtype : {"float32", "float64"}
         Precision of the states. Statistics and readouts are always float64.
+    scale : {"standard", None}
+        "standard": inputs are scaled to mean 0 and standard deviation 1 over the training steps. None: the network sees them
+        as they are. Targets need no scaling: a ridge readout is linear in them, and has an intercept.
 
     Examples
     --------
@@ -60,6 +64,7 @@ class Protocol:
     direct: bool = False
     score: str = "nrmse"
     dtype: str = "float32"
+    scale: str | None = STANDARD
 
     def __post_init__(self) -> None:
         for name, least in (("washout", 0), ("train", 2), ("validation", 1), ("test", 1)):
@@ -70,6 +75,7 @@ class Protocol:
         object.__setattr__(self, "lag", int(self.lag))
         _checks.choice(self.score, SCORES, "score")
         _checks.choice(self.dtype, ("float32", "float64"), "dtype")
+        _checks.choice(self.scale, (STANDARD, None), "scale")
         object.__setattr__(self, "ridge", tuple(float(each) for each in check_path(self.ridge)))
 
     @property

@@ -23,6 +23,7 @@ from echoscale.hyper import Hyper, with_lanes
 from echoscale.network import Network
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
 from echoscale.readouts.statistics import Statistics, split_statistics
+from echoscale.scaling import scaling_of
 from echoscale.series import as_series, as_targets
 
 Floats = npt.NDArray[np.float64]
@@ -134,7 +135,7 @@ def path_errors(
     y : (T, O)
         Targets.
     protocol : Protocol
-        How the series are cut, the penalties, the score. Its `dtype` is not used here: the network is there already.
+        How the series are cut and scaled, the penalties, the score. Its `dtype` is not used here: the network is there already.
     hyper : Hyper, optional
         Hyper-parameters on H lanes: H networks of the same weights run at once.
     apart : bool
@@ -163,6 +164,8 @@ def path_errors(
     end = protocol.edges[-1]
     # Lag 0: the state that has seen u[t] predicts y[t + 1].
     series = as_series(np.asanyarray(u)[:end])
+    first, last = protocol.edges[:2]
+    series = scaling_of(protocol.scale, as_series(series.values[0][first:last])).apply(series)
     targets = as_targets(np.asanyarray(y)[1 - protocol.lag :][:end], series)
     parts, _ = split_statistics(esn, series, targets, [protocol.edges], direct=protocol.direct, hyper=hyper)
     return PathErrors.of(parts, protocol.ridge, score=protocol.score, apart=apart)

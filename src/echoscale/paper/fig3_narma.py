@@ -62,7 +62,7 @@ CONTOURS = (1.05, 1.1, 1.2)  # likewise
 ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
 
 
-PROTOCOL = Protocol(ridge=HALF_DECADES)
+PROTOCOL = Protocol(ridge=HALF_DECADES, scale=None)
 SHORT = replace(PROTOCOL, washout=50, train=500, validation=200, test=200)
 
 

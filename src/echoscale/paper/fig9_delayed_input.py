@@ -44,7 +44,7 @@ DRIVES = ("as printed", "of the hierarchy")
 HALF_DECADES = tuple(10.0 ** (k / 2) for k in range(-10, 7))
 
 
-PROTOCOL = Protocol(train=4800, ridge=HALF_DECADES)
+PROTOCOL = Protocol(train=4800, ridge=HALF_DECADES, scale=None)
 SHORT = replace(PROTOCOL, washout=50, train=550, validation=200, test=200)
 
 

@@ -7,14 +7,17 @@ The same r means the same shrinkage for ten units or a thousand, for a hundred s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.readouts.ridge import mean_squared_errors, ridge_path
+from echoscale.engine.machine import cores, in_threads
+from echoscale.readouts.folds import Part
+from echoscale.readouts.ridge import check_path, mean_squared_errors, ridge_path
 from echoscale.readouts.statistics import Statistics
 from echoscale.table import Table
 
@@ -26,6 +29,10 @@ Floats = npt.NDArray[np.float64]
 AUTO = "auto"
 # Half decades. Below the first, a Gram matrix in float64 holds nothing but rounding (see `exact`).
 RELATIVE = 10.0 ** np.arange(-12, 4.5, 0.5)
+# Solutions of so many features are over before a thread has started.
+FEW_FEATURES = 128
+# Where there is too little data to choose by.
+UNCHOSEN = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +86,10 @@ class RidgeCurve:
             from matplotlib.figure import Figure
 
             axes = Figure(figsize=(4.5, 3), layout="constrained").subplots()
-        penalties = self.relative * self.unit
+        # A logarithmic axis has no 0: plain least squares stands half a decade below the smallest penalty.
+        positive = self.relative[self.relative > 0]
+        lowest = positive.min() / 10**0.5 if len(positive) else 1.0
+        penalties = np.where(self.relative > 0, self.relative, lowest) * self.unit
         axes.loglog(penalties, self.errors, color="C0")
         axes.plot(penalties[self.place], self.errors[self.place], "o", color="C1", label=f"chosen: {self.ridge:.2g}")
         axes.set(xlabel="ridge penalty", ylabel="error of held-out folds")
@@ -144,16 +154,39 @@ def fold_errors(
         Whether the readouts have an intercept.
     """
     path = np.asarray(relative, np.float64)
-    squares: Any = 0.0
-    count: Any = 0.0
-    for train, held_out in pairs:
+
+    def judge(train: Statistics, held_out: Statistics) -> Floats:
         readout = ridge_path(in_units(train, fit_intercept=fit_intercept), path, fit_intercept=fit_intercept)
-        squares = squares + mean_squared_errors(readout, held_out) * held_out.count[..., None]
-        count = count + held_out.count
+        return mean_squared_errors(readout, held_out) * held_out.count[..., None]
+
+    squares = sum_of(judge, pairs, pairs[0][0].features)
+    count: Any = sum(held_out.count for _, held_out in pairs)
     whole = pairs[0][0] + pairs[0][1]
     f = whole.features
     variance = np.einsum("...oo->...o", whole.scatter[..., f:, f:]) / whole.count[..., None]
     return np.asarray(squares / count[..., None] / np.where(variance > 0, variance, 1.0))
+
+
+def sum_of(judge: Callable[[Part, Part], Floats], pairs: Sequence[tuple[Part, Part]], features: int) -> Floats:
+    """judge(training, held out) of all folds, added up in their order; large ones are judged at the same time.
+
+    Parameters
+    ----------
+    judge : function of (training, held out)
+        The squared errors of one fold.
+    pairs : sequence of (training, held out)
+        The folds.
+    features : int
+        F, by which the work grows.
+    """
+    found: list[Any] = [None] * len(pairs)
+
+    def put(k: int) -> None:
+        found[k] = judge(*pairs[k])
+
+    workers = min(cores(), len(pairs)) if features > FEW_FEATURES else 1
+    in_threads(put, range(len(pairs)), workers, threading.Event())
+    return np.asarray(sum(found))
 
 
 def choose(
@@ -178,3 +211,50 @@ def choose(
     """
     squares = fold_errors(pairs, relative, fit_intercept=fit_intercept).mean(axis=-1)
     return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(unit_of(whole, fit_intercept=fit_intercept)))
+
+
+def check(ridge: object) -> Floats | None:
+    """The penalties that a user gave, as an array; None for "auto".
+
+    Parameters
+    ----------
+    ridge : "auto", float or sequence of float
+        As the user gave it.
+    """
+    if isinstance(ridge, str):
+        if ridge != AUTO:
+            raise ValueError(f"ridge must be 'auto', a number or a list of numbers, got {ridge!r}.")
+        return None
+    return check_path(ridge)  # type: ignore[arg-type]
+
+
+def decide(
+    penalties: Floats | None,
+    pairs: Sequence[tuple[Statistics, Statistics]],
+    whole: Statistics,
+    *,
+    fit_intercept: bool = True,
+) -> tuple[float, RidgeCurve | None]:
+    """The penalty for all data, and the curve that chose it: None where there was nothing to choose, or too little data.
+
+    Parameters
+    ----------
+    penalties : (n,) or None
+        One penalty, or those to choose from, from `check`. None ("auto"): from `RELATIVE`.
+    pairs : sequence of (training, held out)
+        Statistics, from `folds.pairs`; none where there is too little data: "auto" is then 1e-4 in relative units.
+    whole : Statistics
+        Of all data.
+    fit_intercept : bool
+        Whether the readouts have an intercept.
+    """
+    if penalties is not None and len(penalties) == 1:
+        return float(penalties[0]), None
+    unit = float(unit_of(whole, fit_intercept=fit_intercept))
+    if not pairs:
+        if penalties is not None:
+            raise ValueError(f"ridge holds {len(penalties)} penalties, but there is too little data to choose by: give one.")
+        return UNCHOSEN * unit, None
+    relative = RELATIVE if penalties is None else penalties / unit
+    curve = choose(pairs, whole, relative, fit_intercept=fit_intercept)
+    return float(curve.ridge if penalties is None else penalties[curve.place]), curve

@@ -94,7 +94,7 @@ def ridge(statistics: Statistics, ridge: float | Floats, *, fit_intercept: bool 
     if shape not in ((), lanes):
         raise ValueError(f"ridge has shape {shape}, the lanes have {lanes}: give one penalty for all, or one for each.")
     each = check_path(np.ravel(ridge) if shape else ridge).reshape(shape)
-    with _threads_for(gram):
+    with threads_for(gram):
         # Without a penalty the system may be singular, which a direct solver need not notice.
         if each.all():
             coef = np.linalg.solve(gram + each[..., None, None] * np.eye(gram.shape[-1]), cross)
@@ -126,7 +126,7 @@ def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats, *, fit_i
     """
     path = check_path(ridge)
     gram, cross = _normal_equations(statistics, fit_intercept)
-    with _threads_for(gram):
+    with threads_for(gram):
         values, vectors = np.linalg.eigh(gram)
     turned = np.swapaxes(vectors, -1, -2) @ cross
     shrunk = turned * _inverse(values, path.reshape(-1, *[1] * values.ndim))[..., None]
@@ -174,31 +174,6 @@ def normalised_errors(readout: Readout, statistics: Statistics) -> Floats:
     return errors
 
 
-def best_penalty(
-    pairs: Sequence[tuple[Statistics, Statistics]], ridge: Sequence[float] | Floats, *, fit_intercept: bool = True
-) -> Floats:
-    """The penalty of a path with the least squared error on validation data, per lane.
-
-    Parameters
-    ----------
-    pairs : sequence of (training, validation)
-        Statistics; errors add up over all pairs.
-    ridge : sequence of float
-        The penalties to choose from.
-    fit_intercept : bool
-        Whether the readouts have an intercept.
-    """
-    path = check_path(ridge)
-    total = sum(
-        (mean_squared_errors(ridge_path(train, path, fit_intercept=fit_intercept), held_out) * held_out.count[..., None]).sum(
-            -1
-        )
-        for train, held_out in pairs
-    )
-    best: Floats = path[np.argmin(total, axis=0)]
-    return best
-
-
 def check_path(ridge: npt.ArrayLike) -> Floats:
     """One penalty or several as an array, each a finite number >= 0."""
     if isinstance(ridge, np.ndarray) and ridge.dtype == np.float64 and ridge.size and ((ridge >= 0) & (ridge < np.inf)).all():
@@ -210,7 +185,7 @@ def check_path(ridge: npt.ArrayLike) -> Floats:
     return path
 
 
-def _threads_for(gram: Floats) -> AbstractContextManager[Any]:
+def threads_for(gram: Floats) -> AbstractContextManager[Any]:
     """Small or many systems are solved on one thread: waking others costs more than they do."""
     return one_thread() if gram.ndim > 2 or gram.shape[-1] <= 512 else nullcontext()
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from echoscale.engine.shared_runs import Indices, SharedRuns
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
+from echoscale.readouts import recent
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
 from echoscale.readouts.shared_moments import SharedMoments
 from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
@@ -147,9 +148,10 @@ def split_statistics(
     targets: Series,
     edges: Sequence[npt.NDArray[np.int64]],
     *,
-    direct: bool = False,
+    direct: bool | int = False,
     hyper: Hyper | None = None,
     state: npt.ArrayLike | None = None,
+    before: npt.NDArray[Any] | None = None,
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
     """The statistics of consecutive segments of time from one run, and the last states.
 
@@ -163,16 +165,18 @@ def split_statistics(
         Targets of every step, checked.
     edges : sequence of (S + 1,)
         Segment s of series b is its steps edges[b][s] to edges[b][s + 1]. What lies before the first is washed out.
-    direct : bool
-        Whether the inputs are features too.
+    direct : bool or int
+        How many of the last inputs are features too; True is 1.
     hyper : Hyper, optional
         Other hyper-parameters than the network's own, with lanes or without.
     state : (N,), (B, N) or (H, B, N), optional
         Where to start; zero unless given.
+    before : (B, (direct - 1) F), optional
+        The inputs before the first step, newest first; 0 unless given.
     """
     used = hyper or esn.hyper
-    extra = beside_states(series, targets, direct)
-    features = esn.units + (series.features if direct else 0)
+    extra = beside_states(series, targets, direct, before)
+    features = esn.units + int(direct) * series.features
     plans = esn.shared_plans(series, used) if state is None else None
     if plans:
         return _shared(esn, series, plans, extra[0], edges[0], features)
@@ -192,11 +196,23 @@ def split_statistics(
     return [gather(ordered, segment, lanes, features) for segment in range(len(edges[0]) - 1)], last
 
 
-def beside_states(series: Series, targets: Series, direct: bool) -> list[Floats]:
-    """The columns of the statistics that are no states, (T_b, E) of every series: inputs if they are features, and targets."""
+def beside_states(series: Series, targets: Series, direct: bool | int, before: npt.NDArray[Any] | None = None) -> list[Floats]:
+    """The columns of the statistics that are no states, (T_b, E) of every series: inputs if they are features, and targets.
+
+    Parameters
+    ----------
+    series, targets : Series
+        Inputs, and targets of every step.
+    direct : bool or int
+        How many of the last inputs are features; True is 1.
+    before : (B, (direct - 1) F), optional
+        The inputs before the first step, newest first; 0 unless given.
+    """
     if not direct:
         return list(targets.values)
-    return [np.concatenate(pair, axis=1) for pair in zip(series.values, targets.values, strict=True)]
+    past = [None] * series.count if before is None else list(before)
+    inputs = [recent.windows(u, int(direct), first) for u, first in zip(series.values, past, strict=True)]
+    return [np.concatenate(pair, axis=1) for pair in zip(inputs, targets.values, strict=True)]
 
 
 def _shared(

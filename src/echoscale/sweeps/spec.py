@@ -12,6 +12,7 @@ order = 10
 [protocol]                          # optional
 lag = 1
 ridge = [1e-5, 1e-3, 0.1]
+scale = "standard"                  # or "none", which is Python's None
 
 [axes]
 seed = { count = 20 }               # 0 ... 19
@@ -71,8 +72,11 @@ def _spec(plain: Mapping[str, Any]) -> Spec:
     task = dict(plain["task"])
     if "function" not in task:
         raise ValueError("[task] needs a function.")
+    how = dict(plain.get("protocol", {}))
+    if how.get("scale") == "none":
+        how["scale"] = None
     try:
-        protocol = Protocol(**plain.get("protocol", {}))
+        protocol = Protocol(**how)
     except TypeError as error:
         raise ValueError(f"[protocol]: {error}") from error
     axes = {name: _values(name, given) for name, given in plain["axes"].items()}

@@ -1,0 +1,49 @@
+"""Networks that cannot be read out: states that stand at +-1, or that hardly move."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from echoscale.readouts.statistics import Statistics
+
+# E[x^2]: its mean over the neurons, and that of one neuron.
+SATURATED, SATURATED_NEURON = 0.8, 0.9
+# A state that moves by less than so many roundings of its own size has hardly any digit to read.
+ROUNDINGS = 1000
+
+
+class StateWarning(UserWarning):
+    """The states of a network are of little use: saturated at +-1, or hardly moving."""
+
+
+def check_states(statistics: Statistics, states: int, dtype: str) -> None:
+    """Warn where E[x^2] is near 1 for most neurons, or std(x) is near the rounding of x for most.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of features and targets.
+    states : int
+        How many of the columns, the first ones, are states.
+    dtype : "float32" or "float64"
+        Their precision.
+    """
+    mean = statistics.mean[:states]
+    variance = np.diagonal(statistics.scatter)[:states] / statistics.count
+    square = mean**2 + variance
+    still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(dtype).eps * np.sqrt(square)
+    if square.mean() > SATURATED or (square > SATURATED_NEURON).mean() > 0.5:
+        message = (
+            f"the network is saturated: the mean square of its states is {square.mean():.2f}, near the bounds of tanh, and "
+            "inputs hardly show in them. Lower input_scaling or bias_scaling, or use scale='standard'."
+        )
+    elif still.mean() > 0.5:
+        message = (
+            f"the network hardly moves: {still.mean():.0%} of its states vary by less than {ROUNDINGS} roundings of {dtype}. "
+            "Raise input_scaling, use scale='standard', or look for inputs that are constant."
+        )
+    else:
+        return
+    warnings.warn(message, StateWarning, stacklevel=4)

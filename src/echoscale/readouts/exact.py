@@ -1,0 +1,158 @@
+"""Ridge readouts from the rows themselves, for penalties so small that a Gram matrix would lose them in rounding.
+
+    (1, X, Y) = Q R,   X = U s V^T   =>   W = Y^T U s / (s^2 + ridge) V^T
+
+A Gram matrix squares the singular values: of X^T X, those below 1e-8 of the largest are rounding. The triangular factor R of
+a QR decomposition keeps them down to 1e-16. Like statistics, factors add up: that of two pieces is the factor of both factors,
+one above the other. So folds cost decompositions of small matrices here too, and no row is needed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.readouts.penalties import RELATIVE, RidgeCurve, sum_of
+from echoscale.readouts.ridge import Readout, threads_for
+
+Floats = npt.NDArray[np.float64]
+
+# In relative units: where a penalty as small as this is the best, the Gram matrix may have lost what decides.
+FROM = 1e-10
+# Rows and columns in float64 that may be held for it.
+MOST_BYTES = 512 << 20
+# From plain least squares on: half decades below those of a Gram matrix, then its own.
+EXACT_RELATIVE = np.concatenate([[0.0], 10.0 ** np.arange(-24, -12, 0.5), RELATIVE])
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """R of (1, X, Y) = Q R; without an intercept, of (X, Y). Factors of two pieces of data add up: `one + other`.
+
+    Attributes
+    ----------
+    count : float
+        Rows.
+    r : (k, 1 + F + O) or (k, F + O)
+        R, with k <= its columns.
+    features : int
+        F.
+    fit_intercept : bool
+        Whether the first column is 1.
+    """
+
+    count: float
+    r: Floats
+    features: int
+    fit_intercept: bool
+
+    def __add__(self, other: Factor) -> Factor:
+        """The factor of both pieces together."""
+        r = _triangle(np.concatenate([self.r, other.r]))
+        return Factor(self.count + other.count, r, self.features, self.fit_intercept)
+
+    @property
+    def centred(self) -> tuple[Floats, Floats]:
+        """Of features and of targets, about their means where there is an intercept: (k, F) and (k, O)."""
+        r = self.r[1:, 1:] if self.fit_intercept else self.r
+        return r[:, : self.features], r[:, self.features :]
+
+    @property
+    def unit(self) -> float:
+        """The mean squared singular value of the features; 1 where they do not move at all."""
+        mean_square = float((self.centred[0] ** 2).sum()) / max(self.features, 1)
+        return mean_square if mean_square > 0 else 1.0
+
+
+def factor(features: npt.ArrayLike, targets: npt.ArrayLike, *, fit_intercept: bool = True) -> Factor:
+    """R of rows that are there as arrays.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows of features.
+    targets : (R, O)
+        Rows of targets.
+    fit_intercept : bool
+        Whether readouts are to have an intercept.
+    """
+    x, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
+    columns = [np.ones((len(x), 1)), x, y] if fit_intercept else [x, y]
+    return Factor(float(len(x)), _triangle(np.concatenate(columns, axis=1)), x.shape[1], fit_intercept)
+
+
+def path(whole: Factor, ridge: Sequence[float] | Floats) -> Readout:
+    """V s / (s^2 + ridge) U^T Y for all penalties, from one decomposition; 0 is least squares of the least norm.
+
+    Parameters
+    ----------
+    whole : Factor
+        Of the training data.
+    ridge : sequence of float
+        The penalties; they are the first axis of the result.
+    """
+    penalties = np.asarray(ridge, np.float64)
+    x, y = whole.centred
+    with threads_for(x):
+        u, s, vt = np.linalg.svd(x, full_matrices=False)
+    # What is nothing but rounding counts as 0: the solution of the least norm.
+    noise = np.finfo(np.float64).eps * max(x.shape) * s.max(initial=0.0)
+    kept = np.where(s > noise, s, 0.0)
+    weight = np.divide(kept, kept**2 + penalties[:, None], out=np.zeros((len(penalties), len(s))), where=kept > 0)
+    coef = np.swapaxes(vt.T @ (weight[..., None] * (u.T @ y)), -1, -2)
+    intercept = np.zeros(coef.shape[:-1])
+    if whole.fit_intercept:
+        mean = whole.r[0, 1:] / whole.r[0, 0]
+        intercept = mean[whole.features :] - coef @ mean[: whole.features]
+    return Readout(coef, intercept, penalties)
+
+
+def mean_squares(readout: Readout, held_out: Factor) -> Floats:
+    """mean |y - W x - b|^2 per output, (..., outputs), from |R_y - R_x W^T - R_1 b^T|^2: no cancellation.
+
+    Parameters
+    ----------
+    readout : Readout
+        With or without penalties in front.
+    held_out : Factor
+        Of the data that it is judged on.
+    """
+    r, f = held_out.r, held_out.features + held_out.fit_intercept
+    apart = r[:, f:] - r[:, held_out.fit_intercept : f] @ np.swapaxes(readout.coef, -1, -2)
+    if held_out.fit_intercept:
+        apart = apart - r[:, :1] * readout.intercept[..., None, :]
+    return np.asarray((apart**2).sum(axis=-2) / held_out.count)
+
+
+def choose(
+    pairs: Sequence[tuple[Factor, Factor]], whole: Factor, relative: Sequence[float] | Floats = EXACT_RELATIVE
+) -> RidgeCurve:
+    """The curve of errors against penalties, as `penalties.choose` finds it, without squares.
+
+    Parameters
+    ----------
+    pairs : sequence of (training, held out)
+        Factors, from `folds.pairs`.
+    whole : Factor
+        Of all data, which the final readout is fitted to.
+    relative : sequence of float
+        Penalties, in units of the mean squared singular value of the features.
+    """
+    r = np.asarray(relative, np.float64)
+
+    def judge(train: Factor, held_out: Factor) -> Floats:
+        return mean_squares(path(train, r * train.unit), held_out) * held_out.count
+
+    squares = sum_of(judge, pairs, whole.features)
+    both = pairs[0][0] + pairs[0][1]
+    variance = (both.centred[1] ** 2).sum(axis=0) / both.count
+    errors = squares / sum(held_out.count for _, held_out in pairs) / np.where(variance > 0, variance, 1.0)
+    return RidgeCurve(r, np.sqrt(errors.mean(axis=-1)), whole.unit)
+
+
+def _triangle(rows: Floats) -> Floats:
+    with threads_for(rows):
+        return np.asarray(np.linalg.qr(rows, mode="r"), np.float64)

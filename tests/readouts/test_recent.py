@@ -1,0 +1,62 @@
+"""The last inputs beside the states, against loops over time; and states kept as rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import echoscale as es
+from echoscale.readouts import recent
+from echoscale.readouts.state_rows import state_rows
+from echoscale.readouts.statistics import of_rows, split_statistics
+from echoscale.series import as_series, as_targets
+
+Array = npt.NDArray[Any]
+
+
+def by_loop(u: Array, direct: int, before: Array | None = None) -> Array:
+    """u(t), u(t-1), ... of every step, one by one; before the start what was given, newest first, or 0."""
+    past = np.zeros((direct - 1, u.shape[1])) if before is None else before.reshape(direct - 1, u.shape[1])
+    rows = []
+    for t in range(len(u)):
+        rows.append([u[t - lag] if lag <= t else past[lag - t - 1] for lag in range(direct)])
+    return np.array(rows).reshape(len(u), -1)
+
+
+@pytest.mark.parametrize("direct", [1, 2, 3, 7])
+@pytest.mark.parametrize("length", [1, 2, 5, 30])
+@pytest.mark.parametrize("given", [False, True])
+def test_windows_are_those_of_a_loop_and_carry_on(direct: int, length: int, given: bool) -> None:
+    rng = np.random.default_rng(0)
+    u, more = rng.normal(size=(length, 2)), rng.normal(size=(4, 2))
+    before = rng.normal(size=2 * (direct - 1)) if given else None
+    np.testing.assert_array_equal(recent.windows(u, direct, before), by_loop(u, direct, before))
+    carried = recent.carried(u, direct, before)
+    assert carried.shape == (2 * (direct - 1),)
+    whole = by_loop(np.concatenate([u, more]), direct, before)
+    np.testing.assert_array_equal(recent.windows(more, direct, carried), whole[length:])
+
+
+def test_none_is_nothing() -> None:
+    assert recent.windows(np.ones((5, 2)), 0).shape == (5, 0)
+    assert recent.carried(np.ones((5, 2)), 0).shape == (0,)
+
+
+@pytest.mark.parametrize("direct", [0, 1, 4])
+@pytest.mark.parametrize("lengths", [(40,), (40, 25, 33)])
+def test_rows_and_statistics_hold_states_and_recent_inputs(direct: int, lengths: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    esn = es.hierarchical([5, 4]).build(2, seed=0, dtype="float64")
+    X, y = [rng.normal(size=(n, 2)) for n in lengths], [rng.normal(size=(n, 3)) for n in lengths]
+    series = as_series(X)
+    expected = np.concatenate([np.hstack([esn.run(u), by_loop(u, direct)] if direct else [esn.run(u)])[7:] for u in X])
+    rows, last = state_rows(esn, series, 7, direct)
+    np.testing.assert_allclose(rows, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(last, [esn.run(u)[-1] for u in X], rtol=0, atol=1e-12)
+    [found], _ = split_statistics(esn, series, as_targets(y, series), [np.array([7, n]) for n in lengths], direct=direct)
+    wanted = of_rows(expected, np.concatenate([each[7:] for each in y]))
+    assert found.features == wanted.features == 9 + 2 * direct
+    np.testing.assert_allclose(found.scatter, wanted.scatter, rtol=0, atol=1e-10)
