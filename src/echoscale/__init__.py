@@ -38,6 +38,7 @@ _HOMES = {
     "tune": "tuning",
     "AutoModel": "automatic",
     "Found": "automatic",
+    "SequenceModel": "automatic",
     "auto": "automatic",
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
@@ -48,6 +49,7 @@ _HOMES = {
     "save": "storage",
 }
 _MODULES = (
+    "automatic",
     "estimators",
     "experiments",
     "features",
@@ -79,6 +81,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from echoscale import automatic as automatic
     from echoscale import estimators as estimators
     from echoscale import experiments as experiments
     from echoscale import features as features
@@ -93,6 +96,7 @@ if TYPE_CHECKING:
     from echoscale import tuning as tuning
     from echoscale.automatic import AutoModel as AutoModel
     from echoscale.automatic import Found as Found
+    from echoscale.automatic import SequenceModel as SequenceModel
     from echoscale.automatic import auto as auto
     from echoscale.esn import ESN as ESN
     from echoscale.esn import Matrices as Matrices

@@ -19,6 +19,7 @@ import safetensors
 import safetensors.numpy
 import scipy.sparse
 
+from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
 from echoscale.estimators import ESNClassifier, ESNRegressor
 from echoscale.files import write_atomically
@@ -51,13 +52,15 @@ class StorageError(ValueError):
     """The file is not a good echoscale model: damaged, changed, of another kind, or from a newer version."""
 
 
-def save(model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS, path: str | os.PathLike[str]) -> Path:
+def save(
+    model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS | AutoModel | SequenceModel, path: str | os.PathLike[str]
+) -> Path:
     """Write a model to one file, atomically: safetensors, with a checksum and without pickle.
 
     Parameters
     ----------
-    model : ESN, ESNRegressor, ESNClassifier, OnlineLearner or RLS
-        A built network, a fitted estimator or a learner.
+    model : ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel or SequenceModel
+        A built network, a fitted estimator, a learner, or a model of `es.auto`.
     path : path
         Where to; a file that is there is replaced.
 
@@ -83,10 +86,15 @@ def save(model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS, path: 
         about = {"kind": "RLS", "rls": {name: getattr(model, name) for name in ("ridge", "forgetting", "fit_intercept")}}
         if model.state is not None:
             tensors |= {f"rls.{name}": np.asarray(value) for name, value in model.state._asdict().items()}
+    elif isinstance(model, AutoModel | SequenceModel):
+        about = packing.pack(model, tensors, _pack_esn)
     elif type(model).__name__ in KINDS:
         about = _pack_estimator(model, tensors)
     else:
-        raise TypeError(f"save takes an ESN, ESNRegressor, ESNClassifier, OnlineLearner or RLS, got {type(model).__name__}.")
+        raise TypeError(
+            "save takes an ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS or a model of es.auto, "
+            f"got {type(model).__name__}."
+        )
     tensors = {name: np.array(array, order="C") for name, array in tensors.items()}
     text = json.dumps(about, sort_keys=True)
     header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text, "sha256": _digest(text, tensors)}
@@ -107,7 +115,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    ESN, ESNRegressor, ESNClassifier, OnlineLearner or RLS
+    ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel or SequenceModel
     """
     source = Path(path)
     if not source.is_file():
@@ -125,6 +133,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         about = json.loads(header["model"])
         if about["kind"] == "RLS":
             return _unpack_rls(about["rls"], tensors)
+        if about["kind"] in packing.KINDS:
+            return packing.unpack(about["kind"], about["auto"], tensors, _unpack_esn)
         if about["kind"] == "OnlineLearner":
             return archive.unpack(about["learner"], _unpack_esn(about["esn"], tensors), tensors)
         return _unpack_esn(about["esn"], tensors) if about["kind"] == "ESN" else _unpack_estimator(about, tensors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,13 @@ def test_predictions_are_lags_and_states_read_out(found: es.Found) -> None:
     np.testing.assert_allclose(model.predict(SERIES), model.target_scaling.back(want)[:, 0], rtol=1e-9, atol=1e-12)
 
 
+def test_a_saved_model_predicts_the_same_bits(found: es.Found, tmp_path: Path) -> None:
+    again = es.load(es.save(found.model, tmp_path / "model.safetensors"))
+    np.testing.assert_array_equal(
+        again.predict(SERIES, state=again.state_), found.model.predict(SERIES, state=found.model.state_)
+    )
+
+
 def test_units_do_not_matter(found: es.Found) -> None:
     other = es.auto(1e4 * SERIES[:TRAIN] + 1e6, 1e4 * SERIES[1 : TRAIN + 1] + 1e6, rounds=1)
     assert other.winner == found.winner
@@ -109,13 +118,15 @@ def test_labels_of_steps() -> None:
     np.testing.assert_array_equal(np.array(["other", "same"])[scores.argmax(axis=1)], guess)
 
 
-def test_labels_of_sequences() -> None:
+def test_labels_of_sequences(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     speed = np.tile([0.2, 0.5], 15)
     X = [np.sin(s * np.arange(40 + k) + rng.uniform(0, 6))[:, None] for k, s in enumerate(speed)]
     result = es.auto(X[:20], np.where(speed[:20] > 0.3, "fast", "slow"), rounds=1)
     guess = result.model.predict(X[20:], state=result.model.state_)
     assert (guess == np.where(speed[20:] > 0.3, "fast", "slow")).mean() == 1
+    again = es.load(es.save(result.model, tmp_path / "model.safetensors"))
+    np.testing.assert_array_equal(again.predict_scores(X[20:]), result.model.predict_scores(X[20:]))
     with pytest.raises(ValueError, match="this model labels whole sequences"):
         result.model.predict(X[0])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def test_errors_and_penalties_are_those_of_predictions_one_by_one(gap: int) -> N
     x, y = data()
     judging = Judging.of(np.array([300]), 10, gap)
     edges = judging.edges[0]
-    parts = [of_rows(x[low:high], y[low:high]) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [of_rows(x[low:high], y[low:high]) for low, high in itertools.pairwise(edges)]
     features = np.array([0, 2, 3, 4, 5, 8])
     for origin in judging.origins:
         found = paths.choose(judging.pairs(parts, origin), features, [9 + np.arange(2), 11 + np.arange(2)])

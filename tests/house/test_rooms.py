@@ -38,6 +38,7 @@ ROOMS = {
     "tuning": "the gradient of the validation error through the ridge solution, and the search that uses it",
     "features": "snapshots of many sequences, in memory, in a file that resumes, or on a device",
     "estimators": "scikit-learn estimators, closed-loop forecasts",
+    "automatic": "from data to a fitted model beside the simple methods that it must beat",
     "storage": "save and load",
     "experiments": "one experiment: its protocol, its scores, its job, and the ledger that keeps it",
     "sweeps": "grids of experiments",

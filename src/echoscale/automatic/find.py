@@ -17,7 +17,7 @@ from echoscale.automatic.model import Group
 from echoscale.automatic.question import Question, ask
 from echoscale.automatic.rivals import BOTH, NETWORKS, RIDGE, answers, final, squares, winner_of
 from echoscale.automatic.rounds import RESERVE, Rounds
-from echoscale.automatic.steps import StepRows
+from echoscale.automatic.steps import TimeRows
 from echoscale.hyper import chosen, into_network
 from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
@@ -95,7 +95,7 @@ def auto(
 
         rows: Any = SequenceRows(question)
     else:
-        rows = StepRows(question)
+        rows = TimeRows(question)
     played = Rounds(rows, seed)
     try:
         with shown(progress, "auto") as tell:

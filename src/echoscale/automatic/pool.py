@@ -21,7 +21,7 @@ from echoscale.readouts.statistics import Statistics
 
 if TYPE_CHECKING:
     from echoscale.automatic.sequences import SequenceRows
-    from echoscale.automatic.steps import StepRows
+    from echoscale.automatic.steps import TimeRows
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ class Member:
         return self.states
 
 
-def simple_members(rows: StepRows | SequenceRows, origin: Origin) -> list[Member]:
+def simple_members(rows: TimeRows | SequenceRows, origin: Origin) -> list[Member]:
     """Ridge on every set of lags, fitted to the target and to its change, by folds; the best first."""
     judging = rows.judging
     pairs, whole = judging.pairs(rows.simple, origin), judging.training(rows.simple, origin)
@@ -77,7 +77,7 @@ def simple_members(rows: StepRows | SequenceRows, origin: Origin) -> list[Member
 
 
 def network_members(
-    rows: StepRows | SequenceRows,
+    rows: TimeRows | SequenceRows,
     statistics: Sequence[Statistics],
     state_sets: Sequence[Indices],
     units: int,
@@ -90,7 +90,7 @@ def network_members(
 
     Parameters
     ----------
-    rows : StepRows or SequenceRows
+    rows : TimeRows or SequenceRows
         The data.
     statistics : sequence of Statistics
         Of the network's columns, lags and targets, for every segment, with lanes.

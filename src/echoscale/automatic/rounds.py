@@ -19,7 +19,7 @@ from echoscale.hyper import Hyper
 
 if TYPE_CHECKING:
     from echoscale.automatic.sequences import SequenceRows
-    from echoscale.automatic.steps import StepRows
+    from echoscale.automatic.steps import TimeRows
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Rounds:
     tried      (network with weights, lanes, structure) of every round
     """
 
-    rows: StepRows | SequenceRows
+    rows: TimeRows | SequenceRows
     seed: int
     simple: list[list[Member]] = field(init=False)
     members: list[list[Member]] = field(init=False)

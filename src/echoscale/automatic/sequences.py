@@ -32,7 +32,7 @@ LEAST_SEQUENCES = 4
 
 
 class SequenceRows:
-    """The rows of a question about whole sequences; the interface of `StepRows`, with the summary in place of lags."""
+    """The rows of a question about whole sequences; the interface of `TimeRows`, with the summary in place of lags."""
 
     def __init__(self, question: Question) -> None:
         if question.series.count < LEAST_SEQUENCES:

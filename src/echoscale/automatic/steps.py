@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 
-class StepRows:
+class TimeRows:
     """The rows of a question about steps, for all candidates.
 
     Columns of the statistics: states (N), lags (lag by lag), targets (O), targets less the present (O).
