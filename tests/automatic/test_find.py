@@ -151,7 +151,7 @@ def test_an_interruption_returns_the_best_so_far() -> None:
 
 def test_the_report_says_what_won(found: es.Found) -> None:
     text = str(found)
-    assert "Output 0 is input 0, 1 steps later." in text
+    assert "Output 0 is input 0, 1 step later." in text
     assert found.table["choice"].count("taken") == 1
     assert found.table["method"][found.table["choice"].index("taken")] == found.winner
     assert len(found.networks) == sum(len(group.coef) for group in found.model.groups)

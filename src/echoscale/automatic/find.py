@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
+from echoscale.automatic import design
 from echoscale.automatic.found import Found
 from echoscale.automatic.judging import standard_errors
 from echoscale.automatic.model import Group
@@ -23,11 +24,16 @@ from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
 from echoscale.series import SeriesLike
 from echoscale.table import Table
+from echoscale.timescales.memory import counted
+from echoscale.timescales.suggest import Suggestion, suggest
 
 Floats = npt.NDArray[np.float64]
 
 # Of the clock's rounds: of few rows the best of many networks is luck.
 ROUNDS, ROWS_PER_ROUND = (5, 40), 25
+# Seconds: with less, the time is better spent on rounds.
+LEAST_FOR_SUGGESTION = 10.0
+LEAST_FOR_SUGGESTING = 50  # steps
 
 
 def auto(
@@ -96,13 +102,25 @@ def auto(
         rows: Any = SequenceRows(question)
     else:
         rows = TimeRows(question)
-    played = Rounds(rows, seed)
+    suggested = _suggestion(question, rows, seed) if budget >= LEAST_FOR_SUGGESTION else None
+    played = Rounds(rows, seed, suggested)
     try:
         with shown(progress, "auto") as tell:
             _play(played, began + budget, most, tell)
     except KeyboardInterrupt:
         warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
     return _result(question, played, time.perf_counter() - began)
+
+
+def _suggestion(question: Question, rows: Any, seed: int) -> Suggestion | None:
+    """What `suggest` makes of the data before the first origin; None where it cannot look: labels, gaps, trends, very short data."""
+    if question.classes is not None or question.series.count > 1 or rows.drive.changes.any():
+        return None
+    end = int(rows.judging.edges[0][2 * rows.judging.origins[0].trained - 1])
+    u, y = (np.asarray(each.values[0])[:end] for each in (rows.heard, question.targets))
+    if end < LEAST_FOR_SUGGESTING or np.isnan(y).any() or (np.ptp(y, axis=0) == 0).any():
+        return None
+    return suggest(u, y, units=design.units_for(question.rows), seed=seed, scale=None)
 
 
 def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> None:
@@ -210,12 +228,14 @@ def _reasons(
     reasons.append(f"Expect an error like {error:.3g} ({word}) on new data of the same kind.")
     for o, each in enumerate(question.ahead):
         if each is not None:
-            reasons.append(f"Output {o} is input {each.column}, {each.steps} steps later.")
+            reasons.append(f"Output {o} is input {each.column}, {counted(each.steps)} later.")
     if networks and played.rows.drive.changes.any():
         which = ", ".join(map(str, np.flatnonzero(played.rows.drive.changes)))
         reasons.append(f"Input {which} has a trend: the networks hear its changes.")
+    if isinstance(played.suggested, Suggestion):
+        reasons.append(played.suggested.reasons[0])
     if question.season is not None:
-        reasons.append(f"The series has a season of {question.season} steps.")
+        reasons.append(f"The series has a season of {counted(question.season)}.")
     if networks:
         slow = [1 / r.leak_rate for network in networks for r in network.reservoirs]
         structures = ", ".join(sorted({played.tried[member.round][2] for member in played.members[-1]}))

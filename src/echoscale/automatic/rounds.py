@@ -16,6 +16,7 @@ from echoscale.automatic.lags import LinearMap, mean_of
 from echoscale.automatic.pool import Member
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
+from echoscale.network import Network
 
 if TYPE_CHECKING:
     from echoscale.automatic.sequences import SequenceRows
@@ -34,6 +35,7 @@ class Rounds:
     """The networks tried so far, and the best candidates at every origin.
 
     rows       the data
+    suggested  a hierarchical network of two levels, whose hyper-parameters are those of the first lane of the first round
     members    for every origin: the best candidates
     simple     for every origin: ridge on lags, the best first
     tried      (network with weights, lanes, structure) of every round
@@ -41,6 +43,7 @@ class Rounds:
 
     rows: TimeRows | SequenceRows
     seed: int
+    suggested: Network | None = None
     simple: list[list[Member]] = field(init=False)
     members: list[list[Member]] = field(init=False)
     tried: list[tuple[ESN, Hyper, str]] = field(init=False)
@@ -64,6 +67,14 @@ class Rounds:
         esn = described.build(features, seed=int(rng.integers(2**31)), dtype=dtype)
         good = self._good(structure) if number >= len(design.STRUCTURES) else []
         hyper = design.near(good, lanes, rng) if good else design.draw(esn.hyper, structure, lanes, features, rng)
+        if number == 0 and self.suggested is not None:
+            own = Hyper.of(self.suggested)
+            hyper = Hyper(
+                *(
+                    tuple(np.concatenate([[float(leaf)], lanes_of[1:]]) for leaf, lanes_of in zip(one, all_lanes, strict=True))
+                    for one, all_lanes in zip(own, hyper, strict=True)
+                )
+            )
         statistics = self.rows.statistics(esn, hyper)
         sets = self.rows.state_sets(esn)
         units = statistics[0].mean.shape[-1] - self.rows.simple[0].mean.shape[-1]
