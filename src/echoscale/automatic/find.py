@@ -102,7 +102,7 @@ def auto(
         rows: Any = SequenceRows(question)
     else:
         rows = TimeRows(question)
-    suggested = _suggestion(question, rows, seed) if budget >= LEAST_FOR_SUGGESTION else None
+    suggested = _suggestion(question, rows, seed) if most or budget >= LEAST_FOR_SUGGESTION else None
     played = Rounds(rows, seed, suggested)
     try:
         with shown(progress, "auto") as tell:
