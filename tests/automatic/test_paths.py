@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from echoscale.automatic import paths
-from echoscale.automatic.judging import Judging, Origin
+from echoscale.automatic.origins import Judging, Origin
 from echoscale.readouts.penalties import RELATIVE
 from echoscale.readouts.statistics import Statistics, of_rows
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from echoscale import _checks
 from echoscale.automatic import design
 from echoscale.automatic.found import Found
-from echoscale.automatic.judging import standard_errors
+from echoscale.automatic.origins import standard_errors
 from echoscale.automatic.model import Group
 from echoscale.automatic.question import Question, ask
 from echoscale.automatic.rivals import BOTH, NETWORKS, RIDGE, answers, final, squares, winner_of

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic import paths
-from echoscale.automatic.judging import Judging, Origin
+from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.lags import LinearMap, mean_of
 from echoscale.automatic.question import Question
 from echoscale.readouts.statistics import Statistics

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic import lags
-from echoscale.automatic.judging import standard_errors
+from echoscale.automatic.origins import standard_errors
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import Group
 from echoscale.automatic.pool import on_lags

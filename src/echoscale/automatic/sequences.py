@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic.drive import Drive
-from echoscale.automatic.judging import Judging, Origin
+from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import Group
 from echoscale.automatic.question import Question

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from echoscale.automatic import lags
 from echoscale.automatic.drive import Drive
-from echoscale.automatic.judging import Judging, Origin
+from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import AutoModel, Group
 from echoscale.automatic.question import Question

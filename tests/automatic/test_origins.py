@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.automatic.judging import FOLDS, Judging, standard_errors
+from echoscale.automatic.origins import FOLDS, Judging, standard_errors
 
 
 @pytest.mark.parametrize(("length", "gap"), [(60, 1), (90, 6), (200, 12), (4000, 1), (5000, 50)])
