@@ -31,10 +31,13 @@ Y = np.convolve(U[:, 0], np.exp(-np.arange(30) / 6))[:500] + 0.3 * U[:, 0] * np.
 
 
 FEW = ("leak_rate", "ridge")
+TAIL: dict[str, Any] = {"validation": SHARE, "test": 0, "scale": None, "ridge": 1e-5}
+FOLDS: dict[str, Any] = {"validation": 5, "test": 0.2, "scale": "standard", "ridge": "auto"}
 
 
 def tuned(parameters: Any = FEW, *, network: es.Network = TWO, u: Any = U, y: Any = Y, **options: Any) -> es.Tuned:
-    options = {"starts": 2, "rounds": 3, "washout": WASHOUT, "validation": SHARE, **options}
+    """With one validation tail in the units of the data, unless other options are given."""
+    options = {**TAIL, "starts": 2, "rounds": 3, "washout": WASHOUT, **options}
     return es.tune(network, u, y, parameters, **options)
 
 
