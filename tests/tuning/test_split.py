@@ -247,7 +247,9 @@ def test_a_target_that_is_constant_on_the_validation_part_is_refused() -> None:
         steps = int(rng.integers(200, 400))
         y = rng.normal(size=steps)
         y[steps // 2 :] = rng.normal()
-        refused("constant on the validation part", u=rng.normal(size=(steps, 1)), y=y, parameters="leak_rate")
+        u = rng.normal(size=(steps, 1))
+        refused("constant on the validation part", u=u, y=y, parameters="leak_rate", validation=0.25, test=0)
+        refused("constant on the test part", u=u, y=y, parameters="leak_rate")
     y = np.stack([Y, np.full(120, 0.1)], axis=1)
     refused("constant on the validation part", y=y, parameters="leak_rate")
 
@@ -264,7 +266,8 @@ def test_a_target_that_is_constant_on_the_validation_part_is_refused() -> None:
         ({"u": SEQUENCES, "y": np.eye(3)[KINDS]}, "labels, not one-hot rows"),
         ({"u": SEQUENCES, "y": KINDS[:-1]}, "labels for 11 series, u 12 series"),
         ({"u": list(SEQUENCES), "y": KINDS[:-1].tolist()}, "labels for 11 series, u 12 series"),
-        ({"u": SEQUENCES[:4], "y": [0, 1, 0, 1]}, "4 sequences are too few"),
+        ({"u": SEQUENCES[:4], "y": [0, 1, 0, 1], "validation": 0.25}, "4 sequences are too few"),
+        ({"u": SEQUENCES[:2], "y": [0, 1], "validation": 0.25}, "2 sequences are too few"),
         (
             {"u": list(SEQUENCES), "y": [np.zeros(19, int)] * 12},
             r"y\[0\] must be one label per step, \(20,\), got shape \(19,\)",

@@ -80,14 +80,22 @@ def test_a_bound_between_start_and_optimum_is_where_it_ends() -> None:
     """The teacher's leak is 0.3."""
     teacher = es.single(12, leak_rate=0.3, input_scaling=0.8, bias_scaling=0.3)
     y = taught(teacher, seed=4)
-    above = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate": (0.45, 0.9)})
-    below = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate[0]": (0.05, 0.2)})
-    assert above.network.reservoirs[0].leak_rate == pytest.approx(0.45, rel=1e-9)
-    assert below.network.reservoirs[0].leak_rate == pytest.approx(0.2, rel=1e-9)
+    beyond = pytest.warns(UserWarning, match=r"leak_rate\[0\]=0.3 lies outside of its bounds")
+    with beyond:
+        above = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate": (0.45, 0.9)})
+    with beyond:
+        below = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate[0]": (0.05, 0.2)})
+    assert above.at_bound == below.at_bound == ("leak_rate[0]",)
+    assert "leak_rate[0] (at bound)" in str(above)
+    assert last_best(above)["leak_rate[0]"] == pytest.approx(0.45, rel=1e-9)
+    assert last_best(below)["leak_rate[0]"] == pytest.approx(0.2, rel=1e-9)
+    # The teacher itself is better than all that the bounds allow.
+    assert not above.helped
+    assert above.network == below.network == teacher
 
 
 def test_bounds_hold_for_every_start_in_every_round() -> None:
-    bounds = {"leak_rate": (0.3, 0.6), "leak_rate[1]": (0.2, 0.25), "ridge": (1e-4, 1e-3), "coupling": (2.0, 3.0)}
+    bounds = {"leak_rate": (0.3, 0.9), "leak_rate[1]": (0.2, 0.25), "ridge": (1e-4, 1e-3), "coupling": (0.4, 0.6)}
     result = tuned(["leak_rate", "coupling", "ridge"], bounds=bounds, starts=2)
     usual = es.tuning.BOUNDS
     for name in result.history["parameter"].values.tolist():
