@@ -134,10 +134,10 @@ class Runs:
     def statistics(self, hyper: Hyper) -> tuple[Statistics, Statistics]:
         """Of features and targets in training and in what is held out, (S, K, ...), with hyper-parameters of S lanes."""
         parts, _ = split_statistics(self.esn, self.series, self.targets, self.edges, direct=self.direct, hyper=hyper)
-        return stacked(self._trains(parts)), stacked([parts[each.held_out] for each in self.folds])
+        return stacked(self.trains(parts)), stacked([parts[each.held_out] for each in self.folds])
 
-    def best_penalties(self, hyper: Hyper, per_step: Floats) -> tuple[Floats, Floats]:
-        """Of penalties per training step the one with the least squared error of the folds, (S,), and all errors (n, S)."""
+    def best_penalties(self, hyper: Hyper, per_step: Floats) -> Floats:
+        """Of penalties per training step the one with the least squared error of the folds, (S,)."""
         found = [np.empty((len(per_step), 0))]
         for batch in self.batches(hyper.lanes or 1):
             train, held_out = self.statistics(hyper.map(operator.itemgetter(batch)))
@@ -147,7 +147,7 @@ class Runs:
             spread = np.einsum("skoo->so", held_out.scatter[..., -self.outputs :, -self.outputs :])
             found.append((squares.sum(axis=2) / np.where(spread > 0, spread, 1.0)).mean(axis=-1))
         errors = np.concatenate(found, axis=1)
-        return per_step[np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=0)], errors
+        return np.asarray(per_step[np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=0)])
 
     def batches(self, count: int) -> list[slice]:
         """Points whose statistics are held in memory together."""
@@ -155,7 +155,7 @@ class Runs:
         size = max(STATISTICS_BYTES // each, 8)
         return [slice(begin, begin + size) for begin in range(0, count, size)]
 
-    def _trains(self, parts: Sequence[Statistics]) -> list[Statistics]:
+    def trains(self, parts: Sequence[Statistics]) -> list[Statistics]:
         """The training statistics of every fold: sums of its segments, what many folds share being summed once."""
         if len(self.folds) == 1:
             return [total([parts[s] for s in self.folds[0].train])]
@@ -249,7 +249,7 @@ class Runs:
         rows = [np.concatenate(by_lane[lane : lane + series.count]) for lane in range(0, many, series.count)]
         cross = cross.reshape(len(z), series.count, *cross.shape[1:]).sum(axis=1)
         held = [parts_of_time[each.held_out] for each in self.folds]
-        return Tangents(self._trains(parts_of_time), held, cross, np.stack(rows) if keep_rows else None)
+        return Tangents(self.trains(parts_of_time), held, cross, np.stack(rows) if keep_rows else None)
 
     def _counts(self, which: Indices, begin: int, steps: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """(steps, K, lanes or 1): 1 where a step of these series trains fold k."""

@@ -121,6 +121,8 @@ def prepare(
     target_scaling = Scaling.none(targets.features)
     if loss == "mse":
         target_scaling = scaling if next_input else scaling_of(scale, part[1])
+    if next_input:
+        _check_next(series, targets)
     data = TuningData(
         scaling.apply(part[0]),
         target_scaling.apply(part[1]),
@@ -191,6 +193,16 @@ def _part(series: Series, which: list[int], ends: list[int]) -> Series:
     if isinstance(series.values, np.ndarray):
         return Series(np.stack(values), series.kind, series.name)
     return Series(values, series.kind, series.name)
+
+
+def _check_next(series: Series, targets: Series) -> None:
+    """For free runs: y(t) = u(t + 1)."""
+    for b in range(series.count):
+        u, y = series.values[b], targets.values[b]
+        if u.shape != y.shape or not np.allclose(u[1:], y[:-1], rtol=1e-6, atol=1e-6 * float(u.std())):
+            raise ValueError(
+                "closed_loop needs targets that are the next input: with a series x of shape (T, F), u = x[:-1] and y = x[1:]."
+            )
 
 
 def _check_targets(data: TuningData) -> None:

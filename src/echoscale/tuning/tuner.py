@@ -19,6 +19,7 @@ from echoscale.readouts.penalties import AUTO
 from echoscale.series import Series, SeriesLike
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
+from echoscale.tuning.free_run import FreeRun
 from echoscale.tuning.judging import PER_STEP, judge
 from echoscale.tuning.objective import Loss, Networks
 from echoscale.tuning.runs import Runs
@@ -50,6 +51,7 @@ def tune(
     seed: int = 0,
     loss: str = "mse",
     washout: int | None = None,
+    closed_loop: int | None = None,
     validation: float | int = 5,
     test: float = 0.2,
     scale: str | None = "standard",
@@ -92,6 +94,9 @@ def tune(
     washout : int, optional
         Steps at the start of every series that do not count; 100 unless given, or a tenth of the shortest series where that
         is less. Without meaning for labels per sequence.
+    closed_loop : int, optional
+        So many steps: the error is that of free-running forecasts of this length from several origins in the held-out folds,
+        made with each fold's readout. For targets that are the next input, y(t) = u(t + 1).
     validation : int or float
         A number of folds, which are blocks of time with gaps between them (fewer where data are short; whole series where
         there are enough; with labels per sequence, sequences). Or a share of every series, at its end, that judges alone.
@@ -141,7 +146,10 @@ def tune(
     rounds = _checks.integer(rounds, "rounds", minimum=1)
     if not isinstance(direct, bool):
         raise TypeError(f"direct must be True or False, got {direct!r}.")
-    data = prepare(u, y, loss, washout, validation, test, scale)
+    free = None if closed_loop is None else _checks.integer(closed_loop, "closed_loop", minimum=1)
+    if free and loss != "mse":
+        raise ValueError("closed_loop has a meaning for loss='mse' alone: labels are no next inputs.")
+    data = prepare(u, y, loss, washout, validation, test, scale, next_input=bool(free))
     if direct and data.per_sequence:
         raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
     esn = network.build(data.series.features, seed=_checks.integer(seed, "seed"), dtype=dtype, device=device)
@@ -168,14 +176,18 @@ def tune(
         data.steps,
     )
     own = esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
-    penalty = given * share if given is not None else data.steps * float(runs.best_penalties(own, PER_STEP)[0][0])
+    task: Loss = FreeRun(runs, free) if free else (Squares if loss == "mse" else Entropy)(runs)
+    penalty = given * share if given is not None else data.steps * float(task.best_penalties(own, PER_STEP)[0])
     runs = replace(runs, penalty=penalty)
-    task = (Squares if loss == "mse" else Entropy)(runs)
+    task = replace(task, runs=runs)
     start = _start(task, own, penalty / data.steps)
     rng = np.random.default_rng([seed, 1])
     candidates = _candidates(space, esn.hyper, penalty, starts, rng)
     if given is None and space.ridge:
         candidates = _with_best_penalties(runs, candidates, data.steps)
+        if free:  # a free run may want a larger penalty than the next step
+            candidates[..., len(space.learned)] += np.log(10) * rng.integers(0, 6, candidates.shape[:2])
+            candidates = np.clip(candidates, space.low, space.high)
     search = Search.begin(task, candidates, rng)
     records = [_record(search, began, share)]
     try:
@@ -219,7 +231,7 @@ def _start(task: Loss, own: Hyper, per_step: float) -> Start:
 def _with_best_penalties(runs: Runs, candidates: Floats, steps: float) -> Floats:
     """The same points with the ridge penalty that is best for each by the folds."""
     space, points = runs.space, candidates.reshape(-1, candidates.shape[-1]).copy()
-    best, _ = runs.best_penalties(runs.hyper(points), PER_STEP)
+    best = runs.best_penalties(runs.hyper(points), PER_STEP)
     place = len(space.learned)
     points[:, place] = np.clip(np.log(best * steps), space.low[place], space.high[place])
     return points.reshape(candidates.shape)
