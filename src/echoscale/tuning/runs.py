@@ -138,7 +138,11 @@ class Runs:
 
     def best_penalties(self, hyper: Hyper, per_step: Floats) -> Floats:
         """Of penalties per training step the one with the least squared error of the folds, (S,)."""
-        found = [np.empty((len(per_step), 0))]
+        return np.asarray(per_step[np.argmin(self.penalty_errors(hyper, per_step), axis=0)])
+
+    def penalty_errors(self, hyper: Hyper, per_step: Floats) -> Floats:
+        """The squared error of the folds over that of the means, averaged over outputs, for these penalties, (n, S)."""
+        found = []
         for batch in self.batches(hyper.lanes or 1):
             train, held_out = self.statistics(hyper.map(operator.itemgetter(batch)))
             scatter = train.scatter / train.count[..., None, None]
@@ -147,7 +151,7 @@ class Runs:
             spread = np.einsum("skoo->so", held_out.scatter[..., -self.outputs :, -self.outputs :])
             found.append((squares.sum(axis=2) / np.where(spread > 0, spread, 1.0)).mean(axis=-1))
         errors = np.concatenate(found, axis=1)
-        return np.asarray(per_step[np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=0)])
+        return np.where(np.isnan(errors), np.inf, errors)
 
     def batches(self, count: int) -> list[slice]:
         """Points whose statistics are held in memory together."""

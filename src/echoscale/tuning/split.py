@@ -42,6 +42,7 @@ class TuningData(NamedTuple):
     scalings         of inputs and of targets, from what is tuned on
     whole            inputs and targets with the test part; whole_edges: the same edges, and the test as last segment
     tested           whether there is a test part
+    all_edges        of folds over all data, which choose the last ridge penalty; all_folds: which of them train and judge
     """
 
     series: Series
@@ -55,6 +56,8 @@ class TuningData(NamedTuple):
     whole: tuple[Series, Series]
     whole_edges: list[Indices]
     tested: bool
+    all_edges: list[Indices]
+    all_folds: tuple[Fold, ...]
 
     @property
     def tail(self) -> bool:
@@ -110,10 +113,12 @@ def prepare(
         targets, classes, per_sequence = _one_hot(y, series)
     if per_sequence:
         edges, folds = _by_sequence(series, targets, judges, share)
+        all_edges, all_folds = _by_sequence(series, targets, judges, 0.0)
         washout = 0
     else:
         check_longer_than(series, washout)
         edges, folds = _in_time(series, washout, judges, share)
+        all_edges, all_folds = _in_time(series, washout, judges, 0.0)
     known = [int(each[-2]) for each in edges] if not per_sequence else [int(n) for n in series.lengths]
     tuned = [b for b, each in enumerate(edges) if not per_sequence or each[0] < each[-2]]
     part = tuple(_part(each, tuned, known) for each in (series, targets))
@@ -135,6 +140,8 @@ def prepare(
         (scaling.apply(series), target_scaling.apply(targets)),
         edges,
         any(each[-2] < each[-1] for each in edges),
+        [each[:-1] for each in all_edges],
+        all_folds,
     )
     if loss == "mse":
         _check_targets(data)

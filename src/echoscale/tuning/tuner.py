@@ -40,6 +40,9 @@ ALL = ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "couplin
 LOSSES = ("mse", "cross_entropy")
 WORTH_IT = 0.98  # of the squared error, or of the cross-entropy, of the network as it came: a gain that counts
 
+# Factors of the learned ridge penalty that are tried on all data, the learned one first.
+NEAR = 10.0 ** np.array([0, *np.arange(-2, 5.5, 0.5)])
+
 
 def tune(
     network: Network,
@@ -202,7 +205,8 @@ def tune(
                 tell(number + 1, rounds, f"{task.name} {_least_error(search):.4f}")
     except KeyboardInterrupt:
         warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
-    return _result(network, task, search, records, data, start, tuple(fixed), share, loss)
+    chooses = not data.tail and not free and (given is None or space.ridge)
+    return _result(network, task, search, records, data, start, tuple(fixed), share, loss, chooses)
 
 
 def _check_network(network: object) -> None:
@@ -274,6 +278,20 @@ def _penalty_for_all(runs: Runs, penalty: Any, share: float) -> Any:
     return (penalty + runs.noise**2 * runs.rows) / share
 
 
+def _last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | None) -> float:
+    """Per training step, by folds over all data, the test part too: of the usual ones, or near the learned one.
+
+    The learned one stays unless another is clearly better: on data that drift, the newest say most.
+    """
+    everything = replace(runs, series=data.whole[0], targets=data.whole[1], edges=data.all_edges, folds=data.all_folds)
+    path = PER_STEP if learned is None else learned * NEAR
+    errors = everything.penalty_errors(hyper, path)[:, 0]
+    best = int(np.argmin(errors))
+    if learned is not None and errors[best] > WORTH_IT * errors[0]:
+        return learned
+    return float(path[best])
+
+
 def _result(
     network: Network,
     task: Loss,
@@ -284,6 +302,7 @@ def _result(
     fixed: tuple[str, ...],
     share: float,
     loss: str,
+    chooses: bool,
 ) -> Tuned:
     runs, space, best = task.runs, task.runs.space, search.best
     z = search.z[best]
@@ -307,6 +326,10 @@ def _result(
         sharpness = np.array([start.sharpness, values[-1] if space.sharpness else 1.0])
         verdict = judge(task, network, data, both, per_step, sharpness)
         helped = helped and verdict.tuned <= verdict.start
+    if chooses:
+        last = Hyper.of(tuned).map(lambda leaf: np.full(1, float(leaf))) if helped else start.hyper
+        found = _last_penalty(runs, data, last, penalty / data.steps if helped else None)
+        start, penalty = start._replace(per_step=found), found * data.steps
     return Tuned(
         network=tuned if helped else network,
         ridge=float(_penalty_for_all(runs, penalty if helped else start.per_step * data.steps, share)),
