@@ -4,8 +4,8 @@
 
 Origins are spread over the held-out folds, and the forecasts of fold k are made with the readout that has not seen it. Chaos
 makes late errors as large as the attractor, whatever the network: each counts for 1 at most, so that E is about the share of
-the forecast that is lost. Residuals of all forecasts give the curvature (Gauss and Newton); their slopes are differences between
-neighbouring points, which run beside each other on the lanes of one scan.
+the forecast that is lost. Residuals of all forecasts give the curvature (Gauss and Newton); their slopes are differences
+between neighbouring points, which run beside each other on the lanes of one scan.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ from echoscale import _checks
 from echoscale.hyper import Hyper, into_network
 from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
-from echoscale.readouts.penalties import AUTO
+from echoscale.readouts.folds import pairs, total
+from echoscale.readouts.penalties import AUTO, RELATIVE, fold_errors, unit_of
+from echoscale.readouts.statistics import split_statistics
 from echoscale.series import Series, SeriesLike
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
@@ -38,10 +40,7 @@ Floats = npt.NDArray[np.float64]
 
 ALL = ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "ridge")
 LOSSES = ("mse", "cross_entropy")
-WORTH_IT = 0.98  # of the squared error, or of the cross-entropy, of the network as it came: a gain that counts
-
-# Factors of the learned ridge penalty that are tried on all data, the learned one first.
-NEAR = 10.0 ** np.array([0, *np.arange(-2, 5.5, 0.5)])
+WORTH_IT = 0.98  # of the error of the network as it came, as it is shown: a gain that counts
 
 
 def tune(
@@ -258,7 +257,9 @@ def _record(search: Search, began: float, share: float) -> dict[str, Any]:
     runs = search.loss.runs
     values = runs.space.values(search.z)
     if runs.space.ridge:
-        values[:, len(runs.space.learned)] = _penalty_for_all(runs, runs.space.penalties(search.z, runs.penalty), share)
+        assert runs.rows is not None
+        learned = runs.space.penalties(search.z, runs.penalty)
+        values[:, len(runs.space.learned)] = (learned + runs.noise**2 * runs.rows) / share
     return {
         "error": search.loss.shown(search.value.error.copy()),
         "value": values,
@@ -272,24 +273,20 @@ def _least_error(search: Search) -> float:
     return float(search.loss.shown(search.value.error[search.best : search.best + 1])[0])
 
 
-def _penalty_for_all(runs: Runs, penalty: Any, share: float) -> Any:
-    """The penalty for all data, from that for the rows of the folds: in proportion to the rows, noise counted."""
-    assert runs.rows is not None
-    return (penalty + runs.noise**2 * runs.rows) / share
-
-
 def _last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | None) -> float:
-    """Per training step, by folds over all data, the test part too: of the usual ones, or near the learned one.
+    """For all data, by folds over all of them, the test part too; without the part that stands for noise.
 
-    The learned one stays unless another is clearly better: on data that drift, the newest say most.
+    A learned one stays unless another is clearly better: on data that drift, the newest say most.
     """
-    everything = replace(runs, series=data.whole[0], targets=data.whole[1], edges=data.all_edges, folds=data.all_folds)
-    path = PER_STEP if learned is None else learned * NEAR
-    errors = everything.penalty_errors(hyper, path)[:, 0]
-    best = int(np.argmin(errors))
-    if learned is not None and errors[best] > WORTH_IT * errors[0]:
+    parts, _ = split_statistics(runs.esn, *data.whole, data.all_edges, direct=runs.direct, hyper=hyper)
+    whole = total(parts)
+    unit = float(unit_of(whole))
+    path = np.array([*([] if learned is None else [learned / unit]), *RELATIVE])
+    errors = fold_errors(pairs(parts), path).mean(axis=-1)
+    best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+    if learned is not None and not errors[best] < WORTH_IT**2 * errors[0]:
         return learned
-    return float(path[best])
+    return float(path[best] * unit)
 
 
 def _result(
@@ -312,8 +309,10 @@ def _result(
         # A radius above 1 was tried on the data, and did well.
         warnings.simplefilter("ignore", EchoStateWarning)
         tuned = into_network(network, space.learned, values[: len(space.learned)].tolist())
-    # Folds that chose among many points say too little about a small gain.
-    helped = error < start.error * (1.0 if data.tail else WORTH_IT)
+    shown_error, start_error = (float(task.shown(np.array([each]))[0]) for each in (error, start.error))
+    # Folds that chose among many points say too little about a small gain, and so does a short test part.
+    worth_it = 1.0 if data.tail else WORTH_IT
+    helped = shown_error < worth_it * start_error
     verdict = None
     if data.tested:
         both = Hyper(
@@ -325,16 +324,15 @@ def _result(
         per_step = np.array([start.per_step, penalty / data.steps]) + runs.noise**2
         sharpness = np.array([start.sharpness, values[-1] if space.sharpness else 1.0])
         verdict = judge(task, network, data, both, per_step, sharpness)
-        helped = helped and verdict.tuned <= verdict.start
+        helped = helped and verdict.tuned < worth_it * verdict.start
+    last = (penalty if helped else start.per_step * data.steps) / share
     if chooses:
-        last = Hyper.of(tuned).map(lambda leaf: np.full(1, float(leaf))) if helped else start.hyper
-        found = _last_penalty(runs, data, last, penalty / data.steps if helped else None)
-        start, penalty = start._replace(per_step=found), found * data.steps
+        last = _last_penalty(runs, data, Hyper.of(tuned if helped else network), last if helped else None)
     return Tuned(
         network=tuned if helped else network,
-        ridge=float(_penalty_for_all(runs, penalty if helped else start.per_step * data.steps, share)),
-        error=float(task.shown(np.array([error if helped else start.error]))[0]),
-        start_error=float(task.shown(np.array([start.error]))[0]),
+        ridge=last + runs.noise**2 * data.steps / share,
+        error=shown_error if helped else start_error,
+        start_error=start_error,
         test_error=None if verdict is None else verdict.tuned if helped else verdict.start,
         start_test_error=None if verdict is None else verdict.start,
         verdict=verdict,
