@@ -398,7 +398,7 @@ def test_where_tuning_does_not_help_the_network_is_returned_as_it_came() -> None
     assert result.error == result.start_error
     assert "did not help" in str(result)
     curve = penalties.choose  # the ridge penalty is that of folds over all data
-    states, y = states_in_units(TWO, U, noise[:, None], 500 - round((500 - WASHOUT) * 0.2))
+    states, y = states_in_units(TWO, U, noise[:, None], 500)  # and the units are theirs
     edges = folding.edges([500], WASHOUT, 5)[0]
     parts = [of_rows(states[a:b], y[a:b]) for a, b in pairwise(edges)]
     assert result.ridge == pytest.approx(curve(folding.pairs(parts), folding.total(parts)).ridge, rel=1e-6)

@@ -18,6 +18,7 @@ from echoscale.progress import Progress, shown
 from echoscale.readouts.folds import pairs, total
 from echoscale.readouts.penalties import AUTO, RELATIVE, fold_errors, unit_of
 from echoscale.readouts.statistics import split_statistics
+from echoscale.scaling import Scaling
 from echoscale.series import Series, SeriesLike
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
@@ -276,9 +277,14 @@ def _least_error(search: Search) -> float:
 def _last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | None) -> float:
     """For all data, by folds over all of them, the test part too; without the part that stands for noise.
 
-    A learned one stays unless another is clearly better: on data that drift, the newest say most.
+    A learned one stays unless another is clearly better: on data that drift, the newest say most. The units are those of
+    all data, as the final fit has them.
     """
-    parts, _ = split_statistics(runs.esn, *data.whole, data.all_edges, direct=runs.direct, hyper=hyper)
+    series, targets = (
+        each if scaling.is_none else Scaling.of(each.values).apply(each)
+        for each, scaling in zip(data.whole, data.scalings, strict=True)
+    )
+    parts, _ = split_statistics(runs.esn, series, targets, data.all_edges, direct=runs.direct, hyper=hyper)
     whole = total(parts)
     unit = float(unit_of(whole))
     path = np.array([*([] if learned is None else [learned / unit]), *RELATIVE])
