@@ -62,7 +62,7 @@ class System(NamedTuple):
 
 def sines(steps: int, seed: int) -> Floats:
     """The sum of eight sines whose frequencies have no common measure, (T, 1)."""
-    return np.sin(np.outer(np.arange(steps), SINES)).sum(axis=1)[:, None]
+    return np.asarray(np.sin(np.outer(np.arange(steps), SINES)).sum(axis=1)[:, None])
 
 
 SYSTEMS = (
@@ -113,7 +113,7 @@ SYSTEMS = (
         None,
         300,
         40,
-        es.single(100, leak_rate=1.0, spectral_radius=0.9, input_scaling=0.01, topology="ring"),
+        es.single(100, leak_rate=1.0, spectral_radius=1.0, input_scaling=0.001, topology="delay_line"),
         1e-14,
     ),
 )
@@ -295,8 +295,8 @@ def table(raw: common.Raw) -> str:
         common.origin(raw),
         "",
         f"{len(raw['seeds'])} seeds for series and weights. Valid time: until the error exceeds {LIMIT} standard deviations, "
-        f"in Lyapunov times, mean over {ORIGINS} origins (more is better), ± standard error over the seeds. `tune(closed_loop=…)` "
-        f"took {min(seconds):.0f} to {max(seconds):.0f} s"
+        f"in Lyapunov times, mean over {ORIGINS} origins (more is better), ± standard error over the seeds. "
+        f"`tune(closed_loop=…)` took {min(seconds):.0f} to {max(seconds):.0f} s"
         + (", and Optuna as long." if raw["rival"] else ". reservoirpy or optuna was not installed: that rival is missing."),
         "",
         *common.rows(head, body),

@@ -21,7 +21,6 @@ from echoscale.readouts.statistics import of_rows
 from echoscale.tuning import judging
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
-from echoscale.tuning.judging import PER_STEP
 from echoscale.tuning.objective import Loss, Model, Value
 from echoscale.tuning.search import Search
 from echoscale.tuning.squares import Squares
@@ -346,10 +345,13 @@ def test_the_errors_of_the_folds_and_of_the_test_part_are_those_of_scikit_learn(
     for network, expected in ((result.network, result.test_error), (TWO, result.start_test_error)):
         states, y = states_in_units(network, U, Y[:, None], cut)
         errors = []
-        for each in [per_step] if network is result.network else PER_STEP:
+        unit = float((states[known].var(axis=0)).mean())
+        relative = [per_step / unit] if network is result.network else np.geomspace(1e-6, 10, 200)
+        for each in [rel * unit for rel in relative]:
             model = Ridge(alpha=each * len(known), solver="svd").fit(states[known], y[known])
             errors.append(es.nrmse(y[cut:], model.predict(states[cut:]).reshape(-1, 1)))
-        assert min(abs(np.array(errors) / expected - 1)) < 1e-6
+        # The ridge penalty of the network as it came is one of half decades, relative to the states of the folds.
+        assert min(abs(np.array(errors) / expected - 1)) < (1e-6 if network is result.network else 1e-3)
     assert result.test_error == result.verdict.tuned
     assert result.start_test_error == result.verdict.start
 
@@ -373,7 +375,7 @@ def test_what_survives_noise_is_what_noise_leaves_on_average() -> None:
             found.append(((model.predict(noisy[judge]).reshape(-1, 1) - y[judge]) ** 2).mean())
         return float(np.mean(found))
 
-    path = PER_STEP[::2]
+    path = sigma**2 / judging.NOISE**2 * penalties.RELATIVE[4::2]
     by_folds = [sum(squares(each, np.setdiff1d(rows, fold), fold) for fold in folds) for each in path]
     error = np.sqrt(squares(float(path[int(np.argmin(by_folds))]), known, np.arange(cut, 500)) / y[cut:].var())
     assert result.verdict.noisy == pytest.approx(error, rel=0.05)

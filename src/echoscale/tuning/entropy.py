@@ -37,7 +37,7 @@ class Entropy(Loss):
     def value_of_batch(self, at: Networks) -> Value:
         """See `objective.Loss`."""
         train, _ = self.runs.statistics(at.hyper)
-        readout = ridge(train, at.penalties)
+        readout = ridge(train, self.runs.above_rounding(train, at.penalties))
         outputs = self.runs.held_out_outputs(at.hyper, readout)
         logs = log_softmax(at.sharpness[:, None, None] * outputs, axis=-1)
         return Value(np.einsum("sro,ro->s", -logs, self.labels) / len(self.labels), readout)
@@ -75,7 +75,8 @@ class Entropy(Loss):
     def sharpened(self, networks: Networks) -> Floats:
         """The sharpness with the least error for each of these networks, (S,), where none was learned."""
         train, _ = self.runs.statistics(networks.hyper)
-        outputs = self.runs.held_out_outputs(networks.hyper, ridge(train, networks.penalties))
+        readout = ridge(train, self.runs.above_rounding(train, networks.penalties))
+        outputs = self.runs.held_out_outputs(networks.hyper, readout)
         labels = self.labels
         found = []
         for each in outputs:

@@ -22,10 +22,11 @@ import numpy.typing as npt
 from echoscale.engine import dynamics, lanes, machine
 from echoscale.hyper import Hyper
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
+from echoscale.readouts.penalties import RELATIVE
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.statistics import gather
 from echoscale.tuning.objective import Loss, Model, Networks, Value
-from echoscale.tuning.runs import stacked
+from echoscale.tuning.runs import stacked, unit_per_step
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -110,10 +111,12 @@ class FreeRun(Loss):
         curvature = 2 * np.einsum("spr,sqr->spq", jacobian, jacobian) / size
         return Model(error, gradient, curvature)
 
-    def best_penalties(self, hyper: Hyper, per_step: Floats) -> Floats:
-        """Of penalties per training step the one with the least error, for one network."""
+    def best_penalties(self, hyper: Hyper) -> Floats:
+        """See `objective.Loss`; for one network."""
+        runs = self.runs
+        per_step = RELATIVE * unit_per_step(runs.statistics(hyper)[0])
         several = hyper.map(lambda leaf: np.repeat(leaf, len(per_step)))
-        penalties = (per_step + self.runs.noise**2)[:, None] * self.runs.train_rows
+        penalties = (per_step + runs.noise**2)[:, None] * runs.train_rows
         errors = self.value_at(Networks(several, penalties, np.ones(len(per_step)))).error
         return per_step[[int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))]]
 
@@ -158,7 +161,8 @@ class FreeRun(Loss):
         ordered = [blocks[key] for key in sorted(blocks)]
         segments = range(len(runs.edges[0]) - 1)
         parts = [gather(ordered, segment, len(at.penalties), runs.features) for segment in segments]
-        return ridge(stacked(runs.trains(parts)), at.penalties), kept
+        train = stacked(runs.trains(parts))
+        return ridge(train, runs.above_rounding(train, at.penalties)), kept
 
     def _forecasts(self, hyper: Hyper, readout: Readout, states: Floats) -> Floats:
         """(S, K, R, steps, O) from states (S, K, R, N)."""

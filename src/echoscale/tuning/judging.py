@@ -17,18 +17,16 @@ import numpy.typing as npt
 
 from echoscale.hyper import Hyper
 from echoscale.network import Network
-from echoscale.readouts.penalties import unit_of
+from echoscale.readouts.penalties import RELATIVE, in_units, unit_of
 from echoscale.readouts.ridge import mean_squared_errors, ridge_path
 from echoscale.readouts.statistics import Statistics
 from echoscale.tuning.objective import Loss, Networks
-from echoscale.tuning.runs import Runs
+from echoscale.tuning.runs import Runs, with_noise
 from echoscale.tuning.split import Fold, TuningData
 
 Floats = npt.NDArray[np.float64]
 
 NOISE = 1e-4
-# Penalties per training step: half decades.
-PER_STEP = 10.0 ** np.arange(-14, 1.25, 0.5)
 
 
 class Verdict(NamedTuple):
@@ -59,19 +57,15 @@ def _errors(task: Loss, runs: Runs, networks: Networks) -> list[float]:
 def _noisy(folds: Runs, test: Runs, hyper: Hyper) -> float:
     """The normalised squared error of the last lane with noise on its states."""
     train, judged = test.statistics(hyper)
-    f = train.features
     variance = NOISE**2 * unit_of(train) / train.count  # (S, 1)
     errors = _with_noise(*folds.statistics(hyper), variance)  # (n, S, K, O)
     best = int(np.argmin(errors.sum(axis=(2, 3))[:, -1]))
-    spread = np.einsum("skoo->sko", judged.scatter[..., f:, f:])
+    spread = np.einsum("skoo->sko", judged.scatter[..., train.features :, train.features :])
     return float((_with_noise(train, judged, variance)[best] / spread)[-1].mean())
 
 
 def _with_noise(train: Statistics, judged: Statistics, variance: Floats) -> Floats:
-    """Summed squared errors, (n, S, K, O), for all of `PER_STEP`."""
-    f = train.features
-    scatter = train.scatter / train.count[..., None, None]
-    scatter[..., :f, :f] += variance[..., None, None] * np.eye(f)
-    readout = ridge_path(Statistics(train.count, train.mean, scatter, f), PER_STEP)
+    """Summed squared errors, (n, S, K, O), for all penalties `RELATIVE` to the states."""
+    readout = ridge_path(in_units(with_noise(train, variance)), RELATIVE)
     noise = variance[..., None] * (readout.coef**2).sum(axis=-1)
     return np.asarray((mean_squared_errors(readout, judged) + noise) * judged.count[..., None])

@@ -71,9 +71,9 @@ class Loss:
         """The error of few enough networks."""
         raise NotImplementedError
 
-    def best_penalties(self, hyper: Hyper, per_step: Floats) -> Floats:
-        """Of penalties per training step the best by the folds, for every network, (S,)."""
-        return self.runs.best_penalties(hyper, per_step)
+    def best_penalties(self, hyper: Hyper) -> Floats:
+        """The best ridge penalty per training step by the folds, for every network, (S,)."""
+        return self.runs.best_penalties(hyper)
 
     def model(self, z: Floats, readout: Readout) -> Model:
         """Its quadratic model at points whose readouts are known."""

@@ -35,7 +35,9 @@ def slopes(runs: Runs, found: Tangents, readout: Readout, z: Floats, fold: int) 
     changes = found.cross[..., of_fold] - scatter[:, features[:, None], moved].reshape(shape)
     changes *= theta[:, None, : shape[2], None]
     if runs.space.ridge:
-        learned = runs.learned_penalties(z)[:, fold]
+        # At rounding, the penalty no longer follows the learned one.
+        follows = penalty <= runs.penalties(z)[:, fold] * (1 + 1e-9)
+        learned = np.where(follows, runs.learned_penalties(z)[:, fold], 0.0)
         shrinking = -learned[:, None, None, None] * coef.transpose(0, 2, 1)[:, :, None]
         changes = np.concatenate([changes, shrinking], axis=2)
     flat = changes.reshape(*shape[:2], -1)

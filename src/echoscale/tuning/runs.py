@@ -25,6 +25,7 @@ from echoscale.gradients.traces import reaches
 from echoscale.hyper import Hyper
 from echoscale.readouts.folds import total
 from echoscale.readouts.moments import HostMoments
+from echoscale.readouts.penalties import RELATIVE, in_units, unit_of
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
 from echoscale.readouts.statistics import Statistics, beside_states, gather, split_statistics
 from echoscale.series import Series
@@ -38,6 +39,7 @@ Indices = npt.NDArray[np.int64]
 
 BLOCK_LANES = 128
 CHUNK_BYTES, LONGEST_CHUNK = 8 << 20, 512
+FLOOR = 1e-13  # relative to the mean squared singular value of the states: below it a Gram matrix holds rounding alone
 STATISTICS_BYTES = 256 << 20  # of the points that are judged together
 
 
@@ -63,6 +65,7 @@ class Runs:
     penalty  the ridge penalty where it is not learned
     noise    standard deviation of noise on the states
     rows     that ridge penalties belong to: a fold with fewer has a smaller one in proportion; None: all have it as it is
+    floor    the least penalty, relative to the mean squared singular value of the states
     """
 
     esn: ESN
@@ -75,6 +78,7 @@ class Runs:
     folds: tuple[Fold, ...] = (Fold((0,), 1),)
     noise: float = 0.0
     rows: float | None = None
+    floor: float = 0.0
 
     @cached_property
     def outputs(self) -> int:
@@ -136,22 +140,22 @@ class Runs:
         parts, _ = split_statistics(self.esn, self.series, self.targets, self.edges, direct=self.direct, hyper=hyper)
         return stacked(self.trains(parts)), stacked([parts[each.held_out] for each in self.folds])
 
-    def best_penalties(self, hyper: Hyper, per_step: Floats) -> Floats:
-        """Of penalties per training step the one with the least squared error of the folds, (S,)."""
-        return np.asarray(per_step[np.argmin(self.penalty_errors(hyper, per_step), axis=0)])
-
-    def penalty_errors(self, hyper: Hyper, per_step: Floats) -> Floats:
-        """The squared error of the folds over that of the means, averaged over outputs, for these penalties, (n, S)."""
+    def best_penalties(self, hyper: Hyper) -> Floats:
+        """Of the penalties `RELATIVE` to the states the one with the least squared error of the folds, per step, (S,)."""
         found = []
         for batch in self.batches(hyper.lanes or 1):
             train, held_out = self.statistics(hyper.map(operator.itemgetter(batch)))
-            scatter = train.scatter / train.count[..., None, None]
-            readout = ridge_path(Statistics(train.count, train.mean, scatter, train.features), per_step + self.noise**2)
+            readout = ridge_path(in_units(with_noise(train, self.noise**2)), RELATIVE)
             squares = mean_squared_errors(readout, held_out) * held_out.count[..., None]  # (n, S, K, O)
             spread = np.einsum("skoo->so", held_out.scatter[..., -self.outputs :, -self.outputs :])
-            found.append((squares.sum(axis=2) / np.where(spread > 0, spread, 1.0)).mean(axis=-1))
-        errors = np.concatenate(found, axis=1)
-        return np.where(np.isnan(errors), np.inf, errors)
+            errors = (squares.sum(axis=2) / np.where(spread > 0, spread, 1.0)).mean(axis=-1)
+            best = np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=0)
+            found.append(RELATIVE[best] * unit_per_step(train))
+        return np.concatenate(found)
+
+    def above_rounding(self, train: Statistics, penalties: Floats) -> Floats:
+        """Penalties (S, K), not below the rounding of the Gram matrix."""
+        return np.maximum(penalties, self.floor * unit_of(train)) if self.floor else penalties
 
     def batches(self, count: int) -> list[slice]:
         """Points whose statistics are held in memory together."""
@@ -280,3 +284,15 @@ def unstacked(statistics: Statistics) -> list[Statistics]:
         Statistics(statistics.count[:, k], statistics.mean[:, k], statistics.scatter[:, k], statistics.features)
         for k in range(statistics.count.shape[1])
     ]
+
+
+def unit_per_step(train: Statistics) -> Floats:
+    """The mean square of the states about their means, averaged over the folds, (S,)."""
+    return np.asarray((unit_of(train) / train.count).mean(axis=1))
+
+
+def with_noise(statistics: Statistics, variance: float | Floats) -> Statistics:
+    """As if noise of this variance had been on the features: n variance I on their Gram matrix, on average."""
+    scatter, f = statistics.scatter.copy(), statistics.features
+    scatter[..., :f, :f] += (statistics.count * variance)[..., None, None] * np.eye(f)
+    return Statistics(statistics.count, statistics.mean, scatter, f)

@@ -30,10 +30,10 @@ BOUNDS = {
     RIDGE: (1e-12, 10.0),
     SHARPNESS: (0.1, 1000.0),
 }
-# Where folds judge: the ridge penalty per training step, so that its bounds follow the length of the data (the lower end is the
-# rounding of states in float32), and input scalings for inputs of standard deviation 1.
-RIDGE_PER_STEP = (1e-14, 10.0)
-INPUT_SCALING = (1e-3, 10.0)
+# Where folds judge: the ridge penalty per training step, so that its bounds follow the length of the data, and input scalings
+# for inputs of standard deviation 1. What keeps a penalty above rounding is `runs.FLOOR`.
+RIDGE_PER_STEP = (1e-30, 10.0)
+INPUT_SCALING = (1e-6, 10.0)
 # Where random starts are drawn from: what people try first, well inside the bounds.
 STARTS = {
     "leak_rate": (0.05, 1.0),

@@ -23,11 +23,11 @@ from echoscale.series import Series, SeriesLike
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.free_run import FreeRun
-from echoscale.tuning.judging import PER_STEP, judge
+from echoscale.tuning.judging import judge
 from echoscale.tuning.objective import Loss, Networks
-from echoscale.tuning.runs import Runs
+from echoscale.tuning.runs import FLOOR, Runs
 from echoscale.tuning.search import Search
-from echoscale.tuning.space import Space, affordable
+from echoscale.tuning.space import RIDGE, Space, affordable
 from echoscale.tuning.split import TuningData, prepare
 from echoscale.tuning.squares import Squares
 from echoscale.tuning.tuned import Tuned
@@ -118,7 +118,7 @@ def tune(
         Whether the readout sees the inputs too.
     bounds : mapping of name to (low, high), optional
         Of the learned hyper-parameters; the usual ones are `echoscale.tuning.BOUNDS`, widened to hold what the network has,
-        and 1e-14 to 10 per training step for the ridge where folds judge.
+        and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
     rounds : int
         At most so many steps; it ends before when no start gains any more.
     relocate : bool
@@ -177,10 +177,11 @@ def tune(
         data.folds,
         _checks.non_negative(noise, "noise"),
         data.steps,
+        0.0 if data.tail else FLOOR,
     )
     own = esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
     task: Loss = FreeRun(runs, free) if free else (Squares if loss == "mse" else Entropy)(runs)
-    penalty = given * share if given is not None else data.steps * float(task.best_penalties(own, PER_STEP)[0])
+    penalty = given * share if given is not None else data.steps * float(task.best_penalties(own)[0])
     runs = replace(runs, penalty=penalty)
     task = replace(task, runs=runs)
     start = _start(task, own, penalty / data.steps)
@@ -235,7 +236,7 @@ def _start(task: Loss, own: Hyper, per_step: float) -> Start:
 def _with_best_penalties(runs: Runs, candidates: Floats, steps: float) -> Floats:
     """The same points with the ridge penalty that is best for each by the folds."""
     space, points = runs.space, candidates.reshape(-1, candidates.shape[-1]).copy()
-    best = runs.best_penalties(runs.hyper(points), PER_STEP)
+    best = runs.best_penalties(runs.hyper(points))
     place = len(space.learned)
     points[:, place] = np.clip(np.log(best * steps), space.low[place], space.high[place])
     return points.reshape(candidates.shape)
@@ -331,6 +332,9 @@ def _result(
         sharpness = np.array([start.sharpness, values[-1] if space.sharpness else 1.0])
         verdict = judge(task, network, data, both, per_step, sharpness)
         helped = helped and verdict.tuned < worth_it * verdict.start
+    at_bound = space.at_bound(z)
+    if space.ridge and not (search.value.readout.ridge[best] <= runs.penalties(z[None])[0] * (1 + 1e-9)).all():
+        at_bound.append(RIDGE)  # rounding holds it
     last = (penalty if helped else start.per_step * data.steps) / share
     if chooses:
         last = _last_penalty(runs, data, Hyper.of(tuned if helped else network), last if helped else None)
@@ -355,7 +359,7 @@ def _result(
         per_sequence=data.per_sequence,
         folds=0 if data.tail else len(data.folds),
         fixed=fixed,
-        at_bound=tuple(space.at_bound(z)),
+        at_bound=tuple(at_bound),
         scalings=data.scalings,
     )
 
