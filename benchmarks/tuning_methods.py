@@ -24,7 +24,7 @@ from echoscale.online import RLS, Adam, OnlineLearner
 from echoscale.readouts.ridge import Readout, normalised_errors
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.series import as_series, as_targets
-from echoscale.tuning.runs import Runs
+from echoscale.tuning.runs import Runs, unstacked
 from echoscale.tuning.space import Space
 from echoscale.tuning.split import prepare
 
@@ -113,7 +113,7 @@ class Problem:
 
     def errors(self, z: Floats) -> tuple[Floats, Floats]:
         """Validation NRMSE and ridge of points z (S, P): the ridge as given, or the best of the path."""
-        train, validation = self.runs.statistics(z)
+        train, validation = (unstacked(each)[0] for each in self.runs.statistics(self.runs.hyper(z)))
         if self.path:
             best = PathErrors.of([train, validation, validation], PATH).best()
             return finite(best.validation), best.ridge
@@ -194,7 +194,7 @@ def fragility(problem: Problem, hyper: es.Hyper) -> dict[str, Any]:
 
 
 def tune(problem: Problem, budget: int) -> dict[str, Any]:
-    """`es.tune` as a user calls it."""
+    """`es.tune` with the split, the units and the ridge of the others."""
     s, space = problem.settings, problem.space
     curve = Curve(problem)
     result = es.tune(
@@ -205,6 +205,8 @@ def tune(problem: Problem, budget: int) -> dict[str, Any]:
         seed=problem.seed,
         washout=s.washout,
         validation=s.validation / (s.known - s.washout),
+        test=0,
+        scale=None,
         ridge=s.ridge,
         rounds=s.rounds,
         starts=s.starts,

@@ -341,6 +341,9 @@ def test_paths_begin_at_their_starts_and_are_those_of_the_learner_and_of_tune(da
         starts=network.build(1, seed=0).hyper,
         washout=CUT.washout,
         validation=share,
+        test=0,
+        scale=None,
+        ridge=1e-5,
         relocate=False,
     )
     walked = data["tuned_path"].sel(path_surface="NARMA10, weak").values[0, 1]

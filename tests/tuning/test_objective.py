@@ -22,6 +22,7 @@ import echoscale as es
 from echoscale.engine import dynamics, lanes, machine
 from echoscale.hyper import Hyper
 from echoscale.network import Coupling, Network, Reservoir
+from echoscale.readouts import folds as folding
 from echoscale.tuning import runs, trust
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.objective import Loss
@@ -60,14 +61,21 @@ NETWORKS = {
 every_network = pytest.mark.parametrize("name", NETWORKS)
 
 
+class Split(NamedTuple):
+    """Of one fold: which steps of every series train and which are held out, and the share of the penalty that it has."""
+
+    train: list[list[int]]
+    held_out: list[list[int]]
+    share: float
+
+
 class Case(NamedTuple):
-    """A loss, and the same data as plain lists: `rows[b]` says which steps of series b train and which validate."""
+    """A loss, and the same data as plain lists."""
 
     task: Loss
     u: list[Floats]
     y: list[Floats]
-    train: list[slice]
-    validate: list[slice]
+    folds: list[Split]
     direct: bool
 
 
@@ -101,10 +109,24 @@ def given(kind: str, outputs: int = 1) -> tuple[Any, Any, list[Floats], list[Flo
     return (np.stack(u), np.stack(y), u, y) if kind == "a batch" else (u, y, u, y)
 
 
-def parts(lengths: list[int]) -> tuple[list[slice], list[slice]]:
+def parts(lengths: list[int]) -> list[Split]:
     """The last `SHARE` of what follows the washout validates."""
     cuts = [length - max(round((length - WASHOUT) * SHARE), 1) for length in lengths]
-    return [slice(WASHOUT, cut) for cut in cuts], [slice(cut, end) for cut, end in zip(cuts, lengths, strict=True)]
+    train = [list(range(WASHOUT, cut)) for cut in cuts]
+    return [Split(train, [list(range(cut, end)) for cut, end in zip(cuts, lengths, strict=True)], 1.0)]
+
+
+def blocks(lengths: list[int], count: int) -> list[Split]:
+    """Every block of time is held out in turn; the penalty is in proportion to the rows of the others."""
+    edges = folding.edges(lengths, WASHOUT, count)
+    rows = [[list(range(each[2 * k], each[2 * k + 1])) for each in edges] for k in range(count)]
+    total = sum(len(each) for fold in rows for each in fold)
+    found = []
+    for k in range(count):
+        others = [rows[other] for other in range(count) if other != k]
+        train = [[step for each in others for step in each[b]] for b in range(len(lengths))]
+        found.append(Split(train, rows[k], sum(map(len, train)) / total))
+    return found
 
 
 def task_of(
@@ -114,36 +136,56 @@ def task_of(
     loss: str = "mse",
     direct: bool = False,
     names: Any = es.tuning.ALL,
-    share: float = SHARE,
+    share: float | int = SHARE,
+    noise: float = 0.0,
 ) -> Loss:
     data = prepare(u, y, loss, WASHOUT, share)
     esn = network.build(data.series.features, seed=3, dtype="float64")
     space = Space.of(names, esn.hyper, {}, sharpness=loss == "cross_entropy")
-    used = runs.Runs(esn, space, data.series, data.targets, data.edges, PENALTY, direct)
+    used = runs.Runs(esn, space, data.series, data.targets, data.edges, PENALTY, direct, data.folds, noise, data.steps)
     return Squares(used) if loss == "mse" else Entropy(used)
 
 
 @cache
-def squares(name: str, kind: str = "one series", outputs: int = 1, direct: bool = False) -> Case:
+def squares(
+    name: str, kind: str = "one series", outputs: int = 1, direct: bool = False, folds: int = 0, noise: float = 0.0
+) -> Case:
     u, y, us, ys = given(kind, outputs)
-    return Case(task_of(NETWORKS[name], u, y, direct=direct), us, ys, *parts([len(each) for each in us]), direct)
+    lengths = [len(each) for each in us]
+    task = task_of(NETWORKS[name], u, y, direct=direct, share=folds or SHARE, noise=noise)
+    return Case(task, us, ys, blocks(lengths, folds) if folds else parts(lengths), direct)
 
 
 @cache
-def entropy(name: str, kind: str = "one series", direct: bool = False) -> Case:
+def entropy(name: str, kind: str = "one series", direct: bool = False, folds: int = 0) -> Case:
     if kind == "sequences":
         classes = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [10, 8, 5]))
         us = [signal(12 + b % 3, 1, b) + 0.4 * k for b, k in enumerate(classes)]
         ys = [np.tile(np.eye(3)[k], (len(u), 1)) for u, k in zip(us, classes, strict=True)]
-        validates = [b for k in range(3) for b in np.flatnonzero(classes == k)[3::4]]
-        train = [slice(0, 0) if b in validates else slice(len(u) - 1, len(u)) for b, u in enumerate(us)]
-        validate = [slice(len(u) - 1, len(u)) if b in validates else slice(0, 0) for b, u in enumerate(us)]
-        task = task_of(NETWORKS[name], us, classes, "cross_entropy", direct, share=0.25)
-        return Case(task, us, ys, train, validate, direct)
+        validates = [{b for k in range(3) for b in np.flatnonzero(classes == k)[3::4].tolist()}]
+        if folds:
+            validates = [
+                {
+                    b
+                    for k in range(3)
+                    for place, b in enumerate(np.flatnonzero(classes == k).tolist())
+                    if (place + k) % folds == f
+                }
+                for f in range(folds)
+            ]
+        splits = []
+        for held_out in validates:
+            train = [[] if b in held_out else [len(u) - 1] for b, u in enumerate(us)]
+            judged = [[len(u) - 1] if b in held_out else [] for b, u in enumerate(us)]
+            splits.append(Split(train, judged, sum(map(len, train)) / len(us) if folds else 1.0))
+        task = task_of(NETWORKS[name], us, classes, "cross_entropy", direct, share=folds or 0.25)
+        return Case(task, us, ys, splits, direct)
     u, _, us, _ = given(kind)
-    labels = [label(each) for each in us]
-    task = task_of(NETWORKS[name], u, labels[0] if kind == "one series" else labels, "cross_entropy", direct)
-    return Case(task, us, [np.eye(3)[each] for each in labels], *parts([len(each) for each in us]), direct)
+    labels, lengths = [label(each) for each in us], [len(each) for each in us]
+    y = labels[0] if kind == "one series" else labels
+    task = task_of(NETWORKS[name], u, y, "cross_entropy", direct, share=folds or SHARE)
+    splits = blocks(lengths, folds) if folds else parts(lengths)
+    return Case(task, us, [np.eye(3)[each] for each in labels], splits, direct)
 
 
 def points(case: Case, count: int = 2) -> Floats:
@@ -168,15 +210,25 @@ def hyper_at(case: Case, z: Floats) -> tuple[Hyper, Floats, Floats]:
     return Hyper(**{name: tuple(each) for name, each in leaves.items()}), rest["ridge"], rest["sharpness"]
 
 
-def joined(values: list[Floats], where: list[slice]) -> Floats:
+def joined(values: list[Floats], where: list[list[int]]) -> Floats:
     return np.concatenate([each[rows] for each, rows in zip(values, where, strict=True)])
 
 
+def held_out(case: Case) -> Floats:
+    """Targets of what the folds judge, fold after fold."""
+    return np.concatenate([joined(case.y, fold.held_out) for fold in case.folds])
+
+
 def predicted(case: Case, states: list[Floats], penalty: float) -> Floats:
-    """What scikit-learn's ridge regression, fitted to the training rows, says on the validation rows, (rows, O)."""
+    """What scikit-learn's ridge regression, fitted to the training rows of each fold, says on the others, (rows, O)."""
     features = [np.concatenate([x, u], axis=1) if case.direct else x for x, u in zip(states, case.u, strict=True)]
-    ridge = Ridge(alpha=penalty, solver="svd").fit(joined(features, case.train), joined(case.y, case.train))
-    return np.asarray(ridge.predict(joined(features, case.validate))).reshape(-1, case.y[0].shape[1])
+    found = []
+    for fold in case.folds:
+        rows = sum(map(len, fold.train))
+        alpha = penalty * fold.share + rows * case.task.runs.noise**2
+        ridge = Ridge(alpha=alpha, solver="svd").fit(joined(features, fold.train), joined(case.y, fold.train))
+        found.append(np.asarray(ridge.predict(joined(features, fold.held_out))).reshape(-1, case.y[0].shape[1]))
+    return np.concatenate(found)
 
 
 def outputs_at(case: Case, z: Floats, naive: bool = False) -> Floats:
@@ -193,7 +245,7 @@ def outputs_at(case: Case, z: Floats, naive: bool = False) -> Floats:
 
 def errors_at(case: Case, z: Floats, outputs: Floats | None = None) -> Floats:
     """The NMSE averaged over outputs, or the cross-entropy, at points z: of these outputs, or from naive states."""
-    outputs, targets = outputs_at(case, z, naive=True) if outputs is None else outputs, joined(case.y, case.validate)
+    outputs, targets = outputs_at(case, z, naive=True) if outputs is None else outputs, held_out(case)
     if isinstance(case.task, Squares):
         return np.asarray((((targets - outputs) ** 2).mean(axis=1) / targets.var(axis=0)).mean(axis=1))
     logits = hyper_at(case, z)[2][:, None, None] * outputs
@@ -217,10 +269,20 @@ def assert_close(found: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * float(np.abs(expected).max()))
 
 
-@pytest.mark.parametrize(("kind", "outputs", "direct"), [("one series", 1, False), ("unequal lengths", 2, True)])
+@pytest.mark.parametrize(
+    ("kind", "outputs", "direct", "folds"),
+    [
+        ("one series", 1, False, 0),
+        ("unequal lengths", 2, True, 0),
+        ("one series", 2, True, 3),
+        ("unequal lengths", 1, False, 3),
+    ],
+)
 @every_network
-def test_the_squared_error_is_that_of_scikit_learn_on_naive_states(name: str, kind: str, outputs: int, direct: bool) -> None:
-    case = squares(name, kind, outputs, direct)
+def test_the_squared_error_is_that_of_scikit_learn_on_naive_states(
+    name: str, kind: str, outputs: int, direct: bool, folds: int
+) -> None:
+    case = squares(name, kind, outputs, direct, folds)
     z = points(case)
     found = case.task.value(z)
     np.testing.assert_allclose(found.error, errors_at(case, z), rtol=1e-8)
@@ -243,24 +305,27 @@ def test_the_squared_error_does_not_mind_targets_and_inputs_far_from_zero() -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "several", "direct"),
+    ("name", "kind", "several", "direct", "folds", "noise"),
     [
-        ("single", "one series", 1, False),
-        ("parallel", "unequal lengths", 2, True),
-        ("two levels, delay 0", "a batch", 2, False),
-        ("two levels, delay 1", "one series", 3, True),
-        ("cycle, delay 0", "one series", 2, True),
-        ("cycle, delay 1", "unequal lengths", 1, False),
+        ("single", "one series", 1, False, 0, 0.0),
+        ("parallel", "unequal lengths", 2, True, 0, 0.0),
+        ("two levels, delay 0", "a batch", 2, False, 0, 0.0),
+        ("two levels, delay 1", "one series", 3, True, 4, 0.0),
+        ("cycle, delay 0", "unequal lengths", 1, False, 3, 0.03),
+        ("cycle, delay 1", "one series", 2, False, 2, 0.0),
+        ("parallel", "a batch", 2, True, 5, 0.0),
     ],
 )
-def test_the_model_of_the_squared_error_is_its_derivative(name: str, kind: str, several: int, direct: bool) -> None:
+def test_the_model_of_the_squared_error_is_its_derivative(
+    name: str, kind: str, several: int, direct: bool, folds: int, noise: float
+) -> None:
     """By every leaf of `Hyper` and by the penalty: the gradient is that of the value, the curvature 2 J^T J."""
-    case = squares(name, kind, several, direct)
+    case = squares(name, kind, several, direct, folds, noise)
     z = points(case)
     value = case.task.value(z)
     model = case.task.model(z, value.readout)
     np.testing.assert_allclose(model.error, value.error, rtol=1e-10)
-    targets = joined(case.y, case.validate)
+    targets = held_out(case)
     weight = 1 / np.sqrt(targets.size * targets.var(axis=0))  # so that the sum of squares is the error
     for s, point in enumerate(z):
         near = moved(point)
@@ -289,20 +354,24 @@ def dense_residuals(case: Case, weights: dynamics.Weights, z: Any) -> Any:
         return jnp.concatenate([rows, u], axis=1) if case.direct else rows
 
     features = [states(u) for u in case.u]
-    X, X_v = (
-        jnp.concatenate([x[rows] for x, rows in zip(features, which, strict=True)]) for which in (case.train, case.validate)
-    )
-    Y, Y_v = joined(case.y, case.train), joined(case.y, case.validate)
-    centred = X - X.mean(axis=0)
-    gram = centred.T @ centred + jnp.exp(z[-1]) * jnp.eye(X.shape[1])
-    W = jnp.linalg.solve(gram, centred.T @ (Y - Y.mean(axis=0)))
-    rest = Y_v - (X_v - X.mean(axis=0)) @ W - Y.mean(axis=0)
-    return rest / np.sqrt(Y_v.size * Y_v.var(axis=0))
+    every = held_out(case)
+    rests = []
+    for fold in case.folds:
+        X, X_v = (
+            jnp.concatenate([x[np.array(rows, int)] for x, rows in zip(features, which, strict=True)])
+            for which in (fold.train, fold.held_out)
+        )
+        Y, Y_v = joined(case.y, fold.train), joined(case.y, fold.held_out)
+        centred = X - X.mean(axis=0)
+        gram = centred.T @ centred + fold.share * jnp.exp(z[-1]) * jnp.eye(X.shape[1])
+        W = jnp.linalg.solve(gram, centred.T @ (Y - Y.mean(axis=0)))
+        rests.append(Y_v - (X_v - X.mean(axis=0)) @ W - Y.mean(axis=0))
+    return jnp.concatenate(rests) / np.sqrt(every.size * every.var(axis=0))
 
 
 def test_the_gradient_of_the_squared_error_is_that_of_back_propagation() -> None:
-    """Through all time steps and the solution of the ridge equations."""
-    case = squares("cycle, delay 0", "one series", 2, True)
+    """Through all time steps and the solutions of the ridge equations of all folds."""
+    case = squares("cycle, delay 0", "one series", 2, True, 3)
     z = points(case)
     model = case.task.model(z, case.task.value(z).readout)
     with machine.precision_and_device("float64", None):
@@ -316,16 +385,17 @@ def test_the_gradient_of_the_squared_error_is_that_of_back_propagation() -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "direct"),
+    ("name", "kind", "direct", "folds"),
     [
-        ("single", "one series", True),
-        ("parallel", "unequal lengths", True),
-        ("two levels, delay 0", "sequences", False),
+        ("single", "one series", True, 0),
+        ("parallel", "unequal lengths", True, 3),
+        ("two levels, delay 0", "sequences", False, 0),
+        ("two levels, delay 1", "sequences", False, 4),
     ],
 )
-def test_the_cross_entropy_and_its_model(name: str, kind: str, direct: bool) -> None:
+def test_the_cross_entropy_and_its_model(name: str, kind: str, direct: bool, folds: int) -> None:
     """The value from softmax itself, the gradient from the value, the curvature from the Jacobian of the logits."""
-    case = entropy(name, kind, direct)
+    case = entropy(name, kind, direct, folds)
     z = points(case)
     assert case.task.runs.space.names[-1] == "sharpness"
     value = case.task.value(z)
@@ -350,9 +420,9 @@ def test_the_cross_entropy_of_equal_outputs_is_that_of_chance() -> None:
     case = entropy("single")
     z = points(case, 1)
     z[0, case.task.runs.space.names.index("ridge")] = 60.0
-    shares = joined(case.y, case.train).mean(axis=0)
+    shares = joined(case.y, case.folds[0].train).mean(axis=0)
     chance = log_softmax(np.exp(z[0, -1]) * shares)
-    expected = -(joined(case.y, case.validate) @ chance).mean()
+    expected = -(held_out(case) @ chance).mean()
     np.testing.assert_allclose(case.task.value(z).error, [expected], rtol=1e-12)
 
 
@@ -372,15 +442,15 @@ def test_a_model_in_few_coordinates_is_part_of_that_in_all(names: Any, loss: str
     assert_close(model.curvature, full.curvature[:, places][:, :, places], 1e-9)
 
 
-@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
-def test_chunks_and_blocks_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = "unequal lengths"
-    case = squares("parallel", kind, 2, True) if loss == "mse" else entropy("parallel", kind, True)
-    z = points(case)
+@pytest.mark.parametrize("make", [squares, entropy])
+def test_chunks_and_blocks_change_nothing(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = make("parallel", "unequal lengths", folds=3)
+    z = points(case, 5)
     value = case.task.value(z)
     model = case.task.model(z, value.readout)
     monkeypatch.setattr(runs, "LONGEST_CHUNK", 7)
     monkeypatch.setattr(runs, "BLOCK_LANES", 4)
+    monkeypatch.setattr(runs, "STATISTICS_BYTES", 1)
     monkeypatch.setattr(lanes, "LONGEST_CHUNK", 16)
     monkeypatch.setattr(lanes, "CPU_BLOCK_LANES", 4)
     again = case.task.value(z)
@@ -390,8 +460,8 @@ def test_chunks_and_blocks_change_nothing(loss: str, monkeypatch: pytest.MonkeyP
 
 
 def test_points_do_not_feel_each_other() -> None:
-    case = squares("parallel", "unequal lengths", 2, True)
-    z = points(case)
+    case = squares("parallel", "unequal lengths", 2, True, 3)
+    z = points(case, 3)
     value = case.task.value(z)
     model = case.task.model(z, value.readout)
     for s in range(len(z)):
@@ -409,8 +479,9 @@ def peak(steps):
     u = rng.normal(size=(steps, 1))
     es.tune(es.single(30, bias_scaling=0.1), u, np.roll(u[:, 0], 2), starts=16, rounds=1)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-short = peak(2_000)
-print(peak(12_000) - short)
+peak(12_000)  # compiles
+short = peak(12_000)
+print(peak(22_000) - short)
 """
 
 

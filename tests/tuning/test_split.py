@@ -191,9 +191,15 @@ def test_bad_bounds_are_named(bounds: Any, error: type[Exception], message: str)
         ({"seed": -1}, ValueError, "seed must be at least 0"),
         ({"seed": None}, TypeError, "seed must be a whole number"),
         ({"washout": -1}, ValueError, "washout must be at least 0"),
-        ({"validation": 0.0}, ValueError, r"validation must be a share in \(0, 1\), got 0"),
-        ({"validation": 1.0}, ValueError, "validation must be a share"),
-        ({"validation": 5}, ValueError, "validation must be a share"),
+        ({"validation": 0.0}, ValueError, r"number of folds, at least 2, or a share in \(0, 1\), got 0"),
+        ({"validation": 1.0}, ValueError, "or a share"),
+        ({"validation": 1}, ValueError, "validation, as a number of folds, must be at least 2, got 1"),
+        ({"validation": True}, TypeError, "validation must be a number"),
+        ({"test": 1.0}, ValueError, r"test must be a share in \[0, 1\), got 1"),
+        ({"test": -0.1}, ValueError, "test must be a share"),
+        ({"test": "some"}, TypeError, "test must be a number"),
+        ({"scale": "robust"}, ValueError, "scale must be one of 'standard'"),
+        ({"noise": -1.0}, ValueError, "noise must not be negative"),
         ({"validation": "half"}, TypeError, "validation must be a number"),
         ({"loss": "mae"}, ValueError, "loss must be one of 'mse', 'cross_entropy'"),
         ({"direct": 1}, TypeError, "direct must be True or False, got 1"),
@@ -224,7 +230,9 @@ def with_gap(values: Numbers) -> Numbers:
         ({"u": np.zeros((2, 3, 4, 5))}, r"u must be \(T, F\)"),
         ({"u": U[:10], "y": Y[:10]}, "u has 10 steps, not more than washout=10"),
         ({"u": [U, U[:8]], "y": [Y, Y[:8]]}, r"u\[1\] has 8 steps, not more than washout=10"),
-        ({"u": U[:12], "y": Y[:12]}, "1 steps are left to train on after washout=10"),
+        ({"u": U[:12], "y": Y[:12]}, "2 steps are left to tune on after washout=10 and test=0.2"),
+        ({"u": U[:12], "y": Y[:12], "validation": 0.5, "test": 0}, "1 steps are left to train on after washout=10"),
+        ({"u": U[:2], "y": Y[:2], "washout": None}, "2 steps are left to tune on"),
         ({"y": None}, "y must hold one target series"),
     ],
 )
@@ -239,7 +247,9 @@ def test_a_target_that_is_constant_on_the_validation_part_is_refused() -> None:
         steps = int(rng.integers(200, 400))
         y = rng.normal(size=steps)
         y[steps // 2 :] = rng.normal()
-        refused("constant on the validation part", u=rng.normal(size=(steps, 1)), y=y, parameters="leak_rate")
+        u = rng.normal(size=(steps, 1))
+        refused("constant on the validation part", u=u, y=y, parameters="leak_rate", validation=0.25, test=0)
+        refused("constant on the test part", u=u, y=y, parameters="leak_rate")
     y = np.stack([Y, np.full(120, 0.1)], axis=1)
     refused("constant on the validation part", y=y, parameters="leak_rate")
 
@@ -256,7 +266,8 @@ def test_a_target_that_is_constant_on_the_validation_part_is_refused() -> None:
         ({"u": SEQUENCES, "y": np.eye(3)[KINDS]}, "labels, not one-hot rows"),
         ({"u": SEQUENCES, "y": KINDS[:-1]}, "labels for 11 series, u 12 series"),
         ({"u": list(SEQUENCES), "y": KINDS[:-1].tolist()}, "labels for 11 series, u 12 series"),
-        ({"u": SEQUENCES[:4], "y": [0, 1, 0, 1]}, "4 sequences are too few"),
+        ({"u": SEQUENCES[:4], "y": [0, 1, 0, 1], "validation": 0.25}, "4 sequences are too few"),
+        ({"u": SEQUENCES[:2], "y": [0, 1], "validation": 0.25}, "2 sequences are too few"),
         (
             {"u": list(SEQUENCES), "y": [np.zeros(19, int)] * 12},
             r"y\[0\] must be one label per step, \(20,\), got shape \(19,\)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,11 @@ from sklearn.linear_model import Ridge
 
 import echoscale as es
 from echoscale.hyper import Hyper
+from echoscale.readouts import folds as folding
+from echoscale.readouts import penalties
 from echoscale.readouts.ridge import Readout
+from echoscale.readouts.statistics import of_rows
+from echoscale.tuning import judging
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.objective import Loss, Model, Value
@@ -31,10 +36,13 @@ Y = np.convolve(U[:, 0], np.exp(-np.arange(30) / 6))[:500] + 0.3 * U[:, 0] * np.
 
 
 FEW = ("leak_rate", "ridge")
+TAIL: dict[str, Any] = {"validation": SHARE, "test": 0, "scale": None, "ridge": 1e-5}
+FOLDS: dict[str, Any] = {"validation": 5, "test": 0.2, "scale": "standard", "ridge": "auto"}
 
 
 def tuned(parameters: Any = FEW, *, network: es.Network = TWO, u: Any = U, y: Any = Y, **options: Any) -> es.Tuned:
-    options = {"starts": 2, "rounds": 3, "washout": WASHOUT, "validation": SHARE, **options}
+    """With one validation tail in the units of the data, unless other options are given."""
+    options = {**TAIL, "starts": 2, "rounds": 3, "washout": WASHOUT, **options}
     return es.tune(network, u, y, parameters, **options)
 
 
@@ -77,14 +85,22 @@ def test_a_bound_between_start_and_optimum_is_where_it_ends() -> None:
     """The teacher's leak is 0.3."""
     teacher = es.single(12, leak_rate=0.3, input_scaling=0.8, bias_scaling=0.3)
     y = taught(teacher, seed=4)
-    above = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate": (0.45, 0.9)})
-    below = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate[0]": (0.05, 0.2)})
-    assert above.network.reservoirs[0].leak_rate == pytest.approx(0.45, rel=1e-9)
-    assert below.network.reservoirs[0].leak_rate == pytest.approx(0.2, rel=1e-9)
+    beyond = pytest.warns(UserWarning, match=r"leak_rate\[0\]=0.3 lies outside of its bounds")
+    with beyond:
+        above = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate": (0.45, 0.9)})
+    with beyond:
+        below = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate[0]": (0.05, 0.2)})
+    assert above.at_bound == below.at_bound == ("leak_rate[0]",)
+    assert "leak_rate[0] (at bound)" in str(above)
+    assert last_best(above)["leak_rate[0]"] == pytest.approx(0.45, rel=1e-9)
+    assert last_best(below)["leak_rate[0]"] == pytest.approx(0.2, rel=1e-9)
+    # The teacher itself is better than all that the bounds allow.
+    assert not above.helped
+    assert above.network == below.network == teacher
 
 
 def test_bounds_hold_for_every_start_in_every_round() -> None:
-    bounds = {"leak_rate": (0.3, 0.6), "leak_rate[1]": (0.2, 0.25), "ridge": (1e-4, 1e-3), "coupling": (2.0, 3.0)}
+    bounds = {"leak_rate": (0.3, 0.9), "leak_rate[1]": (0.2, 0.25), "ridge": (1e-4, 1e-3), "coupling": (0.4, 0.6)}
     result = tuned(["leak_rate", "coupling", "ridge"], bounds=bounds, starts=2)
     usual = es.tuning.BOUNDS
     for name in result.history["parameter"].values.tolist():
@@ -292,6 +308,178 @@ def test_the_report_shows_the_best_start_first() -> None:
     assert str(result) == str(table)
     labels = (Y > 0).astype(int)
     assert "cross-entropy" in repr(tuned("leak_rate", y=labels, loss="cross_entropy", rounds=1))
+
+
+# --- folds, units, and the test part
+
+
+def split_of(length: int, test: float = 0.2) -> tuple[int, list[list[int]]]:
+    """Where the test part begins, and the rows of the five folds before it."""
+    cut = length - round((length - WASHOUT) * test)
+    edges = folding.edges([cut], WASHOUT, 5)[0]
+    return cut, [list(range(edges[2 * k], edges[2 * k + 1])) for k in range(5)]
+
+
+def states_in_units(network: es.Network, u: Floats, y: Floats, cut: int, seed: int = 0) -> tuple[Floats, Floats]:
+    """States and targets, with means and standard deviations of what comes before the cut."""
+    z = (u - u[:cut].mean(axis=0)) / u[:cut].std(axis=0)
+    states = network.build(u.shape[1], seed=seed, dtype="float64").run(z)
+    return np.asarray(states), (y - y[:cut].mean(axis=0)) / y[:cut].std(axis=0)
+
+
+def test_the_errors_of_the_folds_and_of_the_test_part_are_those_of_scikit_learn() -> None:
+    """Of the tuned network and of that as it came, the ridge penalty in proportion to the rows."""
+    result = tuned(**FOLDS, rounds=4)
+    assert result.helped
+    assert result.verdict is not None
+    cut, folds = split_of(500)
+    states, y = states_in_units(result.network, U, Y[:, None], cut)
+    per_step = last_best(result)["ridge"] / (500 - WASHOUT)
+    squares, rows = 0.0, np.concatenate(folds)
+    for fold in folds:
+        train = np.setdiff1d(rows, fold)
+        model = Ridge(alpha=per_step * len(train), solver="svd").fit(states[train], y[train])
+        squares += float(((model.predict(states[fold]).reshape(-1, 1) - y[fold]) ** 2).sum())
+    assert result.error == pytest.approx(np.sqrt(squares / len(rows) / y[rows].var()), rel=1e-7)
+    known = np.arange(WASHOUT, cut)
+    for network, expected in ((result.network, result.test_error), (TWO, result.start_test_error)):
+        states, y = states_in_units(network, U, Y[:, None], cut)
+        errors = []
+        unit = float((states[known].var(axis=0)).mean())
+        relative = [per_step / unit] if network is result.network else np.geomspace(1e-6, 10, 200)
+        for each in [rel * unit for rel in relative]:
+            model = Ridge(alpha=each * len(known), solver="svd").fit(states[known], y[known])
+            errors.append(es.nrmse(y[cut:], model.predict(states[cut:]).reshape(-1, 1)))
+        # The ridge penalty of the network as it came is one of half decades, relative to the states of the folds.
+        assert min(abs(np.array(errors) / expected - 1)) < (1e-6 if network is result.network else 1e-3)
+    assert result.test_error == result.verdict.tuned
+    assert result.start_test_error == result.verdict.start
+
+
+def test_what_survives_noise_is_what_noise_leaves_on_average() -> None:
+    """Against noise that is drawn, many times."""
+    result = tuned(**FOLDS, rounds=4)
+    assert result.verdict is not None
+    assert result.verdict.noisy is not None
+    cut, folds = split_of(500)
+    states, y = states_in_units(result.network, U, Y[:, None], cut)
+    known, rng = np.arange(WASHOUT, cut), np.random.default_rng(1)
+    sigma = judging.NOISE * np.sqrt(states[known].var(axis=0).mean())
+    rows = np.concatenate(folds)
+
+    def squares(per_step: float, train: Any, judge: Any) -> float:
+        found = []
+        for _ in range(6):
+            noisy = states + sigma * rng.normal(size=states.shape)
+            model = Ridge(alpha=per_step * len(train), solver="svd").fit(noisy[train], y[train])
+            found.append(((model.predict(noisy[judge]).reshape(-1, 1) - y[judge]) ** 2).mean())
+        return float(np.mean(found))
+
+    path = sigma**2 / judging.NOISE**2 * penalties.RELATIVE[4::2]
+    by_folds = [sum(squares(each, np.setdiff1d(rows, fold), fold) for fold in folds) for each in path]
+    error = np.sqrt(squares(float(path[int(np.argmin(by_folds))]), known, np.arange(cut, 500)) / y[cut:].var())
+    assert result.verdict.noisy == pytest.approx(error, rel=0.05)
+    assert result.verdict.float32 == pytest.approx(result.verdict.tuned, rel=0.05)
+
+
+def test_units_and_offsets_of_the_data_change_nothing() -> None:
+    one, other = tuned(**FOLDS), tuned(u=1e4 * U + 1e6, y=1e-3 * Y - 50, **FOLDS)
+    np.testing.assert_allclose(other.history["error"], one.history["error"], rtol=1e-5)
+    np.testing.assert_allclose(other.history["value"], one.history["value"], rtol=1e-3)
+    assert other.ridge == pytest.approx(one.ridge, rel=1e-3)
+    assert (other.test_error, other.start_test_error) == pytest.approx((one.test_error, one.start_test_error), rel=1e-5)
+
+
+def test_where_tuning_does_not_help_the_network_is_returned_as_it_came() -> None:
+    """On noise there is nothing to learn."""
+    noise = np.random.default_rng(5).normal(size=500)
+    result = tuned(y=noise, **FOLDS)
+    assert not result.helped
+    assert result.network == TWO
+    assert result.test_error == result.start_test_error
+    assert result.error == result.start_error
+    assert "did not help" in str(result)
+    curve = penalties.choose  # the ridge penalty is that of folds over all data
+    states, y = states_in_units(TWO, U, noise[:, None], 500)  # and the units are theirs
+    edges = folding.edges([500], WASHOUT, 5)[0]
+    parts = [of_rows(states[a:b], y[a:b]) for a, b in pairwise(edges)]
+    assert result.ridge == pytest.approx(curve(folding.pairs(parts), folding.total(parts)).ridge, rel=1e-6)
+
+
+def test_a_teacher_is_its_own_best_and_comes_back() -> None:
+    teacher = es.single(12, leak_rate=0.3, input_scaling=0.8, bias_scaling=0.3)
+    z = (U - U[: split_of(500)[0]].mean()) / U[: split_of(500)[0]].std()
+    y = taught(teacher, seed=4, u=z) + 0.05 * np.random.default_rng(1).normal(size=500)
+    result = tuned("leak_rate", network=teacher, y=y, seed=4, **FOLDS)
+    assert result.network.reservoirs[0].leak_rate == pytest.approx(0.3, rel=0.05)
+    assert result.helped == (result.network != teacher)
+
+
+def test_without_a_test_part_the_folds_decide() -> None:
+    result = tuned(**{**FOLDS, "test": 0})
+    assert result.verdict is None
+    assert result.test_error is None
+    assert result.helped == (result.error < 0.98 * result.start_error)
+    assert "Judge it on held-out test data" in str(result)
+
+
+def test_short_data_get_fewer_free_hyper_parameters() -> None:
+    short = tuned(None, u=U[:200], y=Y[:200], **FOLDS)
+    longer = tuned(None, **FOLDS)
+    assert [str(each) for each in short.history["parameter"].values] == ["ridge"]
+    assert short.fixed == ("input_scaling", "leak_rate", "spectral_radius", "coupling", "bias_scaling")
+    assert "Not learned, since the data are short: input_scaling" in str(short)
+    assert longer.fixed == ("spectral_radius", "coupling", "bias_scaling")
+    assert len(longer.history["parameter"]) == 5
+
+
+def test_bounds_are_widened_to_hold_what_the_user_has() -> None:
+    far = es.single(8, leak_rate=0.004, input_scaling=30.0, bias_scaling=0.2)
+    result = tuned(["leak_rate", "input_scaling"], network=far, starts=Hyper.of(far).map(lambda leaf: leaf[None]), rounds=1)
+    np.testing.assert_allclose(result.history["value"][0, 0], [0.004, 30.0])
+
+
+def test_noise_on_the_states_is_a_ridge_penalty() -> None:
+    """n s^2 for n rows: the same search as with that much more."""
+    options = {**FOLDS, "test": 0, "rounds": 2}
+    quiet = tuned("leak_rate", **{**options, "ridge": 0.5 + 450 * 0.01})
+    noisy = tuned("leak_rate", **{**options, "ridge": 0.5}, noise=0.1)
+    np.testing.assert_allclose(noisy.history["error"], quiet.history["error"], rtol=1e-9)
+    assert noisy.ridge == pytest.approx(quiet.ridge, rel=1e-9)
+
+
+def test_sequences_fewer_than_folds_judge_in_turn() -> None:
+    kinds = np.array([0, 1, 0, 1])
+    u = np.random.default_rng(2).normal(size=(4, 25, 1)) + 2.0 * kinds[:, None, None]
+    result = tuned(u=u, y=WORDS[kinds], loss="cross_entropy", **FOLDS)
+    assert result.folds == 3
+    assert np.isfinite(result.error)
+
+
+def test_folds_of_labels_have_a_verdict_too() -> None:
+    labels = WORDS[np.digitize(Y, np.quantile(Y, [0.3, 0.7]))]
+    result = tuned(y=labels, loss="cross_entropy", **FOLDS)
+    assert result.verdict is not None
+    assert result.verdict.noisy is None
+    assert result.verdict.start < np.log(3)
+    assert result.error <= result.start_error
+
+
+@pytest.mark.parametrize("y", [U[:, 0], np.roll(U[:, 0], 1)])
+def test_a_target_that_is_the_input_is_no_trouble(y: Floats) -> None:
+    assert np.isfinite(tuned(y=y, **FOLDS, direct=True).error)
+
+
+def test_a_constant_input_column_is_no_trouble() -> None:
+    assert np.isfinite(tuned(u=np.concatenate([U, np.full((500, 1), 7.0)], axis=1), **FOLDS).error)
+
+
+def test_an_estimator_is_no_network() -> None:
+    model: Any = es.ESNRegressor()
+    with pytest.raises(TypeError, match=r"got ESNRegressor: model.make_network\(\) gives it"):
+        es.tune(model, U, Y)
+    with pytest.raises(TypeError, match="got str: es"):
+        es.tune(str(model), U, Y)  # type: ignore[arg-type]
 
 
 # --- what is hard

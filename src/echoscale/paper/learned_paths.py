@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +74,9 @@ def tuned(paths: Paths, network: Network, order: int, seed: int, protocol: Proto
     starts = np.array(paths.starts)
     hyper = network.build(1, seed=seed).hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]])
     share = validation / (train + validation)
-    found = tune(network, u, y, "leak_rate", starts=hyper, seed=seed, washout=washout, validation=share, relocate=False)
+    # The paper's units and ridge, one validation part, and no test part: the surfaces have their own.
+    options: dict[str, Any] = {"washout": washout, "validation": share, "test": 0, "scale": None, "ridge": 1e-5}
+    found = tune(network, u, y, "leak_rate", starts=hyper, seed=seed, relocate=False, **options)
     values: Floats = found.history["value"].transpose("start", "round", "parameter").values
     return values
 

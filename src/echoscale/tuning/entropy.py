@@ -1,4 +1,4 @@
-"""The cross-entropy of classes on validation data, with a ridge readout that was fitted to one-hot targets.
+"""The cross-entropy of classes on held-out folds, with ridge readouts that were fitted to one-hot targets.
 
     q = softmax(k z),   z = W^T x + b,   E(theta) = -mean log q_label          k: sharpness, learned with the other numbers
     dE_p = mean (q - y) . d(k z)_p,      curvature  mean d(k z)_p . (diag q - q q^T) d(k z)_q   (generalised Gauss-Newton)
@@ -8,13 +8,18 @@ Outputs of a ridge readout are near 1 for the right class and 0 for the others; 
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.tuning import ridge_slopes
-from echoscale.tuning.objective import Loss, Model, Value
+from echoscale.tuning.objective import Loss, Model, Networks, Value
+from echoscale.tuning.space import BOUNDS, SHARPNESS
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,15 +31,15 @@ class Entropy(Loss):
 
     @property
     def labels(self) -> Floats:
-        """One-hot targets of all validation steps, (rows, O), series after series."""
-        runs = self.runs
-        return np.concatenate([runs.targets.values[b][edges[1] : edges[2]] for b, edges in enumerate(runs.edges)])
+        """One-hot targets of all held-out steps, (rows, O), series after series."""
+        return self.runs.held_out(self.runs.targets.values)
 
-    def value(self, z: Floats) -> Value:
+    def value_of_batch(self, at: Networks) -> Value:
         """See `objective.Loss`."""
-        train, _ = self.runs.statistics(z)
-        readout = ridge(train, self.runs.space.penalties(z, self.runs.penalty))
-        logs = log_softmax(self._sharpness(z) * self.runs.validation_outputs(z, readout), axis=-1)
+        train, _ = self.runs.statistics(at.hyper)
+        readout = ridge(train, self.runs.above_rounding(train, at.penalties))
+        outputs = self.runs.held_out_outputs(at.hyper, readout)
+        logs = log_softmax(at.sharpness[:, None, None] * outputs, axis=-1)
         return Value(np.einsum("sro,ro->s", -logs, self.labels) / len(self.labels), readout)
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -43,38 +48,55 @@ class Entropy(Loss):
         runs, theta = self.runs, self.runs.space.values(z)
         found = runs.tangents(z, readout, keep_rows=True)
         assert found.rows is not None
-        features, moved, _ = ridge_slopes.columns(runs, found.train.mean.shape[-1])
-        slopes = ridge_slopes.slopes(runs, found, readout, theta)
-        rows, mean = self._features(found.rows), found.train.mean
-        outputs = np.einsum("srf,sof->sro", rows, readout.coef) + readout.intercept[:, None]
-        # The intercept takes off the means of training: of the features in W^T x, and of v.
-        moves = np.einsum("srf,spof->spro", rows - mean[:, None, features], slopes)
-        v = found.rows[..., runs.esn.units :] - mean[:, None, moved]
-        learned = len(runs.space.learned)
-        moves[:, :learned] += theta[:, :learned, None, None] * v.reshape(*v.shape[:2], learned, runs.outputs).transpose(
-            0, 2, 1, 3
-        )
-        sharpness = self._sharpness(z)
+        learned, every, count = len(runs.space.learned), self._features(found.rows), found.rows.shape[1]
+        outputs = np.empty((len(z), count, runs.outputs))
+        moves = np.empty((len(z), learned + runs.space.ridge, count, runs.outputs))
+        for k, train in enumerate(found.train):
+            here = np.flatnonzero(runs.fold_of_rows == k)
+            features, moved, _ = ridge_slopes.columns(runs, k)
+            slopes = ridge_slopes.slopes(runs, found, readout, z, k)
+            rows = every[:, here]
+            outputs[:, here] = np.einsum("srf,sof->sro", rows, readout.coef[:, k]) + readout.intercept[:, None, k]
+            # The intercept takes off the means of training: of the features in W^T x, and of v.
+            moves[:, :, here] = np.einsum("srf,spof->spro", rows - train.mean[:, None, features], slopes)
+            v = found.rows[:, here, runs.esn.units :] - train.mean[:, None, moved]
+            v = v.reshape(*v.shape[:2], learned, runs.outputs).transpose(0, 2, 1, 3)
+            moves[:, :learned, here] += theta[:, :learned, None, None] * v
+        sharpness = runs.space.sharpnesses(z)[:, None, None]
         logits = sharpness * outputs
         jacobian = np.concatenate([sharpness[:, None] * moves, logits[:, None]], axis=1)
         logs = log_softmax(logits, axis=-1)
-        q, labels, count = np.exp(logs), self.labels, len(self.labels)
+        q, labels = np.exp(logs), self.labels
         gradient = np.einsum("spro,sro->sp", jacobian, q - labels) / count
         centred = jacobian - np.einsum("spro,sro->spr", jacobian, q)[..., None]
         curvature = np.einsum("spro,sqro,sro->spq", centred, centred, q, optimize=True) / count
         return Model(np.einsum("sro,ro->s", -logs, labels) / count, gradient, curvature)
 
+    def sharpened(self, networks: Networks) -> Floats:
+        """The sharpness with the least error for each of these networks, (S,), where none was learned."""
+        train, _ = self.runs.statistics(networks.hyper)
+        readout = ridge(train, self.runs.above_rounding(train, networks.penalties))
+        outputs = self.runs.held_out_outputs(networks.hyper, readout)
+        labels = self.labels
+        found = []
+        for each in outputs:
+
+            def error(z: float, outputs: Floats = each) -> float:
+                return float(-(log_softmax(math.exp(z) * outputs, axis=-1) * labels).sum())
+
+            low, high = BOUNDS[SHARPNESS]
+            search: Any = minimize_scalar
+            found.append(math.exp(search(error, bounds=(math.log(low), math.log(high)), method="bounded").x))
+        return np.array(found)
+
     def shown(self, error: Floats) -> Floats:
         """The cross-entropy itself."""
         return error
-
-    def _sharpness(self, z: Floats) -> Floats:
-        return np.exp(z[:, -1])[:, None, None]
 
     def _features(self, rows: Floats) -> Floats:
         runs = self.runs
         states = rows[..., : runs.esn.units]
         if not runs.direct:
             return states
-        inputs = np.concatenate([runs.series.values[b][edges[1] : edges[2]] for b, edges in enumerate(runs.edges)])
+        inputs = runs.held_out(runs.series.values)
         return np.concatenate([states, np.broadcast_to(inputs, (len(rows), *inputs.shape))], axis=2)

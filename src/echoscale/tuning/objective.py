@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.hyper import Hyper
 from echoscale.readouts.ridge import Readout
 from echoscale.tuning.runs import Runs
 
@@ -15,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Value(NamedTuple):
-    """At S points: the error on validation data (S,), and the readouts that have it."""
+    """At S points: the error on what is held out, (S,), and the readouts of the K folds that have it, (S, K, ...)."""
 
     error: Floats
     readout: Readout
@@ -29,16 +30,50 @@ class Model(NamedTuple):
     curvature: Floats
 
 
+class Networks(NamedTuple):
+    """S networks: hyper-parameters with S lanes, ridge penalties of all folds (S, K), sharpnesses (S,)."""
+
+    hyper: Hyper
+    penalties: Floats
+    sharpness: Floats
+
+    def part(self, which: slice) -> Networks:
+        """Some of them."""
+        return Networks(self.hyper.map(lambda leaf: leaf[which]), self.penalties[which], self.sharpness[which])
+
+
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What `squares` and `entropy` are variants of. `name` is what their errors are called in reports."""
+    """What `squares` and `entropy` are variants of.
+
+    name    what their errors are called in reports
+    linear  whether the error is the squared one of a linear readout, so that noise on the states has a closed form
+    """
 
     runs: Runs
     name: ClassVar[str]
+    linear: ClassVar[bool] = False
 
     def value(self, z: Floats) -> Value:
         """The error at points z (S, P)."""
+        runs = self.runs
+        return self.value_at(Networks(runs.hyper(z), runs.penalties(z), runs.space.sharpnesses(z)))
+
+    def value_at(self, networks: Networks) -> Value:
+        """The error of networks that need not be points of the search."""
+        parts = [self.value_of_batch(networks.part(batch)) for batch in self.runs.batches(len(networks.penalties))]
+        if len(parts) == 1:
+            return parts[0]
+        readouts = zip(*(part.readout for part in parts), strict=True)
+        return Value(np.concatenate([part.error for part in parts]), Readout(*(np.concatenate(each) for each in readouts)))
+
+    def value_of_batch(self, at: Networks) -> Value:
+        """The error of few enough networks."""
         raise NotImplementedError
+
+    def best_penalties(self, hyper: Hyper) -> Floats:
+        """The best ridge penalty per training step by the folds, for every network, (S,)."""
+        return self.runs.best_penalties(hyper)
 
     def model(self, z: Floats, readout: Readout) -> Model:
         """Its quadratic model at points whose readouts are known."""

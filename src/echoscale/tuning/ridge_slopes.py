@@ -1,4 +1,4 @@
-"""How the ridge solution of many points moves with the learned numbers.
+"""How the ridge solutions of many points, one for each fold, move with the learned numbers.
 
 W      = (S_xx + ridge I)^-1 S_xy                        S: centred sums over training (`readout.ridge`)
 dW_p   = (S_xx + ridge I)^-1 (dX_p^T R - X^T dX_p W)     R = Y - X W, both with their means taken off
@@ -17,26 +17,31 @@ from echoscale.tuning.runs import Runs, Tangents
 Floats = npt.NDArray[np.float64]
 
 
-def columns(runs: Runs, total: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Which columns of the statistics in `Tangents` are features, v_p (P O of them, parameter-major) and targets."""
-    place = np.arange(total)
-    units, moved = runs.esn.units, len(runs.space.learned) * runs.outputs
-    states, slopes, rest = place[:units], place[units : units + moved], place[units + moved :]
-    return np.concatenate([states, rest[: -runs.outputs]]), slopes, rest[-runs.outputs :]
+def columns(runs: Runs, fold: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Which columns of the statistics in `Tangents` are features, v_p of this fold (P O, parameter-major), and targets."""
+    units, learned, folds, outputs = runs.esn.units, len(runs.space.learned), len(runs.folds), runs.outputs
+    moved = units + np.arange(learned * folds * outputs).reshape(learned, folds, outputs)
+    rest = units + moved.size + np.arange(runs.features - units + outputs)
+    return np.concatenate([np.arange(units), rest[:-outputs]]), moved[:, fold].ravel(), rest[-outputs:]
 
 
-def slopes(runs: Runs, found: Tangents, readout: Readout, theta: Floats) -> Floats:
-    """dW by the logarithm of every learned number, (S, P, O, features), P with the ridge if that is learned."""
-    scatter = found.train.scatter
-    features, moved, _ = columns(runs, scatter.shape[-1])
+def slopes(runs: Runs, found: Tangents, readout: Readout, z: Floats, fold: int) -> Floats:
+    """dW of one fold by the logarithm of every learned number, (S, P, O, features), P with the ridge if that is learned."""
+    scatter, theta = found.train[fold].scatter, runs.space.values(z)
+    coef, penalty = readout.coef[:, fold], readout.ridge[:, fold]
+    features, moved, _ = columns(runs, fold)
     shape = len(scatter), len(features), len(runs.space.learned), runs.outputs
-    changes = found.cross - scatter[:, features[:, None], moved].reshape(shape)
+    of_fold = slice(fold * runs.outputs, (fold + 1) * runs.outputs)
+    changes = found.cross[..., of_fold] - scatter[:, features[:, None], moved].reshape(shape)
     changes *= theta[:, None, : shape[2], None]
     if runs.space.ridge:
-        shrinking = -readout.ridge[:, None, None, None] * readout.coef.transpose(0, 2, 1)[:, :, None]
+        # At rounding, the penalty no longer follows the learned one.
+        follows = penalty <= runs.penalties(z)[:, fold] * (1 + 1e-9)
+        learned = np.where(follows, runs.learned_penalties(z)[:, fold], 0.0)
+        shrinking = -learned[:, None, None, None] * coef.transpose(0, 2, 1)[:, :, None]
         changes = np.concatenate([changes, shrinking], axis=2)
     flat = changes.reshape(*shape[:2], -1)
     with one_thread():
-        penalised = scatter[:, features[:, None], features] + readout.ridge[:, None, None] * np.eye(len(features))
+        penalised = scatter[:, features[:, None], features] + penalty[:, None, None] * np.eye(len(features))
         moves = np.linalg.solve(penalised, flat)
     return np.asarray(moves.reshape(changes.shape).transpose(0, 2, 3, 1))

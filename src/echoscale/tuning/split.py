@@ -1,4 +1,9 @@
-"""What is tuned on: series, targets as numbers, and which steps train and which validate."""
+"""What is tuned on: series and targets in units of the network, the folds that judge, and the test part that judges at the end.
+
+    | washout | fold 1 | gap | fold 2 | ... | fold K | test |        fold k is predicted by a readout fitted to the others
+
+With a share in place of a number of folds there is one tail that judges: | washout | training | validation | test |.
+"""
 
 from __future__ import annotations
 
@@ -9,53 +14,218 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
+from echoscale.readouts import folds as blocks
+from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, check_longer_than, washout_steps
 
 Indices = npt.NDArray[np.int64]
+
+# Steps of a fold at least, all series together: fewer folds where the data are shorter.
+FOLD_STEPS = 10
+
+
+class Fold(NamedTuple):
+    """The segments of time that train, and the one that judges."""
+
+    train: tuple[int, ...]
+    held_out: int
 
 
 class TuningData(NamedTuple):
     """What is tuned on.
 
-    edges    (first training step, first validation step, end) of every series
-    washout  steps at the start of every series that do not count; 0 where only last steps do
-    classes  the labels in the order of columns
+    series, targets  without the test part, in units of the network
+    edges            of the segments of every series: segment s is steps edges[b][s] to edges[b][s + 1]
+    folds            which of the segments train and judge
+    washout          steps at the start of every series that do not count; 0 where only last steps do
+    classes          the labels in the order of columns
+    scalings         of inputs and of targets, from what is tuned on
+    whole            inputs and targets with the test part; whole_edges: the same edges, and the test as last segment
+    tested           whether there is a test part
+    all_edges        of folds over all data, which choose the last ridge penalty; all_folds: which of them train and judge
     """
 
     series: Series
     targets: Series
     edges: list[Indices]
+    folds: tuple[Fold, ...]
     washout: int
     classes: npt.NDArray[Any] | None
     per_sequence: bool
+    scalings: tuple[Scaling, Scaling]
+    whole: tuple[Series, Series]
+    whole_edges: list[Indices]
+    tested: bool
+    all_edges: list[Indices]
+    all_folds: tuple[Fold, ...]
+
+    @property
+    def tail(self) -> bool:
+        """Whether one tail judges, and no folds."""
+        return len(self.folds) == 1
+
+    @property
+    def train_steps(self) -> npt.NDArray[np.float64]:
+        """Rows that every fold's readout is fitted to, (K,)."""
+        steps = self._steps(self.edges)
+        return np.array([steps[list(each.train)].sum() for each in self.folds], np.float64)
+
+    @property
+    def steps(self) -> float:
+        """Rows that the learned ridge penalty belongs to: those of all folds, or of the training part where a tail judges."""
+        return float(
+            self.train_steps[0] if self.tail else self._steps(self.edges)[[each.held_out for each in self.folds]].sum()
+        )
+
+    @property
+    def all_steps(self) -> float:
+        """Rows of all data, gaps and test part too."""
+        return float(self._steps(self.whole_edges).sum())
+
+    def _steps(self, edges: list[Indices]) -> Indices:
+        return np.asarray(np.sum([np.diff(each) for each in edges], axis=0))
 
 
-def prepare(u: SeriesLike | Series, y: SeriesLike, loss: str, washout: int | None, validation: float) -> TuningData:
-    """Checked data, split in time; with one label per sequence, by sequences."""
+def prepare(
+    u: SeriesLike | Series,
+    y: SeriesLike,
+    loss: str,
+    washout: int | None,
+    validation: float | int,
+    test: float = 0.0,
+    scale: str | None = None,
+    *,
+    next_input: bool = False,
+) -> TuningData:
+    """Checked data, split in time; with one label per sequence, by sequences.
+
+    next_input  whether y is the next input, so that both have the units of the input
+    """
     series = as_series(u)
     washout = washout_steps(washout, int(series.lengths.min()))
+    share = _checks.number(test, "test")
+    if not 0 <= share < 1:
+        raise ValueError(f"test must be a share in [0, 1), got {share}; 0 keeps no test part.")
+    judges = _judges(validation)
+    if loss == "mse":
+        targets, classes, per_sequence = as_targets(y, series), None, False
+    else:
+        targets, classes, per_sequence = _one_hot(y, series)
+    if per_sequence:
+        edges, folds = _by_sequence(series, targets, judges, share)
+        all_edges, all_folds = _by_sequence(series, targets, judges, 0.0)
+        washout = 0
+    else:
+        check_longer_than(series, washout)
+        edges, folds = _in_time(series, washout, judges, share)
+        all_edges, all_folds = _in_time(series, washout, judges, 0.0)
+    known = [int(each[-2]) for each in edges] if not per_sequence else [int(n) for n in series.lengths]
+    tuned = [b for b, each in enumerate(edges) if not per_sequence or each[0] < each[-2]]
+    part = tuple(_part(each, tuned, known) for each in (series, targets))
+    scaling = scaling_of(scale, part[0])
+    target_scaling = Scaling.none(targets.features)
+    if loss == "mse":
+        target_scaling = scaling if next_input else scaling_of(scale, part[1])
+    if next_input:
+        _check_next(series, targets)
+    data = TuningData(
+        scaling.apply(part[0]),
+        target_scaling.apply(part[1]),
+        [edges[b][:-1] for b in tuned],
+        folds,
+        washout,
+        classes,
+        per_sequence,
+        (scaling, target_scaling),
+        (scaling.apply(series), target_scaling.apply(targets)),
+        edges,
+        any(each[-2] < each[-1] for each in edges),
+        [each[:-1] for each in all_edges],
+        all_folds,
+    )
+    if loss == "mse":
+        _check_targets(data)
+    return data
+
+
+def _judges(validation: object) -> float | int:
+    """A number of folds, or a share."""
+    if isinstance(validation, int | np.integer) and not isinstance(validation, bool):
+        return _checks.integer(validation, "validation, as a number of folds,", minimum=2)
     share = _checks.number(validation, "validation")
     if not 0 < share < 1:
-        raise ValueError(f"validation must be a share in (0, 1), got {share}.")
-    if loss == "mse":
-        targets, classes, whole = as_targets(y, series), None, False
+        raise ValueError(f"validation must be a number of folds, at least 2, or a share in (0, 1), got {share}.")
+    return share
+
+
+def _in_time(series: Series, washout: int, judges: float | int, test: float) -> tuple[list[Indices], tuple[Fold, ...]]:
+    """Edges of the segments, the test part last, and the folds."""
+    lengths = [int(each) for each in series.lengths]
+    ends = [length - round((length - washout) * test) for length in lengths]
+    if isinstance(judges, int):
+        rows = sum(ends) - washout * len(ends)
+        count = min(judges, rows // FOLD_STEPS)
+        if count < 2:
+            raise ValueError(
+                f"{rows} steps are left to tune on after washout={washout} and test={test}: two folds need "
+                f"{2 * FOLD_STEPS}. Give longer series."
+            )
+        edges = blocks.edges(ends, washout, count)
+        folds = _all_but_one([sum(int(each[2 * k + 1] - each[2 * k]) for each in edges) for k in range(count)])
     else:
-        targets, classes, whole = _one_hot(y, series)
-    if whole:
-        return TuningData(series, targets, _by_sequence(series, targets, share), 0, classes, True)
-    check_longer_than(series, washout)
-    cuts = [int(length) - max(round((int(length) - washout) * share), 1) for length in series.lengths]
-    edges = [np.array([washout, cut, length]) for cut, length in zip(cuts, series.lengths, strict=True)]
-    counted = sum(int(each[1] - each[0]) for each in edges)
-    if counted < 2:
-        raise ValueError(
-            f"{counted} steps are left to train on after washout={washout} and validation={share}: give longer series."
-        )
-    if loss == "mse":
-        held_out = np.concatenate([values[each[1] :] for values, each in zip(targets.values, edges, strict=True)])
-        if (np.ptp(held_out, axis=0) == 0).any():
-            raise ValueError("a target is constant on the validation part: errors cannot be normalised by its variance.")
-    return TuningData(series, targets, edges, washout, classes, False)
+        cuts = [end - max(round((end - washout) * judges), 1) for end in ends]
+        edges = [np.array([washout, cut, end]) for cut, end in zip(cuts, ends, strict=True)]
+        folds = (Fold((0,), 1),)
+        counted = sum(int(each[1] - each[0]) for each in edges)
+        if counted < 2:
+            raise ValueError(
+                f"{counted} steps are left to train on after washout={washout} and validation={judges}: give longer series."
+            )
+    return [np.append(each, length) for each, length in zip(edges, lengths, strict=True)], folds
+
+
+def _all_but_one(steps: list[int]) -> tuple[Fold, ...]:
+    """Every block that holds a step is held out in turn; blocks and gaps alternate."""
+    held = [2 * k for k, count in enumerate(steps) if count]
+    if len(held) < 2:
+        raise ValueError("fewer than two folds hold a step that counts: give longer series, or a smaller washout.")
+    return tuple(Fold(tuple(other for other in held if other != each), each) for each in held)
+
+
+def _part(series: Series, which: list[int], ends: list[int]) -> Series:
+    """These series, up to these steps."""
+    if len(which) == series.count and all(end == length for end, length in zip(ends, series.lengths, strict=True)):
+        return series
+    values = [series.values[b][: ends[b]] for b in which]
+    if isinstance(series.values, np.ndarray):
+        return Series(np.stack(values), series.kind, series.name)
+    return Series(values, series.kind, series.name)
+
+
+def _check_next(series: Series, targets: Series) -> None:
+    """For free runs: y(t) = u(t + 1)."""
+    for b in range(series.count):
+        u, y = series.values[b], targets.values[b]
+        if u.shape != y.shape or not np.allclose(u[1:], y[:-1], rtol=1e-6, atol=1e-6 * float(u.std())):
+            raise ValueError(
+                "closed_loop needs targets that are the next input: with a series x of shape (T, F), u = x[:-1] and y = x[1:]."
+            )
+
+
+def _check_targets(data: TuningData) -> None:
+    held = [each.held_out for each in data.folds]
+    rows = [
+        values[edges[s] : edges[s + 1]] for values, edges in zip(data.targets.values, data.edges, strict=True) for s in held
+    ]
+    if (np.ptp(np.concatenate(rows), axis=0) == 0).any():
+        raise ValueError("a target is constant on the validation part: errors cannot be normalised by its variance.")
+    if data.tested:
+        test = [v[e[-2] : e[-1]] for v, e in zip(data.whole[1].values, data.whole_edges, strict=True)]
+        if (np.ptp(np.concatenate(test), axis=0) == 0).any():
+            raise ValueError(
+                "a target is constant on the test part, the last share of the data: errors cannot be normalised by its "
+                "variance. Give more data, or another share as test=; 0 keeps none."
+            )
 
 
 def _one_hot(y: SeriesLike, series: Series) -> tuple[Series, npt.NDArray[Any], bool]:
@@ -91,16 +261,31 @@ def _one_hot(y: SeriesLike, series: Series) -> tuple[Series, npt.NDArray[Any], b
     return as_series(values[0] if series.kind == "one" else values, name="y"), classes, whole
 
 
-def _by_sequence(series: Series, targets: Series, share: float) -> list[Indices]:
-    """A share of the sequences of each class validates, evenly spread."""
+def _by_sequence(series: Series, targets: Series, judges: float | int, test: float) -> tuple[list[Indices], tuple[Fold, ...]]:
+    """A share of the sequences of each class tests, evenly spread; the others judge in turn, or a share of them does."""
     label = np.array([int(np.argmax(each[-1])) for each in targets.values])
-    edges: list[Indices] = [np.empty(0, np.int64)] * series.count
+    tests, segment = np.zeros(series.count, bool), np.zeros(series.count, np.int64)
     for which in np.unique(label):
-        for place, b in enumerate(np.flatnonzero(label == which)):
-            end = int(series.lengths[b])
-            # The sequences at which the running total place * share passes a whole number; a little is added for rounding.
-            validates = math.floor((place + 1) * share + 1e-9) > math.floor(place * share + 1e-9)
-            edges[b] = np.array([end - 1, end - 1 if validates else end, end])
-    if not any(each[1] < each[2] for each in edges) or not any(each[0] < each[1] for each in edges):
-        raise ValueError(f"{series.count} sequences are too few to train and validate on, with validation={share}.")
-    return edges
+        of_class = np.flatnonzero(label == which)
+        tests[of_class] = [_passes_whole(place, test) for place in range(len(of_class))]
+        for place, b in enumerate(of_class[~tests[of_class]]):
+            # Classes begin at different folds, so that many small ones fill all of them.
+            segment[b] = 2 * ((place + int(which)) % judges) if isinstance(judges, int) else _passes_whole(place, judges)
+    segments = 2 * judges - 1 if isinstance(judges, int) else 2
+    edges = []
+    for b, length in enumerate(series.lengths):
+        at = segments if tests[b] else int(segment[b])
+        edges.append(np.where(np.arange(segments + 2) <= at, int(length) - 1, int(length)))
+    steps = [int(np.sum((segment == s) & ~tests)) for s in range(segments)]
+    if isinstance(judges, int):
+        folds = _all_but_one(steps[::2]) if sum(1 for each in steps if each) > 1 else ()
+    else:
+        folds = (Fold((0,), 1),) if all(steps) else ()
+    if not folds:
+        raise ValueError(f"{series.count} sequences are too few to train and validate on, with validation={judges}.")
+    return edges, folds
+
+
+def _passes_whole(place: int, share: float) -> bool:
+    """Whether the running total place * share passes a whole number here; a little is added for rounding."""
+    return math.floor((place + 1) * share + 1e-9) > math.floor(place * share + 1e-9)

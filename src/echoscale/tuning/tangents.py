@@ -3,6 +3,7 @@
     v_p(t) = W_out^T dx(t)/dtheta_p          what enters the Jacobian of the error
     c_p    = sum over training of (dx/dtheta_p) r(t)^T,   r(t) = y(t) - W_out^T x(t) - b
 
+Every fold has its own readout and its own training steps; the readouts of K folds stand beside each other like K O outputs.
 The tangents dx/dtheta_p are the exact traces of `gradients.traces`. Only these projections of them leave the scan.
 """
 
@@ -24,7 +25,7 @@ COMPILER_OPTIONS = machine.without(machine.SHARING_KERNELS)
 
 
 class TangentCarry(NamedTuple):
-    """state (n_k, lanes); traces; cross: per parameter and reservoir it reaches (n_k, O, lanes), the sums c_p so far."""
+    """state (n_k, lanes); traces; cross: per parameter and reservoir it reaches (n_k, K O, lanes), the sums c_p so far."""
 
     state: State
     traces: Traces
@@ -53,10 +54,11 @@ def scan(
     counts: Array,
     learned: tuple[Parameter, ...],
 ) -> tuple[TangentCarry, Array]:
-    """A chunk of steps: inputs u (L, F, lanes or 1) and targets y (L, O, lanes or 1) -> rows (L, lanes, N + P O) of x and v.
+    """A chunk of steps: inputs u (L, F, lanes or 1) and targets y (L, O, lanes or 1) -> rows (L, lanes, N + P K O) of x and v.
 
-    coef    of the readout, per reservoir (n_k, O, lanes), and of the inputs (F, O, lanes) if it sees them; intercept (O, lanes)
-    counts  (L, lanes or 1): 1 for training steps, 0 for others
+    coef    of the readouts of all folds, per reservoir (n_k, K O, lanes), and of the inputs (F, K O, lanes) if they see them;
+            intercept (K O, lanes)
+    counts  (L, K, lanes or 1): 1 for steps that train fold k, 0 for others
     """
     which = [traces.reaches(weights, each) for each in learned]
 
@@ -64,7 +66,8 @@ def scan(
         u_t, y_t, count = now
         state, tangents = traces.step(weights, hyper, carry.state, carry.traces, u_t, learned)
         outputs = intercept + sum(_read(part, x) for part, x in zip(coef, (*state, u_t), strict=False))
-        residual = (y_t - outputs) * count
+        folds, targets = count.shape[0], y_t.shape[0]
+        residual = (jnp.tile(y_t, (folds, 1)) - outputs) * jnp.repeat(count, targets, axis=0)
         moved = [
             sum(_read(coef[k], e) for k, e in zip(reach, block, strict=True))
             for reach, block in zip(which, tangents.blocks, strict=True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale.network import Network
+from echoscale.scaling import Scaling
 from echoscale.table import Table
+from echoscale.tuning.judging import Verdict
 
 if TYPE_CHECKING:
     import xarray
@@ -24,11 +28,22 @@ class Tuned:
     Attributes
     ----------
     network : Network
-        The description with the learned hyper-parameters of the best start.
+        The description with the learned hyper-parameters of the best start; as it came, where tuning did not help.
     ridge : float
-        The ridge penalty, learned or as given.
+        The ridge penalty for all data, learned or as given.
     error : float
-        On validation data: the NRMSE, or the cross-entropy in nats.
+        Of `network` on the folds: the NRMSE, or the cross-entropy in nats. The search chose by it, so it is too good.
+    start_error : float
+        The same of the network as it came, with the ridge penalty that the folds choose.
+    test_error : float or None
+        Of `network`, fitted to the rest, on the test part, which took no part; None without one.
+    start_test_error : float or None
+        The same of the network as it came.
+    verdict : Verdict or None
+        Errors on the test part: `tuned`, `start`, and of the tuned network `float32`, with states in float32, and `noisy`,
+        with noise of 1e-4 of their standard deviation on the states and the ridge chosen anew (None for classes).
+    helped : bool
+        Whether the tuned network was better than the one that came, on the folds and on the test part.
     sharpness : float or None
         What outputs of a classifier are multiplied by before softmax; None otherwise.
     history : xarray.Dataset
@@ -49,11 +64,24 @@ class Tuned:
         The labels, in the order of the outputs; None for numbers.
     per_sequence : bool
         Whether there was one label per sequence.
+    folds : int
+        How many blocks of time judged in turn; 0 where one tail did.
+    fixed : tuple of str
+        What was not learned because the data are short.
+    at_bound : tuple of str
+        Learned hyper-parameters of the best start that ended at a bound.
+    scalings : pair of Scaling
+        Units of inputs and of targets, from what was tuned on.
     """
 
     network: Network
     ridge: float
     error: float
+    start_error: float
+    test_error: float | None
+    start_test_error: float | None
+    verdict: Verdict | None
+    helped: bool
     sharpness: float | None
     history: xarray.Dataset
     steps: int
@@ -64,6 +92,10 @@ class Tuned:
     loss: str
     classes: npt.NDArray[Any] | None
     per_sequence: bool
+    folds: int
+    fixed: tuple[str, ...]
+    at_bound: tuple[str, ...]
+    scalings: tuple[Scaling, Scaling]
 
     def estimator(self) -> ESNRegressor | ESNClassifier:
         """An estimator with the tuned hyper-parameters, the same weights and the same washout, ready for `fit`."""
@@ -77,23 +109,43 @@ class Tuned:
             "dtype": self.dtype,
             "random_state": self.seed,
         }
+        if "scale" in signature(ESNRegressor.__init__).parameters:
+            shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
         return ESNRegressor(**shared) if self.classes is None else ESNClassifier(**shared)
 
     def report(self) -> Table:
-        """Errors and hyper-parameters of all starts, a column each, the best first."""
+        """Errors and hyper-parameters of all starts, a column each, the best first; below, the verdict of the test part."""
         last, first = self.history.isel(round=-1), self.history.isel(round=0)
         order = np.argsort(last["error"].values)
         word = str(self.history["error"].attrs["long_name"])
         rows = [(word, *map(float, last["error"].values[order])), ("at first", *map(float, first["error"].values[order]))]
-        for name in self.history["parameter"].values:
-            rows.append((str(name), *map(float, last["value"].sel(parameter=name).values[order])))
+        for name in self.history["parameter"].values.tolist():
+            label = f"{name} (at bound)" if name in self.at_bound else name
+            rows.append((label, *map(float, last["value"].sel(parameter=name).values[order])))
         rounds, seconds = self.history.sizes["round"] - 1, float(last["seconds"])
+        where = f"{self.folds} held-out folds" if self.folds else "validation data"
         return Table(
             ("start", *(str(start + 1) for start in order)),
             tuple(rows),
-            title=f"Tuned in {rounds} rounds, {self.steps:.3g} simulated steps, {seconds:.1f} s; {word} on validation data.",
-            notes=("The first column is the tuned network. Judge it on held-out test data.",),
+            title=f"Tuned in {rounds} rounds, {self.steps:.3g} simulated steps, {seconds:.1f} s; {word} on {where}.",
+            notes=tuple(self._notes(word)),
         )
+
+    def _notes(self, word: str) -> Iterator[str]:
+        if self.fixed:
+            yield f"Not learned, since the data are short: {', '.join(self.fixed)}."
+        if self.at_bound:
+            yield f"At a bound in the first column: {', '.join(self.at_bound)}. Wider bounds may be better."
+        yield f"The network as it came: {self.start_error:.4g} with the ridge penalty that the folds choose."
+        if self.verdict is not None:
+            noisy = "" if self.verdict.noisy is None else f", {self.verdict.noisy:.4g} with noise on the states"
+            tuned, start = self.verdict.tuned, self.verdict.start
+            yield f"{word} on the test part, which took no part: {tuned:.4g} tuned, {start:.4g} as it came."
+            yield f"What survives of the tuned one: {self.verdict.float32:.4g} with states in float32{noisy}."
+        if self.helped:
+            yield "The first column is the tuned network." + ("" if self.verdict else " Judge it on held-out test data.")
+        else:
+            yield "Tuning did not help: the network is returned as it came, with its own ridge penalty."
 
     def __repr__(self) -> str:
         return str(self.report())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +15,19 @@ from echoscale import _checks
 from echoscale.hyper import Hyper, into_network
 from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
+from echoscale.readouts.folds import pairs, total
+from echoscale.readouts.penalties import AUTO, RELATIVE, fold_errors, unit_of
+from echoscale.readouts.statistics import split_statistics
+from echoscale.scaling import Scaling
 from echoscale.series import Series, SeriesLike
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
-from echoscale.tuning.objective import Loss
-from echoscale.tuning.runs import Runs
+from echoscale.tuning.free_run import FreeRun
+from echoscale.tuning.judging import judge
+from echoscale.tuning.objective import Loss, Networks
+from echoscale.tuning.runs import FLOOR, Runs
 from echoscale.tuning.search import Search
-from echoscale.tuning.space import Space
+from echoscale.tuning.space import RIDGE, Space, affordable
 from echoscale.tuning.split import TuningData, prepare
 from echoscale.tuning.squares import Squares
 from echoscale.tuning.tuned import Tuned
@@ -34,20 +41,25 @@ Floats = npt.NDArray[np.float64]
 
 ALL = ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "ridge")
 LOSSES = ("mse", "cross_entropy")
+WORTH_IT = 0.98  # of the error of the network as it came, as it is shown: a gain that counts
 
 
 def tune(
     network: Network,
     u: SeriesLike | Series,
     y: SeriesLike,
-    parameters: str | Sequence[str] = ALL,
+    parameters: str | Sequence[str] | None = None,
     *,
     starts: int | Hyper = 8,
     seed: int = 0,
     loss: str = "mse",
     washout: int | None = None,
-    validation: float = 0.25,
-    ridge: float = 1e-5,
+    closed_loop: int | None = None,
+    validation: float | int = 5,
+    test: float = 0.2,
+    scale: str | None = "standard",
+    ridge: float | str = AUTO,
+    noise: float = 0.0,
     direct: bool = False,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     rounds: int = 60,
@@ -56,12 +68,13 @@ def tune(
     device: DeviceLike = None,
     progress: bool | Progress = False,
 ) -> Tuned:
-    """Minimise over theta the validation error of the readout that is ridge-optimal on the training data, by its gradient.
+    """Minimise over theta the error of ridge-optimal readouts on blocks of time that they have not seen, by its gradient.
 
-        E(theta) = | Y_v - X_v(theta) W(theta) |^2,   W(theta) = (X^T X + ridge I)^-1 X^T Y
+        E(theta) = sum over folds k of | Y_k - X_k(theta) W_k(theta) |^2,   W_k(theta): the ridge solution of the other folds
 
-    The gradient is exact: forward sensitivities of the states, and the derivative of the solution W. All starts go downhill
-    together on the lanes of one run, by Gauss-Newton steps within bounds.
+    The gradient is exact: forward sensitivities of the states, and the derivative of every solution W_k. All starts go
+    downhill together on the lanes of one run, by Gauss-Newton steps within bounds. At the end the last part of the data,
+    which took no part, judges: where the tuned network is not better there, the network is returned as it came.
 
     Parameters
     ----------
@@ -71,8 +84,10 @@ def tune(
         Inputs.
     y : (T,), (T, O), (B, T, O), list of (T_b, O), or labels
         Targets of every step. For classes one label per step, (T,), or per sequence, (B,), which is judged by its last state.
-    parameters : str or sequence of str
-        What is learned: names of `Hyper` ("leak_rate": of all reservoirs; "leak_rate[0]": of the first), and "ridge".
+    parameters : str or sequence of str, optional
+        What is learned: names of `Hyper` ("leak_rate": of all reservoirs; "leak_rate[0]": of the first), and "ridge". Unless
+        given, as many as the length of the data allows: one for 50 training steps, in the order ridge, input scalings, leak
+        rates, spectral radii, couplings, bias scalings.
     starts : int or Hyper
         How many random ones, each the best of eight random points; or a `Hyper` with one lane for each of your own.
     seed : int
@@ -82,14 +97,28 @@ def tune(
     washout : int, optional
         Steps at the start of every series that do not count; 100 unless given, or a tenth of the shortest series where that
         is less. Without meaning for labels per sequence.
-    validation : float
-        Share of every series, at its end, that the error is measured on (with labels per sequence: of the sequences).
-    ridge : float
-        The ridge penalty, where it is not learned; where it is, that of the network's own start.
+    closed_loop : int, optional
+        So many steps: the error is that of free-running forecasts of this length from several origins in the held-out folds,
+        made with each fold's readout. For targets that are the next input, y(t) = u(t + 1).
+    validation : int or float
+        A number of folds, which are blocks of time with gaps between them (fewer where data are short; whole series where
+        there are enough; with labels per sequence, sequences). Or a share of every series, at its end, that judges alone.
+    test : float
+        Share of every series, at its end, that takes no part and judges the result (with labels per sequence: of the
+        sequences); 0 keeps none, and the folds decide.
+    scale : "standard" or None
+        Whether inputs and targets are standardised first, with means and standard deviations of what is tuned on.
+    ridge : float or "auto"
+        The ridge penalty for all data, on their summed Gram matrix, where it is not learned; where it is, that of the
+        network's own start. "auto": the best by the folds, for every start.
+    noise : float
+        Standard deviation of noise on the states that the readout is to withstand: n noise^2 is added to the ridge penalty of
+        n training steps, which is what such noise does to the Gram matrix on average.
     direct : bool
         Whether the readout sees the inputs too.
     bounds : mapping of name to (low, high), optional
-        Of the learned hyper-parameters; the usual ones are `echoscale.tuning.BOUNDS`.
+        Of the learned hyper-parameters; the usual ones are `echoscale.tuning.BOUNDS`, widened to hold what the network has,
+        and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
     rounds : int
         At most so many steps; it ends before when no start gains any more.
     relocate : bool
@@ -104,7 +133,7 @@ def tune(
     Returns
     -------
     Tuned
-        The tuned network, its error and history, and a report that prints.
+        The tuned network, its errors and history, and a report that prints.
 
     Examples
     --------
@@ -115,23 +144,56 @@ def tune(
     np.True_
     """
     began = time.perf_counter()
+    _check_network(network)
     _checks.choice(loss, LOSSES, "loss")
     rounds = _checks.integer(rounds, "rounds", minimum=1)
-    data = prepare(u, y, loss, washout, validation)
-    esn = network.build(data.series.features, seed=_checks.integer(seed, "seed"), dtype=dtype, device=device)
-    space = Space.of(parameters, esn.hyper, bounds or {}, sharpness=loss == "cross_entropy")
-    penalty = _checks.non_negative(ridge, "ridge")
-    if penalty == 0 and not space.ridge:
-        raise ValueError("ridge=0 leaves the readout undetermined where states repeat each other: give a small one, say 1e-12.")
     if not isinstance(direct, bool):
         raise TypeError(f"direct must be True or False, got {direct!r}.")
+    free = None if closed_loop is None else _checks.integer(closed_loop, "closed_loop", minimum=1)
+    if free and loss != "mse":
+        raise ValueError("closed_loop has a meaning for loss='mse' alone: labels are no next inputs.")
+    data = prepare(u, y, loss, washout, validation, test, scale, next_input=bool(free))
     if direct and data.per_sequence:
         raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
-    runs = Runs(esn, space, data.series, data.targets, data.edges, penalty, direct)
-    task = (Squares if loss == "mse" else Entropy)(runs)
+    esn = network.build(data.series.features, seed=_checks.integer(seed, "seed"), dtype=dtype, device=device)
+    names, fixed = (parameters, []) if parameters is not None else affordable(esn.hyper, float(data.train_steps.min()))
+    user = starts if isinstance(starts, Hyper) else esn.hyper
+    space = Space.of(names, user, bounds or {}, loss == "cross_entropy", None if data.tail else data.steps)
+    for words in space.outside(user):
+        warnings.warn(f"{words}: the search begins at the bound. Widen it to begin there.", UserWarning, stacklevel=2)
+    given = None if ridge == AUTO else _checks.non_negative(ridge, "ridge")
+    if given == 0 and not space.ridge:
+        raise ValueError("ridge=0 leaves the readout undetermined where states repeat each other: give a small one, say 1e-12.")
+    # A penalty of the user is for all data; the search has it for the folds.
+    share = 1.0 if data.tail else data.steps / data.all_steps
+    runs = Runs(
+        esn,
+        space,
+        data.series,
+        data.targets,
+        data.edges,
+        0.0,
+        direct,
+        data.folds,
+        _checks.non_negative(noise, "noise"),
+        data.steps,
+        0.0 if data.tail else FLOOR,
+    )
+    own = esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
+    task: Loss = FreeRun(runs, free) if free else (Squares if loss == "mse" else Entropy)(runs)
+    penalty = given * share if given is not None else data.steps * float(task.best_penalties(own)[0])
+    runs = replace(runs, penalty=penalty)
+    task = replace(task, runs=runs)
+    start = _start(task, own, penalty / data.steps)
     rng = np.random.default_rng([seed, 1])
-    search = Search.begin(task, _candidates(space, esn.hyper, penalty, starts, rng), rng)
-    records = [_record(search, began)]
+    candidates = _candidates(space, esn.hyper, penalty, starts, rng)
+    if given is None and space.ridge:
+        candidates = _with_best_penalties(runs, candidates, data.steps)
+        if free:  # a free run may want a larger penalty than the next step
+            candidates[..., len(space.learned)] += np.log(10) * rng.integers(0, 6, candidates.shape[:2])
+            candidates = np.clip(candidates, space.low, space.high)
+    search = Search.begin(task, candidates, rng)
+    records = [_record(search, began, share)]
     try:
         with shown(progress, "tuning") as tell:
             for number in range(rounds):
@@ -140,11 +202,44 @@ def tune(
                 if not len(search.live):
                     break
                 search.round()
-                records.append(_record(search, began))
+                records.append(_record(search, began, share))
                 tell(number + 1, rounds, f"{task.name} {_least_error(search):.4f}")
     except KeyboardInterrupt:
         warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
-    return _result(network, task, search, records, data, seed, loss)
+    chooses = not data.tail and not free and (given is None or space.ridge)
+    return _result(network, task, search, records, data, start, tuple(fixed), share, loss, chooses)
+
+
+def _check_network(network: object) -> None:
+    if not isinstance(network, Network):
+        remedy = "model.make_network() gives it" if hasattr(network, "make_network") else "es.single(100) makes one"
+        raise TypeError(f"tune takes the description of a network, got {type(network).__name__}: {remedy}.")
+
+
+class Start(NamedTuple):
+    """The network as it came: its hyper-parameters as one lane, ridge per training step, sharpness, error of the folds."""
+
+    hyper: Hyper
+    per_step: float
+    sharpness: float
+    error: float
+
+
+def _start(task: Loss, own: Hyper, per_step: float) -> Start:
+    runs = task.runs
+    penalties = (per_step + runs.noise**2) * runs.train_rows[None]
+    sharpness = task.sharpened(Networks(own, penalties, np.ones(1))) if isinstance(task, Entropy) else np.ones(1)
+    error = task.value_at(Networks(own, penalties, sharpness)).error[0]
+    return Start(own, per_step, float(sharpness[0]), float(error))
+
+
+def _with_best_penalties(runs: Runs, candidates: Floats, steps: float) -> Floats:
+    """The same points with the ridge penalty that is best for each by the folds."""
+    space, points = runs.space, candidates.reshape(-1, candidates.shape[-1]).copy()
+    best = runs.best_penalties(runs.hyper(points))
+    place = len(space.learned)
+    points[:, place] = np.clip(np.log(best * steps), space.low[place], space.high[place])
+    return points.reshape(candidates.shape)
 
 
 def _candidates(space: Space, hyper: Hyper, penalty: float, starts: int | Hyper, rng: np.random.Generator) -> Floats:
@@ -159,10 +254,17 @@ def _candidates(space: Space, hyper: Hyper, penalty: float, starts: int | Hyper,
     return points
 
 
-def _record(search: Search, began: float) -> dict[str, Any]:
+def _record(search: Search, began: float, share: float) -> dict[str, Any]:
+    """As it is shown: the ridge penalty is that for all data, noise counted."""
+    runs = search.loss.runs
+    values = runs.space.values(search.z)
+    if runs.space.ridge:
+        assert runs.rows is not None
+        learned = runs.space.penalties(search.z, runs.penalty)
+        values[:, len(runs.space.learned)] = (learned + runs.noise**2 * runs.rows) / share
     return {
         "error": search.loss.shown(search.value.error.copy()),
-        "value": search.loss.runs.space.values(search.z),
+        "value": values,
         "steps": search.steps,
         "seconds": time.perf_counter() - began,
     }
@@ -173,35 +275,92 @@ def _least_error(search: Search) -> float:
     return float(search.loss.shown(search.value.error[search.best : search.best + 1])[0])
 
 
+def _last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | None) -> float:
+    """For all data, by folds over all of them, the test part too; without the part that stands for noise.
+
+    A learned one stays unless another is clearly better: on data that drift, the newest say most. The units are those of
+    all data, as the final fit has them.
+    """
+    series, targets = (
+        each if scaling.is_none else Scaling.of(each.values).apply(each)
+        for each, scaling in zip(data.whole, data.scalings, strict=True)
+    )
+    parts, _ = split_statistics(runs.esn, series, targets, data.all_edges, direct=runs.direct, hyper=hyper)
+    whole = total(parts)
+    unit = float(unit_of(whole))
+    path = np.array([*([] if learned is None else [learned / unit]), *RELATIVE])
+    errors = fold_errors(pairs(parts), path).mean(axis=-1)
+    best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+    if learned is not None and not errors[best] < WORTH_IT**2 * errors[0]:
+        return learned
+    return float(path[best] * unit)
+
+
 def _result(
     network: Network,
     task: Loss,
     search: Search,
     records: list[dict[str, Any]],
     data: TuningData,
-    seed: int,
+    start: Start,
+    fixed: tuple[str, ...],
+    share: float,
     loss: str,
+    chooses: bool,
 ) -> Tuned:
     runs, space, best = task.runs, task.runs.space, search.best
-    values = space.values(search.z[best])
+    z = search.z[best]
+    values, error = space.values(z), float(search.value.error[best])
+    penalty = float(space.penalties(z[None], runs.penalty)[0])
     with warnings.catch_warnings():
         # A radius above 1 was tried on the data, and did well.
         warnings.simplefilter("ignore", EchoStateWarning)
         tuned = into_network(network, space.learned, values[: len(space.learned)].tolist())
+    shown_error, start_error = (float(task.shown(np.array([each]))[0]) for each in (error, start.error))
+    # Folds that chose among many points say too little about a small gain, and so does a short test part.
+    worth_it = 1.0 if data.tail else WORTH_IT
+    helped = shown_error < worth_it * start_error
+    verdict = None
+    if data.tested:
+        both = Hyper(
+            *(
+                tuple(np.append(one, other) for one, other in zip(*leaves, strict=True))
+                for leaves in zip(start.hyper, Hyper.of(tuned), strict=True)
+            )
+        )
+        per_step = np.array([start.per_step, penalty / data.steps]) + runs.noise**2
+        sharpness = np.array([start.sharpness, values[-1] if space.sharpness else 1.0])
+        verdict = judge(task, network, data, both, per_step, sharpness)
+        helped = helped and verdict.tuned < worth_it * verdict.start
+    at_bound = space.at_bound(z)
+    if space.ridge and not (search.value.readout.ridge[best] <= runs.penalties(z[None])[0] * (1 + 1e-9)).all():
+        at_bound.append(RIDGE)  # rounding holds it
+    last = (penalty if helped else start.per_step * data.steps) / share
+    if chooses:
+        last = _last_penalty(runs, data, Hyper.of(tuned if helped else network), last if helped else None)
     return Tuned(
-        network=tuned,
-        ridge=float(space.penalties(search.z[best][None], runs.penalty)[0]),
-        error=_least_error(search),
-        sharpness=float(values[-1]) if space.sharpness else None,
+        network=tuned if helped else network,
+        ridge=last + runs.noise**2 * data.steps / share,
+        error=shown_error if helped else start_error,
+        start_error=start_error,
+        test_error=None if verdict is None else verdict.tuned if helped else verdict.start,
+        start_test_error=None if verdict is None else verdict.start,
+        verdict=verdict,
+        helped=helped,
+        sharpness=(float(values[-1]) if helped else start.sharpness) if space.sharpness else None,
         history=_history(records, space, task),
         steps=search.steps,
-        seed=seed,
+        seed=runs.esn.seed,
         washout=data.washout,
         direct=runs.direct,
         dtype=runs.esn.dtype,
         loss=loss,
         classes=data.classes,
         per_sequence=data.per_sequence,
+        folds=0 if data.tail else len(data.folds),
+        fixed=fixed,
+        at_bound=tuple(at_bound),
+        scalings=data.scalings,
     )
 
 

@@ -1,0 +1,323 @@
+"""Free-running forecasts: how long do they hold? Networks tuned for free runs, for the next step, by hand, and by Optuna.
+
+    Lorenz, Mackey-Glass, Kuramoto-Sivashinsky (ring of 22)   valid time: until the error exceeds 0.4 standard deviations, in
+                                                              Lyapunov times; mean over 20 origins after the training data
+    MSO8                                                      NRMSE of 300 steps after 100 to wash out and 400 to train
+
+One seed draws series and weights. All networks of a system have as many neurons, and readouts by ridge regression, solved
+exactly. `tune` sees the training data alone. reservoirpy with Optuna's TPE searches leak rate, spectral radius, input and bias
+scaling and ridge for the least error of free runs on the last fifth of the training data, for as many seconds as
+`tune(closed_loop=...)` took; its free runs are made in NumPy with its matrices, all origins at once: faster than its own.
+
+    python benchmarks/closed_loop.py            about an hour
+    python benchmarks/closed_loop.py --quick    one small system, seconds
+
+Needs reservoirpy and optuna; without them that rival is left out, which the table says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import common
+import numpy as np
+import numpy.typing as npt
+
+import echoscale as es
+from echoscale.scaling import Scaling
+
+Floats = npt.NDArray[np.float64]
+
+LIMIT = 0.4  # of the standard deviation: a forecast is valid until then
+WARM, ORIGINS = 200, 20
+SINES = (0.2, 0.331, 0.42, 0.51, 0.63, 0.74, 0.85, 0.97)
+RIVAL = "reservoirpy with Optuna"
+
+
+class System(NamedTuple):
+    """make(steps, seed) -> (T, F); how it is trained and judged; hand: a network and a ridge penalty set by hand.
+
+    rate     Lyapunov times per step; None: the error of one forecast counts
+    forecast steps of a judged forecast; free: of those that `tune` runs
+    """
+
+    name: str
+    make: Callable[[int, int], Floats]
+    train: int
+    test: int
+    washout: int
+    rate: float | None
+    forecast: int
+    free: int
+    hand: es.Network
+    ridge: float
+    starts: int = 4
+    rounds: int = 15
+
+
+def sines(steps: int, seed: int) -> Floats:
+    """The sum of eight sines whose frequencies have no common measure, (T, 1)."""
+    return np.asarray(np.sin(np.outer(np.arange(steps), SINES)).sum(axis=1)[:, None])
+
+
+SYSTEMS = (
+    System(
+        "Lorenz",
+        lambda steps, seed: es.tasks.lorenz(steps, seed)[0],
+        3000,
+        8000,
+        100,
+        0.02 * 0.906,
+        1000,
+        300,
+        es.single(200, leak_rate=0.6, spectral_radius=0.9, input_scaling=0.1, bias_scaling=0.3),
+        1e-7,
+    ),
+    System(
+        "Mackey-Glass",
+        lambda steps, seed: es.tasks.mackey_glass(steps, seed)[0],
+        3000,
+        8000,
+        100,
+        0.006,
+        2000,
+        300,
+        es.single(200, leak_rate=0.3, spectral_radius=0.9, input_scaling=0.3, bias_scaling=0.3),
+        1e-7,
+    ),
+    System(
+        "Kuramoto-Sivashinsky",
+        lambda steps, seed: es.tasks.kuramoto_sivashinsky(steps, seed)[0],
+        6000,
+        8000,
+        100,
+        0.25 * 0.043,
+        800,
+        200,
+        es.single(500, leak_rate=1.0, spectral_radius=0.4, input_scaling=0.06, bias_scaling=0.3),
+        1e-4,
+        starts=2,
+        rounds=6,
+    ),
+    System(
+        "MSO8",
+        sines,
+        500,
+        300,
+        100,
+        None,
+        300,
+        40,
+        es.single(100, leak_rate=1.0, spectral_radius=1.0, input_scaling=0.001, topology="delay_line"),
+        1e-14,
+    ),
+)
+QUICK = SYSTEMS[1]._replace(
+    train=500, test=900, forecast=100, free=20, hand=es.single(20, leak_rate=0.3, input_scaling=0.3), starts=1, rounds=1
+)
+
+
+def fitted(states: Floats, targets: Floats, ridge: float) -> tuple[Floats, Floats]:
+    """Ridge weights (F, O) and intercept (O,) by singular values: the Gram matrix would lose half of the digits."""
+    mean, middle = states.mean(axis=0), targets.mean(axis=0)
+    left, s, right = np.linalg.svd(states - mean, full_matrices=False)
+    shrunk = np.divide(s, s**2 + ridge, out=np.zeros_like(s), where=s > 1e-15 * s[0])
+    W = right.T @ (shrunk[:, None] * (left.T @ (targets - middle)))
+    return W, middle - mean @ W
+
+
+def judged(system: System, x: Floats, units: Scaling, run: Callable[[Floats], Floats], step: Any, ridge: float) -> float:
+    """The mean valid time of free runs after training, in Lyapunov times; without a rate, the NRMSE of the first.
+
+    run   series (T, F) or (B, T, F) in units of the network -> states
+    step  (states (B, N), inputs (B, F)) -> states
+    """
+    z, train = units.forward(x), system.train
+    W, b = fitted(run(z[: train - 1])[system.washout :], z[system.washout + 1 : train], ridge)
+    if system.rate is None:
+        starts, warm = np.array([train - 1]), train - 1
+    else:
+        starts, warm = np.linspace(train + WARM, len(x) - system.forecast - 1, ORIGINS).astype(int), WARM
+    state = run(np.stack([z[s - warm : s + 1] for s in starts]))[:, -1]
+    truth = np.stack([z[s + 1 : s + 1 + system.forecast] for s in starts])
+    found = free_run(state, step, W, b, system.forecast)
+    if system.rate is None:
+        return float(np.sqrt(np.mean((found - truth) ** 2) / truth.var()))
+    lost = ~(np.sqrt(((found - truth) ** 2).mean(axis=2)) <= LIMIT)
+    return float(np.mean(np.where(lost.any(axis=1), lost.argmax(axis=1), system.forecast)) * system.rate)
+
+
+def free_run(state: Floats, step: Any, W: Floats, b: Floats, steps: int) -> Floats:
+    """(B, steps, F)."""
+    found = np.empty((len(state), steps, len(b)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for h in range(steps):
+            found[:, h] = np.clip(state @ W + b, -1e6, 1e6)
+            state = step(state, found[:, h])
+    return found
+
+
+def ours(network: es.Network, ridge: float, system: System, x: Floats, seed: int) -> float:
+    """One of our networks, judged."""
+    esn = network.build(x.shape[1], seed=seed, dtype="float64")
+    m = esn.matrices()
+
+    def step(state: Floats, u: Floats) -> Floats:
+        return np.asarray((1 - m.leak_rate) * state + m.leak_rate * np.tanh((m.W @ state.T).T + u @ m.W_in.T + m.bias))
+
+    return judged(system, x, Scaling.of([x[: system.train]]), lambda z: np.asarray(esn.run(z)), step, ridge)
+
+
+def optuna_and_reservoirpy(system: System, x: Floats, seed: int, seconds: float) -> tuple[float, int]:
+    """TPE for so many seconds; the best trial judged, and how many there were."""
+    import optuna
+    from reservoirpy.nodes import Reservoir
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    units, features = system.hand.units, x.shape[1]
+    scaling = Scaling.of([x[: system.train]])
+    z = scaling.forward(x)
+    cut = system.train - max((system.train - system.washout) // 5, system.free + 10)
+    starts = np.linspace(cut, system.train - system.free - 1, ORIGINS).astype(int)
+
+    def network(p: dict[str, float]) -> tuple[Callable[[Floats], Floats], Any]:
+        node = Reservoir(
+            units, lr=p["lr"], sr=p["sr"], input_scaling=p["input_scaling"], bias=p["bias"], rc_connectivity=0.1, seed=seed
+        )
+        node.run(np.zeros((2, features)))  # draws the weights
+        W, W_in, bias = (
+            each.toarray() if hasattr(each, "toarray") else np.asarray(each) for each in (node.W, node.Win, node.bias)
+        )
+
+        def step(state: Floats, u: Floats) -> Floats:
+            return np.asarray((1 - p["lr"]) * state + p["lr"] * np.tanh(state @ W.T + u @ W_in.T + np.ravel(bias)))
+
+        def run(u: Floats) -> Floats:
+            batch = np.atleast_3d(u) if u.ndim == 3 else u[None]
+            state, rows = np.zeros((len(batch), units)), np.empty((len(batch), batch.shape[1], units))
+            for t in range(batch.shape[1]):
+                state = rows[:, t] = step(state, batch[:, t])
+            return rows if u.ndim == 3 else rows[0]
+
+        return run, step
+
+    def objective(trial: Any) -> float:
+        p = {
+            "lr": trial.suggest_float("lr", 0.05, 1.0),
+            "sr": trial.suggest_float("sr", 0.05, 1.5),
+            "input_scaling": trial.suggest_float("input_scaling", 1e-3, 10.0, log=True),
+            "bias": trial.suggest_float("bias", 1e-2, 2.0, log=True),
+        }
+        ridge = trial.suggest_float("ridge", 1e-12, 1.0, log=True)
+        run, step = network(p)
+        states = run(z[: system.train - 1])
+        W, b = fitted(states[system.washout : cut], z[system.washout + 1 : cut + 1], ridge)
+        found = free_run(states[starts], step, W, b, system.free)
+        d = ((found - np.stack([z[s + 1 : s + 1 + system.free] for s in starts])) ** 2).mean(axis=2)
+        return float(np.mean(d / (1 + d)))
+
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+    study.optimize(objective, timeout=seconds)
+    best = dict(study.best_params)
+    ridge = best.pop("ridge")
+    return judged(system, x, scaling, *network(best), ridge), len(study.trials)
+
+
+def outcome(system: System, seed: int, rival: bool) -> dict[str, Any]:
+    """All ways on one system with one seed."""
+    x = system.make(system.train + system.test + 1, seed)
+    known = x[: system.train]
+    found: dict[str, Any] = {"system": system.name, "seed": seed, "hand": ours(system.hand, system.ridge, system, x, seed)}
+    for name, steps in (("next step", None), ("closed loop", system.free)):
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tuned = es.tune(
+                system.hand,
+                known[:-1],
+                known[1:],
+                seed=seed,
+                starts=system.starts,
+                rounds=system.rounds,
+                washout=system.washout,
+                closed_loop=steps,
+            )
+        found[f"{name}, seconds"] = time.perf_counter() - began
+        found[f"{name}, helped"] = tuned.helped
+        found[name] = ours(tuned.network, tuned.ridge, system, x, seed)
+    if rival:
+        found[RIVAL], found["trials"] = optuna_and_reservoirpy(system, x, seed, found["closed loop, seconds"])
+    return found
+
+
+def measure(options: argparse.Namespace) -> common.Raw:
+    """Every system and seed."""
+    seeds = list(range(1 if options.quick else options.seeds))
+    rival = all(importlib.util.find_spec(name) for name in ("reservoirpy", "optuna"))
+    systems = [QUICK] if options.quick else [each for each in SYSTEMS if each.name in options.systems]
+    found = []
+    for system in systems:
+        for seed in seeds:
+            found.append(outcome(system, seed, rival))
+            common.say(
+                ", ".join(f"{key} {each:.3g}" if isinstance(each, float) else f"{each}" for key, each in found[-1].items())
+            )
+    settings = {
+        each.name: {"neurons": each.hand.units, "train": each.train, "free": each.free, "lyapunov": each.rate}
+        for each in systems
+    }
+    complete = options.quick or len(systems) == len(SYSTEMS)
+    return {"settings": settings, "seeds": seeds, "rival": rival, "outcomes": found, "complete": complete}
+
+
+def table(raw: common.Raw) -> str:
+    """Means over the seeds; of MSO8 medians."""
+    ways = ["hand", *([RIVAL] if raw["rival"] else []), "next step", "closed loop"]
+    head = ("system", "neurons", "by hand", *([RIVAL] if raw["rival"] else []), "`tune`, next step", "`tune(closed_loop=…)`")
+    body = []
+    for name, settings in raw["settings"].items():
+        runs = [each for each in raw["outcomes"] if each["system"] == name]
+        columns = [[run[way] for run in runs] for way in ways]
+        if settings["lyapunov"] is None:
+            cells, what = [f"{np.median(each):.1e}" for each in columns], "NRMSE of 300 steps, median"
+        else:
+            cells, what = [common.mean_and_error(each, 2) for each in columns], "valid time"
+        body.append([f"{name}: {what}", str(settings["neurons"]), *cells])
+    seconds = [each["closed loop, seconds"] for each in raw["outcomes"]]
+    lines = [
+        "# Free-running forecasts",
+        "",
+        common.origin(raw),
+        "",
+        f"{len(raw['seeds'])} seeds for series and weights. Valid time: until the error exceeds {LIMIT} standard deviations, "
+        f"in Lyapunov times, mean over {ORIGINS} origins (more is better), ± standard error over the seeds. "
+        f"`tune(closed_loop=…)` took {min(seconds):.0f} to {max(seconds):.0f} s"
+        + (", and Optuna as long." if raw["rival"] else ". reservoirpy or optuna was not installed: that rival is missing."),
+        "",
+        *common.rows(head, body),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def extend(parser: argparse.ArgumentParser) -> None:
+    """Which systems and how many seeds."""
+    parser.add_argument(
+        "--systems", nargs="+", default=[each.name for each in SYSTEMS], choices=[each.name for each in SYSTEMS]
+    )
+    parser.add_argument("--seeds", type=int, default=5)
+
+
+def main(arguments: Sequence[str] | None = None) -> common.Raw:
+    return common.main(
+        "closed_loop", __doc__, measure, table, arguments=arguments, libraries=("reservoirpy", "optuna"), extend=extend
+    )
+
+
+if __name__ == "__main__":
+    main()
