@@ -117,6 +117,23 @@ def draw(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random
     )
 
 
+def with_first(hyper: Hyper, own: Hyper) -> Hyper:
+    """The lanes, the first of which has these hyper-parameters.
+
+    Parameters
+    ----------
+    hyper : Hyper
+        With lanes.
+    own : Hyper
+        Without lanes, of a network with as many reservoirs and couplings.
+    """
+
+    def joined(leaf: Floats, lanes: Floats) -> Floats:
+        return np.concatenate([[float(leaf)], lanes[1:]])
+
+    return Hyper(*(tuple(map(joined, ones, lanes)) for ones, lanes in zip(own, hyper, strict=True)))
+
+
 def near(good: Sequence[Hyper], lanes: int, rng: np.random.Generator) -> Hyper:
     """Lanes that mix the hyper-parameters of good ones, each a little changed.
 

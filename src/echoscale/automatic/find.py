@@ -13,12 +13,13 @@ import numpy.typing as npt
 from echoscale import _checks
 from echoscale.automatic import design
 from echoscale.automatic.found import Found
-from echoscale.automatic.origins import standard_errors
 from echoscale.automatic.model import Group
+from echoscale.automatic.origins import standard_errors
 from echoscale.automatic.question import Question, ask
 from echoscale.automatic.rivals import BOTH, NETWORKS, RIDGE, answers, final, squares, winner_of
 from echoscale.automatic.rounds import RESERVE, Rounds
 from echoscale.automatic.steps import TimeRows
+from echoscale.automatic.tuned_lanes import OutOfTimeError
 from echoscale.hyper import chosen, into_network
 from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
@@ -113,7 +114,7 @@ def auto(
 
 
 def _suggestion(question: Question, rows: Any, seed: int) -> Suggestion | None:
-    """What `suggest` makes of the data before the first origin; None where it cannot look: labels, gaps, trends, very short data."""
+    """What `suggest` makes of the data before the first origin; None where it cannot look: labels, gaps, trends, few data."""
     if question.classes is not None or question.series.count > 1 or rows.drive.changes.any():
         return None
     end = int(rows.judging.edges[0][2 * rows.judging.origins[0].trained - 1])
@@ -125,13 +126,21 @@ def _suggestion(question: Question, rows: Any, seed: int) -> Suggestion | None:
 
 def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> None:
     total = most or int(np.clip(played.rows.question.rows // ROWS_PER_ROUND, *ROUNDS))
+    longest = 0.0  # of the rounds so far
+
+    def late() -> bool:
+        return most is None and time.perf_counter() + RESERVE * longest > deadline
+
     while len(played.tried) < total:
         before = time.perf_counter()
-        played.play()
+        try:
+            played.play(late)
+        except OutOfTimeError:
+            return
+        longest = max(longest, time.perf_counter() - before) if len(played.tried) != len(design.STRUCTURES) + 1 else longest
         best = min((each.error for each in played.members[-1]), default=np.inf)
         tell(len(played.tried), total, f"error of folds {best:.4g}")
-        now = time.perf_counter()
-        if most is None and now + RESERVE * (now - before) > deadline:
+        if late():
             return
 
 

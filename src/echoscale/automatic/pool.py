@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic import paths
-from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.lags import LinearMap, mean_of
+from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.question import Question
 from echoscale.readouts.statistics import Statistics
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic import lags
-from echoscale.automatic.origins import standard_errors
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import Group
+from echoscale.automatic.origins import standard_errors
 from echoscale.automatic.pool import on_lags
 from echoscale.automatic.question import Question
 from echoscale.automatic.rounds import Rounds

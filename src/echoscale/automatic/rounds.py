@@ -5,6 +5,8 @@ A round: draw weights, run all lanes over the data once, judge every candidate b
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,13 +16,15 @@ import numpy.typing as npt
 from echoscale.automatic import design, pool
 from echoscale.automatic.lags import LinearMap, mean_of
 from echoscale.automatic.pool import Member
+from echoscale.automatic.steps import TimeRows
+from echoscale.automatic.tuned_lanes import LEAST_ROWS, tuned_lanes
+from echoscale.engine import machine
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
 from echoscale.network import Network
 
 if TYPE_CHECKING:
     from echoscale.automatic.sequences import SequenceRows
-    from echoscale.automatic.steps import TimeRows
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,9 +58,22 @@ class Rounds:
         self.members = [[] for _ in origins]
         self.tried = []
 
-    def play(self) -> None:
-        """One more network."""
+    def play(self, late: Callable[[], bool] = lambda: False) -> None:
+        """One more network, or, after all structures have had their turn, the best one with tuned hyper-parameters.
+
+        Parameters
+        ----------
+        late : function
+            Whether time is up; asked while hyper-parameters are tuned.
+        """
         number = len(self.tried)
+        if number == len(design.STRUCTURES) and self._can_tune():
+            number_of_best = self.members[0][0].round
+            esn, hyper, structure = self.tried[number_of_best]
+            mine = [each for each in self.members[0] if each.round == number_of_best]
+            assert isinstance(self.rows, TimeRows)
+            self._judge(esn, tuned_lanes(self.rows, esn, hyper, mine, late), structure)
+            return
         question = self.rows.question
         rng = np.random.default_rng([self.seed, number])
         steps = int(question.series.lengths.sum())
@@ -68,22 +85,32 @@ class Rounds:
         good = self._good(structure) if number >= len(design.STRUCTURES) else []
         hyper = design.near(good, lanes, rng) if good else design.draw(esn.hyper, structure, lanes, features, rng)
         if number == 0 and self.suggested is not None:
-            own = Hyper.of(self.suggested)
-            hyper = Hyper(
-                *(
-                    tuple(np.concatenate([[float(leaf)], lanes_of[1:]]) for leaf, lanes_of in zip(one, all_lanes, strict=True))
-                    for one, all_lanes in zip(own, hyper, strict=True)
-                )
-            )
+            hyper = design.with_first(hyper, Hyper.of(self.suggested))
+        self._judge(esn, hyper, structure)
+
+    def _judge(self, esn: ESN, hyper: Hyper, structure: str) -> None:
+        """Run all lanes, and keep the best candidates of every origin."""
+        number = len(self.tried)
         statistics = self.rows.statistics(esn, hyper)
         sets = self.rows.state_sets(esn)
         units = statistics[0].mean.shape[-1] - self.rows.simple[0].mean.shape[-1]
-        for o, origin in enumerate(self.rows.judging.origins):
+        origins = self.rows.judging.origins
+
+        def judge(o: int) -> None:
             bound = pool.ALLOWED * min((each.error for each in self.members[o]), default=np.inf)
             beside = [(), self.simple[o][0].beside.lags]
-            new = pool.network_members(self.rows, statistics, sets, units, origin, beside, number, bound)
+            new = pool.network_members(self.rows, statistics, sets, units, origins[o], beside, number, bound)
             self.members[o] = pool.best_of([*self.members[o], *new])
+
+        machine.in_threads(judge, range(len(origins)), min(machine.cores(), len(origins)), threading.Event())
         self.tried.append((esn, hyper, structure))
+
+    def _can_tune(self) -> bool:
+        """One series of numbers without gaps, long enough to learn from and short enough to be worth it."""
+        question = self.rows.question
+        known = not any(np.isnan(np.asarray(each)).any() for each in question.targets.values)
+        short = LEAST_ROWS <= question.rows <= LONG
+        return question.classes is None and question.series.count == 1 and known and short and bool(self.members[0])
 
     def outputs(self) -> list[Floats]:
         """Mean of the members' outputs at the rows that judge, for every origin but the last: (rows, O)."""

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic.drive import Drive
-from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import Group
+from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.question import Question
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper

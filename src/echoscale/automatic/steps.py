@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from echoscale.automatic import lags
 from echoscale.automatic.drive import Drive
-from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import AutoModel, Group
+from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.question import Question
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
