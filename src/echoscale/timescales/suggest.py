@@ -320,8 +320,8 @@ def _timescale(leak_rate: float) -> str:
 
 def _about_the_trials(start: Point, best: Point) -> str:
     return (
-        f"Tried on five blocks of held-out data, with at most {MOST_UNITS} units and the ridge penalty chosen there, this network "
-        f"leaves an error of {best.error:.2g} standard deviations"
+        f"Tried on five blocks of held-out data, with at most {MOST_UNITS} units and the ridge penalty chosen there, this "
+        f"network leaves an error of {best.error:.2g} standard deviations"
         + (f"; the one that it was found from, {start.error:.2g}." if np.isfinite(start.error) else ".")
     )
 
