@@ -124,8 +124,9 @@ def table(raw: common.Raw) -> str:
         f"{s['test']} test steps; the grid has {s['grid']} points. Ratios of test NRMSE are geometric means over the seeds "
         "(least to largest in brackets); below 1 the suggestion is better. The best of the grid is its least test error, which "
         "no search could know beforehand; ratios below 1 are possible since the trials of `suggest` take finer steps, and "
-        "weaker inputs, than the grid. Where the next input of noise-free dynamics is asked for, the trials judge a later step too, "
-        "for the sake of forecasts in closed loop: that costs some of the error of one step. The single network is not tuned.",
+        "weaker inputs, than the grid. Where the next input of noise-free dynamics is asked for, the trials judge a later step "
+        "too, for the sake of forecasts in closed loop: that costs some of the error of one step. The single network is not "
+        "tuned.",
     ]
     titles = {
         "judged": "Problems that only judge",

@@ -211,7 +211,7 @@ def suggest(
         f"Wash out the first {counted(washout)}: {enough}.",
         *_warnings(problem, found),
         *(_about_units(best.drive, means, spreads) if in_raw_units else []),
-        *([] if problem.classes or dynamic else _trends_and_seasons(problem)),
+        *([] if problem.classes or dynamic else _trends_and_seasons(_columns(problem))),
     ]
     return Suggestion.of(network, reasons, washout, found)
 
@@ -360,14 +360,18 @@ def _about_units(drive: float, means: Floats, spreads: Floats) -> list[str]:
     return warnings
 
 
-def _trends_and_seasons(problem: Asked) -> list[str]:
+def _columns(problem: Asked) -> dict[str, Floats]:
+    """Targets and inputs of the longest series by their names, the first few of each; the inputs alone where they are both."""
     longest = int(np.argmax(problem.inputs.lengths))
     sides = [("u", problem.inputs)] if problem.of_itself else [("y", problem.targets), ("u", problem.inputs)]
-    columns = {
+    return {
         f"{name}{k}": np.asarray(side.values[longest])[:, k]
         for name, side in sides
         for k in range(min(side.features, MOST_COLUMNS))
     }
+
+
+def _trends_and_seasons(columns: dict[str, Floats]) -> list[str]:
     reasons = []
     trends = {name: share for name, each in columns.items() if (share := trend(each)) > TREND}
     if trends:
@@ -376,11 +380,9 @@ def _trends_and_seasons(problem: Asked) -> list[str]:
             f"Trend: a straight line explains {told}. A network does not follow it beyond the values it was fitted to: "
             "difference the series, or predict the change from now on."
         )
-    seasons: dict[int, list[str]] = {}
-    for name, each in columns.items():
-        if period := season(each):
-            seasons.setdefault(period, []).append(name)
-    for period, names in seasons.items():
+    periods = {name: period for name, each in columns.items() if (period := season(each))}
+    for period in dict.fromkeys(periods.values()):
+        names = [name for name, each in periods.items() if each == period]
         reasons.append(
             f"Season: {' and '.join(names)} {'comes' if len(names) == 1 else 'come'} back after {counted(period)}. Give the "
             f"network the value of {counted(period)} before as an input, or inputs of a calendar (sine and cosine of "
