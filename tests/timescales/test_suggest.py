@@ -406,10 +406,10 @@ def test_trials_help_where_the_formulas_are_wrong() -> None:
 
 def test_the_error_of_the_trials_is_told() -> None:
     u = noise(600, seed=21)
-    [reason] = [each for each in delay_task(4, trials=True).reasons if "blocks of time" in each]
+    [reason] = [each for each in delay_task(4, trials=True).reasons if "blocks of held-out data" in each]
     error, before = (float(each) for each in re.findall(r"error of ([\d.e-]+) standard.*found from, ([\d.e-]+\d)", reason)[0])
     assert error <= before
-    assert not any("blocks of time" in each for each in suggest(u, delayed(u, 4), trials=False).reasons)
+    assert not any("blocks of held-out data" in each for each in suggest(u, delayed(u, 4), trials=False).reasons)
 
 
 def test_several_targets_keep_their_own_memories() -> None:

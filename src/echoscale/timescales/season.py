@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
+from echoscale.timescales.signal import correlation
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,7 +25,7 @@ CYCLES = 3  # that the series must hold
 LEAST = 0.15  # correlation of a phase with the next one: less is of no use for a forecast, however long the series is
 SLOW, WHITENINGS, FAR = 0.5, 3, 3.0
 LEAST_PHI = -0.8  # phi: what alternates more strictly has the season 2
-LONGEST = 1000
+LONGEST, MOST_STEPS = 1000, 10_000
 
 
 def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
@@ -37,7 +38,7 @@ def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
     Parameters
     ----------
     values : (T,)
-        The series, evenly spaced; gaps (NaN) are bridged by straight lines.
+        The series, evenly spaced; gaps (NaN) are bridged by straight lines. Of a long one the last 10,000 values count.
     longest : int or None
         The longest season looked for; None is a third of the series, at most 1,000 steps.
 
@@ -55,7 +56,7 @@ def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
     >>> es.timescales.season(noise.cumsum()) is None
     True
     """
-    rest = without_line(bridged(values))
+    rest = without_line(bridged(values)[-MOST_STEPS:])
     last = min(len(rest) // CYCLES, LONGEST if longest is None else _checks.integer(longest, "longest", minimum=2))
     if last < 2 or not rest.any():
         return None
@@ -66,7 +67,8 @@ def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
     e = e / np.sqrt(size)
     periods = np.arange(2, last + 1)
     # What is smooth by its own dynamics is not white: it comes back by chance once, but not twice.
-    once, twice = ([e[k * p :] @ e[: -k * p] * steps / (steps - k * p) for p in periods] for k in (1, 2))
+    r = correlation([e[:, None]], [e[:, None]], 2 * last)[:, 0, 0]
+    once, twice = (r[k * periods] * steps / (steps - k * periods) for k in (1, 2))
     chance = np.where(np.minimum(once, twice) > LEAST, log_chance(e, periods), 0.0)
     best = int(np.argmin(chance))
     return int(periods[best]) if chance[best] < np.log(LEVEL / len(periods)) else None

@@ -44,7 +44,7 @@ DYNAMICS, MUCH_BETTER = 0.1, 0.7  # the error of a nonlinear filter, by itself a
 # In closed loop a network feeds its own errors back: it must be judged further ahead, and not live on its last digits.
 LEAST_DYNAMIC_DRIVE, LEAST_CORRELATION_TIMES = 0.1, 20
 TREND = 0.5  # of the variance
-MOST_COLUMNS, MOST_STEPS = 4, 20_000  # that are looked at for trends and seasons
+MOST_COLUMNS = 4  # that are looked at for trends and seasons
 FEWEST_SEQUENCES = 8  # to hold out whole ones
 
 
@@ -203,17 +203,15 @@ def suggest(
     slowest = network.reservoirs[-1]
     forgotten = int(np.ceil(3 * bounds(slowest.leak_rate, slowest.spectral_radius)[1]))
     washout = min(forgotten, int(problem.inputs.lengths.min()) // 10)
-    enough = (
-        f"three times the longest timescale of R{levels}." if washout == forgotten else "a tenth of the series: more is safer."
-    )
+    enough = f"three times the longest timescale of R{levels}" if washout == forgotten else "a tenth of the shortest series"
     reasons = [
         *_about_the_problem(problem, found, correlation_time, dynamic),
         *_about_the_network(network, best, units),
         *([_about_the_trials(start, best)] if np.isfinite(best.error) else []),
-        f"Wash out the first {counted(washout)}, {enough}",
+        f"Wash out the first {counted(washout)}: {enough}.",
         *_warnings(problem, found),
         *(_about_units(best.drive, means, spreads) if in_raw_units else []),
-        *([] if problem.classes or dynamic else _trends_and_seasons(problem)),
+        *([] if problem.classes or dynamic else _trends_and_seasons(_columns(problem))),
     ]
     return Suggestion.of(network, reasons, washout, found)
 
@@ -322,8 +320,8 @@ def _timescale(leak_rate: float) -> str:
 
 def _about_the_trials(start: Point, best: Point) -> str:
     return (
-        f"Tried on five blocks of time, with at most {MOST_UNITS} units and the ridge penalty chosen there, this network "
-        f"leaves an error of {best.error:.2g} standard deviations"
+        f"Tried on five blocks of held-out data, with at most {MOST_UNITS} units and the ridge penalty chosen there, this "
+        f"network leaves an error of {best.error:.2g} standard deviations"
         + (f"; the one that it was found from, {start.error:.2g}." if np.isfinite(start.error) else ".")
     )
 
@@ -362,14 +360,18 @@ def _about_units(drive: float, means: Floats, spreads: Floats) -> list[str]:
     return warnings
 
 
-def _trends_and_seasons(problem: Asked) -> list[str]:
+def _columns(problem: Asked) -> dict[str, Floats]:
+    """Targets and inputs of the longest series by their names, the first few of each; the inputs alone where they are both."""
     longest = int(np.argmax(problem.inputs.lengths))
     sides = [("u", problem.inputs)] if problem.of_itself else [("y", problem.targets), ("u", problem.inputs)]
-    columns = {
-        f"{name}{k}": np.asarray(side.values[longest])[-MOST_STEPS:, k]
+    return {
+        f"{name}{k}": np.asarray(side.values[longest])[:, k]
         for name, side in sides
         for k in range(min(side.features, MOST_COLUMNS))
     }
+
+
+def _trends_and_seasons(columns: dict[str, Floats]) -> list[str]:
     reasons = []
     trends = {name: share for name, each in columns.items() if (share := trend(each)) > TREND}
     if trends:
@@ -378,11 +380,9 @@ def _trends_and_seasons(problem: Asked) -> list[str]:
             f"Trend: a straight line explains {told}. A network does not follow it beyond the values it was fitted to: "
             "difference the series, or predict the change from now on."
         )
-    seasons: dict[int, list[str]] = {}
-    for name, each in columns.items():
-        if period := season(each):
-            seasons.setdefault(period, []).append(name)
-    for period, names in seasons.items():
+    periods = {name: period for name, each in columns.items() if (period := season(each))}
+    for period in dict.fromkeys(periods.values()):
+        names = [name for name, each in periods.items() if each == period]
         reasons.append(
             f"Season: {' and '.join(names)} {'comes' if len(names) == 1 else 'come'} back after {counted(period)}. Give the "
             f"network the value of {counted(period)} before as an input, or inputs of a calendar (sine and cosine of "
