@@ -6,6 +6,7 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 LOWEST_VENV := .venv-lowest
 DIST_VENV := .venv-dist
+SERIES_VENV := .venv-series
 # In the order of the files: xdist would put those with many tests first, and leave long ones to the end, alone on a core.
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
@@ -42,9 +43,15 @@ dist: $(DIST_VENV)/.ready
 	$(DIST_VENV)/bin/python tools/check_dist.py dist
 
 # All that fits a machine without a GPU: hours on two cores. Those with a ledger go on where they were stopped.
-BENCH_ALL := speed online psmnist storage choices walks suggest narma_seeds psmnist_memory telegraph tuning
-bench-all: $(BENCH_VENV)/.ready
+BENCH_ALL := speed online psmnist storage choices walks suggest narma_seeds psmnist_memory telegraph tuning real_data
+bench-all: $(BENCH_VENV)/.ready out/real_series.npz
 	for name in $(BENCH_ALL); do $(BENCH_VENV)/bin/python benchmarks/$$name.py || exit 1; done
+
+# The packages that carry real series do not go together with the newest of ours: they only hand their series on.
+out/real_series.npz: benchmarks/real_series.txt
+	$(PYTHON) -m venv --clear $(SERIES_VENV)
+	$(SERIES_VENV)/bin/python -m pip install --quiet --requirement benchmarks/real_series.txt
+	$(SERIES_VENV)/bin/python benchmarks/real_series.py
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -71,4 +78,4 @@ $(DIST_VENV)/.ready: Makefile
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(DIST_VENV) out build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(DIST_VENV) $(SERIES_VENV) out build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache

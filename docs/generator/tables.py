@@ -393,7 +393,31 @@ def walks() -> str:
     return table(("call", *keys), rows, numbers=True)
 
 
+def real_data() -> str:
+    """Geometric means of error ratios over problems, and the worst of them."""
+    raw = benchmark("real_data")
+    if raw is None:
+        return NOT_YET.format("real_data")
+
+    def error(name: str, horizon: int, method: str) -> float:
+        start = f"{name}|{horizon}|{method}|"
+        return float(np.median([each["error"] for key, each in raw["results"].items() if key.startswith(start)]))
+
+    rows = []
+    for method in ("es.auto", "ESNRegressor()"):
+        for rival in ("ridge on lags", "seasonal naive", "boosting on lags", "reservoirpy + Optuna"):
+            cells = [f"`{method}`", rival]
+            for problems in raw["problems"].values():
+                ratios = [error(name, horizon, method) / error(name, horizon, rival) for name, horizon in problems]
+                cells.append(f"{np.exp(np.mean(np.log(ratios))):.3f} (worst {max(ratios):.2f})")
+            rows.append(cells)
+    groups = {"set": "problems that were looked at", "judged": "problems that were judged only"}
+    heads = [f"{len(problems)} {groups[group]}" for group, problems in raw["problems"].items()]
+    return table(("method", "error over that of", *heads), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "real_data": real_data,
     "headline": readme,
     "narma10": narma10,
     "narma5": narma5,

@@ -22,6 +22,7 @@ PARTS = {
     "hidden_readout",
     "online_numpy",
     "online_plain",
+    "real_series",
     "rows",
     "speed_table",
     "suggest_problems",
