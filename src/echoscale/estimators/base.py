@@ -173,7 +173,7 @@ class ESNEstimator(BaseEstimator):
                 self.n_features_in_ = series.features
             return series
         # Gaps are left to as_series, which says where they are.
-        checked = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        checked = validate_data(self, as_table(X), reset=reset, dtype=np.float64, ensure_all_finite=False)
         return as_series(checked, name="X")
 
     def _scaling_of_targets(self, targets: Series) -> Scaling:
@@ -382,6 +382,11 @@ def in_units_of(readout: Readout, outputs: Scaling) -> Readout:
     if outputs.is_none:
         return readout._replace(coef=coef)
     return Readout(coef * outputs.spread[:, None], outputs.back(readout.intercept), readout.ridge)
+
+
+def as_table(X: SeriesLike) -> SeriesLike:
+    """A series of pandas is a table of one column. (Arrays of one axis are left to scikit-learn, which refuses them.)"""
+    return X.to_frame() if axes(X) == 1 and hasattr(X, "to_frame") else X
 
 
 def as_given(values: list[Array], series: Series) -> Any:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
 from echoscale.esn import ESN
-from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps
+from echoscale.estimators.base import ESNEstimator, as_table, counted, map_given, name_gaps
 from echoscale.estimators.seed import RandomState
 from echoscale.estimators.sequence_features import FEATURES, sequence_features
 from echoscale.estimators.state_warnings import check_states
@@ -416,7 +416,9 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         """Checked series and labels: (T,) for one series, (B,) per sequence, otherwise (T_b,) for every series."""
         if not self._many(X):
             name_gaps(y)
-            X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_min_samples=least, ensure_all_finite=False)
+            X, y = validate_data(
+                self, as_table(X), y, reset=reset, dtype=np.float64, ensure_min_samples=least, ensure_all_finite=False
+            )
             check_classification_targets(y)
             series, labels, per_sequence = as_series(X, name="X"), y, False
         else:
