@@ -175,6 +175,11 @@ class ESNEstimator(BaseEstimator):
         self.target_scaling_ = outputs
         self.readout_ = fitting.in_units_of(solved.readout, outputs)
 
+    def _check_states(self, states: int) -> None:
+        """Warn where the first columns of the statistics are states of no use."""
+        found = self.statistics_
+        check_states(found.mean[:states], np.diagonal(found.scatter)[:states] / found.count, self.esn_.dtype)
+
     def _fit_steps(self, series: Series, targets: Series) -> None:
         """Fit on targets step by step, all series from the zero state."""
         chosen_from, washout = self._check_parameters(), self._washout(series)
@@ -198,7 +203,7 @@ class ESNEstimator(BaseEstimator):
         self.__dict__.pop("fold_statistics_", None)
         self._keep(solved, outputs)
         self._remember(scaled, targets, last)
-        check_states(solved.statistics, esn.units, esn.dtype)
+        self._check_states(esn.units)
 
     def _partial_fit_steps(self, series: Series, targets: Series, new_series: bool) -> None:
         """Add a chunk that continues the series of the last call (or begins new ones)."""
@@ -263,7 +268,7 @@ class ESNEstimator(BaseEstimator):
         if whole.count > 0:
             self.readout_ = fitting.in_units_of(solve_ridge(whole, ridge, fit_intercept=intercept), self.target_scaling_)
             if not ready and whole.count > 1:
-                check_states(whole, states, self.esn_.dtype)
+                self._check_states(states)
 
     def _split_state(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
         """States of the network, and the recent inputs (B, (direct - 1) F) that are part of the state where direct > 1."""

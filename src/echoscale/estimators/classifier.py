@@ -482,7 +482,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             self.esn_ = esn
             self.__dict__.pop("fold_statistics_", None)
             self._keep(solved, Scaling.none(codes.shape[1]))
-            check_states(solved.statistics, features.shape[1], esn.dtype)
+            self._check_states(features.shape[1])
         else:
             self._train(esn, features, codes.argmax(axis=1), groups, chosen_from)
         self.washout_, self.scaling_ = washout, inputs
@@ -535,6 +535,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         self.esn_, self.ridge_, self.ridge_curve_ = esn, ridge, None  # only now: a fit that fails leaves the last one whole
         self.target_scaling_ = Scaling.none(len(self.classes_))
         self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(ridge)), found.history
+        states = rows[:, : rows.shape[1] - int(self.direct) * self.n_features_in_]
+        check_states(states.mean(axis=0, dtype=np.float64), states.var(axis=0, dtype=np.float64), esn.dtype)
 
     def _scores(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array | None]:
         if not self.per_sequence_:
