@@ -40,7 +40,7 @@ def test_means_and_deviations_are_those_of_all_steps(kind: str) -> None:
 def test_digits_are_kept_for_numbers_of_any_size(size: float, offset: float) -> None:
     """In rational numbers there is no rounding: what is lost is what the data themselves have lost."""
     values = offset + size * columns()[:, :1]
-    exact = [Fraction(each) for each in values[:, 0].tolist()]
+    exact: Any = [Fraction(each) for each in values[:, 0].tolist()]
     mean = sum(exact) / len(exact)
     # Over the largest, so that the square is a number.
     unit = max(abs(each - mean) for each in exact)
