@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors
+import safetensors.numpy
 import scipy.sparse
 
 import echoscale as es
+from echoscale import storage
 from echoscale.storage import FORMAT_VERSION, StorageError
 
 
@@ -159,3 +162,22 @@ def test_what_cannot_be_saved_or_loaded_is_named(tmp_path: Path) -> None:
         es.save(es.single(10), tmp_path / "x.es")  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError, match=r"missing\.es"):
         es.load(tmp_path / "missing.es")
+
+
+def test_a_model_of_the_first_format_sees_the_units_of_the_data(tmp_path: Path) -> None:
+    """It knew of no scale: a file without its traces is read as a model without scaling."""
+    u, y = series()
+    model = es.ESNRegressor(units=30, washout=50, scale=None, ridge=1e-5, random_state=7).fit(u, y)
+    path = es.save(model, tmp_path / "model.es")
+    with safetensors.safe_open(path, framework="numpy") as file:
+        header, tensors = dict(file.metadata()), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    tensors = {name: each for name, each in tensors.items() if "scaling_." not in name}
+    about = json.loads(header["model"])
+    assert about["parameters"].pop("scale", "missing") is None
+    text = json.dumps(about, sort_keys=True)
+    old = header | {"version": "1", "model": text, "sha256": storage._digest(text, tensors)}
+    path.write_bytes(safetensors.numpy.save(tensors, metadata=old))
+    loaded = es.load(path)
+    np.testing.assert_array_equal(loaded.predict(u), model.predict(u))
+    assert loaded.get_params()["scale"] is None
+    loaded.partial_fit(u, y)

@@ -169,3 +169,16 @@ def test_names_of_columns_are_remembered() -> None:
     np.testing.assert_array_equal(named.predict(frame), plain.predict(X))
     with pytest.raises(ValueError, match="feature names"):
         named.predict(frame[["rain", "wind"]])
+
+
+def test_a_series_of_pandas_is_one_column() -> None:
+    """An array of one axis is refused, as everywhere in scikit-learn."""
+    X, y = series()
+    plain = ESNRegressor(units=20, random_state=0).fit(X[:, :1], y)
+    found = ESNRegressor(units=20, random_state=0).fit(pd.Series(X[:, 0]), pd.Series(y))
+    np.testing.assert_array_equal(found.predict(pd.Series(X[:, 0])), plain.predict(X[:, :1]))
+    labels = ESNClassifier(units=20, random_state=0).fit(pd.Series(X[:, 0], name="wind"), y > 0.3)
+    assert list(labels.feature_names_in_) == ["wind"]
+    assert len(labels.predict(pd.Series(X[:, 0], name="wind"))) == len(X)
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        found.predict(X[:, 0])

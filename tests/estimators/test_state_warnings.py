@@ -46,10 +46,11 @@ def test_useless_states_are_named(dtype: str, data: Any, options: dict[str, Any]
         ESNClassifier(30, random_state=0, dtype=dtype, **options).fit(X, y > np.median(y))
 
 
-def test_labels_of_sequences_are_warned_of_too() -> None:
+@pytest.mark.parametrize("readout", ["ridge", "softmax"])
+def test_labels_of_sequences_are_warned_of_too(readout: str) -> None:
     X = 1e4 * np.random.default_rng(0).normal(size=(20, 10, 1))
     with pytest.warns(StateWarning, match=SATURATED):
-        ESNClassifier(30, random_state=0, scale=None).fit(X, np.arange(20) % 2)
+        ESNClassifier(30, random_state=0, scale=None, readout=readout, epochs=1).fit(X, np.arange(20) % 2)
 
 
 @pytest.mark.parametrize(

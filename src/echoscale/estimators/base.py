@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from echoscale import _checks, network
 from echoscale.esn import ESN
+from echoscale.estimators import fitting
 from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.estimators.state_warnings import check_states
-from echoscale.readouts import exact, folds, penalties, recent
+from echoscale.readouts import folds, penalties, recent
 from echoscale.readouts.penalties import RidgeCurve
-from echoscale.readouts.ridge import Readout
 from echoscale.readouts.ridge import ridge as solve_ridge
 from echoscale.readouts.state_rows import state_rows
 from echoscale.readouts.statistics import Statistics, split_statistics
@@ -38,19 +38,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
-# Features, targets, and the rows of every segment.
-Rows = Callable[[], tuple[Array, Array, list[folds.Indices]]]
 
 STRUCTURES = ("single", "parallel", "hierarchical")
-
-
-class Solved(NamedTuple):
-    """What a fit finds, in units of the network: statistics of all data, the readout, its penalty, and what chose it."""
-
-    statistics: Statistics
-    readout: Readout
-    ridge: float
-    curve: RidgeCurve | None
 
 
 class ESNEstimator(BaseEstimator):
@@ -153,7 +142,7 @@ class ESNEstimator(BaseEstimator):
         if not isinstance(self.direct, bool | np.bool_):
             _checks.integer(self.direct, "direct, as a number of inputs,")
         _checks.choice(self.scale, (STANDARD, None), "scale")
-        check_validation(self.validation)
+        fitting.check_validation(self.validation)
         washout_steps(self.washout)
         return penalties.check(self.ridge)
 
@@ -183,54 +172,23 @@ class ESNEstimator(BaseEstimator):
             return series
         refuse_masked(X, "X")
         # Gaps are left to as_series, which says where they are.
-        checked = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        checked = validate_data(self, as_table(X), reset=reset, dtype=np.float64, ensure_all_finite=False)
         return as_series(checked, name="X")
 
     def _scaling_of_targets(self, targets: Series) -> Scaling:
         """Those of a regressor are scaled like its inputs; one-hot codes are not."""
         return Scaling.none(targets.features)
 
-    def _segments(self, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> list[folds.Indices]:
-        """Edges of the segments of time for the statistics: fold, gap, ..., fold; training, gap, tail; or one for all."""
-        if several and isinstance(self.validation, int | np.integer):
-            count = folds.possible(lengths, washout, int(self.validation))
-            if count:
-                return folds.edges(lengths, washout, count)
-        elif several:
-            return folds.tail_edges(lengths, washout, float(self.validation))
-        return [np.array([washout, length]) for length in lengths]
-
-    def _pairs(self, parts: Sequence[folds.Part], gaps: bool) -> list[tuple[folds.Part, folds.Part]]:
-        """(training, held out) from the segments, with gaps between them or not; none where there is one segment only."""
-        if len(parts) == 1:
-            return []
-        if isinstance(self.validation, int | np.integer):
-            return folds.leave_one_out(parts[::2] if gaps else parts)
-        if min(float(parts[0].count), float(parts[-1].count)) < 1:
-            raise ValueError(f"validation={self.validation} leaves nothing to train on, or nothing to validate by: use folds.")
-        return [(parts[0], parts[-1])]
-
-    def _solved(self, parts: Sequence[Statistics], chosen_from: Floats | None, rows: Rows, gaps: bool = True) -> Solved:
-        """The readout of all parts together, with the penalty that folds choose; from `rows()` where a Gram matrix fails."""
-        whole, intercept = folds.total(parts), bool(self.fit_intercept)
-        ridge, curve = penalties.decide(chosen_from, self._pairs(parts, gaps), whole, fit_intercept=intercept)
-        lost = exact.FROM if chosen_from is None and curve is not None else penalties.RELATIVE[0] / 2
-        fits = float(whole.count) * whole.mean.size * 8 <= exact.MOST_BYTES
-        if not fits or ridge > lost * float(penalties.unit_of(whole, fit_intercept=intercept)):
-            return Solved(whole, solve_ridge(whole, ridge, fit_intercept=intercept), ridge, curve)
-        features, targets, groups = rows()
-        factors = [exact.factor(features[each], targets[each], fit_intercept=intercept) for each in groups]
-        all_rows = folds.total(factors)
-        if chosen_from is None:
-            curve = exact.choose(self._pairs(factors, gaps), all_rows)
-            ridge = curve.ridge
-        return Solved(whole, exact.path(all_rows, [ridge]).at(0), ridge, curve)
-
-    def _keep(self, solved: Solved, outputs: Scaling) -> None:
+    def _keep(self, solved: fitting.Solved, outputs: Scaling) -> None:
         """What was fitted, with the readout in units of the targets."""
         self.statistics_, self.ridge_, self.ridge_curve_ = solved.statistics, solved.ridge, solved.curve
         self.target_scaling_ = outputs
-        self.readout_ = in_units_of(solved.readout, outputs)
+        self.readout_ = fitting.in_units_of(solved.readout, outputs)
+
+    def _check_states(self, states: int) -> None:
+        """Warn where the first columns of the statistics are states of no use."""
+        found = self.statistics_
+        check_states(found.mean[:states], np.diagonal(found.scatter)[:states] / found.count, self.esn_.dtype)
 
     def _fit_steps(self, series: Series, targets: Series) -> None:
         """Fit on targets step by step, all series from the zero state."""
@@ -242,7 +200,7 @@ class ESNEstimator(BaseEstimator):
         direct = int(self.direct)
         inputs, outputs = scaling_of(self.scale, series), self._scaling_of_targets(targets)
         scaled, wanted = inputs.apply(series), outputs.apply(targets)
-        edges = self._segments(series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
+        edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
         esn = self._build(series.features)
         parts, last = split_statistics(esn, scaled, wanted, edges, direct=direct)
 
@@ -250,12 +208,12 @@ class ESNEstimator(BaseEstimator):
             features, _ = state_rows(esn, scaled, washout, direct, np.float64)
             return features, counted(wanted.values, washout), folds.rows(edges)
 
-        solved = self._solved(parts, chosen_from, rows)
+        solved = fitting.solve(chosen_from, parts, rows, self.validation, fit_intercept=bool(self.fit_intercept))
         self.esn_, self.washout_, self.scaling_ = esn, washout, inputs  # only now: a fit that fails leaves the last one whole
         self.__dict__.pop("fold_statistics_", None)
         self._keep(solved, outputs)
         self._remember(scaled, targets, last)
-        check_states(solved.statistics, esn.units, esn.dtype)
+        self._check_states(esn.units)
 
     def _partial_fit_steps(self, series: Series, targets: Series, new_series: bool) -> None:
         """Add a chunk that continues the series of the last call (or begins new ones)."""
@@ -293,7 +251,7 @@ class ESNEstimator(BaseEstimator):
 
     @property
     def _stream_folds(self) -> int:
-        return int(self.validation) if isinstance(self.validation, int | np.integer) else folds.FOLDS
+        return int(self.validation) if fitting.by_folds(self.validation) else folds.FOLDS
 
     def _add(self, parts: Mapping[int | None, Statistics], chosen_from: Floats | None, first: bool, states: int) -> None:
         """Add statistics of pieces, fold -> piece (None: the fold that holds the fewest rows), and solve anew."""
@@ -318,9 +276,9 @@ class ESNEstimator(BaseEstimator):
         ready = hasattr(self, "readout_")
         self.statistics_, self.ridge_, self.ridge_curve_ = whole, ridge, curve
         if whole.count > 0:
-            self.readout_ = in_units_of(solve_ridge(whole, ridge, fit_intercept=intercept), self.target_scaling_)
+            self.readout_ = fitting.in_units_of(solve_ridge(whole, ridge, fit_intercept=intercept), self.target_scaling_)
             if not ready and whole.count > 1:
-                check_states(whole, states, self.esn_.dtype)
+                self._check_states(states)
 
     def _split_state(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
         """States of the network, and the recent inputs (B, (direct - 1) F) that are part of the state where direct > 1."""
@@ -375,23 +333,9 @@ class ESNEstimator(BaseEstimator):
         return as_given(outputs, series), self._joined_state(last, scaled, before)
 
 
-def check_validation(validation: object) -> None:
-    """A whole number >= 2 is a number of folds; a fraction in (0, 1) is the share of a validation tail."""
-    if isinstance(validation, int | np.integer) and not isinstance(validation, bool):
-        _checks.integer(validation, "validation, as a number of folds,", minimum=2)
-    elif not 0 < _checks.number(validation, "validation") < 1:
-        raise ValueError(f"validation must be a fraction in (0, 1) or a number of folds from 2 on, got {validation}.")
-
-
-def in_units_of(readout: Readout, outputs: Scaling) -> Readout:
-    """The readout of targets in units of the network as one of targets in units of the data.
-
-    Its rows lie one after the other, as those of a loaded model do: products then have the same bits.
-    """
-    coef = np.ascontiguousarray(readout.coef)
-    if outputs.is_none:
-        return readout._replace(coef=coef)
-    return Readout(coef * outputs.spread[:, None], outputs.back(readout.intercept), readout.ridge)
+def as_table(X: SeriesLike) -> SeriesLike:
+    """A series of pandas is a table of one column. (Arrays of one axis are left to scikit-learn, which refuses them.)"""
+    return X.to_frame() if axes(X) == 1 and hasattr(X, "to_frame") else X
 
 
 def as_given(values: list[Array], series: Series) -> Any:

@@ -15,7 +15,8 @@ from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
 from echoscale.esn import ESN
-from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps
+from echoscale.estimators import fitting, minibatches
+from echoscale.estimators.base import ESNEstimator, as_table, counted, map_given, name_gaps
 from echoscale.estimators.seed import RandomState
 from echoscale.estimators.sequence_features import FEATURES, sequence_features
 from echoscale.estimators.state_warnings import check_states
@@ -34,8 +35,6 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 READOUTS = ("ridge", *logistic.OF_CLASSES)
-# "auto" for a trained readout, which folds would train many times over. Its epochs and its falling rate hold it back too.
-TRAINED_RIDGE = 1e-5
 
 
 def _has_probabilities(model: ESNClassifier) -> bool:
@@ -416,7 +415,9 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         """Checked series and labels: (T,) for one series, (B,) per sequence, otherwise (T_b,) for every series."""
         if not self._many(X):
             name_gaps(X, y)
-            X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_min_samples=least, ensure_all_finite=False)
+            X, y = validate_data(
+                self, as_table(X), y, reset=reset, dtype=np.float64, ensure_min_samples=least, ensure_all_finite=False
+            )
             check_classification_targets(y)
             series, labels, per_sequence = as_series(X, name="X"), y, False
         else:
@@ -471,11 +472,18 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         groups = self._groups(codes.argmax(axis=1), chosen_from is None or len(chosen_from) > 1)
         if self.readout == "ridge":
             parts = [of_rows(features[rows], codes[rows]) for rows in groups]
-            solved = self._solved(parts, chosen_from, lambda: (features, codes, groups), gaps=False)
+            solved = fitting.solve(
+                chosen_from,
+                parts,
+                lambda: (features, codes, groups),
+                self.validation,
+                fit_intercept=bool(self.fit_intercept),
+                gaps=False,
+            )
             self.esn_ = esn
             self.__dict__.pop("fold_statistics_", None)
             self._keep(solved, Scaling.none(codes.shape[1]))
-            check_states(solved.statistics, features.shape[1], esn.dtype)
+            self._check_states(features.shape[1])
         else:
             self._train(esn, features, codes.argmax(axis=1), groups, chosen_from)
         self.washout_, self.scaling_ = washout, inputs
@@ -483,10 +491,10 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     def _groups(self, classes: Array, several: bool) -> list[Array]:
         """The sequences of every fold; or of training and validation; or all together."""
         count = len(classes)
-        if several and isinstance(self.validation, int | np.integer) and count >= folds.FEWEST:
+        if several and fitting.by_folds(self.validation) and count >= folds.FEWEST:
             fold = folds.of_sequences(classes, min(int(self.validation), count))
             return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
-        if several and not isinstance(self.validation, int | np.integer):
+        if several and not fitting.by_folds(self.validation):
             held_out = np.arange(count) % max(round(1 / float(self.validation)), 2) == 0
             return [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
         return [np.arange(count)]
@@ -502,59 +510,34 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         scaled = inputs.apply(series)
         esn = self._build(series.features)
         rows, last = state_rows(esn, scaled, washout, int(self.direct))
-        edges = self._segments(series.lengths, washout, chosen_from is not None and len(chosen_from) > 1)
+        edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is not None and len(chosen_from) > 1)
         groups = folds.rows(edges)[::2]  # without the gaps
         self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), groups, chosen_from)
         self.washout_, self.scaling_ = washout, inputs
         self._remember(scaled, targets, last)
 
     def _train(self, esn: ESN, rows: Array, labels: Array, groups: list[Array], chosen_from: Floats | None) -> None:
-        """Choose the penalty by the loss on the groups held out, one after another, then train on all rows."""
-
-        def trained(rows: Array, labels: Array, penalty: float, validation: Array | None = None) -> logistic.Trained:
-            count = len(rows) - (0 if validation is None else len(validation))
-            return logistic.fit(
-                rows,
-                labels,
-                len(self.classes_),
-                loss=self.readout,
-                rate=self.rate,
-                schedule="cosine",
-                epochs=self.epochs,
-                minibatch=min(self.minibatch, count),
-                ridge=penalty / count,
-                standardise=True,
-                fit_intercept=bool(self.fit_intercept),
-                validation=validation,
-                seed=esn.seed,
-                dtype=esn.dtype,
-                device=esn.device,
-            )
-
-        best = TRAINED_RIDGE if chosen_from is None else float(chosen_from[0])
-        if chosen_from is not None and len(chosen_from) > 1:
-            if min(map(len, groups)) < 1 or len(groups) < 2:
-                raise ValueError(
-                    f"ridge holds {len(chosen_from)} penalties, but validation={self.validation} leaves too little data to "
-                    "choose by: give one."
-                )
-            inside = np.sort(np.concatenate(groups))
-            held_out = [np.searchsorted(inside, group) for group in groups]
-            if not isinstance(self.validation, int | np.integer):
-                held_out = held_out[-1:]
-            some, classes = (rows, labels) if len(inside) == len(rows) else (rows[inside], labels[inside])
-            losses = [
-                sum(trained(some, classes, each, out).history.loss[-1] * len(out) for out in held_out) for each in chosen_from
-            ]
-            best = float(chosen_from[int(np.argmin(losses))])
-        found = trained(rows, labels, best)
-        self.esn_, self.ridge_, self.ridge_curve_ = (
-            esn,
-            best,
-            None,
-        )  # only now, so that a fit that fails leaves the last one whole
+        found, ridge = minibatches.train(
+            rows,
+            labels,
+            groups if fitting.by_folds(self.validation) else groups[-1:],
+            chosen_from,
+            inside=None if sum(map(len, groups)) == len(rows) else np.sort(np.concatenate(groups)),
+            classes=len(self.classes_),
+            loss=self.readout,
+            rate=self.rate,
+            epochs=self.epochs,
+            minibatch=self.minibatch,
+            fit_intercept=bool(self.fit_intercept),
+            seed=esn.seed,
+            dtype=esn.dtype,
+            device=esn.device,
+        )
+        self.esn_, self.ridge_, self.ridge_curve_ = esn, ridge, None  # only now: a fit that fails leaves the last one whole
         self.target_scaling_ = Scaling.none(len(self.classes_))
-        self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(best)), found.history
+        self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(ridge)), found.history
+        states = rows[:, : rows.shape[1] - int(self.direct) * self.n_features_in_]
+        check_states(states.mean(axis=0, dtype=np.float64), states.var(axis=0, dtype=np.float64), esn.dtype)
 
     def _scores(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array | None]:
         if not self.per_sequence_:

@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
-from echoscale.estimators.base import ESNEstimator, counted, map_given, name_gaps
+from echoscale.estimators.base import ESNEstimator, as_table, counted, map_given, name_gaps
 from echoscale.estimators.closed_loop import closed_loop
 from echoscale.readouts import recent
 from echoscale.scaling import Scaling, scaling_of
@@ -129,7 +129,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         Parameters
         ----------
         X : (T, F), (B, T, F) or list of (T_b, F)
-            Inputs.
+            Inputs; a pandas Series is one column. An array of one axis needs a second, X[:, None].
         y : (T,), (T, O), (B, T), (B, T, O) or list
             Targets of every step.
 
@@ -277,7 +277,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             name_gaps(X, y)
             X, y = validate_data(
                 self,
-                X,
+                as_table(X),
                 y,
                 reset=reset,
                 dtype=np.float64,

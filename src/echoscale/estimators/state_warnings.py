@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from echoscale.readouts.statistics import Statistics
+Floats = npt.NDArray[Any]
+
 
 # E[x^2]: its mean over the neurons, and that of one neuron.
 SATURATED, SATURATED_NEURON = 0.8, 0.9
@@ -18,20 +21,16 @@ class StateWarning(UserWarning):
     """The states of a network are of little use: saturated at +-1, or hardly moving."""
 
 
-def check_states(statistics: Statistics, states: int, dtype: str) -> None:
+def check_states(mean: Floats, variance: Floats, dtype: str) -> None:
     """Warn where E[x^2] is near 1 for most neurons, or std(x) is near the rounding of x for most.
 
     Parameters
     ----------
-    statistics : Statistics
-        Of features and targets.
-    states : int
-        How many of the columns, the first ones, are states.
+    mean, variance : (n,)
+        Of every state, over the steps (or sequences) after the washout.
     dtype : "float32" or "float64"
         Their precision.
     """
-    mean = statistics.mean[:states]
-    variance = np.diagonal(statistics.scatter)[:states] / statistics.count
     square = mean**2 + variance
     still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(dtype).eps * np.sqrt(square)
     if square.mean() > SATURATED or (square > SATURATED_NEURON).mean() > 0.5:
