@@ -43,7 +43,7 @@ class Entropy(Loss):
         return Value(np.einsum("sro,ro->s", -logs, self.labels) / len(self.labels), readout)
 
     @np.errstate(over="ignore", invalid="ignore")
-    def model(self, z: Floats, readout: Readout) -> Model:
+    def model_of_batch(self, z: Floats, readout: Readout) -> Model:
         """See `objective.Loss`."""
         runs, theta = self.runs, self.runs.space.values(z)
         found = runs.tangents(z, readout, keep_rows=True)

@@ -77,6 +77,12 @@ class Loss:
 
     def model(self, z: Floats, readout: Readout) -> Model:
         """Its quadratic model at points whose readouts are known."""
+        batches = self.runs.batches(len(z), len(self.runs.space.learned))
+        parts = [self.model_of_batch(z[batch], readout.at(batch)) for batch in batches]
+        return parts[0] if len(parts) == 1 else Model(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def model_of_batch(self, z: Floats, readout: Readout) -> Model:
+        """The model at few enough points."""
         raise NotImplementedError
 
     def shown(self, error: Floats) -> Floats:

@@ -157,10 +157,11 @@ class Runs:
         """Penalties (S, K), not below the rounding of the Gram matrix."""
         return np.maximum(penalties, self.floor * unit_of(train)) if self.floor else penalties
 
-    def batches(self, count: int) -> list[slice]:
-        """Points whose statistics are held in memory together."""
-        each = (len(self.edges[0]) + 2 * len(self.folds)) * (self.features + self.outputs) ** 2 * 8
-        size = max(STATISTICS_BYTES // each, 8)
+    def batches(self, count: int, tangents: int = 0) -> list[slice]:
+        """Points whose statistics, with those of so many tangents, are held in memory together."""
+        columns = self.features + self.outputs * (1 + tangents * len(self.folds))
+        each = (len(self.edges[0]) + 2 * len(self.folds)) * columns**2 * 8
+        size = max(STATISTICS_BYTES // each, 1)
         return [slice(begin, begin + size) for begin in range(0, count, size)]
 
     def trains(self, parts: Sequence[Statistics]) -> list[Statistics]:

@@ -39,7 +39,7 @@ class Squares(Loss):
         return Value((squares / self._variance(unstacked(held_out))).mean(axis=-1), readout)
 
     @np.errstate(over="ignore", invalid="ignore")
-    def model(self, z: Floats, readout: Readout) -> Model:
+    def model_of_batch(self, z: Floats, readout: Readout) -> Model:
         """See `objective.Loss`."""
         runs, theta = self.runs, self.runs.space.values(z)
         found = runs.tangents(z, readout)
