@@ -42,7 +42,7 @@ Floats = npt.NDArray[np.float64]
 Rows = Callable[[], tuple[Array, Array, list[folds.Indices]]]
 
 STRUCTURES = ("single", "parallel", "hierarchical")
-# With direct=None: the last inputs that the readout sees, or fewer where there are fewer steps than that for each of them.
+# With direct=None: the last inputs that the readout sees, and the least steps for each column of them; else they are fewer.
 RECENT, STEPS_PER_INPUT = 13, 5
 
 

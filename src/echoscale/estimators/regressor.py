@@ -21,10 +21,10 @@ Array = npt.NDArray[Any]
 
 
 class ESNRegressor(RegressorMixin, ESNEstimator):
-    """y(t) = W_out x(t) + b, with x(t) the states of an echo state network driven by X, and W_out by ridge regression.
+    """y(t) = W_out [x(t), u(t), ..., u(t - direct + 1)] + b, with x(t) the states of an echo state network driven by X.
 
-    X is one series (T, F), a batch (B, T, F) or a list of (T_b, F); y has the same lengths, with or without an axis of outputs.
-    Row t of a prediction has seen X[t].
+    W_out is found by ridge regression on the states and the last inputs. X is one series (T, F), a batch (B, T, F) or a list of
+    (T_b, F); y has the same lengths, with or without an axis of outputs. Row t of a prediction has seen X[t].
 
     **What resets the state, and what carries it on.** `fit`, `predict` and `score` start every series from the zero state.
     `predict(X, state=model.state_)` carries on from the end of the training data (or of the last `partial_fit`);
@@ -80,8 +80,9 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         Whether the readout has an intercept, which is not penalised. Without one, and with `scale`, targets have their mean.
     direct : bool, int or None
         How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1, False none. Those before
-        the start of a series are 0, in units of the network. None: 13, or fewer where the series has less than five steps for
-        each input of them (`direct_`); a `partial_fit` does not know the end of its series and takes 13.
+        the start of a series are 0, in units of the network. None: 13, or fewer, so that there are five steps after the
+        washout for each column of them, and 1 at least (`direct_`). A stream of `partial_fit` takes 13, since its end is not
+        known, or those of a `fit` before it.
     dtype : "float32" or "float64"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
@@ -168,7 +169,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         return self
 
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
-        """y(t) = W_out x(t) + b for every step of X, washout included.
+        """y(t) = W_out [x(t), u(t), ...] + b for every step of X, washout included.
 
         Parameters
         ----------
