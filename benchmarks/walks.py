@@ -75,7 +75,7 @@ def walks() -> dict[str, Callable[[], object]]:
     cut = es.sweeps.Protocol(washout=WASHOUT, train=200, validation=60, test=60, scale=None)
     return {
         "ESNRegressor.fit": lambda: es.ESNRegressor(
-            network=network, washout=WASHOUT, scale=None, ridge=1e-5, random_state=0
+            network=network, washout=WASHOUT, scale=None, ridge=1e-5, direct=False, random_state=0
         ).fit(u, y),
         "OnlineLearner.fit": lambda: es.OnlineLearner(esn, washout=WASHOUT).fit(u, y),
         "features.compute": lambda: es.features.compute(esn, batch, 4),

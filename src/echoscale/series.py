@@ -214,7 +214,10 @@ def refuse_masked(value: object, name: str) -> None:
 
 
 def as_numbers(value: object, name: str, dtype: npt.DTypeLike) -> Numbers:
-    """Real numbers of the given dtype, from anything that holds real numbers; too large ones become infinite."""
+    """Real numbers of the given dtype, from anything that holds real numbers; too large ones become infinite.
+
+    Rows lie one after the other, whatever came in: sums over them then have the same bits.
+    """
     refuse_masked(value, name)
     if hasattr(value, "toarray"):
         raise TypeError(f"{name} is a sparse matrix; series are dense. Use {name}.toarray().")
@@ -230,7 +233,7 @@ def as_numbers(value: object, name: str, dtype: npt.DTypeLike) -> Numbers:
         raise TypeError(f"{name} cannot be read as numbers: its dtype is {raw.dtype}.")
     try:
         with np.errstate(over="ignore"):
-            return raw.astype(dtype, copy=False)
+            return raw.astype(dtype, order="C", copy=False)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name} cannot be read as numbers: {error}") from error
 

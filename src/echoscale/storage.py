@@ -43,7 +43,7 @@ ARRAYS = ("state_", "last_target_", "steps_seen_")
 SCALINGS = ("scaling_", "target_scaling_")
 CURVE = ("relative", "errors", "unit")
 STATISTICS = ("count", "mean", "scatter")
-NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "washout_", "n_features_in_")
+NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "washout_", "direct_", "n_features_in_")
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -254,7 +254,8 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
     for name in ARRAYS:
         if name in tensors:
             setattr(model, name, tensors[name])
-    for name, value in about["numbers"].items():
+    # Nor did they know how many inputs the readout sees but from their parameter.
+    for name, value in {"direct_": int(parameters["direct"] or 0), **about["numbers"]}.items():
         setattr(model, name, value)
     model.readout_ = Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
     sizes = about["numbers"]["n_features_in_"], model.readout_.coef.shape[0]

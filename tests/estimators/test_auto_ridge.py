@@ -17,7 +17,9 @@ Array = npt.NDArray[Any]
 
 
 def model(**options: Any) -> ESNRegressor:
-    return ESNRegressor(**{"units": 30, "input_scaling": 0.5, "random_state": 0, "dtype": "float64", **options})
+    """States alone, without a bias."""
+    defaults: dict[str, Any] = {"units": 30, "spectral_radius": 0.95, "input_scaling": 0.5, "bias_scaling": 0.0}
+    return ESNRegressor(**{**defaults, "direct": False, "random_state": 0, "dtype": "float64", **options})
 
 
 def series(length: int = 300, noise: float = 0.3, seed: int = 0) -> tuple[Array, Array]:

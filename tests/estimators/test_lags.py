@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+import safetensors
+import safetensors.numpy
 
 import echoscale as es
-from echoscale import ESNClassifier, ESNRegressor
+from echoscale import ESNClassifier, ESNRegressor, storage
+from echoscale.estimators import base
 
 Array = npt.NDArray[Any]
 
@@ -132,3 +137,159 @@ def test_labels_of_steps_see_them(readout: str) -> None:
     assert seeing.score(u, labels) > 0.9
     head, state = seeing.predict(u[:200], return_state=True)
     np.testing.assert_array_equal(np.concatenate([head, seeing.predict(u[200:], state=state)]), seeing.predict(u))
+
+
+# The default, direct=None.
+
+
+def naive_readout(fitted: ESNRegressor, X: Any, y: Any, washout: int, penalty: float) -> list[Array]:
+    """Predictions by ridge regression on states and lagged inputs, in NumPy: scaled by hand, fitted, and scaled back."""
+    inputs, targets = np.concatenate(each(X)), np.concatenate(each(y))
+    mean, spread, low, wide = inputs.mean(axis=0), inputs.std(axis=0), targets.mean(axis=0), targets.std(axis=0)
+    features = [rows(fitted.esn_, (u - mean) / spread, fitted.direct_) for u in each(X)]
+    wanted = np.concatenate([(t[washout:] - low) / wide for t in each(y)])
+    coef, intercept = least_squares(np.concatenate([x[washout:] for x in features]), wanted, penalty)
+    return [low + wide * (x @ coef + intercept) for x in features]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "features", "expected"),
+    [
+        ((1000,), 1, 13),
+        ((75,), 1, 13),  # 65 steps after the washout, five for each of 13 inputs
+        ((74,), 1, 12),
+        ((60,), 1, 10),
+        ((19,), 1, 1),
+        ((13,), 1, 1),  # three steps are not enough for one, which is the least
+        ((140,), 2, 13),  # inputs of two columns need twice the steps
+        ((139,), 2, 12),
+        ((1000,), 300, 1),
+        ((40, 45), 1, 13),  # the steps of all series count
+        ((40, 44), 1, 12),
+    ],
+)
+def test_the_default_is_thirteen_inputs_or_as_many_as_have_five_steps_a_column(
+    lengths: tuple[int, ...], features: int, expected: int
+) -> None:
+    assert (base.RECENT, base.STEPS_PER_INPUT) == (13, 5)
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(length, features)) for length in lengths]
+    y = [rng.normal(size=(length, 1)) for length in lengths]
+    fitted = ESNRegressor(5, washout=WASHOUT, ridge=0.1, random_state=0).fit(*((X[0], y[0]) if len(X) == 1 else (X, y)))
+    assert fitted.direct is None
+    assert fitted.direct_ == expected
+    assert fitted.readout_.coef.shape == (1, 5 + expected * features)
+    assert fitted.state_.shape[-1] == 5 + (expected - 1) * features
+
+
+@KINDS
+def test_the_default_is_ridge_regression_on_states_and_scaled_inputs(kind: str) -> None:
+    X, y = data(kind)
+    fitted = ESNRegressor(12, washout=WASHOUT, ridge=0.1, dtype="float64", random_state=1).fit(X, y)
+    assert fitted.direct_ == {"one": 6, "batch": 13, "list": 13}[kind]
+    for guess, expected in zip(each(fitted.predict(X)), naive_readout(fitted, X, y, WASHOUT, 0.1), strict=True):
+        np.testing.assert_allclose(guess, expected, rtol=0, atol=1e-9)
+
+
+def test_the_penalty_of_the_default_is_that_of_states_and_inputs() -> None:
+    """With everything left as it is but the precision: the chosen penalty, and the readout that it gives."""
+    X, y = data("one", (700,))
+    fitted = ESNRegressor(dtype="float64", random_state=1).fit(X, y)
+    assert (fitted.washout_, fitted.direct_) == (70, 13)
+    assert fitted.ridge_curve_ is not None
+    x = rows(fitted.esn_, (X - X.mean(axis=0)) / X.std(axis=0), 13)[70:]
+    singular = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
+    assert fitted.ridge_curve_.unit == pytest.approx((singular**2).mean(), rel=1e-9)
+    [expected] = naive_readout(fitted, X, y, 70, fitted.ridge_)
+    np.testing.assert_allclose(fitted.predict(X), expected, rtol=0, atol=1e-7 * y.std())
+
+
+def test_the_default_network_is_that_of_standardised_data() -> None:
+    X, y = data("one")
+    network = es.single(100, leak_rate=1.0, spectral_radius=0.9, input_scaling=0.1, bias_scaling=0.5)
+    assert ESNRegressor().make_network() == network
+    np.testing.assert_array_equal(
+        ESNRegressor(random_state=0).fit(X, y).predict(X), ESNRegressor(network=network, random_state=0).fit(X, y).predict(X)
+    )
+
+
+def test_a_stream_takes_thirteen_and_keeps_them() -> None:
+    """Its end is not known at the first chunk; after a `fit` it goes on with the inputs of that."""
+    X, y = data("one", (300,))
+    stream, whole = model(direct=None), model(direct=13).fit(X, y)
+    for begin, end in pairwise((0, 15, 16, 120, 300)):
+        stream.partial_fit(X[begin:end], y[begin:end])
+        assert stream.direct_ == 13
+    np.testing.assert_allclose(stream.readout_.coef, whole.readout_.coef, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(stream.state_, whole.state_, rtol=0, atol=1e-12)
+    after = model(direct=None).fit(X[:50], y[:50])
+    assert after.direct_ == 4
+    after.partial_fit(X[50:], y[50:])
+    assert after.direct_ == 4
+    np.testing.assert_allclose(after.readout_.coef, model(direct=4).fit(X, y).readout_.coef, rtol=0, atol=1e-9)
+    assert after.fit(X, y).direct_ == 13
+
+
+@pytest.mark.parametrize(("length", "direct"), [(400, 13), (81, 7)])
+def test_a_forecast_by_default_is_a_loop(length: int, direct: int) -> None:
+    """One step at a time in NumPy: the readout of the state and the last inputs is the next input."""
+    t = np.arange(length)[:, None]
+    u = 5 + 3 * np.sin(0.3 * t + [0.0, 1.0]) + 0.1 * np.random.default_rng(0).normal(size=(length, 2))
+    fitted = ESNRegressor(20, ridge=1e-2, dtype="float64", random_state=2).fit(u[:-1], u[1:])
+    assert fitted.direct_ == direct
+    mean, spread = u[:-1].mean(axis=0), u[:-1].std(axis=0)
+
+    def loop(shown: Array) -> Array:
+        known = list((shown - mean) / spread)
+        state, outputs = fitted.esn_.run(np.array(known))[-1], []
+        for _ in range(30):
+            past = [known[-1 - lag] if lag < len(known) else np.zeros(2) for lag in range(direct)]
+            outputs.append(fitted.readout_.coef @ np.concatenate([state, *past]) + fitted.readout_.intercept)
+            known.append((outputs[-1] - mean) / spread)
+            state = fitted.esn_.step(known[-1], state)
+        return np.array(outputs)
+
+    expected = loop(u)
+    assert expected[15:].std() > 1, "it has not died out"
+    np.testing.assert_allclose(fitted.forecast(30), expected, rtol=0, atol=1e-9)
+    # Of a warm-up that is shorter than the inputs that the readout sees, too.
+    for warmup in (u[40:70], u[40:43]):
+        np.testing.assert_allclose(fitted.forecast(30, warmup=warmup), loop(warmup), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_saved_default_predicts_and_goes_on_with_the_same_bits(streamed: bool, tmp_path: Path) -> None:
+    X, y = data("one", (200,))
+    u = np.concatenate([X, y], axis=1)
+    begun = ESNRegressor(15, random_state=0)
+    begun = begun.partial_fit(u[:149], u[1:150]) if streamed else begun.fit(u[:59], u[1:60])
+    loaded = es.load(es.save(begun, tmp_path / "model.es"))
+    assert loaded.direct is None
+    assert loaded.direct_ == begun.direct_ == (13 if streamed else 3)
+    np.testing.assert_array_equal(loaded.predict(u[150:], state=loaded.state_), begun.predict(u[150:], state=begun.state_))
+    np.testing.assert_array_equal(loaded.forecast(20), begun.forecast(20))
+    for one in (begun, loaded):
+        one.partial_fit(u[150:-1], u[151:])
+    np.testing.assert_array_equal(loaded.readout_.coef, begun.readout_.coef)
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_files_of_format_1_say_it_by_their_parameter(direct: bool, tmp_path: Path) -> None:
+    """They hold neither `direct_` nor scalings nor a curve, and know no `scale`."""
+    X, y = data("one")
+    fitted = model(direct=direct).fit(X, y)
+    path = es.save(fitted, tmp_path / "model.es")
+    with safetensors.safe_open(path, framework="numpy") as file:
+        about = json.loads(file.metadata()["model"])
+        tensors = {name: file.get_tensor(name) for name in file.keys() if "scaling_" not in name}  # noqa: SIM118
+    assert about["numbers"].pop("direct_") == int(direct)
+    assert about["parameters"].pop("scale") is None
+    text = json.dumps(about, sort_keys=True)
+    header = {"format": "echoscale", "version": "1", "model": text, "sha256": storage._digest(text, tensors)}
+    path.write_bytes(safetensors.numpy.save(tensors, metadata=header))
+    loaded = es.load(path)
+    assert loaded.direct_ == int(direct)
+    np.testing.assert_array_equal(loaded.predict(X, state=loaded.state_), fitted.predict(X, state=fitted.state_))
+    for one in (fitted, loaded):
+        one.partial_fit(X[::-1], y[::-1])
+    np.testing.assert_array_equal(loaded.readout_.coef, fitted.readout_.coef)

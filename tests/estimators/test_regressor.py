@@ -24,7 +24,7 @@ KINDS = pytest.mark.parametrize("kind", ["one", "batch", "list"])
 
 
 def model(**parameters: Any) -> ESNRegressor:
-    """A small network in float64."""
+    """A small network in float64; the readout sees its states alone."""
     defaults: dict[str, Any] = {
         "units": 15,
         "leak_rate": 0.7,
@@ -33,6 +33,7 @@ def model(**parameters: Any) -> ESNRegressor:
         "washout": WASHOUT,
         "scale": None,
         "ridge": 0.1,
+        "direct": False,
     }
     return ESNRegressor(**{**defaults, **parameters})
 
@@ -121,7 +122,7 @@ def test_flat_parameters_describe_the_network(structure: str) -> None:
     fitted = model(units=(8, 6), structure=structure, input_scaling=0.3, **options).fit(*data("one"))
     assert fitted.esn_.network == getattr(es, structure)([8, 6], input_scaling=0.3, **options)
     same = ESNRegressor(
-        network=fitted.esn_.network, random_state=1, washout=WASHOUT, scale=None, ridge=0.1, dtype="float64"
+        network=fitted.esn_.network, random_state=1, washout=WASHOUT, scale=None, ridge=0.1, direct=False, dtype="float64"
     ).fit(*data("one"))
     np.testing.assert_array_equal(same.readout_.coef, fitted.readout_.coef)
 

@@ -31,9 +31,15 @@ def series(length: int = 240, seed: int = 0) -> tuple[Array, Array]:
 
 
 def model(**options: Any) -> ESNRegressor:
-    return ESNRegressor(
-        **{"units": 25, "leak_rate": 0.8, "input_scaling": 0.5, "random_state": 0, "dtype": "float64", **options}
-    )
+    """States alone, unless told otherwise."""
+    defaults: dict[str, Any] = {
+        "units": 25,
+        "leak_rate": 0.8,
+        "spectral_radius": 0.95,
+        "input_scaling": 0.5,
+        "bias_scaling": 0.0,
+    }
+    return ESNRegressor(**{**defaults, "direct": False, "random_state": 0, "dtype": "float64", **options})
 
 
 def data(kind: str) -> tuple[Any, Any]:
@@ -45,8 +51,8 @@ def data(kind: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", ["one", "batch", "list"])
-@pytest.mark.parametrize("direct", [False, 3])
-def test_a_model_is_that_of_data_scaled_by_hand(kind: str, direct: int) -> None:
+@pytest.mark.parametrize("direct", [False, 3, None])
+def test_a_model_is_that_of_data_scaled_by_hand(kind: str, direct: int | None) -> None:
     """Means and deviations of all steps of all series, column by column; the readout is in units of the targets."""
     X, y = data(kind)
     options: dict[str, Any] = {"ridge": 0.3, "direct": direct}
@@ -67,7 +73,7 @@ def test_a_model_is_that_of_data_scaled_by_hand(kind: str, direct: int) -> None:
         np.testing.assert_allclose(one, targets.mean(axis=0) + targets.std(axis=0) * two, rtol=1e-9)
     np.testing.assert_allclose(fitted.statistics_.scatter, by_hand.statistics_.scatter, rtol=0, atol=1e-9)
     np.testing.assert_allclose(fitted.readout_.coef, by_hand.readout_.coef * targets.std(axis=0)[:, None], rtol=1e-6)
-    if kind == "one" and not direct:
+    if kind == "one" and direct is False:
         states = fitted.esn_.run(scaled(X, rows))
         np.testing.assert_allclose(fitted.readout_.predict(states), found, rtol=1e-9)
     assert fitted.score(X, y) == pytest.approx(by_hand.score(scaled(X, rows), scaled(y, targets)), rel=1e-9)
@@ -75,7 +81,9 @@ def test_a_model_is_that_of_data_scaled_by_hand(kind: str, direct: int) -> None:
 
 @PRECISIONS
 @pytest.mark.parametrize("which", ["inputs", "targets", "both"])
-@pytest.mark.parametrize("options", [{}, {"direct": 2}, {"ridge": [1e-4, 1e-2, 1.0]}, {"ridge": 0.1, "fit_intercept": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"direct": None}, {"ridge": [1e-4, 1e-2, 1.0]}, {"ridge": 0.1, "fit_intercept": False}]
+)
 def test_units_change_no_prediction(dtype: str, tolerance: float, which: str, options: dict[str, Any]) -> None:
     X, y = series()
     given = other(X) if which != "targets" else X, other(y) if which != "inputs" else y
@@ -92,8 +100,8 @@ def test_units_change_no_prediction(dtype: str, tolerance: float, which: str, op
 
 
 @PRECISIONS
-@pytest.mark.parametrize("direct", [False, True, 3])
-def test_units_change_no_forecast(dtype: str, tolerance: float, direct: int) -> None:
+@pytest.mark.parametrize("direct", [False, True, 3, None])
+def test_units_change_no_forecast(dtype: str, tolerance: float, direct: int | None) -> None:
     """After the data, after a warm-up, and for several series: outputs are fed back in units of the network."""
     t = np.arange(400.0)
     u = np.stack([3 + np.sin(0.2 * t), 50 * np.cos(0.31 * t)], axis=1)
@@ -109,8 +117,8 @@ def test_units_change_no_forecast(dtype: str, tolerance: float, direct: int) -> 
         assert plain[..., 1].std() > 10, "it has not died out"
 
 
-@pytest.mark.parametrize("direct", [False, 2, 4])
-def test_a_forecast_is_a_loop_of_predictions(direct: int) -> None:
+@pytest.mark.parametrize("direct", [False, 2, 4, None])
+def test_a_forecast_is_a_loop_of_predictions(direct: int | None) -> None:
     """In units of the data: predict one step, append it, and carry the state on."""
     t = np.arange(300.0)
     u = np.stack([1e3 + np.sin(0.2 * t), 50 * np.cos(0.31 * t)], axis=1)
@@ -182,7 +190,7 @@ def test_without_scaling_the_network_sees_the_data() -> None:
     np.testing.assert_allclose(fitted.readout_.coef, expected.coef, rtol=1e-7)
 
 
-@pytest.mark.parametrize("options", [{}, {"direct": 3}, {"scale": None, "input_scaling": 0.01}])
+@pytest.mark.parametrize("options", [{}, {"direct": None}, {"scale": None, "input_scaling": 0.01}])
 def test_saved_models_keep_units_curve_and_state(options: dict[str, Any], tmp_path: Path) -> None:
     X, y = series()
     fitted = model(**options).fit(X, y)

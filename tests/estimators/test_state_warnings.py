@@ -32,7 +32,7 @@ STILL = "hardly moves: .*Raise input_scaling, use scale='standard'"
         (series(), {"bias_scaling": 100.0}, SATURATED),
         # Without memory, so that the start is soon forgotten.
         (series(0.0, 3.0), {"bias_scaling": 0.5, "spectral_radius": 0.3}, STILL),
-        (series(0.0), {}, STILL),
+        (series(0.0), {"bias_scaling": 0.0}, STILL),
         (series(1e-13), {"scale": None, "bias_scaling": 0.5, "spectral_radius": 0.3}, STILL),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_hierarchy_error_is_that_of_an_estimator(data: xarray.Dataset) -> None
     seed, alpha2 = 0, 0.2
     u, y = es.tasks.narma(LENGTH, order=10, seed=seed)
     network = es.hierarchical([20, 20], leak_rate=[1.0, alpha2], spectral_radius=0.95, input_scaling=0.2, coupling=1.0)
-    model = es.ESNRegressor(network=network, washout=CUT.washout, scale=None, random_state=seed)
+    model = es.ESNRegressor(network=network, direct=False, washout=CUT.washout, scale=None, random_state=seed)
     validation, test = best_of_path(model, "", u, y)
     place = {"alpha2": alpha2, "seed": seed}
     assert float(data["hierarchy_validation"].sel(place)) == pytest.approx(validation, rel=1e-4)

@@ -40,6 +40,8 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 STRUCTURES = ("single", "parallel", "hierarchical")
+# With direct=None: the last inputs that the readout sees, and the least steps for each column of them; else they are fewer.
+RECENT, STEPS_PER_INPUT = 13, 5
 
 
 class ESNEstimator(BaseEstimator):
@@ -47,6 +49,7 @@ class ESNEstimator(BaseEstimator):
 
     n_features_in_: int
     washout_: int
+    direct_: int
     steps_seen_: npt.NDArray[np.int64]
     scaling_: Scaling
     target_scaling_: Scaling
@@ -58,9 +61,9 @@ class ESNEstimator(BaseEstimator):
         units: int | Sequence[int] = 100,
         structure: str = "single",
         leak_rate: float | Sequence[float] = 1.0,
-        spectral_radius: float | Sequence[float] = 0.95,
-        input_scaling: float | Sequence[float] = 1.0,
-        bias_scaling: float | Sequence[float] = 0.0,
+        spectral_radius: float | Sequence[float] = 0.9,
+        input_scaling: float | Sequence[float] = 0.1,
+        bias_scaling: float | Sequence[float] = 0.5,
         coupling: float | Sequence[float] = 1.0,
         connections: int | Sequence[int | None] | None = None,
         topology: object = "normal",
@@ -72,7 +75,7 @@ class ESNEstimator(BaseEstimator):
         ridge: float | Sequence[float] | str = "auto",
         validation: float | int = folds.FOLDS,
         fit_intercept: bool = True,
-        direct: bool | int = False,
+        direct: bool | int | None = None,
         dtype: str = "float32",
         device: DeviceLike = None,
         random_state: RandomState = None,
@@ -107,10 +110,11 @@ class ESNEstimator(BaseEstimator):
             Not built yet: `fit` draws its weights.
         """
         given = {name: getattr(self, name) for name in _NETWORK_PARAMETERS}
+        usual = type(self)()
         if self.network is not None:
             if not isinstance(self.network, network.Network):
                 raise TypeError(f"network must be an echoscale Network, got {self.network!r}.")
-            changed = [name for name, value in given.items() if not _same(value, _DEFAULTS[name])]
+            changed = [name for name, value in given.items() if not _same(value, getattr(usual, name))]
             if changed:
                 raise ValueError(
                     f"network= is given, so {', '.join(changed)} would be ignored: "
@@ -126,7 +130,7 @@ class ESNEstimator(BaseEstimator):
         if structure == "hierarchical":
             return network.hierarchical(sizes, **given)
         unused = {name: given.pop(name) for name in ("coupling", "coupling_delay")}
-        changed = [name for name, value in unused.items() if not _same(value, _DEFAULTS[name])]
+        changed = [name for name, value in unused.items() if not _same(value, getattr(usual, name))]
         if changed:
             raise ValueError(f"structure={structure!r} has no couplings, so {', '.join(changed)} would be ignored.")
         return network.parallel(sizes, **given)
@@ -139,7 +143,7 @@ class ESNEstimator(BaseEstimator):
         """The penalties, as an array, or None for "auto"; the washout is that of the data."""
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise TypeError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
-        if not isinstance(self.direct, bool | np.bool_):
+        if self.direct is not None and not isinstance(self.direct, bool | np.bool_):
             _checks.integer(self.direct, "direct, as a number of inputs,")
         _checks.choice(self.scale, (STANDARD, None), "scale")
         fitting.check_validation(self.validation)
@@ -149,6 +153,15 @@ class ESNEstimator(BaseEstimator):
     def _washout(self, series: Series) -> int:
         """The steps of these series that do not count: as given, or by the shortest of them."""
         return washout_steps(self.washout, int(series.lengths.min()))
+
+    def _direct(self, series: Series, washout: int | None = None) -> int:
+        """The inputs that the readout sees: as given, or by the steps that count (None: of a stream, whose end is not known)."""
+        if self.direct is not None:
+            return int(self.direct)
+        if washout is None:
+            return RECENT
+        steps = int((series.lengths - washout).sum())
+        return max(min(RECENT, steps // (STEPS_PER_INPUT * series.features)), 1)
 
     def _check_ready(self) -> None:
         if hasattr(self, "esn_") and not hasattr(self, "readout_"):
@@ -197,7 +210,7 @@ class ESNEstimator(BaseEstimator):
         left = int((series.lengths - washout).sum())
         if left < 2:
             raise ValueError(f"X leaves {left} step after washout={washout}: a readout needs at least 2 steps to be fitted to.")
-        direct = int(self.direct)
+        direct = self._direct(series, washout)
         inputs, outputs = scaling_of(self.scale, series), self._scaling_of_targets(targets)
         scaled, wanted = inputs.apply(series), outputs.apply(targets)
         edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
@@ -209,7 +222,8 @@ class ESNEstimator(BaseEstimator):
             return features, counted(wanted.values, washout), folds.rows(edges)
 
         solved = fitting.solve(chosen_from, parts, rows, self.validation, fit_intercept=bool(self.fit_intercept))
-        self.esn_, self.washout_, self.scaling_ = esn, washout, inputs  # only now: a fit that fails leaves the last one whole
+        # Only now: a fit that fails leaves the last one whole.
+        self.esn_, self.washout_, self.direct_, self.scaling_ = esn, washout, direct, inputs
         self.__dict__.pop("fold_statistics_", None)
         self._keep(solved, outputs)
         self._remember(scaled, targets, last)
@@ -233,10 +247,11 @@ class ESNEstimator(BaseEstimator):
             )
         starts = np.clip(washout - seen, 0, series.lengths)
         edges = list(np.stack([starts, series.lengths], axis=1))
+        direct = self._direct(series) if first else self.direct_
         state, before = (None, None) if begin else self._split_state(self.state_, series, esn)
         scaled, wanted = inputs.apply(series), outputs.apply(targets)
-        [part], last = split_statistics(esn, scaled, wanted, edges, direct=int(self.direct), state=state, before=before)
-        self.esn_, self.washout_, self.scaling_, self.target_scaling_ = esn, washout, inputs, outputs
+        [part], last = split_statistics(esn, scaled, wanted, edges, direct=direct, state=state, before=before)
+        self.esn_, self.washout_, self.direct_, self.scaling_, self.target_scaling_ = esn, washout, direct, inputs, outputs
         # Blocks of a stream are whole chunks: each goes to the fold that holds the fewest steps.
         self._add({None: part}, chosen_from, first, esn.units)
         self._remember(scaled, targets, last, before)
@@ -282,15 +297,15 @@ class ESNEstimator(BaseEstimator):
 
     def _split_state(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
         """States of the network, and the recent inputs (B, (direct - 1) F) that are part of the state where direct > 1."""
-        extra = (int(self.direct) - 1) * series.features
+        extra = (self.direct_ - 1) * series.features
         if state is None or extra <= 0:
             return state, None
         given = np.asarray(state)
         wanted = (esn.units + extra,) if series.kind == "one" else (series.count, esn.units + extra)
         if given.shape not in (wanted, wanted[-1:]):
             raise ValueError(
-                f"state must have shape {wanted}, got {given.shape}: {esn.units} states, then {int(self.direct) - 1} recent "
-                f"inputs, since direct={self.direct}."
+                f"state must have shape {wanted}, got {given.shape}: {esn.units} states, then {self.direct_ - 1} recent "
+                f"inputs, since direct={self.direct_}."
             )
         if not np.isfinite(given).all():
             raise ValueError("state must be finite.")
@@ -298,7 +313,7 @@ class ESNEstimator(BaseEstimator):
 
     def _joined_state(self, last: Array, series: Series, before: Array | None) -> Array:
         """What `_split_state` takes apart: the last states, then the recent inputs, newest first."""
-        direct = int(self.direct)
+        direct = self.direct_
         if direct <= 1:
             return last
         past = [None] * series.count if before is None else list(before)
@@ -314,7 +329,7 @@ class ESNEstimator(BaseEstimator):
     def _outputs(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array]:
         """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""
         self._check_ready()
-        readout, units, direct = self.readout_, self.esn_.units, int(self.direct)
+        readout, units, direct = self.readout_, self.esn_.units, self.direct_
         scaled = self.scaling_.apply(series)
         start, before = self._split_state(state, series, self.esn_)
         past = [None] * series.count if before is None else list(before)
@@ -389,4 +404,3 @@ _NETWORK_PARAMETERS = (
     "topology",
     "coupling_delay",
 )
-_DEFAULTS = {name: getattr(ESNEstimator(), name) for name in _NETWORK_PARAMETERS}

@@ -509,11 +509,12 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         inputs = scaling_of(self.scale, series)
         scaled = inputs.apply(series)
         esn = self._build(series.features)
-        rows, last = state_rows(esn, scaled, washout, int(self.direct))
+        direct = self._direct(series, washout)
+        rows, last = state_rows(esn, scaled, washout, direct)
         edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is not None and len(chosen_from) > 1)
         groups = folds.rows(edges)[::2]  # without the gaps
         self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), groups, chosen_from)
-        self.washout_, self.scaling_ = washout, inputs
+        self.washout_, self.direct_, self.scaling_ = washout, direct, inputs
         self._remember(scaled, targets, last)
 
     def _train(self, esn: ESN, rows: Array, labels: Array, groups: list[Array], chosen_from: Floats | None) -> None:

@@ -21,10 +21,10 @@ Array = npt.NDArray[Any]
 
 
 class ESNRegressor(RegressorMixin, ESNEstimator):
-    """y(t) = W_out x(t) + b, with x(t) the states of an echo state network driven by X, and W_out by ridge regression.
+    """y(t) = W_out [x(t), u(t), ..., u(t - direct + 1)] + b, with x(t) the states of an echo state network driven by X.
 
-    X is one series (T, F), a batch (B, T, F) or a list of (T_b, F); y has the same lengths, with or without an axis of outputs.
-    Row t of a prediction has seen X[t].
+    W_out is found by ridge regression on the states and the last inputs. X is one series (T, F), a batch (B, T, F) or a list of
+    (T_b, F); y has the same lengths, with or without an axis of outputs. Row t of a prediction has seen X[t].
 
     **What resets the state, and what carries it on.** `fit`, `predict` and `score` start every series from the zero state.
     `predict(X, state=model.state_)` carries on from the end of the training data (or of the last `partial_fit`);
@@ -78,9 +78,11 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         validation tail.
     fit_intercept : bool
         Whether the readout has an intercept, which is not penalised. Without one, and with `scale`, targets have their mean.
-    direct : bool or int
-        How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1. Those before the start of a
-        series are 0, in units of the network.
+    direct : bool, int or None
+        How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1, False none. Those before
+        the start of a series are 0, in units of the network. None: 13, or fewer, so that there are five steps after the
+        washout for each column of them, and 1 at least (`direct_`). A stream of `partial_fit` takes 13, since its end is not
+        known, or those of a `fit` before it.
     dtype : "float32" or "float64"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
@@ -93,7 +95,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     esn_ : ESN
         The network with its weights.
     readout_ : Readout
-        W_out (O, N + direct F) and b (O,), from states and scaled inputs to targets in units of the data.
+        W_out (O, N + direct_ F) and b (O,), from states and scaled inputs to targets in units of the data.
     ridge_ : float
         The penalty, as given or as chosen, in units of the scaled data.
     ridge_curve_ : RidgeCurve or None
@@ -102,10 +104,12 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         `mean` and `spread` of every input, and of every target.
     washout_ : int
         The steps that the last fit did not count.
+    direct_ : int
+        The last inputs that the readout sees.
     statistics_ : Statistics
         Of states and scaled targets; `partial_fit` adds to them.
     state_ : (N,) or (B, N) array
-        The states after the last step that was fitted. With direct > 1, (N + (direct - 1) F,): the states, then the last
+        The states after the last step that was fitted. With direct_ > 1, (N + (direct_ - 1) F,): the states, then the last
         inputs, newest first, in units of the network.
     last_target_ : (O,) or (B, O) array
         The last target, after which `forecast` begins.
@@ -165,7 +169,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         return self
 
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
-        """y(t) = W_out x(t) + b for every step of X, washout included.
+        """y(t) = W_out [x(t), u(t), ...] + b for every step of X, washout included.
 
         Parameters
         ----------
@@ -251,7 +255,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 f"forecast feeds outputs back as inputs, but this model has {outputs} outputs and "
                 f"{self.n_features_in_} inputs; fit it to predict its own next input: fit(u[:-1], u[1:])."
             )
-        direct = max(int(self.direct), 1)
+        direct = max(self.direct_, 1)
         if warmup is None:
             # The last target is a value of the series too: the network hears it before it is left alone.
             last_input = self.scaling_.forward(self.last_target_)
