@@ -537,7 +537,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         self.esn_, self.ridge_, self.ridge_curve_ = esn, ridge, None  # only now: a fit that fails leaves the last one whole
         self.target_scaling_ = Scaling.none(len(self.classes_))
         self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(ridge)), found.history
-        states = rows[:, : rows.shape[1] - int(self.direct) * self.n_features_in_]
+        states = rows if self.per_sequence_ else rows[:, : esn.units]
         check_states(states.mean(axis=0, dtype=np.float64), states.var(axis=0, dtype=np.float64), esn.dtype)
 
     def _scores(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array | None]:
