@@ -267,7 +267,7 @@ def contest(name: str, horizon: int, method: str, seed: int, seconds: float) -> 
     if hasattr(os, "sched_setaffinity"):
         allowed = sorted(os.sched_getaffinity(0))
         if len(allowed) > 1 and "OMP_NUM_THREADS" in os.environ:  # a process of its own
-            number = multiprocessing.current_process()._identity[0]  # type: ignore[attr-defined]
+            number = multiprocessing.current_process()._identity[0]
             os.sched_setaffinity(0, {allowed[number % len(allowed)]})
     began = time.perf_counter()
     with warnings.catch_warnings():
