@@ -59,7 +59,13 @@ def hierarchy(row: Row, leak_rates: tuple[float, ...]) -> es.Network:
 
 def regressor(row: Row, network: es.Network | None = None) -> es.ESNRegressor:
     """The estimator for a sweep: with that network, or with flat parameters, of which a search sets the leak rates."""
-    options: dict[str, Any] = {"washout": row.washout, "scale": None, "ridge": rows.RIDGE, "direct": False, "random_state": SEED}
+    options: dict[str, Any] = {
+        "washout": row.washout,
+        "scale": None,
+        "ridge": rows.RIDGE,
+        "direct": False,
+        "random_state": SEED,
+    }
     if network is not None:
         return es.ESNRegressor(network=network, **options)
     return es.ESNRegressor(

@@ -32,7 +32,13 @@ def series(length: int = 240, seed: int = 0) -> tuple[Array, Array]:
 
 def model(**options: Any) -> ESNRegressor:
     """States alone, unless told otherwise."""
-    defaults: dict[str, Any] = {"units": 25, "leak_rate": 0.8, "spectral_radius": 0.95, "input_scaling": 0.5, "bias_scaling": 0.0}
+    defaults: dict[str, Any] = {
+        "units": 25,
+        "leak_rate": 0.8,
+        "spectral_radius": 0.95,
+        "input_scaling": 0.5,
+        "bias_scaling": 0.0,
+    }
     return ESNRegressor(**{**defaults, "direct": False, "random_state": 0, "dtype": "float64", **options})
 
 
@@ -75,7 +81,9 @@ def test_a_model_is_that_of_data_scaled_by_hand(kind: str, direct: int | None) -
 
 @PRECISIONS
 @pytest.mark.parametrize("which", ["inputs", "targets", "both"])
-@pytest.mark.parametrize("options", [{}, {"direct": None}, {"ridge": [1e-4, 1e-2, 1.0]}, {"ridge": 0.1, "fit_intercept": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"direct": None}, {"ridge": [1e-4, 1e-2, 1.0]}, {"ridge": 0.1, "fit_intercept": False}]
+)
 def test_units_change_no_prediction(dtype: str, tolerance: float, which: str, options: dict[str, Any]) -> None:
     X, y = series()
     given = other(X) if which != "targets" else X, other(y) if which != "inputs" else y

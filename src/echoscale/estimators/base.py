@@ -166,7 +166,7 @@ class ESNEstimator(BaseEstimator):
         return washout_steps(self.washout, int(series.lengths.min()))
 
     def _direct(self, series: Series, washout: int | None = None) -> int:
-        """The inputs that the readout sees: as given, or by the steps that count (None: of a stream, whose end is not known)."""
+        """The inputs that the readout sees: as given, or by the steps that count (washout=None: a stream, of unknown end)."""
         if self.direct is not None:
             return int(self.direct)
         if washout is None:
