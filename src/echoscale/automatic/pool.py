@@ -30,7 +30,7 @@ MEMBERS = 8
 # A member's error over the best one's: worse ones would not help the mean.
 ALLOWED = 1.15
 # The same for windows of lags, whose errors are more alike.
-ALIKE = 1.01
+ALIKE = 1.03
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 RIDGE, CHANGE = "ridge on lags", "ridge on lags, of the change"
 NAIVE, SEASONAL, CONSTANT = "persistence", "seasonal naive", "mean"
-WITH_SEASON = "ridge on lags and seasonal naive, averaged"
+WITH_SEASON, WITH_NAIVE = "ridge on lags and seasonal naive, averaged", "ridge on lags and persistence, averaged"
 NETWORKS, BOTH = "networks", "networks and ridge on lags, averaged"
 # Standard errors by which another simple method must be better than ridge on lags; networks than the simple method that is
 # taken; and networks alone than averaged with ridge on lags.
@@ -48,8 +48,9 @@ def answers(question: Question, played: Rounds) -> dict[str, list[Floats]]:
     for name, made in ((NAIVE, rows.persistence()), (SEASONAL, rows.seasonal_naive())):
         if made is not None:
             found[name] = of([made] * len(origins))
-    if SEASONAL in found:
-        found[WITH_SEASON] = [(one + other) / 2 for one, other in zip(found[RIDGE], found[SEASONAL], strict=True)]
+    for name, mean in ((SEASONAL, WITH_SEASON), (NAIVE, WITH_NAIVE)):
+        if name in found:
+            found[mean] = [(one + other) / 2 for one, other in zip(found[RIDGE], found[name], strict=True)]
     if question.classes is not None or all(each is None for each in question.ahead):
         found[CONSTANT] = of([rows.constant()] * len(origins))
     if played.members[0] and played.members[-1]:
@@ -80,7 +81,7 @@ def winner_of(errors: Mapping[str, Floats], horizon: int) -> str:
         return min(names, key=lambda name: float(errors[name].mean()))
 
     simple = [name for name in errors if name not in (NETWORKS, BOTH)]
-    wanted = {name: AVERAGED_CLEARLY if name == WITH_SEASON else CLEARLY for name in simple}
+    wanted = {name: AVERAGED_CLEARLY if name in (WITH_SEASON, WITH_NAIVE) else CLEARLY for name in simple}
     clear = [name for name in simple if standard_errors(errors[name], errors[RIDGE], horizon) >= wanted[name]]
     best = least(clear) if clear else RIDGE
     better = [
@@ -100,7 +101,7 @@ def winner_of(errors: Mapping[str, Floats], horizon: int) -> str:
 def final(question: Question, played: Rounds, winner: str) -> tuple[LinearMap, list[Group]]:
     """What won, fitted to all data."""
     rows, members = played.rows, played.simple[-1]
-    ridge, seasonal = on_lags(members, change=False), rows.seasonal_naive()
+    ridge, naive, seasonal = on_lags(members, change=False), rows.persistence(), rows.seasonal_naive()
     if winner in (NETWORKS, BOTH):
         linear, groups = played.final()
         share = 1.0 if winner == NETWORKS else 0.5
@@ -110,9 +111,10 @@ def final(question: Question, played: Rounds, winner: str) -> tuple[LinearMap, l
     made: dict[str, Callable[[], Any]] = {
         RIDGE: lambda: ridge,
         CHANGE: lambda: on_lags(members, change=True),
-        NAIVE: rows.persistence,
+        NAIVE: lambda: naive,
         SEASONAL: lambda: seasonal,
-        WITH_SEASON: lambda: lags.mean_of([ridge, *([seasonal] if seasonal else [])]),
+        WITH_NAIVE: lambda: lags.mean_of([each for each in (ridge, naive) if each]),
+        WITH_SEASON: lambda: lags.mean_of([each for each in (ridge, seasonal) if each]),
         CONSTANT: rows.constant,
     }
     return made[winner](), []
