@@ -113,7 +113,7 @@ SYSTEMS = (
         None,
         300,
         40,
-        es.single(100, leak_rate=1.0, spectral_radius=1.0, input_scaling=0.001, topology="delay_line"),
+        es.single(100, leak_rate=1.0, spectral_radius=0.99, input_scaling=0.001, topology="delay_line"),
         1e-14,
     ),
 )

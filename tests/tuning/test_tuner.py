@@ -281,6 +281,11 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     assert result.network == whole.network
 
 
+def test_no_round_begins_after_its_time() -> None:
+    assert tuned(seconds=0).history.sizes["round"] == 1
+    assert tuned(seconds=1e3).history.sizes["round"] == 4
+
+
 def test_an_error_in_the_callback_is_not_swallowed() -> None:
     def broken(number: int, rounds: int, note: str) -> None:
         raise RuntimeError("mine")

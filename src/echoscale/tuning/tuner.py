@@ -59,6 +59,7 @@ def tune(
     direct: bool = False,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     rounds: int = 60,
+    seconds: float | None = None,
     relocate: bool = True,
     dtype: str = "float64",
     device: DeviceLike = None,
@@ -118,6 +119,8 @@ def tune(
         and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
     rounds : int
         At most so many steps; it ends before when no start gains any more.
+    seconds : float, optional
+        No round begins later than this.
     relocate : bool
         Whether starts that are stuck far above the best begin again near it.
     dtype : "float32" or "float64"
@@ -141,6 +144,7 @@ def tune(
     np.True_
     """
     began = time.perf_counter()
+    limit = np.inf if seconds is None else _checks.non_negative(seconds, "seconds", "0 begins no round.")
     _check_network(network)
     _checks.choice(loss, LOSSES, "loss")
     rounds = _checks.integer(rounds, "rounds", minimum=1)
@@ -198,7 +202,7 @@ def tune(
             for number in range(rounds):
                 if relocate and search.value.error[search.best] > searching.PERFECT:
                     search.relocate()
-                if not len(search.live):
+                if not len(search.live) or time.perf_counter() - began > limit:
                     break
                 search.round()
                 records.append(_record(search, began, share))
