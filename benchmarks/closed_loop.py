@@ -93,7 +93,7 @@ SYSTEMS = (
     System(
         "Kuramoto-Sivashinsky",
         lambda steps, seed: es.tasks.kuramoto_sivashinsky(steps, seed)[0],
-        6000,
+        10_000,
         8000,
         100,
         0.25 * 0.043,
