@@ -93,7 +93,7 @@ SYSTEMS = (
     System(
         "Kuramoto-Sivashinsky",
         lambda steps, seed: es.tasks.kuramoto_sivashinsky(steps, seed)[0],
-        6000,
+        10_000,
         8000,
         100,
         0.25 * 0.043,
@@ -113,7 +113,7 @@ SYSTEMS = (
         None,
         300,
         40,
-        es.single(100, leak_rate=1.0, spectral_radius=1.0, input_scaling=0.001, topology="delay_line"),
+        es.single(100, leak_rate=1.0, spectral_radius=0.99, input_scaling=0.001, topology="delay_line"),
         1e-14,
     ),
 )

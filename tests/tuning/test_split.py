@@ -199,6 +199,7 @@ def test_bad_bounds_are_named(bounds: Any, error: type[Exception], message: str)
         ({"test": -0.1}, ValueError, "test must be a share"),
         ({"test": "some"}, TypeError, "test must be a number"),
         ({"scale": "robust"}, ValueError, "scale must be one of 'standard'"),
+        ({"seconds": -1.0}, ValueError, "seconds must not be negative"),
         ({"noise": -1.0}, ValueError, "noise must not be negative"),
         ({"validation": "half"}, TypeError, "validation must be a number"),
         ({"loss": "mae"}, ValueError, "loss must be one of 'mse', 'cross_entropy'"),

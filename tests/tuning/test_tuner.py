@@ -281,6 +281,11 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     assert result.network == whole.network
 
 
+def test_no_round_begins_after_its_time() -> None:
+    assert tuned(seconds=0).history.sizes["round"] == 1
+    assert tuned(seconds=1e3).history.sizes["round"] == 4
+
+
 def test_an_error_in_the_callback_is_not_swallowed() -> None:
     def broken(number: int, rounds: int, note: str) -> None:
         raise RuntimeError("mine")
@@ -380,6 +385,21 @@ def test_what_survives_noise_is_what_noise_leaves_on_average() -> None:
     error = np.sqrt(squares(float(path[int(np.argmin(by_folds))]), known, np.arange(cut, 500)) / y[cut:].var())
     assert result.verdict.noisy == pytest.approx(error, rel=0.05)
     assert result.verdict.float32 == pytest.approx(result.verdict.tuned, rel=0.05)
+
+
+def test_a_fragile_error_is_called_so() -> None:
+    """A linear readout of a taught delay of many steps needs digits that noise takes away."""
+    teacher = es.single(20, leak_rate=1.0, spectral_radius=0.9, input_scaling=0.001, topology="delay_line")
+    y = np.roll(U[:, 0], 15)
+    fragile = tuned("spectral_radius", network=teacher, y=y, **FOLDS)
+    robust = tuned("spectral_radius", network=teacher, y=y, **FOLDS, noise=0.1)
+    for result in (fragile, robust):
+        assert result.verdict is not None
+        assert result.verdict.noisy is not None
+        said = "Fragile" in str(result)
+        assert said == (max(result.verdict.noisy, result.verdict.float32) > 1.1 * result.verdict.tuned)
+    assert "Fragile" in str(fragile)
+    assert "Fragile" not in str(robust)
 
 
 def test_units_and_offsets_of_the_data_change_nothing() -> None:

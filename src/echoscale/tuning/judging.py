@@ -17,9 +17,12 @@ import numpy.typing as npt
 
 from echoscale.hyper import Hyper
 from echoscale.network import Network
-from echoscale.readouts.penalties import RELATIVE, in_units, unit_of
+from echoscale.readouts.folds import pairs, total
+from echoscale.readouts.penalties import RELATIVE, fold_errors, in_units, unit_of
 from echoscale.readouts.ridge import mean_squared_errors, ridge_path
-from echoscale.readouts.statistics import Statistics
+from echoscale.readouts.statistics import Statistics, split_statistics
+from echoscale.scaling import Scaling
+from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.objective import Loss, Networks
 from echoscale.tuning.runs import Runs, with_noise
 from echoscale.tuning.split import Fold, TuningData
@@ -27,6 +30,25 @@ from echoscale.tuning.split import Fold, TuningData
 Floats = npt.NDArray[np.float64]
 
 NOISE = 1e-4
+WORTH_IT = 0.98  # of the error of the network as it came, as it is shown: a gain that counts
+
+
+class Start(NamedTuple):
+    """The network as it came: its hyper-parameters as one lane, ridge per training step, sharpness, error of the folds."""
+
+    hyper: Hyper
+    per_step: float
+    sharpness: float
+    error: float
+
+
+def start_of(task: Loss, own: Hyper, per_step: float) -> Start:
+    """The network as it came, with this ridge penalty."""
+    runs = task.runs
+    penalties = (per_step + runs.noise**2) * runs.train_rows[None]
+    sharpness = task.sharpened(Networks(own, penalties, np.ones(1))) if isinstance(task, Entropy) else np.ones(1)
+    error = task.value_at(Networks(own, penalties, sharpness)).error[0]
+    return Start(own, per_step, float(sharpness[0]), float(error))
 
 
 class Verdict(NamedTuple):
@@ -36,6 +58,27 @@ class Verdict(NamedTuple):
     start: float
     float32: float
     noisy: float | None
+
+
+def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | None) -> float:
+    """For all data, by folds over all of them, the test part too; without the part that stands for noise.
+
+    A learned one stays unless another is clearly better: on data that drift, the newest say most. The units are those of
+    all data, as the final fit has them.
+    """
+    series, targets = (
+        each if scaling.is_none else Scaling.of(each.values).apply(each)
+        for each, scaling in zip(data.whole, data.scalings, strict=True)
+    )
+    parts, _ = split_statistics(runs.esn, series, targets, data.all_edges, direct=runs.direct, hyper=hyper)
+    whole = total(parts)
+    unit = float(unit_of(whole))
+    path = np.array([*([] if learned is None else [learned / unit]), *RELATIVE])
+    errors = fold_errors(pairs(parts), path).mean(axis=-1)
+    best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+    if learned is not None and not errors[best] < WORTH_IT**2 * errors[0]:
+        return learned
+    return float(path[best] * unit)
 
 
 def judge(task: Loss, network: Network, data: TuningData, hyper: Hyper, per_step: Floats, sharpness: Floats) -> Verdict:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from echoscale.estimators import ESNClassifier, ESNRegressor
 
+FRAGILE = 1.1  # times the error: what noise or rounding may make of it without a word
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuned:
@@ -142,6 +144,9 @@ class Tuned:
             tuned, start = self.verdict.tuned, self.verdict.start
             yield f"{word} on the test part, which took no part: {tuned:.4g} tuned, {start:.4g} as it came."
             yield f"What survives of the tuned one: {self.verdict.float32:.4g} with states in float32{noisy}."
+            survives = max(self.verdict.float32, self.verdict.noisy or 0.0)
+            if survives > FRAGILE * self.verdict.tuned:
+                yield "Fragile: quote what survives, or tune with noise=1e-5 (or more) for a network that withstands it."
         if self.helped:
             yield "The first column is the tuned network." + ("" if self.verdict else " Judge it on held-out test data.")
         else:

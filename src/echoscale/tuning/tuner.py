@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,13 @@ from echoscale import _checks
 from echoscale.hyper import Hyper, into_network
 from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
-from echoscale.readouts.folds import pairs, total
-from echoscale.readouts.penalties import AUTO, RELATIVE, fold_errors, unit_of
-from echoscale.readouts.statistics import split_statistics
-from echoscale.scaling import Scaling
+from echoscale.readouts.penalties import AUTO
 from echoscale.series import Series, SeriesLike
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.free_run import FreeRun
-from echoscale.tuning.judging import judge
-from echoscale.tuning.objective import Loss, Networks
+from echoscale.tuning.judging import WORTH_IT, Start, judge, last_penalty, start_of
+from echoscale.tuning.objective import Loss
 from echoscale.tuning.runs import FLOOR, Runs
 from echoscale.tuning.search import Search
 from echoscale.tuning.space import RIDGE, Space, affordable
@@ -41,7 +38,6 @@ Floats = npt.NDArray[np.float64]
 
 ALL = ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "ridge")
 LOSSES = ("mse", "cross_entropy")
-WORTH_IT = 0.98  # of the error of the network as it came, as it is shown: a gain that counts
 
 
 def tune(
@@ -63,6 +59,7 @@ def tune(
     direct: bool = False,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     rounds: int = 60,
+    seconds: float | None = None,
     relocate: bool = True,
     dtype: str = "float64",
     device: DeviceLike = None,
@@ -83,7 +80,8 @@ def tune(
     u : (T, F), (B, T, F) or list of (T_b, F)
         Inputs.
     y : (T,), (T, O), (B, T, O), list of (T_b, O), or labels
-        Targets of every step. For classes one label per step, (T,), or per sequence, (B,), which is judged by its last state.
+        Targets of every step; several horizons are several columns. For classes one label per step, (T,), or per sequence,
+        (B,), which is judged by its last state.
     parameters : str or sequence of str, optional
         What is learned: names of `Hyper` ("leak_rate": of all reservoirs; "leak_rate[0]": of the first), and "ridge". Unless
         given, as many as the length of the data allows: one for 50 training steps, in the order ridge, input scalings, leak
@@ -121,6 +119,8 @@ def tune(
         and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
     rounds : int
         At most so many steps; it ends before when no start gains any more.
+    seconds : float, optional
+        No round begins later than this.
     relocate : bool
         Whether starts that are stuck far above the best begin again near it.
     dtype : "float32" or "float64"
@@ -144,6 +144,7 @@ def tune(
     np.True_
     """
     began = time.perf_counter()
+    limit = np.inf if seconds is None else _checks.non_negative(seconds, "seconds", "0 begins no round.")
     _check_network(network)
     _checks.choice(loss, LOSSES, "loss")
     rounds = _checks.integer(rounds, "rounds", minimum=1)
@@ -184,7 +185,7 @@ def tune(
     penalty = given * share if given is not None else data.steps * float(task.best_penalties(own)[0])
     runs = replace(runs, penalty=penalty)
     task = replace(task, runs=runs)
-    start = _start(task, own, penalty / data.steps)
+    start = start_of(task, own, penalty / data.steps)
     rng = np.random.default_rng([seed, 1])
     candidates = _candidates(space, esn.hyper, penalty, starts, rng)
     if given is None and space.ridge:
@@ -192,6 +193,8 @@ def tune(
         if free:  # a free run may want a larger penalty than the next step
             candidates[..., len(space.learned)] += np.log(10) * rng.integers(0, 6, candidates.shape[:2])
             candidates = np.clip(candidates, space.low, space.high)
+            if not isinstance(starts, Hyper):  # its own is chosen by free runs
+                candidates[0, 0] = space.point(esn.hyper, penalty)
     search = Search.begin(task, candidates, rng)
     records = [_record(search, began, share)]
     try:
@@ -199,7 +202,7 @@ def tune(
             for number in range(rounds):
                 if relocate and search.value.error[search.best] > searching.PERFECT:
                     search.relocate()
-                if not len(search.live):
+                if not len(search.live) or time.perf_counter() - began > limit:
                     break
                 search.round()
                 records.append(_record(search, began, share))
@@ -214,23 +217,6 @@ def _check_network(network: object) -> None:
     if not isinstance(network, Network):
         remedy = "model.make_network() gives it" if hasattr(network, "make_network") else "es.single(100) makes one"
         raise TypeError(f"tune takes the description of a network, got {type(network).__name__}: {remedy}.")
-
-
-class Start(NamedTuple):
-    """The network as it came: its hyper-parameters as one lane, ridge per training step, sharpness, error of the folds."""
-
-    hyper: Hyper
-    per_step: float
-    sharpness: float
-    error: float
-
-
-def _start(task: Loss, own: Hyper, per_step: float) -> Start:
-    runs = task.runs
-    penalties = (per_step + runs.noise**2) * runs.train_rows[None]
-    sharpness = task.sharpened(Networks(own, penalties, np.ones(1))) if isinstance(task, Entropy) else np.ones(1)
-    error = task.value_at(Networks(own, penalties, sharpness)).error[0]
-    return Start(own, per_step, float(sharpness[0]), float(error))
 
 
 def _with_best_penalties(runs: Runs, candidates: Floats, steps: float) -> Floats:
@@ -275,27 +261,6 @@ def _least_error(search: Search) -> float:
     return float(search.loss.shown(search.value.error[search.best : search.best + 1])[0])
 
 
-def _last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | None) -> float:
-    """For all data, by folds over all of them, the test part too; without the part that stands for noise.
-
-    A learned one stays unless another is clearly better: on data that drift, the newest say most. The units are those of
-    all data, as the final fit has them.
-    """
-    series, targets = (
-        each if scaling.is_none else Scaling.of(each.values).apply(each)
-        for each, scaling in zip(data.whole, data.scalings, strict=True)
-    )
-    parts, _ = split_statistics(runs.esn, series, targets, data.all_edges, direct=runs.direct, hyper=hyper)
-    whole = total(parts)
-    unit = float(unit_of(whole))
-    path = np.array([*([] if learned is None else [learned / unit]), *RELATIVE])
-    errors = fold_errors(pairs(parts), path).mean(axis=-1)
-    best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
-    if learned is not None and not errors[best] < WORTH_IT**2 * errors[0]:
-        return learned
-    return float(path[best] * unit)
-
-
 def _result(
     network: Network,
     task: Loss,
@@ -337,7 +302,7 @@ def _result(
         at_bound.append(RIDGE)  # rounding holds it
     last = (penalty if helped else start.per_step * data.steps) / share
     if chooses:
-        last = _last_penalty(runs, data, Hyper.of(tuned if helped else network), last if helped else None)
+        last = last_penalty(runs, data, Hyper.of(tuned if helped else network), last if helped else None)
     return Tuned(
         network=tuned if helped else network,
         ridge=last + runs.noise**2 * data.steps / share,
