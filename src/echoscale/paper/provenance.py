@@ -21,8 +21,17 @@ SCALES = ("smoke", "quick", "paper")
 
 def description(number: int, scale: str, settings: DataclassInstance) -> dict[str, Any]:
     """All that determines the numbers: the same description, the same data."""
-    written = json.dumps(asdict(settings), sort_keys=True)
+    written = json.dumps(_in_their_units(asdict(settings)), sort_keys=True)
     return {"figure": number, "scale": scale, "numerics": job.NUMERICS, "settings": written}
+
+
+def _in_their_units(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without `scale=None`, which is how data from before that setting were made."""
+    return {
+        name: _in_their_units(value) if isinstance(value, dict) else value
+        for name, value in settings.items()
+        if (name, value) != ("scale", None)
+    }
 
 
 def labelled(data: xarray.Dataset, number: int, scale: str, settings: DataclassInstance) -> xarray.Dataset:
