@@ -139,6 +139,20 @@ def test_several_series_and_outputs() -> None:
     assert result.error < 0.2
 
 
+def test_few_sequences_and_inputs_that_stand_still_are_let_through() -> None:
+    rng = np.random.default_rng(0)
+    result = es.auto(rng.normal(size=(4, 20, 1)), [0, 1, 0, 1], rounds=1)
+    assert set(result.model.predict(rng.normal(size=(5, 20, 1)))) <= {0, 1}
+    u = np.stack([SERIES, np.full(len(SERIES), 5.0)], axis=1)
+    still = es.auto(u[:TRAIN], SERIES[1 : TRAIN + 1], rounds=1)
+    assert still.winner == rivals.NETWORKS
+
+
+def test_a_target_that_is_the_input_is_copied() -> None:
+    result = es.auto(SERIES[:TRAIN], SERIES[:TRAIN], rounds=1)
+    np.testing.assert_allclose(result.model.predict(SERIES), SERIES, atol=1e-9)
+
+
 def test_an_interruption_returns_the_best_so_far() -> None:
     def stop(done: int, total: int, note: str) -> None:
         raise KeyboardInterrupt

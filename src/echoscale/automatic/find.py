@@ -119,7 +119,8 @@ def _suggestion(question: Question, rows: Any, seed: int) -> Suggestion | None:
         return None
     end = int(rows.judging.edges[0][2 * rows.judging.origins[0].trained - 1])
     u, y = (np.asarray(each.values[0])[:end] for each in (rows.heard, question.targets))
-    if end < LEAST_FOR_SUGGESTING or np.isnan(y).any() or (np.ptp(y, axis=0) == 0).any():
+    still = any((np.ptp(each, axis=0) == 0).any() for each in (u, y))
+    if end < LEAST_FOR_SUGGESTING or np.isnan(y).any() or still:
         return None
     return suggest(u, y, units=design.units_for(question.rows), seed=seed, scale=None)
 

@@ -72,9 +72,10 @@ class Judging:
         """Sequences dealt to parts class by class, so that every part holds all classes as evenly as can be."""
         smallest = int(np.bincount(labels).min())
         parts = int(np.clip(smallest, 2, MOST_PARTS))
-        order = np.argsort(labels, kind="stable")
         group = np.empty(len(labels), np.int64)
-        group[order] = np.arange(len(labels)) % parts
+        for each in np.unique(labels):
+            mine = np.flatnonzero(labels == each)
+            group[mine] = np.arange(len(mine)) % parts
         edges = [np.where(np.arange(2 * parts) <= 2 * g, 0, 1) for g in group]
         return cls(edges, parts, _origins(parts, len(labels)))
 

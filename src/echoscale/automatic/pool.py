@@ -17,6 +17,7 @@ from echoscale.automatic import paths
 from echoscale.automatic.lags import LinearMap, mean_of
 from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.question import Question
+from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
 from echoscale.readouts.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -62,17 +63,18 @@ class Member:
 def simple_members(rows: TimeRows | SequenceRows, origin: Origin) -> list[Member]:
     """Ridge on every set of lags, fitted to the target and to its change, by folds; the best first."""
     judging = rows.judging
-    pairs, whole = judging.pairs(rows.simple, origin), judging.training(rows.simple, origin)
+    whole = judging.training(rows.simple, origin)
+    pairs, relative = _folds(judging.pairs(rows.simple, origin), whole)
     kinds = rows.targets_after(rows.width)
     found = []
     for chosen in rows.sets:
         used = rows.columns(chosen)
-        best = paths.choose(pairs, used, kinds)
+        best = paths.choose(pairs, used, kinds, relative)
         for kind, targets in enumerate(kinds):
-            relative = float(best.relative[kind])
-            readout = paths.fitted(whole, used, targets, relative)
+            penalty = float(best.relative[kind])
+            readout = paths.fitted(whole, used, targets, penalty)
             beside = _with_present(LinearMap(chosen, readout.coef, readout.intercept), rows.question, kind == 1)
-            found.append(Member(float(best.error[kind]), -1, -1, None, beside, kind == 1, relative))
+            found.append(Member(float(best.error[kind]), -1, -1, None, beside, kind == 1, penalty))
     return sorted(found, key=lambda each: each.error)
 
 
@@ -108,14 +110,15 @@ def network_members(
         Errors above it are of no use.
     """
     judging: Judging = rows.judging
-    pairs, whole = judging.pairs(statistics, origin), judging.training(statistics, origin)
+    whole = judging.training(statistics, origin)
+    pairs, path = _folds(judging.pairs(statistics, origin), whole)
     kinds = rows.targets_after(units + rows.width)
     entries = []
     for seen in state_sets:
         for chosen in beside:
             extra = units + rows.columns(chosen) if chosen else np.empty(0, np.int64)
             used = np.concatenate([seen, extra])
-            best = paths.choose(pairs, used, kinds)
+            best = paths.choose(pairs, used, kinds, path)
             for kind in range(len(kinds)):
                 for lane in range(best.error.shape[0]):
                     error, relative = float(best.error[lane, kind]), float(best.relative[lane, kind])
@@ -140,6 +143,11 @@ def best_of(members: Sequence[Member]) -> list[Member]:
     """The best few, none of them much worse than the best."""
     ordered = sorted(members, key=lambda each: (each.error, each.round, each.lane))[:MEMBERS]
     return [each for each in ordered if each.error <= ALLOWED * ordered[0].error]
+
+
+def _folds(pairs: paths.Pairs, whole: Statistics) -> tuple[paths.Pairs, Floats]:
+    """The folds and the path of penalties; of one part alone nothing can be held out, and the penalty is fixed."""
+    return (pairs, RELATIVE) if pairs else ([(whole, whole)], np.array([UNCHOSEN]))
 
 
 def on_lags(members: Sequence[Member], change: bool) -> LinearMap:
