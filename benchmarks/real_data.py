@@ -26,6 +26,7 @@ import common
 import numpy as np
 import numpy.typing as npt
 from real_series import series
+from threadpoolctl import threadpool_limits
 
 import echoscale as es
 
@@ -270,7 +271,8 @@ def contest(name: str, horizon: int, method: str, seed: int, seconds: float) -> 
             number = multiprocessing.current_process()._identity[0]
             os.sched_setaffinity(0, {allowed[number % len(allowed)]})
     began = time.perf_counter()
-    with warnings.catch_warnings():
+    # Trees by OpenMP and products by BLAS on the one core that a job has.
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         found = METHODS[method](Split(name, horizon), seed, seconds)
     return {name: np.array([value]) for name, value in {**found, "seconds": time.perf_counter() - began}.items()}
