@@ -17,7 +17,7 @@ from echoscale.automatic.model import Group
 from echoscale.automatic.origins import standard_errors
 from echoscale.automatic.question import Question, ask
 from echoscale.automatic.rivals import BOTH, NETWORKS, RIDGE, answers, final, squares, winner_of
-from echoscale.automatic.rounds import RESERVE, Rounds
+from echoscale.automatic.rounds import Rounds
 from echoscale.automatic.steps import TimeRows
 from echoscale.automatic.tuned_lanes import OutOfTimeError
 from echoscale.hyper import chosen, into_network
@@ -32,6 +32,8 @@ Floats = npt.NDArray[np.float64]
 
 # Of the clock's rounds: of few rows the best of many networks is luck.
 ROUNDS, ROWS_PER_ROUND = (5, 40), 25
+# Of the longest round's time: what another one takes, and what the end takes for every network that is in use.
+ROUND, FINISH = 1.3, 0.7
 # Seconds: with less, the time is better spent on rounds.
 LEAST_FOR_SUGGESTION = 10.0
 LEAST_FOR_SUGGESTING = 50  # steps
@@ -130,7 +132,9 @@ def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> 
     longest = 0.0  # of the rounds so far
 
     def late() -> bool:
-        return most is None and time.perf_counter() + RESERVE * longest > deadline
+        # Every network that is in use runs twice more at the end.
+        used = {member.round for members in played.members for member in members}
+        return most is None and time.perf_counter() + (ROUND + FINISH * len(used)) * longest > deadline
 
     while len(played.tried) < total:
         before = time.perf_counter()

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-# Of a round's time: what must be left for another one and for the end, which runs the best networks twice more.
-RESERVE = 2.0
 # Above that many steps float32 is twice as fast, and short data need the digits.
 LONG = 20_000
 
