@@ -106,6 +106,15 @@ def test_gaps_in_targets_are_skipped() -> None:
     assert error(result.model, SERIES, TRAIN) < 0.1
 
 
+@pytest.mark.parametrize("gap", [slice(0, 100), slice(100, None)], ids=["at the start", "at the end"])
+def test_half_of_the_targets_may_be_missing(gap: slice) -> None:
+    y = SERIES[1 : TRAIN + 1].copy()
+    y[gap] = np.nan
+    result = es.auto(SERIES[:TRAIN], y, rounds=1)
+    assert error(result.model, SERIES, TRAIN) < 0.2
+    assert np.isfinite(result.error)
+
+
 def test_labels_of_steps() -> None:
     """The sign of a product of two inputs: no linear method tells more than chance."""
     u = np.random.default_rng(0).normal(size=TRAIN + 100)

@@ -10,7 +10,7 @@ from echoscale.automatic.origins import FOLDS, Judging, standard_errors
 
 @pytest.mark.parametrize(("length", "gap"), [(60, 1), (90, 6), (200, 12), (4000, 1), (5000, 50)])
 def test_what_judges_comes_after_what_chose_and_a_gap(length: int, gap: int) -> None:
-    judging = Judging.of(np.array([length]), 10, gap)
+    judging = Judging.of([np.ones(length, bool)], 10, gap)
     edges = judging.edges[0]
     assert edges[0] == 10
     assert edges[-1] == length
@@ -28,8 +28,20 @@ def test_what_judges_comes_after_what_chose_and_a_gap(length: int, gap: int) -> 
     assert covered[-1] == length - 1
 
 
+@pytest.mark.parametrize("gap", [slice(0, 130), slice(60, 190), slice(70, 200)], ids=["start", "middle", "end"])
+def test_every_part_holds_as_many_targets_however_long_a_gap_is(gap: slice) -> None:
+    known = np.ones(200, bool)
+    known[gap] = False
+    judging = Judging.of([known], 20, 2)
+    edges = judging.edges[0]
+    counts = [int(known[low:high].sum()) for low, high in zip(edges[:-1:2], edges[1::2], strict=True)]
+    assert min(counts) > 0
+    assert max(counts) - min(counts) <= 2
+    assert sum(known[edges[0] : edges[-1]]) == sum(known[20:])
+
+
 def test_many_series_are_held_out_whole() -> None:
-    judging = Judging.of(np.full(30, 40), 5, 1)
+    judging = Judging.of([np.ones(40, bool)] * 30, 5, 1)
     for origin in judging.origins[:-1]:
         spans = judging.judged_rows(origin)
         assert {high - low for low, high in spans} == {0, 35}

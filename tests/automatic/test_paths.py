@@ -32,7 +32,7 @@ def rows_of(judging: Judging, origin: Origin, low: int, high: int) -> tuple[np.n
 @pytest.mark.parametrize("gap", [1, 6])
 def test_errors_and_penalties_are_those_of_predictions_one_by_one(gap: int) -> None:
     x, y = data()
-    judging = Judging.of(np.array([300]), 10, gap)
+    judging = Judging.of([np.ones(300, bool)], 10, gap)
     edges = judging.edges[0]
     parts = [of_rows(x[low:high], y[low:high]) for low, high in itertools.pairwise(edges)]
     features = np.array([0, 2, 3, 4, 5, 8])

@@ -47,7 +47,7 @@ BAD: list[tuple[Any, Any, str]] = [
     (WAVE, np.full(80, np.nan), "output 0 of y holds no number at all"),
     (WAVE, np.ones(80), r"output 0 of y is constant \(1\)"),
     (WAVE, WAVE[:50], "y has 50 steps, its input 80"),
-    (WAVE[:2], WAVE[:2, 0], "2 steps are too few to choose by"),
+    (WAVE[:2], WAVE[:2, 0], "2 steps with a target are too few to choose by"),
     (WAVE, ["a"] * 80, "y holds one class only"),
     (WAVE, [f"n{k}" for k in range(80)], "80 different labels in 80 places"),
     (

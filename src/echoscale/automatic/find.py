@@ -53,9 +53,8 @@ def auto(
     """From data to a fitted, explained model: y(t) = A (u(t), u(t-1), ...) + b + sum_m W_m x_m(t), with all chosen by folds.
 
     Persistence, seasonal naive and ridge on lags are rivals in the same table. Networks of several structures, each with many
-    hyper-parameters at once, are judged by folds that are blocks of time; the best few are averaged. What is returned was
-    better than ridge on lags by more than its standard error on data that took no part in choosing it; otherwise it is ridge
-    on lags.
+    hyper-parameters at once, are judged by folds that are blocks of time; the best few are averaged. Another method than ridge
+    on lags is returned where it was clearly better, in standard errors, on data that took no part in choosing it.
 
     Parameters
     ----------
@@ -142,6 +141,7 @@ def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> 
             played.play(late)
         except OutOfTimeError:
             return
+        # A round of tuning takes its own time, and comes once.
         longest = max(longest, time.perf_counter() - before) if len(played.tried) != len(design.STRUCTURES) + 1 else longest
         best = min((each.error for each in played.members[-1]), default=np.inf)
         tell(len(played.tried), total, f"error of folds {best:.4g}")
@@ -231,7 +231,7 @@ def _reasons(
     word = "NRMSE" if question.classes is None else "share of wrong labels"
     if winner == RIDGE:
         others = [name for name in (NETWORKS, BOTH) if name in errors]
-        near = "no network was tried" if not others else "no rival was better by more than its standard error"
+        near = "no network was tried" if not others else "no rival was clearly better"
         reasons.append(f"Ridge on lags is returned: {near}.")
     else:
         ratio = float(np.sqrt(errors[winner].mean() / max(errors[RIDGE].mean(), np.finfo(float).tiny)))

@@ -58,14 +58,30 @@ class Judging:
     origins: tuple[Origin, ...]
 
     @classmethod
-    def of(cls, lengths: Indices, washout: int, gap: int) -> Judging:
-        """As many parts as leave each at least as long as the gap, and the last half judged in at most three steps."""
-        rows = int((lengths - washout).sum())
-        shortest = int((lengths - washout).min()) if len(lengths) < LEAST_PARTS else rows
+    def of(cls, known: Sequence[npt.NDArray[np.bool_]], washout: int, gap: int) -> Judging:
+        """As many parts as leave each at least as long as the gap, and the last half judged in at most three steps.
+
+        Parameters
+        ----------
+        known : list of (T_b,)
+            Of every series: which of its steps have a target. A part holds as many of them as another.
+        washout : int
+            Steps at the start of every series that do not count.
+        gap : int
+            Steps between two parts.
+        """
+        lengths = np.array([len(each) for each in known])
+        counts = np.array([int(each[washout:].sum()) for each in known])
+        rows = int(counts.sum())
+        shortest = int(counts.min()) if len(counts) < LEAST_PARTS else rows
         parts = int(np.clip(shortest // (2 * max(gap, 3)), LEAST_PARTS, MOST_PARTS))
         if len(lengths) > 1:
             parts = min(parts, max(len(lengths), LEAST_PARTS))
-        return cls(folds.edges(lengths, washout, parts, gap), parts, _origins(parts, rows))
+        if len(lengths) >= parts:
+            edges = folds.edges(lengths, washout, parts, gap)
+        else:
+            edges = [_times(each, washout, parts, gap) for each in known]
+        return cls(edges, parts, _origins(parts, rows))
 
     @classmethod
     def of_groups(cls, labels: Indices) -> Judging:
@@ -106,6 +122,14 @@ class Judging:
     def judged_rows(self, origin: Origin) -> list[tuple[int, int]]:
         """First step and end, for every series, of what an origin is judged on."""
         return [(int(each[2 * origin.trained]), int(each[2 * origin.judged - 1])) for each in self.edges]
+
+
+def _times(known: npt.NDArray[np.bool_], washout: int, parts: int, gap: int) -> Indices:
+    """Edges of one series, counted in steps that have a target: a part of a long gap in them would hold nothing."""
+    if known[washout:].all():
+        return folds.edges([len(known)], washout, parts, gap)[0]
+    steps = washout + np.flatnonzero(known[washout:])
+    return np.append(steps, steps[-1] + 1)[folds.edges([len(steps)], 0, parts, gap)[0]]
 
 
 def _origins(parts: int, rows: int) -> tuple[Origin, ...]:

@@ -76,10 +76,15 @@ class Question:
 
     @property
     def rows(self) -> int:
-        """What can be learned from: steps after the washout, or sequences."""
+        """What can be learned from: steps after the washout that have a target, or sequences."""
         if self.per_sequence:
             return self.series.count
-        return int((self.series.lengths - self.washout).sum())
+        return sum(int(each[self.washout :].sum()) for each in self.known)
+
+    @cached_property
+    def known(self) -> list[npt.NDArray[np.bool_]]:
+        """Of every series: which of its steps have a target, (T_b,)."""
+        return [np.asarray(~np.isnan(each).any(axis=1)) for each in self.targets.values]
 
 
 def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | None) -> Question:
@@ -137,7 +142,8 @@ def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | N
     question = Question(scaling.apply(series), targets, scaling, own, ahead, None, False, flat)
     if question.rows < LEAST_STEPS:
         raise ValueError(
-            f"{int(series.lengths.sum())} steps are too few to choose by: give at least {LEAST_STEPS + question.washout}."
+            f"{question.rows} steps with a target are too few to choose by, after the first {question.washout}: give at least "
+            f"{LEAST_STEPS}."
         )
     return question
 

@@ -35,7 +35,7 @@ class TimeRows:
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.judging = Judging.of(question.series.lengths, question.washout, question.gap)
+        self.judging = Judging.of(question.known, question.washout, question.gap)
         self.sets = lags.windows(question)
         self.lags = lags.every(self.sets)
         self.drive = Drive.of(question.series)

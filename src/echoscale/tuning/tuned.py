@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,8 +110,7 @@ class Tuned:
             "dtype": self.dtype,
             "random_state": self.seed,
         }
-        if "scale" in signature(ESNRegressor.__init__).parameters:
-            shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
+        shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
         return ESNRegressor(**shared) if self.classes is None else ESNClassifier(**shared)
 
     def report(self) -> Table:
