@@ -155,7 +155,7 @@ def _result(question: Question, played: Rounds, seconds: float) -> Found:
     answered = answers(question, played)
     errors = {name: squares(outputs, truth) for name, outputs in answered.items()}
     winner = winner_of(errors, question.gap)
-    linear, groups = final(question, played, winner)
+    linear, groups = final(played, winner)
     model = rows.model(linear, groups)
     networks = tuple(_described(group, lane) for group in groups for lane in range(len(group.coef)))
     error = _shown(question, answered[winner], truth)

@@ -42,7 +42,7 @@ class Member:
     round    which network; lane: which hyper-parameters of it (-1: lags alone)
     states   coef (O, columns of a network); None for lags alone
     beside   what it makes of the lags, with the intercept
-    change   whether it was fitted to the change since now; relative: its penalty
+    change   whether it was fitted to the change since now
     """
 
     error: float
@@ -51,7 +51,6 @@ class Member:
     states: Floats | None
     beside: LinearMap
     change: bool
-    relative: float
 
     @property
     def coef(self) -> Floats:
@@ -74,7 +73,7 @@ def simple_members(rows: TimeRows | SequenceRows, origin: Origin) -> list[Member
             penalty = float(best.relative[kind])
             readout = paths.fitted(whole, used, targets, penalty)
             beside = _with_present(LinearMap(chosen, readout.coef, readout.intercept), rows.question, kind == 1)
-            found.append(Member(float(best.error[kind]), -1, -1, None, beside, kind == 1, penalty))
+            found.append(Member(float(best.error[kind]), -1, -1, None, beside, kind == 1))
     return sorted(found, key=lambda each: each.error)
 
 
@@ -135,7 +134,7 @@ def network_members(
         # Without lags the map holds the intercept alone, on the present step with coefficient 0.
         coef = readout.coef[:, len(seen) :] if chosen else np.zeros((rows.question.outputs, rows.features))
         linear = LinearMap(chosen or (0,), coef, readout.intercept)
-        found.append(Member(error, number, lane, states, _with_present(linear, rows.question, kind == 1), kind == 1, relative))
+        found.append(Member(error, number, lane, states, _with_present(linear, rows.question, kind == 1), kind == 1))
     return found
 
 

@@ -129,7 +129,7 @@ def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | N
         )
     flat = _is_flat(y, series)
     values = [_columns(each, series.called(b)) for b, each in enumerate(raw)]
-    _check_targets(values, series)
+    _check_targets(values)
     ahead = _ahead(series, values)
     found = scaling_of(scale, Series(values, "list", "y"))
     # A target that is an input's future has that input's units: "no change" is then the same number.
@@ -222,7 +222,7 @@ def _columns(values: npt.NDArray[Any], name: str) -> Floats:
     return numbers
 
 
-def _check_targets(values: list[Floats], series: Series) -> None:
+def _check_targets(values: list[Floats]) -> None:
     if len({each.shape[1] for each in values}) > 1:
         raise ValueError("all series of y must have the same number of outputs.")
     rows = np.concatenate(values)

@@ -98,7 +98,7 @@ def winner_of(errors: Mapping[str, Floats], horizon: int) -> str:
     return found
 
 
-def final(question: Question, played: Rounds, winner: str) -> tuple[LinearMap, list[Group]]:
+def final(played: Rounds, winner: str) -> tuple[LinearMap, list[Group]]:
     """What won, fitted to all data."""
     rows, members = played.rows, played.simple[-1]
     ridge, naive, seasonal = on_lags(members, change=False), rows.persistence(), rows.seasonal_naive()
