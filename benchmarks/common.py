@@ -43,7 +43,12 @@ RESULTS = HERE / "results"
 LIBRARIES = ("echoscale", "numpy", "scipy", "jax", "jaxlib")
 UNKNOWN = "unknown (before provenance was recorded)"
 QUICK = "Small sizes (`--quick`): for a look, not for quoting."
-ONE_CORE = {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+ONE_CORE = {
+    "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
 
 Raw = dict[str, Any]
 Arrays = dict[str, npt.NDArray[np.float64]]

@@ -32,10 +32,10 @@ from tuning_methods import TASKS, Settings, search
 SEEN, FRESH = tuple(range(5)), tuple(range(10, 15))
 # What is tried on which set, and whether it gets the steps that `tune` took.
 METHODS = {
-    "all": ("tune", "tune-single", "random", "tpe"),
+    "all": ("tune", "tune-noise", "tune-single", "random", "tpe", "tpe-noise"),
     "leaks": ("tune", "grid", "online-rls", "online-adam"),
 }
-AFTER_TUNE = ("random", "tpe")
+AFTER_TUNE = {"random": "tune", "tpe": "tune", "tpe-noise": "tune-noise"}  # and which of them
 FULL = Settings()
 QUICK = Settings(
     washout=50,
@@ -66,7 +66,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
     settings = json.loads(json.dumps(asdict(QUICK if quick else FULL)))
     seeds = (SEEN[0], FRESH[0]) if quick else (*SEEN, *FRESH)
     tasks = options.tasks[:1] if quick else options.tasks
-    absent = [] if importlib.util.find_spec("optuna") else ["tpe"]
+    absent = [] if importlib.util.find_spec("optuna") else ["tpe", "tpe-noise"]
     wanted = {
         f"{task}, {names}, {method}, {seed}": {"task": task, "names": names, "method": method, "seed": seed, "budget": 0}
         for names in options.sets
@@ -81,7 +81,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
     found = common.resumed(search, first, ledger, processes, options.minutes)
     ready: dict[str, dict[str, Any]] = {}
     for name, each in second.items():
-        before = found.get(f"{each['task']}, {each['names']}, tune, {each['seed']}")
+        before = found.get(f"{each['task']}, {each['names']}, {AFTER_TUNE[each['method']]}, {each['seed']}")
         if before:
             ready[name] = {**each, "budget": int(before["steps"][0]), "settings": settings}
     found |= common.resumed(search, ready, ledger, processes, options.minutes)

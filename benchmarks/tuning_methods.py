@@ -37,6 +37,9 @@ SETS = {
 }
 PATH = 10.0 ** np.arange(-12, 1.01, 0.5)  # all that the bounds of a learned ridge allow
 FRAGILE_RIDGE, FRAGILE_NOISE = 1e-8, 1e-6
+# Of the methods that are to withstand noise on the states: `tune(noise=...)`, and TPE with the same added to every ridge.
+NOISE = 1e-5
+ROBUST = ("tune-noise", "tpe-noise")
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class Settings:
 class Problem:
     """A series, a network and what is searched for, within ranges of the logarithms.
 
-    path  whether every point gets the best ridge of `PATH`
+    path   whether every point gets the best ridge of `PATH`
+    noise  on the states, which the readout is to withstand: n noise^2 is added to the ridge of n training steps
     """
 
     seed: int
@@ -89,11 +93,12 @@ class Problem:
     space: Space
     runs: Runs
     path: bool
+    noise: float = 0.0
 
     @classmethod
     def of(cls, task: str, names: tuple[str, ...], method: str, seed: int, settings: Settings) -> Problem:
         """One seed draws the series and the weights. Random search and TPE get the whole bounds of `tune`, and the path."""
-        known, path = settings.known, method in ("random", "tpe")
+        known, path = settings.known, method in ("random", "tpe", "tpe-noise")
         u, y = es.tasks.narma(settings.length, TASKS[task], seed)
         shared: dict[str, Any] = {"spectral_radius": settings.spectral_radius, "input_scaling": settings.input_scaling}
         if method == "tune-single":
@@ -109,13 +114,13 @@ class Problem:
             space = replace(space, first=space.low, last=space.high)
         data = prepare(u[:known], y[:known], "mse", settings.washout, settings.validation / (known - settings.washout))
         runs = Runs(esn, space, data.series, data.targets, data.edges, settings.ridge)
-        return cls(seed, settings, network, u, y, space, runs, path)
+        return cls(seed, settings, network, u, y, space, runs, path, NOISE if method in ROBUST else 0.0)
 
     def errors(self, z: Floats) -> tuple[Floats, Floats]:
         """Validation NRMSE and ridge of points z (S, P): the ridge as given, or the best of the path."""
         train, validation = (unstacked(each)[0] for each in self.runs.statistics(self.runs.hyper(z)))
         if self.path:
-            best = PathErrors.of([train, validation, validation], PATH).best()
+            best = PathErrors.of([train, validation, validation], PATH + self.settings.train * self.noise**2).best()
             return finite(best.validation), best.ridge
         ridges = self.space.penalties(z, self.settings.ridge)
         return finite(normalised_errors(es.ridge(train, ridges), validation)), ridges
@@ -208,6 +213,7 @@ def tune(problem: Problem, budget: int) -> dict[str, Any]:
         test=0,
         scale=None,
         ridge=s.ridge,
+        noise=problem.noise,
         rounds=s.rounds,
         starts=s.starts,
     )
@@ -341,6 +347,14 @@ def search(task: str, names: str, method: str, seed: int, budget: int, settings:
     elif method == "online-adam":
         found = online(problem, task, rates="narma")
     else:
-        ways = {"tune": tune, "tune-single": tune, "grid": grid, "random": random, "tpe": tpe}
+        ways = {
+            "tune": tune,
+            "tune-noise": tune,
+            "tune-single": tune,
+            "grid": grid,
+            "random": random,
+            "tpe": tpe,
+            "tpe-noise": tpe,
+        }
         found = ways[method](problem, budget)
     return {name: np.ravel(np.asarray(values, np.float64)) for name, values in found.items()}

@@ -94,7 +94,7 @@ def test_noise_that_a_line_explains_is_left_to_lags() -> None:
     result = es.auto(x[:300], x[1:301], rounds=1)
     guess = result.model.predict(x[300:-1], state=result.model.state_)
     assert np.sqrt(((guess - x[301:]) ** 2).mean()) < 1.1
-    assert result.winner in (rivals.RIDGE, rivals.CHANGE)
+    assert not result.networks
 
 
 def test_gaps_in_targets_are_skipped() -> None:

@@ -16,7 +16,7 @@ from echoscale.automatic.found import Found
 from echoscale.automatic.model import Group
 from echoscale.automatic.origins import standard_errors
 from echoscale.automatic.question import Question, ask
-from echoscale.automatic.rivals import BOTH, NETWORKS, RIDGE, answers, final, squares, winner_of
+from echoscale.automatic.rivals import BOTH, NETWORKS, RIDGE, SIMPLE, answers, final, squares, winner_of
 from echoscale.automatic.rounds import Rounds
 from echoscale.automatic.steps import TimeRows
 from echoscale.automatic.tuned_lanes import OutOfTimeError
@@ -52,9 +52,10 @@ def auto(
 ) -> Found:
     """From data to a fitted, explained model: y(t) = A (u(t), u(t-1), ...) + b + sum_m W_m x_m(t), with all chosen by folds.
 
-    Persistence, seasonal naive and ridge on lags are rivals in the same table. Networks of several structures, each with many
-    hyper-parameters at once, are judged by folds that are blocks of time; the best few are averaged. Another method than ridge
-    on lags is returned where it was clearly better, in standard errors, on data that took no part in choosing it.
+    Persistence, seasonal naive and ridge on lags are rivals in the same table; the better each of them was, the more it weighs
+    in their mean. Networks of several structures, each with many hyper-parameters at once, are judged by folds that are blocks
+    of time; the best few are averaged. They are returned where they were clearly better, in standard errors, on data that took
+    no part in choosing them.
 
     Parameters
     ----------
@@ -152,10 +153,10 @@ def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> 
 def _result(question: Question, played: Rounds, seconds: float) -> Found:
     rows = played.rows
     truth = [rows.judged(origin) for origin in rows.judging.origins[:-1]]
-    answered = answers(question, played)
+    answered, weights = answers(question, played)
     errors = {name: squares(outputs, truth) for name, outputs in answered.items()}
-    winner = winner_of(errors, question.gap)
-    linear, groups = final(played, winner)
+    winner = winner_of(errors, weights, question.gap)
+    linear, groups = final(played, winner, weights)
     model = rows.model(linear, groups)
     networks = tuple(_described(group, lane) for group in groups for lane in range(len(group.coef)))
     error = _shown(question, answered[winner], truth)
@@ -164,7 +165,7 @@ def _result(question: Question, played: Rounds, seconds: float) -> Found:
         winner,
         error,
         _table(question, answered, errors, truth, winner),
-        tuple(_reasons(question, played, errors, winner, error, networks)),
+        tuple(_reasons(question, played, errors, weights, winner, error, networks)),
         networks,
         len(played.tried),
         seconds,
@@ -223,22 +224,24 @@ def _reasons(
     question: Question,
     played: Rounds,
     errors: Mapping[str, Floats],
+    weights: Mapping[str, float],
     winner: str,
     error: float,
     networks: tuple[Network, ...],
 ) -> list[str]:
     reasons = []
     word = "NRMSE" if question.classes is None else "share of wrong labels"
-    if winner == RIDGE:
-        others = [name for name in (NETWORKS, BOTH) if name in errors]
-        near = "no network was tried" if not others else "no rival was clearly better"
-        reasons.append(f"Ridge on lags is returned: {near}.")
-    else:
-        ratio = float(np.sqrt(errors[winner].mean() / max(errors[RIDGE].mean(), np.finfo(float).tiny)))
+    ratio = float(np.sqrt(errors[winner].mean() / max(errors[RIDGE].mean(), np.finfo(float).tiny)))
+    said = f"{winner[0].upper()}{winner[1:]}"
+    if winner in (NETWORKS, BOTH):
         far = standard_errors(errors[winner], errors[RIDGE], question.gap)
-        reasons.append(
-            f"{winner[0].upper()}{winner[1:]}: {ratio:.3g} of the error of ridge on lags, {far:.1f} standard errors below it."
-        )
+        reasons.append(f"{said}: {ratio:.3g} of the error of ridge on lags, {far:.1f} standard errors below it.")
+    else:
+        why = "networks were not clearly better" if NETWORKS in errors else "no network was tried"
+        reasons.append(f"{said}: {why}.")
+    if winner in (SIMPLE, BOTH) and len(weights) > 1:
+        shares = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
+        reasons.append(f"Weights of the simple methods: {shares}.")
     reasons.append(f"Expect an error like {error:.3g} ({word}) on new data of the same kind.")
     for o, each in enumerate(question.ahead):
         if each is not None:

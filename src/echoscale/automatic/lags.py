@@ -98,11 +98,12 @@ class LinearMap:
         return LinearMap(lags, coef, self.intercept)
 
 
-def mean_of(maps: Sequence[LinearMap]) -> LinearMap:
-    """The map whose outputs are the mean of those of several."""
+def mean_of(maps: Sequence[LinearMap], weights: Sequence[float] | None = None) -> LinearMap:
+    """The map whose outputs are the mean of those of several, all alike or with weights that add up to 1."""
     lags = every([each.lags for each in maps])
     wide = [each.on(lags) for each in maps]
-    return LinearMap(lags, np.mean([each.coef for each in wide], axis=0), np.mean([each.intercept for each in wide], axis=0))
+    coef = np.average([each.coef for each in wide], axis=0, weights=weights)
+    return LinearMap(lags, coef, np.average([each.intercept for each in wide], axis=0, weights=weights))
 
 
 def persistence(question: Question) -> LinearMap | None:

@@ -1,13 +1,15 @@
 """All methods that are compared, what they answer at the rows that judge, and which of them is taken.
 
-Simple methods come first: another one is taken instead of ridge on lags, and networks instead of that, only where they are
-better by more than some standard errors. Where the data cannot tell, the simpler one is returned.
+    simple(t) = sum_k w_k y_k(t),   w_k ~ (mean squared error of k) ** -SHARPNESS, 0 where k is clearly worse than the best
+
+Networks are taken instead, or averaged with it, only where they are better by more than some standard errors. Where the data
+cannot tell, the simple methods are returned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,19 +26,26 @@ Floats = npt.NDArray[np.float64]
 
 RIDGE, CHANGE = "ridge on lags", "ridge on lags, of the change"
 NAIVE, SEASONAL, CONSTANT = "persistence", "seasonal naive", "mean"
-WITH_SEASON, WITH_NAIVE = "ridge on lags and seasonal naive, averaged", "ridge on lags and persistence, averaged"
-NETWORKS, BOTH = "networks", "networks and ridge on lags, averaged"
-# Standard errors by which another simple method must be better than ridge on lags; networks than the simple method that is
-# taken; and networks alone than averaged with ridge on lags.
-CLEARLY, NETWORKS_CLEARLY, WITHOUT_LAGS = 1.5, 2.0, 2.0
-# A mean of two methods is never worse than the mean of their errors: it needs less proof.
-AVERAGED_CLEARLY = 1.0
+SIMPLE = "simple methods, averaged"
+NETWORKS, BOTH = "networks", "networks and simple methods, averaged"
+SHARPNESS = 4.0
+# Standard errors: simple methods so much worse than the best of them have no say, and networks must be so much better than the
+# simple methods, and alone than averaged with them.
+CLEARLY = 2.0
 
 
-def answers(question: Question, played: Rounds) -> dict[str, list[Floats]]:
-    """Outputs of every method at the rows that judge, origin by origin."""
+class Rivals(NamedTuple):
+    """Outputs at the rows that judge, origin by origin, and the weights of the simple methods for all data."""
+
+    outputs: dict[str, list[Floats]]
+    weights: dict[str, float]
+
+
+def answers(question: Question, played: Rounds) -> Rivals:
+    """What every method answers, and how the simple ones are averaged."""
     rows = played.rows
     origins = rows.judging.origins[:-1]
+    truth = [rows.judged(origin) for origin in origins]
 
     def of(maps: list[LinearMap]) -> list[Floats]:
         return [each.outputs(rows.lag_matrix(each.lags, origin)) for each, origin in zip(maps, origins, strict=True)]
@@ -48,26 +57,21 @@ def answers(question: Question, played: Rounds) -> dict[str, list[Floats]]:
     for name, made in ((NAIVE, rows.persistence()), (SEASONAL, rows.seasonal_naive())):
         if made is not None:
             found[name] = of([made] * len(origins))
-    for name, mean in ((SEASONAL, WITH_SEASON), (NAIVE, WITH_NAIVE)):
-        if name in found:
-            found[mean] = [(one + other) / 2 for one, other in zip(found[RIDGE], found[name], strict=True)]
     if question.classes is not None or all(each is None for each in question.ahead):
         found[CONSTANT] = of([rows.constant()] * len(origins))
+    weights = weights_of({name: squares(outputs, truth) for name, outputs in found.items()}, question.gap)
+    if len(weights) > 1:
+        found[SIMPLE] = _averaged(found, truth, question.gap)
     if played.members[0] and played.members[-1]:
+        simple = found[only_one(weights) or SIMPLE]
         networks = played.outputs()
         found[NETWORKS] = networks
-        found[BOTH] = [(one + other) / 2 for one, other in zip(networks, found[RIDGE], strict=True)]
-    return found
+        found[BOTH] = [(one + other) / 2 for one, other in zip(networks, simple, strict=True)]
+    return Rivals(found, weights)
 
 
-def squares(outputs: list[Floats], truth: list[tuple[Floats, Floats]]) -> Floats:
-    """Squared errors, mean over the outputs, of all rows that are known."""
-    every = np.concatenate([(out - y) ** 2 for out, (_, y) in zip(outputs, truth, strict=True)])
-    return np.asarray(every[~np.isnan(every).any(axis=1)].mean(axis=1))
-
-
-def winner_of(errors: Mapping[str, Floats], horizon: int) -> str:
-    """Ridge on lags, unless another simple method is clearly better; that, unless networks are.
+def weights_of(errors: Mapping[str, Floats], horizon: int) -> dict[str, float]:
+    """Of every method that has a say; they add up to 1.
 
     Parameters
     ----------
@@ -76,45 +80,76 @@ def winner_of(errors: Mapping[str, Floats], horizon: int) -> str:
     horizon : int
         Errors so many steps apart are alike.
     """
+    mean = {name: max(float(each.mean()), np.finfo(float).tiny) for name, each in errors.items()}
+    best = min(mean, key=lambda name: mean[name])
+    kept = [name for name in errors if name == best or standard_errors(errors[best], errors[name], horizon) < CLEARLY]
+    raw = {name: (mean[best] / mean[name]) ** SHARPNESS for name in kept}
+    return {name: each / sum(raw.values()) for name, each in raw.items()}
 
-    def least(names: list[str]) -> str:
-        return min(names, key=lambda name: float(errors[name].mean()))
 
-    simple = [name for name in errors if name not in (NETWORKS, BOTH)]
-    wanted = {name: AVERAGED_CLEARLY if name in (WITH_SEASON, WITH_NAIVE) else CLEARLY for name in simple}
-    clear = [name for name in simple if standard_errors(errors[name], errors[RIDGE], horizon) >= wanted[name]]
-    best = least(clear) if clear else RIDGE
+def only_one(weights: Mapping[str, float]) -> str | None:
+    """The simple method that has all the weight, if one has."""
+    return next(iter(weights)) if len(weights) == 1 else None
+
+
+def _averaged(found: Mapping[str, list[Floats]], truth: list[tuple[Floats, Floats]], horizon: int) -> list[Floats]:
+    """The weighted mean at every origin, with the weights that the other origins give, where there are others."""
+    count, made = len(truth), []
+    for o in range(count):
+        others = [k for k in range(count) if k != o] or [o]
+        seen = {name: squares([outputs[k] for k in others], [truth[k] for k in others]) for name, outputs in found.items()}
+        weights = weights_of(seen, horizon)
+        made.append(np.asarray(sum(weight * found[name][o] for name, weight in weights.items())))
+    return made
+
+
+def squares(outputs: list[Floats], truth: list[tuple[Floats, Floats]]) -> Floats:
+    """Squared errors, mean over the outputs, of all rows that are known."""
+    every = np.concatenate([(out - y) ** 2 for out, (_, y) in zip(outputs, truth, strict=True)])
+    return np.asarray(every[~np.isnan(every).any(axis=1)].mean(axis=1))
+
+
+def winner_of(errors: Mapping[str, Floats], weights: Mapping[str, float], horizon: int) -> str:
+    """The simple methods, unless networks are clearly better than they and than ridge on lags.
+
+    Parameters
+    ----------
+    errors : mapping of names to (rows,)
+        Squared errors on the same rows.
+    weights : mapping of names to float
+        Of the simple methods.
+    horizon : int
+        Errors so many steps apart are alike.
+    """
+    simple = only_one(weights) or SIMPLE
     better = [
         name
         for name in (NETWORKS, BOTH)
-        if name in errors
-        and all(standard_errors(errors[name], errors[other], horizon) >= NETWORKS_CLEARLY for other in {best, RIDGE})
+        if name in errors and all(standard_errors(errors[name], errors[other], horizon) >= CLEARLY for other in {simple, RIDGE})
     ]
     if not better:
-        return best
-    found = least(better)
-    if found == NETWORKS and BOTH in better and standard_errors(errors[NETWORKS], errors[BOTH], horizon) < WITHOUT_LAGS:
+        return simple
+    found = min(better, key=lambda name: float(errors[name].mean()))
+    if found == NETWORKS and BOTH in better and standard_errors(errors[NETWORKS], errors[BOTH], horizon) < CLEARLY:
         return BOTH
     return found
 
 
-def final(played: Rounds, winner: str) -> tuple[LinearMap, list[Group]]:
+def final(played: Rounds, winner: str, weights: Mapping[str, float]) -> tuple[LinearMap, list[Group]]:
     """What won, fitted to all data."""
     rows, members = played.rows, played.simple[-1]
-    ridge, naive, seasonal = on_lags(members, change=False), rows.persistence(), rows.seasonal_naive()
-    if winner in (NETWORKS, BOTH):
-        linear, groups = played.final()
-        share = 1.0 if winner == NETWORKS else 0.5
-        if winner == BOTH:
-            linear = lags.mean_of([linear, ridge])
-        return linear, [Group(esn, hyper, share * coef) for esn, hyper, coef in groups]
     made: dict[str, Callable[[], Any]] = {
-        RIDGE: lambda: ridge,
+        RIDGE: lambda: on_lags(members, change=False),
         CHANGE: lambda: on_lags(members, change=True),
-        NAIVE: lambda: naive,
-        SEASONAL: lambda: seasonal,
-        WITH_NAIVE: lambda: lags.mean_of([each for each in (ridge, naive) if each]),
-        WITH_SEASON: lambda: lags.mean_of([each for each in (ridge, seasonal) if each]),
+        NAIVE: rows.persistence,
+        SEASONAL: rows.seasonal_naive,
         CONSTANT: rows.constant,
     }
-    return made[winner](), []
+    simple = lags.mean_of([made[name]() for name in weights], list(weights.values()))
+    if winner not in (NETWORKS, BOTH):
+        return simple, []
+    linear, groups = played.final()
+    share = 1.0 if winner == NETWORKS else 0.5
+    if winner == BOTH:
+        linear = lags.mean_of([linear, simple])
+    return linear, [Group(esn, hyper, share * coef) for esn, hyper, coef in groups]

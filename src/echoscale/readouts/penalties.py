@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine.machine import cores, in_threads
+from echoscale.engine.machine import cores, in_threads, one_thread
 from echoscale.readouts.folds import Part
-from echoscale.readouts.ridge import check_path, mean_squared_errors, ridge_path
+from echoscale.readouts.ridge import check_path
 from echoscale.readouts.statistics import Statistics
 from echoscale.table import Table
 
@@ -111,11 +111,22 @@ def unit_of(statistics: Statistics, *, fit_intercept: bool = True) -> Any:
         Without an intercept, features move about 0 and not about their means.
     """
     f = statistics.features
-    squares = np.einsum("...ff->...f", statistics.scatter[..., :f, :f])
-    if not fit_intercept:
-        squares = squares + statistics.count[..., None] * statistics.mean[..., :f] ** 2
-    mean_square = squares.sum(axis=-1) / max(f, 1)
+    used = statistics if fit_intercept else about_zero(statistics)
+    mean_square = np.einsum("...ff->...f", used.scatter[..., :f, :f]).sum(axis=-1) / max(f, 1)
     return np.where(mean_square > 0, mean_square, 1.0)
+
+
+def about_zero(statistics: Statistics) -> Statistics:
+    """The same data with sums of squares about 0 instead of about the means, which become 0: for fits without an intercept.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of features and targets, with or without lanes.
+    """
+    mean = statistics.mean
+    scatter = statistics.scatter + statistics.count[..., None, None] * mean[..., :, None] * mean[..., None, :]
+    return Statistics(statistics.count, np.zeros_like(mean), scatter, statistics.features)
 
 
 def in_units(statistics: Statistics, *, fit_intercept: bool = True) -> Statistics:
@@ -128,12 +139,8 @@ def in_units(statistics: Statistics, *, fit_intercept: bool = True) -> Statistic
     fit_intercept : bool
         Without an intercept, the sums of squares about 0 take the place of those about the means, which become 0.
     """
-    unit = unit_of(statistics, fit_intercept=fit_intercept)[..., None, None]
-    mean, scatter = statistics.mean, statistics.scatter
-    if not fit_intercept:
-        scatter = scatter + statistics.count[..., None, None] * mean[..., :, None] * mean[..., None, :]
-        mean = np.zeros_like(mean)
-    return Statistics(statistics.count, mean, scatter / unit, statistics.features)
+    used = statistics if fit_intercept else about_zero(statistics)
+    return Statistics(used.count, used.mean, used.scatter / unit_of(used)[..., None, None], used.features)
 
 
 def fold_errors(
@@ -156,8 +163,9 @@ def fold_errors(
     path = np.asarray(relative, np.float64)
 
     def judge(train: Statistics, held_out: Statistics) -> Floats:
-        readout = ridge_path(in_units(train, fit_intercept=fit_intercept), path, fit_intercept=fit_intercept)
-        return mean_squared_errors(readout, held_out) * held_out.count[..., None]
+        if not fit_intercept:
+            train, held_out = about_zero(train), about_zero(held_out)
+        return path_squares(train, held_out, path)
 
     squares = sum_of(judge, pairs, pairs[0][0].features)
     count: Any = sum(held_out.count for _, held_out in pairs)
@@ -165,6 +173,43 @@ def fold_errors(
     f = whole.features
     variance = np.einsum("...oo->...o", whole.scatter[..., f:, f:]) / whole.count[..., None]
     return np.asarray(squares / count[..., None] / np.where(variance > 0, variance, 1.0))
+
+
+def path_squares(train: Statistics, held_out: Statistics, relative: Floats) -> Floats:
+    """Summed squared errors on the held-out rows along the path, (R, ..., O): sums of products in the eigenvectors' basis.
+
+    S_xx = V L V^T,   W(r) = V z(r),   z(r) = (L + r unit)^-1 V^T S_xy
+    sum |y - W^T x - b|^2 = z^T (V^T G V) z - 2 z^T V^T c + sum y^2 + n (mean offset)^2      G, c: of the held-out rows
+
+    Parameters
+    ----------
+    train : Statistics
+        That readouts are fitted to, with or without lanes.
+    held_out : Statistics
+        That they are judged on.
+    relative : (R,)
+        r.
+    """
+    f = train.features
+    unit = unit_of(train)
+    with one_thread():
+        values, vectors = np.linalg.eigh(train.scatter[..., :f, :f])
+        back = np.swapaxes(vectors, -1, -2)
+        turned = back @ train.scatter[..., :f, f:]  # (..., F, O)
+        gram = back @ held_out.scatter[..., :f, :f] @ vectors
+        cross = back @ held_out.scatter[..., :f, f:]
+        apart = held_out.mean - train.mean
+        moved = (back @ apart[..., :f, None])[..., 0]
+        shifted = np.maximum(values, 0)[..., None, :] + relative[:, None] * unit[..., None, None]  # (..., R, F)
+        # (..., R, O, F), rows of all penalties and outputs in one product
+        z = np.swapaxes(turned, -1, -2)[..., None, :, :] / shifted[..., None, :]
+        rows = z.reshape(*z.shape[:-3], -1, f)
+        inside = ((rows @ gram) * rows).sum(axis=-1).reshape(z.shape[:-1])
+    inside = inside - 2 * (z * np.swapaxes(cross, -1, -2)[..., None, :, :]).sum(axis=-1)
+    spread = np.einsum("...oo->...o", held_out.scatter[..., f:, f:])[..., None, :] + inside
+    offset = apart[..., None, f:] - (z * moved[..., None, None, :]).sum(axis=-1)
+    found = np.maximum(spread, 0) + held_out.count[..., None, None] * offset**2
+    return np.asarray(np.moveaxis(found, -2, 0))
 
 
 def sum_of(judge: Callable[[Part, Part], Floats], pairs: Sequence[tuple[Part, Part]], features: int) -> Floats:

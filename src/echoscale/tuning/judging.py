@@ -1,8 +1,9 @@
 """The test part, which took no part in tuning, judges: the tuned network beside the one that tuning began with.
 
-Both are fitted to all that was tuned on, with their own ridge penalties. Errors that survive rounding and noise:
+Both are fitted to all that was tuned on, with their own ridge penalties. Errors that survive rounding and noise, and how sure:
 
     float32   the same network and ridge with states in float32
+    sure      by how many standard errors the tuned one is better, from log ratios of the errors of consecutive blocks
     noisy     with noise of 1e-4 of the states' standard deviation, the ridge chosen anew by the folds; exact on average:
               noise of variance s^2 adds n s^2 I to the Gram matrix of n rows, and s^2 |W|^2 to the squared error
 """
@@ -19,7 +20,7 @@ from echoscale.hyper import Hyper
 from echoscale.network import Network
 from echoscale.readouts.folds import pairs, total
 from echoscale.readouts.penalties import RELATIVE, fold_errors, in_units, unit_of
-from echoscale.readouts.ridge import mean_squared_errors, ridge_path
+from echoscale.readouts.ridge import mean_squared_errors, ridge, ridge_path
 from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.scaling import Scaling
 from echoscale.tuning.entropy import Entropy
@@ -30,6 +31,9 @@ from echoscale.tuning.split import Fold, TuningData
 Floats = npt.NDArray[np.float64]
 
 NOISE = 1e-4
+# Blocks of the test part whose errors are compared, and how many rows each has at least.
+BLOCKS, LEAST_ROWS = 8, 20
+CLEARLY = 2.0  # standard errors
 WORTH_IT = 0.98  # of the error of the network as it came, as it is shown: a gain that counts
 
 
@@ -52,12 +56,16 @@ def start_of(task: Loss, own: Hyper, per_step: float) -> Start:
 
 
 class Verdict(NamedTuple):
-    """Errors on the test part, as they are reported; `noisy` is for squared errors alone."""
+    """Errors on the test part, as they are reported; `noisy` is for squared errors alone.
+
+    sure    standard errors by which the tuned one is better; None where the blocks would be too short, and for other losses
+    """
 
     tuned: float
     start: float
     float32: float
     noisy: float | None
+    sure: float | None = None
 
 
 def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | None) -> float:
@@ -90,7 +98,25 @@ def judge(task: Loss, network: Network, data: TuningData, hyper: Hyper, per_step
     rough = network.build(runs.esn.n_inputs, seed=runs.esn.seed, dtype="float32", device=runs.esn.device)
     float32 = _errors(task, replace(runs, esn=rough), networks)[1] if runs.esn.dtype == "float64" else tuned
     noisy = _noisy(replace(runs, folds=data.folds), runs, hyper) if task.linear else None
-    return Verdict(tuned, start, float32, None if noisy is None else float(task.shown(np.array([noisy]))[0]))
+    shown = None if noisy is None else float(task.shown(np.array([noisy]))[0])
+    return Verdict(tuned, start, float32, shown, _sure(runs, networks) if task.linear else None)
+
+
+def _sure(runs: Runs, networks: Networks) -> float | None:
+    """Blocks of time in the test part; of several series, the same share of each."""
+    count = min(BLOCKS, min(int(each[-1] - each[-2]) for each in runs.edges) // LEAST_ROWS)
+    if count < 3:
+        return None
+    cut = [np.concatenate([each[:-2], np.linspace(each[-2], each[-1], count + 1).astype(int)]) for each in runs.edges]
+    parts, _ = split_statistics(runs.esn, runs.series, runs.targets, cut, direct=runs.direct, hyper=networks.hyper)
+    train = total(parts[:-count])
+    penalties = np.maximum(networks.penalties[:, 0], runs.floor * unit_of(train))
+    readout = ridge(train, penalties)
+    start, tuned = np.stack([mean_squared_errors(readout, each).mean(axis=-1) for each in parts[-count:]], axis=1)
+    tiny = np.finfo(float).tiny
+    gains = np.log(np.maximum(start, tiny) / np.maximum(tuned, tiny))
+    spread = float(gains.std(ddof=1)) / count**0.5
+    return float(gains.mean()) / spread if spread > 0 else float(np.sign(gains.mean())) * np.inf
 
 
 def _errors(task: Loss, runs: Runs, networks: Networks) -> list[float]:

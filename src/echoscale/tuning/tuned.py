@@ -140,7 +140,8 @@ class Tuned:
         if self.verdict is not None:
             noisy = "" if self.verdict.noisy is None else f", {self.verdict.noisy:.4g} with noise on the states"
             tuned, start = self.verdict.tuned, self.verdict.start
-            yield f"{word} on the test part, which took no part: {tuned:.4g} tuned, {start:.4g} as it came."
+            sure = "" if self.verdict.sure is None else f" ({self.verdict.sure:.1f} standard errors better)"
+            yield f"{word} on the test part, which took no part: {tuned:.4g} tuned, {start:.4g} as it came{sure}."
             yield f"What survives of the tuned one: {self.verdict.float32:.4g} with states in float32{noisy}."
             survives = max(self.verdict.float32, self.verdict.noisy or 0.0)
             if survives > FRAGILE * self.verdict.tuned:

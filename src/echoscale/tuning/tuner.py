@@ -20,7 +20,7 @@ from echoscale.series import Series, SeriesLike
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.free_run import FreeRun
-from echoscale.tuning.judging import WORTH_IT, Start, judge, last_penalty, start_of
+from echoscale.tuning.judging import CLEARLY, WORTH_IT, Start, judge, last_penalty, start_of
 from echoscale.tuning.objective import Loss
 from echoscale.tuning.runs import FLOOR, Runs
 from echoscale.tuning.search import Search
@@ -299,6 +299,8 @@ def _result(
         rows = sum(int(each[-1] - each[-2]) for each in data.whole_edges)
         # Of n rows, an error differs by about 1 / sqrt(n) of itself by chance.
         helped = helped and verdict.tuned < (worth_it if data.tail else min(worth_it, 1 - rows**-0.5)) * verdict.start
+        if verdict.sure is not None and not data.tail:
+            helped = helped and verdict.sure >= CLEARLY
     at_bound = space.at_bound(z)
     if space.ridge and not (search.value.readout.ridge[best] <= runs.penalties(z[None])[0] * (1 + 1e-9)).all():
         at_bound.append(RIDGE)  # rounding holds it

@@ -1,0 +1,65 @@
+"""Simple methods are averaged by their errors; networks must be clearly better."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from echoscale.automatic import rivals
+from echoscale.automatic.question import ask
+from echoscale.automatic.rounds import Rounds
+from echoscale.automatic.steps import TimeRows
+
+RNG = np.random.default_rng(0)
+
+
+def test_weights_fall_with_the_fourth_power_of_the_error() -> None:
+    noise = RNG.standard_normal(50) ** 2
+    errors = {"a": noise, "b": 1.1 * noise[::-1]}
+    weights = rivals.weights_of(errors, horizon=1)
+    assert sum(weights.values()) == pytest.approx(1)
+    assert weights["b"] / weights["a"] == pytest.approx(1.1**-4)
+
+
+def test_what_is_clearly_worse_has_no_say() -> None:
+    noise = RNG.standard_normal(400) ** 2
+    weights = rivals.weights_of({"a": noise, "b": noise + 0.5, "c": noise * 1.0}, horizon=1)
+    assert weights == pytest.approx({"a": 0.5, "c": 0.5})
+    assert rivals.weights_of({"a": np.zeros(9), "b": np.ones(9)}, horizon=1) == {"a": 1.0}
+
+
+def test_the_final_map_is_the_weighted_mean_of_the_methods() -> None:
+    x = np.cumsum(RNG.standard_normal(300))
+    question = ask(x[:-6], x[6:], None, "standard")
+    rows = TimeRows(question)
+    played = Rounds(rows, 0)
+    outputs, weights = rivals.answers(question, played)
+    assert rivals.SIMPLE in outputs
+    assert set(weights) <= set(outputs)
+    linear, groups = rivals.final(played, rivals.SIMPLE, weights)
+    assert groups == []
+
+    def predictions(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        alone, _ = rivals.final(played, name, {name: 1.0})
+        return np.ravel(rows.model(alone, []).predict(x))
+
+    wanted = sum(weight * predictions(name) for name, weight in weights.items())
+    np.testing.assert_allclose(np.ravel(rows.model(linear, []).predict(x)), wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_an_origin_is_judged_with_the_weights_of_the_others() -> None:
+    """Two origins: the first method is right at one of them, the second at the other."""
+    zero, one = np.zeros((40, 1)), np.ones((40, 1))
+    truth = [(zero, zero), (zero, one)]
+    found = {"a": [zero, zero], "b": [one, one]}
+    made = rivals._averaged(found, truth, horizon=1)
+    np.testing.assert_array_equal(made[0], one)
+    np.testing.assert_array_equal(made[1], zero)
+
+
+@pytest.mark.parametrize(("gain", "winner"), [(0.5, rivals.NETWORKS), (0.0, rivals.RIDGE)])
+def test_networks_must_be_clearly_better(gain: float, winner: str) -> None:
+    ridge = 1 + 0.1 * RNG.standard_normal(200)
+    networks = ridge - gain + 0.01 * RNG.standard_normal(200)
+    errors = {rivals.RIDGE: ridge, rivals.NETWORKS: networks, rivals.BOTH: (ridge + networks) / 2}
+    assert rivals.winner_of(errors, {rivals.RIDGE: 1.0}, horizon=1) == winner
