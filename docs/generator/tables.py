@@ -224,6 +224,8 @@ def tuning_methods() -> str:
         "online-rls": "online, recursive least squares",
         "tune-single": "`tune`, one reservoir of 100",
         "tune": "**`tune`, 8 starts**",
+        "tpe-noise": "Optuna's TPE, to withstand noise",
+        "tune-noise": "**`tune(noise=1e-5)`, 8 starts**",
     }
     rows = []
     for method, text in lines.items():
@@ -255,7 +257,13 @@ def tuning_wins() -> str:
 def tuning_fragile() -> str:
     """The networks that were chosen, when something small is changed."""
     kinds = ("fragile_ridge", "fragile_noise", "fragile_float32")
-    lines = (("grid", "leaks", "grid of 400"), ("tpe", "all", "Optuna's TPE, all"), ("tune", "all", "`tune`, all"))
+    lines = (
+        ("grid", "leaks", "grid of 400"),
+        ("tpe", "all", "Optuna's TPE, all"),
+        ("tune", "all", "`tune`, all"),
+        ("tpe-noise", "all", "Optuna's TPE, all, to withstand noise"),
+        ("tune-noise", "all", "`tune(noise=1e-5)`, all"),
+    )
     rows = []
     for method, names, text in lines:
         for task, name in (("narma10", "NARMA10"), ("narma5", "NARMA5")):
