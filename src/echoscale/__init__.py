@@ -30,6 +30,7 @@ _HOMES = {
     "ridge": "readouts.ridge",
     "ridge_path": "readouts.ridge",
     "statistics": "readouts.statistics",
+    "teacher_forced": "series",
     "nmse": "metrics",
     "nrmse": "metrics",
     "Table": "table",
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
     from echoscale.readouts.rls import RLS as RLS
     from echoscale.readouts.statistics import Statistics as Statistics
     from echoscale.readouts.statistics import statistics as statistics
+    from echoscale.series import teacher_forced as teacher_forced
     from echoscale.storage import load as load
     from echoscale.storage import save as save
     from echoscale.sweeps import sweep as sweep
