@@ -33,6 +33,7 @@ _HOMES = {
     "teacher_forced": "series",
     "nmse": "metrics",
     "nrmse": "metrics",
+    "valid_time": "metrics",
     "Table": "table",
     "OnlineLearner": "online",
     "Tuned": "tuning",
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from echoscale.hyper import Hyper as Hyper
     from echoscale.metrics import nmse as nmse
     from echoscale.metrics import nrmse as nrmse
+    from echoscale.metrics import valid_time as valid_time
     from echoscale.network import Concentric as Concentric
     from echoscale.network import Coupling as Coupling
     from echoscale.network import EchoStateWarning as EchoStateWarning

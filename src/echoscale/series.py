@@ -223,11 +223,10 @@ def is_next_input(u: Numbers, y: Numbers) -> bool:
     y : (T, O)
         Targets.
     """
-    if u.shape != y.shape:
-        return False
     known = ~np.isnan(y[:-1]).any(axis=1)
-    close = np.isclose(u[1:][known], y[:-1][known], rtol=1e-6, atol=1e-6 * float(u.std()))
-    return bool(known.any() and close.all())
+    if u.shape != y.shape or not known.any():
+        return False
+    return np.allclose(u[1:][known], y[:-1][known], rtol=1e-6, atol=1e-6 * float(u[1:].std()))
 
 
 def is_list_of_series(u: object) -> bool:

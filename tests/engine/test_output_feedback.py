@@ -1,4 +1,4 @@
-"""Output feedback: states, lanes, shared runs and gradients against loops over the written-out equation; nothing changes without."""
+"""Output feedback: states, lanes, shared runs and gradients against loops over the equation; nothing changes without it."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_stream_learns_its_strength() -> None:
     esn = es.single(10, feedback_scaling=0.5).build(1, n_outputs=1, seed=0)
     y = np.sin(0.3 * np.arange(300))[:, None]
     learner = es.OnlineLearner(esn, outputs=1, parameters="feedback_scaling")
-    learner.fit(es.teacher_forced(np.ones((300, 1)), y), y)
+    learner.fit(es.teacher_forced(np.ones((300, 1)), y).values[0], y)
     assert float(np.ravel(learner.hyper.feedback_scaling[0])[0]) != 0.5
 
 

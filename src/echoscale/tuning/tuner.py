@@ -16,7 +16,7 @@ from echoscale.hyper import Hyper, into_network
 from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
 from echoscale.readouts.penalties import AUTO
-from echoscale.series import Series, SeriesLike, is_next_input
+from echoscale.series import Series, SeriesLike, as_series, as_targets, is_next_input
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.free_run import FreeRun
@@ -160,7 +160,7 @@ def tune(
     closed = bool(free) and not network.feeds_back
     data = prepare(u, y, loss, washout, validation, test, scale, next_input=closed, feeds_back=network.feeds_back)
     if free and not closed:
-        _check_known(data)
+        _check_known(as_series(u), y)
     if direct and data.per_sequence:
         raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
     outputs = data.targets.features
@@ -227,9 +227,9 @@ def _check_network(network: object) -> None:
         raise TypeError(f"tune takes the description of a network, got {type(network).__name__}: {remedy}.")
 
 
-def _check_known(data: TuningData) -> None:
+def _check_known(series: Series, y: SeriesLike) -> None:
     """Free runs of a network with output feedback know their inputs: these must not be the targets themselves."""
-    if all(is_next_input(u, y) for u, y in zip(data.series.values, data.targets.values, strict=True)):
+    if all(is_next_input(*pair) for pair in zip(series.values, as_targets(y, series).values, strict=True)):
         raise ValueError(
             "the targets are the next inputs, and free runs of a network with output feedback are given their inputs: they "
             "would hear the truth. Give inputs that are known ahead (a constant, if there are none), or leave feedback out."
