@@ -1,7 +1,8 @@
 """The paper's equations as scalar loops, unit by unit and sum by sum: slow, obvious, and importing nothing of the library.
 
 x_k(t+1) = (1 - leak_k) x_k(t) + leak_k tanh(h_k(t))
-h_k(t)   = gamma_k W_in_k s(t) + rho_k W_k x_k(t) + beta_k b_k + sum over couplings l -> k of strength_kl W_kl x_l(t)
+h_k(t)   = gamma_k W_in_k s(t) + phi_k W_fb_k y(t-1) + rho_k W_k x_k(t) + beta_k b_k
+           + sum over couplings l -> k of strength_kl W_kl x_l(t)
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Vector = list[float]
 
 
 class Reservoir(NamedTuple):
-    """Plain arrays and factors of one reservoir: W (n, n), W_in (n, F), bias (n,)."""
+    """Plain arrays and factors of one reservoir: W (n, n), W_in (n, F), bias (n,), W_fb (n, O)."""
 
     W: Array
     W_in: Array
@@ -27,6 +28,8 @@ class Reservoir(NamedTuple):
     rho: float
     gamma: float
     beta: float
+    W_fb: Array = np.zeros((0, 0))
+    phi: float = 0.0
 
 
 class Coupling(NamedTuple):
@@ -44,14 +47,16 @@ def run(
     coupling_delay: int,
     u: Any,
     start: Any = None,
+    y: Any = None,
 ) -> Array:
-    """All states (T, N) of one series u (T, F); row t has seen u[t]."""
+    """All states (T, N) of one series u (T, F); row t has seen u[t], and y[t - 1] of outputs y (T, O), 0 before the first."""
     sizes = [len(each.bias) for each in reservoirs]
     flat = [0.0] * sum(sizes) if start is None else [float(x) for x in start]
     state = [flat[sum(sizes[:k]) : sum(sizes[: k + 1])] for k in range(len(sizes))]
     rows = []
-    for s in u:
-        state = step(reservoirs, couplings, coupling_delay, state, [float(value) for value in s])
+    for t, s in enumerate(u):
+        fed_back = [] if y is None else [float(value) if t else 0.0 for value in y[t - 1]]
+        state = step(reservoirs, couplings, coupling_delay, state, [float(value) for value in s], fed_back)
         rows.append([x for part in state for x in part])
     return np.array(rows)
 
@@ -62,13 +67,16 @@ def step(
     coupling_delay: int,
     state: list[Vector],
     s: Vector,
+    fed_back: Sequence[float] = (),
 ) -> list[Vector]:
-    """One time step of every reservoir, in the order of the list."""
+    """One time step of every reservoir, in the order of the list; `fed_back` is the output of the step before."""
     new: list[Vector] = []
     for k, reservoir in enumerate(reservoirs):
         moved = []
         for i, x in enumerate(state[k]):
             h = reservoir.gamma * weighted_sum(reservoir.W_in[i], s)
+            if fed_back:
+                h += reservoir.phi * weighted_sum(reservoir.W_fb[i], list(fed_back))
             h += reservoir.rho * weighted_sum(reservoir.W[i], state[k])
             h += reservoir.beta * float(reservoir.bias[i])
             for coupling in couplings:
@@ -89,10 +97,25 @@ def weighted_sum(row: Any, x: Vector) -> float:
     return total
 
 
-def states_of(esn: Any, u: Any, *, hyper: Any = None, lane: int | None = None, start: Any = None) -> Array:
+def states_of(esn: Any, u: Any, *, hyper: Any = None, lane: int | None = None, start: Any = None, y: Any = None) -> Array:
     """The naive run of a built network: its drawn arrays, and its numbers or those of one lane of `hyper`."""
     reservoirs, couplings = _parts(esn, hyper, lane)
-    return run(reservoirs, couplings, esn.network.coupling_delay, np.asarray(u, np.float64), start)
+    return run(reservoirs, couplings, esn.network.coupling_delay, np.asarray(u, np.float64), start, y)
+
+
+def own_outputs_of(esn: Any, coef: Array, intercept: Array, u: Any) -> tuple[Array, Array]:
+    """Outputs (T, O) and states (T, N) from zero, each output heard in the next step: y(t) = coef x(t) + intercept."""
+    reservoirs, couplings = _parts(esn)
+    state = [[0.0] * len(each.bias) for each in reservoirs]
+    fed_back = [0.0] * len(intercept)
+    outputs, rows = [], []
+    for s in np.asarray(u, np.float64).tolist():
+        state = step(reservoirs, couplings, esn.network.coupling_delay, state, s, fed_back)
+        flat = [x for part in state for x in part]
+        fed_back = [weighted_sum(row, flat) + float(b) for row, b in zip(coef, intercept, strict=True)]
+        outputs.append(fed_back)
+        rows.append(flat)
+    return np.array(outputs), np.array(rows)
 
 
 def _parts(esn: Any, hyper: Any = None, lane: int | None = None) -> tuple[list[Reservoir], list[Coupling]]:
@@ -110,6 +133,8 @@ def _parts(esn: Any, hyper: Any = None, lane: int | None = None) -> tuple[list[R
             rho=factor(numbers.spectral_radius[k]),
             gamma=factor(numbers.input_scaling[k]),
             beta=factor(numbers.bias_scaling[k]),
+            W_fb=esn.drawn.feedback[k] if esn.drawn.feedback else np.zeros((0, 0)),
+            phi=factor(numbers.feedback_scaling[k]) if numbers.feedback_scaling else 0.0,
         )
         for k in range(len(esn.drawn.recurrent))
     ]
@@ -120,7 +145,7 @@ def _parts(esn: Any, hyper: Any = None, lane: int | None = None) -> tuple[list[R
     return reservoirs, couplings
 
 
-def traces_of(esn: Any, u: Any, name: str, place: int, *, own: bool) -> Array:
+def traces_of(esn: Any, u: Any, name: str, place: int, *, own: bool, y: Any = None) -> Array:
     """d x(t) / d theta (T, N) for theta = leaf `name` of reservoir (or coupling) number `place`, from zero.
 
     e_k(t+1) = (1 - leak_k) e_k + [theta = leak_k] (tanh h_k - x_k)
@@ -133,8 +158,9 @@ def traces_of(esn: Any, u: Any, name: str, place: int, *, own: bool) -> Array:
     state = [[0.0] * len(each.bias) for each in reservoirs]
     trace = [[0.0] * len(each.bias) for each in reservoirs]
     rows = []
-    for s in np.asarray(u, np.float64).tolist():
-        new = step(reservoirs, couplings, delay, state, s)
+    for t, s in enumerate(np.asarray(u, np.float64).tolist()):
+        fed_back = [] if y is None else [float(value) if t else 0.0 for value in y[t - 1]]
+        new = step(reservoirs, couplings, delay, state, s, fed_back)
         after: list[Vector] = []
         for k, reservoir in enumerate(reservoirs):
             moved = []
@@ -142,7 +168,11 @@ def traces_of(esn: Any, u: Any, name: str, place: int, *, own: bool) -> Array:
                 here = place == k
                 h = reservoir.gamma * weighted_sum(reservoir.W_in[i], s)
                 h += reservoir.rho * weighted_sum(reservoir.W[i], state[k]) + reservoir.beta * float(reservoir.bias[i])
+                if fed_back:
+                    h += reservoir.phi * weighted_sum(reservoir.W_fb[i], fed_back)
                 change = reservoir.rho * weighted_sum(reservoir.W[i], trace[k]) if own else 0.0
+                if here and name == "feedback_scaling":
+                    change += weighted_sum(reservoir.W_fb[i], fed_back)
                 if here and name == "input_scaling":
                     change += weighted_sum(reservoir.W_in[i], s)
                 if here and name == "spectral_radius":

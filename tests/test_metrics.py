@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+import echoscale as es
 from echoscale import nmse, nrmse
 
 Array = npt.NDArray[Any]
@@ -112,3 +114,49 @@ def test_shapes_must_agree(y: Any, guess: Any) -> None:
 def test_bad_values_are_named(y: Any, guess: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         nmse(y, guess)
+
+
+def test_valid_time_is_that_of_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(4, 50, 3)) * [1.0, 10.0, 0.1]
+    guess = truth + np.cumsum(rng.normal(size=truth.shape) * [0.05, 0.5, 0.005], axis=1)
+    spread = truth.reshape(-1, 3).std(axis=0)
+    expected = []
+    for b in range(4):
+        t = 0
+        while t < 50 and np.sqrt(np.mean([((guess[b, t, o] - truth[b, t, o]) / spread[o]) ** 2 for o in range(3)])) <= 0.3:
+            t += 1
+        expected.append(t)
+    assert 0 < min(expected) < max(expected) < 50
+    found = es.valid_time(truth, guess, threshold=0.3)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(es.valid_time(truth, guess, threshold=0.3, dt=0.02, lyapunov=0.9), np.array(expected) * 0.018)
+    np.testing.assert_array_equal(es.valid_time(list(truth), list(guess), threshold=0.3, spread=spread), expected)
+    assert [es.valid_time(*pair, threshold=0.3, spread=spread) for pair in zip(truth, guess, strict=True)] == expected
+
+
+def test_valid_time_at_its_ends() -> None:
+    truth = np.sin(np.arange(20.0))
+    assert es.valid_time(truth, truth) == 20
+    assert es.valid_time(truth, truth + 1) == 0
+    for wrong in (np.nan, np.inf):
+        assert es.valid_time(truth, np.where(np.arange(20) >= 7, wrong, truth)) == 7
+    # Once lost is lost: a forecast that comes back by chance does not count.
+    assert es.valid_time(truth, np.where(np.arange(20) == 5, 9, truth)) == 5
+    uneven = es.valid_time([truth[:, None], truth[:9, None]], [truth[:, None], truth[:9, None] + 1])
+    np.testing.assert_array_equal(uneven, [20, 0])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: es.valid_time(np.ones(5), np.ones(5)), "standard deviation of an output is 0"),
+        (lambda: es.valid_time(np.arange(5.0), np.ones(4)), "the same shape"),
+        (lambda: es.valid_time(np.arange(5.0), np.ones(5), spread=[1, 2]), "spread must be one number"),
+        (lambda: es.valid_time([1.0, np.nan], [1.0, 1.0]), "y must be finite"),
+        (lambda: es.valid_time(np.arange(5.0), np.ones(5), threshold=-1), "threshold"),
+    ],
+)
+def test_valid_time_says_what_is_wrong(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

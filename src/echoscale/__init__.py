@@ -30,8 +30,10 @@ _HOMES = {
     "ridge": "readouts.ridge",
     "ridge_path": "readouts.ridge",
     "statistics": "readouts.statistics",
+    "teacher_forced": "series",
     "nmse": "metrics",
     "nrmse": "metrics",
+    "valid_time": "metrics",
     "Table": "table",
     "OnlineLearner": "online",
     "Tuned": "tuning",
@@ -107,6 +109,7 @@ if TYPE_CHECKING:
     from echoscale.hyper import Hyper as Hyper
     from echoscale.metrics import nmse as nmse
     from echoscale.metrics import nrmse as nrmse
+    from echoscale.metrics import valid_time as valid_time
     from echoscale.network import Concentric as Concentric
     from echoscale.network import Coupling as Coupling
     from echoscale.network import EchoStateWarning as EchoStateWarning
@@ -123,6 +126,7 @@ if TYPE_CHECKING:
     from echoscale.readouts.rls import RLS as RLS
     from echoscale.readouts.statistics import Statistics as Statistics
     from echoscale.readouts.statistics import statistics as statistics
+    from echoscale.series import teacher_forced as teacher_forced
     from echoscale.storage import load as load
     from echoscale.storage import save as save
     from echoscale.sweeps import sweep as sweep

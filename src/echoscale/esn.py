@@ -34,6 +34,8 @@ Array = npt.NDArray[Any]
 class Matrices(NamedTuple):
     """One reservoir that equals the whole network: x(t+1) = (1 - a) x + a tanh(W x + W_in s + bias), a = leak_rate.
 
+    With output feedback s is (s(t), y(t-1)), and W_in is (W_in, W_fb).
+
     All factors are applied. This is the bridge to other libraries. It describes coupling_delay=1; with 0 the blocks are the
     same but act at once.
 
@@ -41,8 +43,8 @@ class Matrices(NamedTuple):
     ----------
     W : (N, N) scipy sparse array
         A block for every reservoir and coupling.
-    W_in : (N, F)
-        Input weights.
+    W_in : (N, F + O)
+        Input weights; after them, with output feedback, those of the O outputs.
     bias : (N,)
         Biases.
     leak_rate : (N,)
@@ -59,8 +61,11 @@ class ESN:
     """A network with drawn weights; `network.build(n_inputs, seed)` makes one.
 
         x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
-        h_k(t)   = input_scaling_k W_in_k s(t) + bias_scaling_k b_k + spectral_radius_k W_k x_k(t)
-                   + sum over couplings l -> k of coupling_kl W_kl x_l(t)
+        h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
+                   + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
+
+    A network with output feedback is run over series of F + O columns: the inputs s(t), then the outputs y(t-1), known ones
+    (`es.teacher_forced(u, y)`) or its own.
 
     States are arrays whose last axis holds all N neurons, reservoir after reservoir (`network.slices`).
     `run` starts from the zero state unless a `state` is passed; an ESN itself remembers nothing between calls.
@@ -81,6 +86,8 @@ class ESN:
         The matrices.
     hyper : Hyper
         The hyper-parameters.
+    n_outputs : int
+        O, the outputs that are fed back; 0 without output feedback.
 
     Examples
     --------
@@ -92,7 +99,15 @@ class ESN:
     """
 
     def __init__(
-        self, network: Network, n_inputs: int, seed: int, dtype: str, device: DeviceLike, drawn: Drawn, hyper: Hyper
+        self,
+        network: Network,
+        n_inputs: int,
+        seed: int,
+        dtype: str,
+        device: DeviceLike,
+        drawn: Drawn,
+        hyper: Hyper,
+        n_outputs: int = 0,
     ) -> None:
         self.network = network
         self.n_inputs = n_inputs
@@ -101,12 +116,20 @@ class ESN:
         self.device = device
         self.drawn = drawn
         self.hyper = hyper
+        self.n_outputs = n_outputs
         self._stored: dict[int, Weights] = {}
         self._numbers: tuple[Hyper, Hyper] | None = None
 
     @classmethod
     def build(
-        cls, network: Network, n_inputs: int, seed: int | None = 0, dtype: str = "float32", device: DeviceLike = None
+        cls,
+        network: Network,
+        n_inputs: int,
+        seed: int | None = 0,
+        dtype: str = "float32",
+        device: DeviceLike = None,
+        *,
+        n_outputs: int | None = None,
     ) -> ESN:
         """The way of `Network.build`, which explains the parameters.
 
@@ -122,17 +145,30 @@ class ESN:
             The precision of states.
         device : None, str or jax.Device
             Where it runs; None is JAX's choice.
+        n_outputs : int or None
+            O, the outputs that are fed back, of a network with output feedback.
         """
         _checks.choice(dtype, ("float32", "float64"), "dtype")
         inputs = _checks.integer(n_inputs, "n_inputs", minimum=1)
         known = fresh_seed() if seed is None else _checks.integer(seed, "seed")
         device_of(device)  # so that a wrong name is noticed now and not at the first run
-        return cls(network, inputs, known, dtype, device, draw(network, inputs, known), Hyper.of(network))
+        outputs = 0
+        if network.feeds_back:
+            if n_outputs is None:
+                raise ValueError("this network feeds its outputs back: say how many there are, build(n_inputs, n_outputs=1).")
+            outputs = _checks.integer(n_outputs, "n_outputs", minimum=1)
+        drawn = draw(network, inputs, known, outputs)
+        return cls(network, inputs, known, dtype, device, drawn, Hyper.of(network), outputs)
 
     @cached_property
     def units(self) -> int:
         """N, the neurons of all reservoirs together."""
         return self.network.units
+
+    @cached_property
+    def columns(self) -> int:
+        """F + O, what a series that is run holds at every step: inputs, then the outputs that are fed back."""
+        return self.n_inputs + self.n_outputs
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -404,9 +440,13 @@ class ESN:
             blocks[k][k] = matrix * float(numbers.spectral_radius[k])
         for j, coupling in enumerate(self.network.couplings):
             blocks[coupling.target][coupling.source] = self.drawn.couplings[j] * float(numbers.coupling[j])
+        W_in = np.concatenate([s * w for s, w in zip(numbers.input_scaling, self.drawn.inputs, strict=True)])
+        if self.n_outputs:
+            W_fb = np.concatenate([s * w for s, w in zip(numbers.feedback_scaling, self.drawn.feedback, strict=True)])
+            W_in = np.concatenate([W_in, W_fb], axis=1)
         return Matrices(
             W=scipy.sparse.csr_array(scipy.sparse.block_array(blocks, format="csr")),
-            W_in=np.concatenate([s * w for s, w in zip(numbers.input_scaling, self.drawn.inputs, strict=True)]),
+            W_in=W_in,
             bias=np.concatenate([s * b for s, b in zip(numbers.bias_scaling, self.drawn.biases, strict=True)]),
             leak_rate=np.repeat([float(leak) for leak in numbers.leak_rate], self.sizes),
         )
@@ -494,9 +534,12 @@ class ESN:
         """The scalars of `hyper` on the device, each of shape (1,), ready for a lane."""
         import jax.numpy as jnp
 
+        from echoscale.engine import machine
+
         if self._numbers is None or self._numbers[0] is not self.hyper:
             self._check_single(self.hyper)
-            self._numbers = self.hyper, self.hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.dtype), (1,)))
+            with machine.precision_and_device(self.dtype, self.device):
+                self._numbers = self.hyper, self.hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.dtype), (1,)))
         return self._numbers[1]
 
     def _check_hyper(self, hyper: Hyper | None) -> Hyper:
@@ -513,7 +556,13 @@ class ESN:
         return hyper
 
     def _series(self, u: SeriesLike | Series) -> Series:
-        return as_series(u, self.n_inputs, dtype=np.dtype(self.dtype))
+        series = as_series(u, None if self.n_outputs else self.n_inputs, dtype=np.dtype(self.dtype))
+        if self.n_outputs and series.features == self.n_inputs:
+            raise ValueError(
+                f"{series.name} holds the {self.n_inputs} inputs alone, but this network hears its {self.n_outputs} outputs "
+                f"of the step before too: give es.teacher_forced({series.name}, y), with the known outputs y."
+            )
+        return as_series(series, self.columns, dtype=series.dtype) if self.n_outputs else series
 
     def _shape(self, series: Series, hyper: Hyper) -> tuple[int, ...]:
         """The leading axes of a result: (H,) where there are lanes, (B,) where there are several series."""
@@ -536,7 +585,8 @@ class ESN:
         return {**self.__dict__, "_stored": {}, "_numbers": None}  # device arrays are made again where they are needed
 
     def __repr__(self) -> str:
-        return f"ESN({self.network!r}, n_inputs={self.n_inputs}, seed={self.seed}, dtype={self.dtype!r})"
+        outputs = f", n_outputs={self.n_outputs}" if self.n_outputs else ""
+        return f"ESN({self.network!r}, n_inputs={self.n_inputs}, seed={self.seed}, dtype={self.dtype!r}{outputs})"
 
 
 def fresh_seed() -> int:

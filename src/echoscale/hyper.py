@@ -18,9 +18,11 @@ from echoscale.network import Network
 
 Leaf = npt.NDArray[np.float64]
 
+NO_FEEDBACK = "the network has no output feedback: describe it with a feedback_scaling above 0 of at least one reservoir."
+
 
 class Hyper(NamedTuple):
-    """leak_rate_k, spectral_radius_k, input_scaling_k, bias_scaling_k for reservoir k; coupling_j for coupling j.
+    """leak_rate_k, spectral_radius_k, input_scaling_k, bias_scaling_k, feedback_scaling_k for reservoir k; coupling_j.
 
     Every leaf is an array of shape () or (lanes,): lanes are networks that share one set of weights and run together
     in one scan. A `Hyper` is a plain tuple of tuples, so JAX differentiates and maps through it as it is.
@@ -37,6 +39,8 @@ class Hyper(NamedTuple):
         >= 0, one entry per reservoir.
     coupling : tuple of numbers or arrays (lanes,)
         The strength of every coupling, in the order of `network.couplings`.
+    feedback_scaling : tuple of numbers or arrays (lanes,)
+        phi_k >= 0 of the output feedback, one entry per reservoir; empty for a network in which no reservoir has any.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Hyper(NamedTuple):
     input_scaling: tuple[Any, ...]
     bias_scaling: tuple[Any, ...]
     coupling: tuple[Any, ...]
+    feedback_scaling: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, network: Network) -> Hyper:
@@ -76,6 +81,8 @@ class Hyper(NamedTuple):
             column("input_scaling"),
             column("bias_scaling"),
             tuple(np.asarray(coupling.strength, np.float64) for coupling in network.couplings),
+            # Empty without any: compiled programs and files are then those of a network that knows no feedback.
+            column("feedback_scaling") if network.feeds_back else (),
         )
 
     @property
@@ -134,11 +141,13 @@ class Hyper(NamedTuple):
         Parameters
         ----------
         **leaves : a number for all, or a list with a number or an array (lanes,) for each
-            By name: leak_rate, spectral_radius, input_scaling, bias_scaling, coupling.
+            By name: leak_rate, spectral_radius, input_scaling, bias_scaling, coupling, feedback_scaling.
         """
         unknown = sorted(set(leaves) - set(self._fields))
         if unknown:
             raise ValueError(f"Hyper has no {', '.join(map(repr, unknown))}; it knows {', '.join(self._fields)}.")
+        if "feedback_scaling" in leaves and not self.feedback_scaling:
+            raise ValueError(NO_FEEDBACK)
         changed = self._replace(**{name: _leaves(name, value, len(getattr(self, name))) for name, value in leaves.items()})
         _ = changed.lanes  # raises where the numbers of lanes differ
         return changed
@@ -187,7 +196,8 @@ def chosen(parameters: str | Parameter | Sequence[str | Parameter], hyper: Hyper
     if not names:
         raise ValueError("parameters is empty: name at least one, for example 'leak_rate'.")
     if not found:
-        raise ValueError(f"there is nothing to learn in {', '.join(map(str, names))}: the network has no couplings.")
+        why = NO_FEEDBACK if "feedback_scaling" in map(str, names) else "the network has no couplings."
+        raise ValueError(f"there is nothing to learn in {', '.join(map(str, names))}: {why}")
     return tuple(found)
 
 
@@ -203,6 +213,8 @@ def _matching(name: str | Parameter, hyper: Hyper) -> list[Parameter]:
     if match.group(2) is None:
         return [Parameter(known, place) for place in range(count)]
     place = int(match.group(2))
+    if known == "feedback_scaling" and not count:
+        raise ValueError(f"there is no {name}: {NO_FEEDBACK}")
     if place >= count:
         what = "couplings" if known == "coupling" else "reservoirs"
         raise ValueError(f"there is no {name}: the network has {count} {what}, counted from 0.")

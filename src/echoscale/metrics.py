@@ -1,9 +1,12 @@
-"""Errors relative to the spread of the target."""
+"""Errors relative to the spread of the target, and how long a forecast stays below one."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from echoscale import _checks
 from echoscale.series import Series, SeriesLike, as_series
 
 
@@ -53,6 +56,76 @@ def nrmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
     1.0
     """
     return float(np.sqrt(nmse(y, y_hat)))
+
+
+def valid_time(
+    y: SeriesLike | Series,
+    y_hat: SeriesLike | Series,
+    *,
+    threshold: float = 0.4,
+    dt: float = 1.0,
+    lyapunov: float | None = None,
+    spread: float | SeriesLike | None = None,
+) -> Any:
+    """t* = the first t at which d(t) > threshold, d(t)^2 = mean over outputs of (y_hat - y)^2 / spread^2, in units of time.
+
+    Step t of a forecast is at time t dt: one that is wrong from its first value on has a valid time of 0, and one that never
+    is has that of its whole length, T dt. NaN and infinity count as wrong.
+
+    Parameters
+    ----------
+    y : (T,), (T, O), (B, T, O) or list of (T_b, O)
+        The truth after the origin, or after each of B origins.
+    y_hat : as y
+        The forecasts.
+    threshold : float
+        Of d, in standard deviations.
+    dt : float
+        Time between two steps.
+    lyapunov : float or None
+        The largest Lyapunov exponent, per unit of time: the result is then in Lyapunov times, lyapunov t*.
+    spread : float, (O,) or None
+        Standard deviations of the outputs. None: those of all of y; better are those of a long series.
+
+    Returns
+    -------
+    float or (B,) array
+        The valid time, of every origin.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> import numpy as np
+    >>> truth = np.array([0.0, 1.0, 0.0, -1.0, 0.0, 1.0])
+    >>> es.valid_time(truth, truth + [0, 0, 0, 0.1, 0.5, 0], spread=1.0, dt=0.1)
+    0.4
+    """
+    truth = _series(y, "y")
+    limit, step = _checks.non_negative(threshold, "threshold"), _checks.non_negative(dt, "dt")
+    rate = 1.0 if lyapunov is None else _checks.non_negative(lyapunov, "lyapunov")
+    guesses = _unchecked(y_hat, truth)
+    deviation = np.concatenate(list(truth.values)).std(axis=0) if spread is None else np.asarray(spread, np.float64)
+    if deviation.ndim > 1 or deviation.size not in (1, truth.features):
+        raise ValueError(f"spread must be one number or one for each of {truth.features} outputs, got shape {deviation.shape}.")
+    if not (deviation > 0).all():
+        raise ValueError("the standard deviation of an output is 0: errors cannot be normalised by it. Give spread.")
+    found = []
+    for one, other in zip(truth.values, guesses, strict=True):
+        with np.errstate(over="ignore", invalid="ignore"):
+            held = np.sqrt((((other - one) / deviation) ** 2).mean(axis=1)) <= limit  # what is not a number is not
+        found.append((len(one) if held.all() else int(np.argmin(held))) * step * rate)
+    return found[0] if truth.kind == "one" else np.array(found)
+
+
+def _unchecked(y_hat: Any, truth: Series) -> list[Any]:
+    """Forecasts as they are, finite or not, in the shape of the truth."""
+    given = list(y_hat.values) if isinstance(y_hat, Series) else [y_hat] if truth.kind == "one" else list(y_hat)
+    guesses = [np.asarray(each, np.float64) for each in given]
+    guesses = [each[:, None] if each.ndim == 1 else each for each in guesses]
+    shapes = [each.shape for each in guesses], [each.shape for each in truth.values]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"y and y_hat must have the same shape, series by series, got {shapes[1]} and {shapes[0]}.")
+    return guesses
 
 
 def _series(values: SeriesLike | Series, name: str) -> Series:

@@ -88,7 +88,12 @@ class Series:
 
 
 def as_series(
-    u: SeriesLike | Series, features: int | None = None, name: str = "u", dtype: npt.DTypeLike = np.float64
+    u: SeriesLike | Series,
+    features: int | None = None,
+    name: str = "u",
+    dtype: npt.DTypeLike = np.float64,
+    *,
+    gaps: bool = False,
 ) -> Series:
     """(T, F) is one series, (B, T, F) a batch, a list of (T_b, F) series of unequal length. One axis (T,) is (T, 1).
 
@@ -104,6 +109,8 @@ def as_series(
         What errors call the data.
     dtype : data type
         The precision of the result.
+    gaps : bool
+        Whether NaN is let through: there is no value then.
     """
     if isinstance(u, Series):
         series = u if u.dtype == dtype else u.cast(dtype)
@@ -125,11 +132,13 @@ def as_series(
     if len(values) == 0:
         raise ValueError(f"{name} holds no series at all.")
     series = Series(values, kind, name)
-    _check(series, features)
+    _check(series, features, gaps)
     return series
 
 
-def as_targets(y: SeriesLike | Series, series: Series, name: str = "y", dtype: npt.DTypeLike = np.float64) -> Series:
+def as_targets(
+    y: SeriesLike | Series, series: Series, name: str = "y", dtype: npt.DTypeLike = np.float64, *, gaps: bool = False
+) -> Series:
     """Targets step by step for `series`: the same lengths, one or more columns; a missing last axis is one column.
 
     Parameters
@@ -142,19 +151,21 @@ def as_targets(y: SeriesLike | Series, series: Series, name: str = "y", dtype: n
         What errors call the targets.
     dtype : data type
         The precision of the result.
+    gaps : bool
+        Whether NaN is let through: such a step has no target.
     """
     if isinstance(y, Series):
         targets = as_series(y, dtype=dtype)
     elif y is None or np.isscalar(y):
         raise ValueError(f"{name} must hold one target series for every series, got {y!r}.")
     elif series.kind == "one":
-        targets = as_series(y, name=name, dtype=dtype)
+        targets = as_series(y, name=name, dtype=dtype, gaps=gaps)
         if targets.kind != "one":
             raise ValueError(f"{name} must be (T,) or (T, outputs) for one series, got shape {np.asarray(y).shape}.")
     elif series.kind == "batch" and getattr(y, "ndim", 0) == 2:
-        targets = as_series(np.asanyarray(y)[..., None], name=name, dtype=dtype)
+        targets = as_series(np.asanyarray(y)[..., None], name=name, dtype=dtype, gaps=gaps)
     else:
-        targets = as_series([_column(each) for each in y], name=name, dtype=dtype)  # type: ignore[union-attr]
+        targets = as_series([_column(each) for each in y], name=name, dtype=dtype, gaps=gaps)  # type: ignore[union-attr]
     if targets.count != series.count:
         raise ValueError(f"{name} holds {targets.count} series, the input {series.count}; give one target series for each.")
     for b in np.flatnonzero(targets.lengths != series.lengths)[:1]:
@@ -163,6 +174,59 @@ def as_targets(y: SeriesLike | Series, series: Series, name: str = "y", dtype: n
             f"{which} has {targets.lengths[b]} steps, its input {series.lengths[b]}; they must be of the same length."
         )
     return targets
+
+
+def teacher_forced(u: SeriesLike | Series, y: SeriesLike | Series, before: npt.ArrayLike | None = None) -> Series:
+    """(s(t), y(t-1)): the inputs of a network with output feedback, with known outputs in place of its own.
+
+    Parameters
+    ----------
+    u : (T, F), (T,), (B, T, F) or list of (T_b, F)
+        Inputs s(t).
+    y : (T,), (T, O), (B, T), (B, T, O) or list
+        Outputs of every step, in the units in which the network is to hear them.
+    before : (O,) or (B, O), optional
+        The outputs before the first step; 0 unless given.
+
+    Returns
+    -------
+    Series
+        (T, F + O) for every series: taken by `esn.run`, `es.statistics` and every function that takes inputs.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.teacher_forced([0.1, 0.2, 0.3], [1.0, 2.0, 3.0]).values[0].tolist()
+    [[0.1, 0.0], [0.2, 1.0], [0.3, 2.0]]
+    >>> esn = es.single(20, feedback_scaling=0.5).build(n_inputs=1, n_outputs=1)
+    >>> esn.run(es.teacher_forced([0.1, 0.2, 0.3], [1.0, 2.0, 3.0])).shape
+    (3, 20)
+    """
+    series = as_series(u)
+    targets = as_targets(y, series)
+    shape = series.count, targets.features
+    first = np.zeros(shape) if before is None else np.broadcast_to(as_numbers(before, "before", np.float64), shape)
+    values = [
+        np.concatenate([s, np.concatenate([start[None], outputs[:-1]])], axis=1)
+        for s, start, outputs in zip(series.values, first, targets.values, strict=True)
+    ]
+    return Series(np.stack(values) if isinstance(series.values, np.ndarray) else values, series.kind, series.name)
+
+
+def is_next_input(u: Numbers, y: Numbers) -> bool:
+    """Whether y(t) = u(t + 1) of one series, up to rounding; steps without a target (NaN) say nothing, and no step is no.
+
+    Parameters
+    ----------
+    u : (T, F)
+        Inputs.
+    y : (T, O)
+        Targets.
+    """
+    known = ~np.isnan(y[:-1]).any(axis=1)
+    if u.shape != y.shape or not known.any():
+        return False
+    return np.allclose(u[1:][known], y[:-1][known], rtol=1e-6, atol=1e-6 * float(u[1:].std()))
 
 
 def is_list_of_series(u: object) -> bool:
@@ -248,12 +312,16 @@ def _same_features(values: Sequence[Numbers], name: str) -> None:
         )
 
 
-def _check(series: Series, features: int | None = None) -> None:
-    """Raise where a series is empty, has another number of features, or holds what is not finite."""
+def _check(series: Series, features: int | None = None, gaps: bool = False) -> None:
+    """Raise where a series is empty, has another number of features, or holds what is not finite (with `gaps`: not NaN)."""
+
+    def sound_numbers(array: Numbers) -> npt.NDArray[np.bool_]:
+        return np.asarray(~np.isinf(array) if gaps else np.isfinite(array))
+
     values = series.values
     sound = features in (None, series.features) and series.features > 0 and bool(series.lengths.all())
     # All are looked at as a whole; only bad ones are searched one by one.
-    if sound and all(np.isfinite(each).all() for each in ([values] if isinstance(values, np.ndarray) else values)):
+    if sound and all(sound_numbers(each).all() for each in ([values] if isinstance(values, np.ndarray) else values)):
         return
     for b, array in enumerate(values):
         name = series.called(b)
@@ -264,7 +332,7 @@ def _check(series: Series, features: int | None = None) -> None:
                 f"{name} has {array.shape[1]} features, the network was built for {features}. "
                 f"A series is (T, {features}), time first."
             )
-        finite = np.isfinite(array)
+        finite = sound_numbers(array)
         if not finite.all():
             t, f = np.argwhere(~finite)[0]
             found = "NaN" if np.isnan(array[t, f]) else array[t, f]

@@ -43,7 +43,7 @@ ARRAYS = ("state_", "last_target_", "steps_seen_")
 SCALINGS = ("scaling_", "target_scaling_")
 CURVE = ("relative", "errors", "unit")
 STATISTICS = ("count", "mean", "scatter")
-NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "washout_", "direct_", "n_features_in_")
+NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "washout_", "direct_", "n_features_in_", "no_forecast_")
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -167,14 +167,15 @@ def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:
             tensors[f"{name}.{k}.data"] = matrix.data
             tensors[f"{name}.{k}.indices"] = matrix.indices.astype(np.int32)
             tensors[f"{name}.{k}.indptr"] = matrix.indptr.astype(np.int32)
-    for name in ("inputs", "biases"):
+    for name in ("inputs", "biases", "feedback"):
         for k, array in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}"] = array
     for name, leaves in zip(Hyper._fields, esn.hyper, strict=True):
         for k, leaf in enumerate(leaves):
             tensors[f"hyper.{name}.{k}"] = np.asarray(leaf, np.float64)
     device = esn.device if isinstance(esn.device, str) else None
-    return {"network": esn.network.to_dict(), "n_inputs": esn.n_inputs, "seed": esn.seed, "dtype": esn.dtype, "device": device}
+    about = {"network": esn.network.to_dict(), "n_inputs": esn.n_inputs, "seed": esn.seed, "dtype": esn.dtype, "device": device}
+    return {**about, "n_outputs": esn.n_outputs} if esn.n_outputs else about
 
 
 def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
@@ -193,12 +194,14 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
         couplings=tuple(
             sparse("couplings", j, (sizes[each.target], sizes[each.source])) for j, each in enumerate(network.couplings)
         ),
+        feedback=tuple(tensors[f"feedback.{k}"] for k in levels) if network.feeds_back else (),
     )
-    counts = [len(sizes)] * 4 + [len(network.couplings)]
+    counts = [len(leaves) for leaves in Hyper.of(network)]
     hyper = Hyper(
         *(tuple(tensors[f"hyper.{name}.{k}"] for k in range(n)) for name, n in zip(Hyper._fields, counts, strict=True))
     )
-    return ESN(network, about["n_inputs"], about["seed"], about["dtype"], about["device"], drawn, hyper)
+    outputs = about.get("n_outputs", 0)
+    return ESN(network, about["n_inputs"], about["seed"], about["dtype"], about["device"], drawn, hyper, outputs)
 
 
 def _unpack_rls(about: Mapping[str, Any], tensors: Tensors) -> RLS:

@@ -143,7 +143,9 @@ def test_oscillations_go_on(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize(("X", "y"), [(waves(0), waves(1)[:, :1]), (waves(0)[:, :1], waves(1))])
 def test_forecast_needs_as_many_outputs_as_inputs(X: Array, y: Array) -> None:
-    message = rf"{y.shape[1]} outputs and {X.shape[1]} inputs; fit it to predict its own next input: fit\(u\[:-1\], u\[1:\]\)"
+    message = (
+        rf"{y.shape[1]} outputs and {X.shape[1]} inputs. Fit a model to predict its own next input: fit\(u\[:-1\], u\[1:\]\)"
+    )
     with pytest.raises(ValueError, match=message):
         model().fit(X, y).forecast(3)
 

@@ -26,7 +26,11 @@ Array = npt.NDArray[Any]
 REASON = (
     "rows are consecutive steps of one series, not exchangeable samples: the prediction of a row depends on the rows before it"
 )
-EXPECTED_FAILURES = {"check_methods_sample_order_invariance": REASON, "check_methods_subset_invariance": REASON}
+EXPECTED_FAILURES = {
+    "check_methods_sample_order_invariance": REASON,
+    "check_methods_subset_invariance": REASON,
+    "check_fit1d": "a series of one input may be given as (T,), since time is its only axis",
+}
 
 
 @parametrize_with_checks([ESNRegressor(), ESNClassifier()], expected_failed_checks=lambda estimator: EXPECTED_FAILURES)  # type: ignore[untyped-decorator]
@@ -171,8 +175,7 @@ def test_names_of_columns_are_remembered() -> None:
         named.predict(frame[["rain", "wind"]])
 
 
-def test_a_series_of_pandas_is_one_column() -> None:
-    """An array of one axis is refused, as everywhere in scikit-learn."""
+def test_data_of_one_axis_are_one_column() -> None:
     X, y = series()
     plain = ESNRegressor(units=20, random_state=0).fit(X[:, :1], y)
     found = ESNRegressor(units=20, random_state=0).fit(pd.Series(X[:, 0]), pd.Series(y))
@@ -180,5 +183,14 @@ def test_a_series_of_pandas_is_one_column() -> None:
     labels = ESNClassifier(units=20, random_state=0).fit(pd.Series(X[:, 0], name="wind"), y > 0.3)
     assert list(labels.feature_names_in_) == ["wind"]
     assert len(labels.predict(pd.Series(X[:, 0], name="wind"))) == len(X)
+    for flat in (X[:, 0], X[:, 0].tolist()):
+        np.testing.assert_array_equal(
+            ESNRegressor(units=20, random_state=0).fit(flat, y).predict(flat), plain.predict(X[:, :1])
+        )
+    streams = [ESNRegressor(units=20, washout=10, random_state=0) for _ in range(2)]
+    for piece in (slice(0, 70), slice(70, 150)):
+        streams[0].partial_fit(X[piece, 0], y[piece])
+        streams[1].partial_fit(X[piece, :1], y[piece])
+    np.testing.assert_array_equal(streams[0].readout_.coef, streams[1].readout_.coef)
     with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
-        found.predict(X[:, 0])
+        ESNRegressor(units=20, random_state=0).fit(X, y).predict(X[:, 0])  # which has two inputs

@@ -245,3 +245,34 @@ def test_every_topology_graph_and_delay_is_its_finite_difference(woven: tuple[st
     scale = np.abs(expected).max(axis=(1, 2), keepdims=True)
     assert (scale > 1e-3).all(), "every leaf matters somewhere"
     np.testing.assert_allclose(found / scale, expected / scale, rtol=0, atol=1e-7)
+
+
+HEARING = {
+    "single": es.single(7, leak_rate=0.4, feedback_scaling=0.5, **SHARED),
+    "parallel": es.parallel([5, 6], leak_rate=[0.8, 0.1], feedback_scaling=[0.0, 0.9], **SHARED),
+    "chain": es.hierarchical([6, 5], leak_rate=[0.9, 0.3], feedback_scaling=[0.2, 0.4], coupling=0.6, **SHARED),
+    "chain at once": es.hierarchical([6, 5], leak_rate=[0.9, 0.3], feedback_scaling=0.2, coupling_delay=0, **SHARED),
+}
+
+
+@pytest.mark.parametrize("network", HEARING.values(), ids=HEARING)
+@pytest.mark.parametrize("form", traces.FORMS)
+def test_traces_of_output_feedback(network: Network, form: str) -> None:
+    """Of its strength, and of all others beside it: loops over the equation, and for the exact ones finite differences."""
+    y = np.random.default_rng(1).normal(size=(STEPS, 3))
+    esn = network.build(2, seed=3, dtype="float64", n_outputs=3)
+    learned = chosen(("feedback_scaling", "leak_rate", "input_scaling"), esn.hyper)
+    with precision_and_device("float64", None):
+        drive = es.teacher_forced(U, y).values[0][:, :, None]
+        _, found = scanned(esn.weights(), lanes_of(esn.hyper), start_of(esn), drive, learned, form)
+        all_traces = whole(esn, learned, found)[:, :, 0]
+    for p, parameter in enumerate(learned):
+        written_out = traces_of(esn, U, parameter.name, parameter.place, own=form == "exact", y=y)
+        np.testing.assert_allclose(all_traces[p], written_out, atol=1e-13)
+        if form == "exact":
+            h = 1e-6
+            up, down = (
+                states_of(esn, U, y=y, hyper=put(esn.hyper, [parameter], [float(parameter.of(esn.hyper)) + step]))
+                for step in (h, -h)
+            )
+            np.testing.assert_allclose(all_traces[p], (up - down) / (2 * h), atol=1e-8)

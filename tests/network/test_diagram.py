@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, pairwise
 from math import hypot
 from typing import Any
@@ -47,6 +48,9 @@ CASES = {
         [Reservoir(100) for _ in range(9)],
         [Coupling(a, b, a / 10) for a in range(6) for b in range(a // 3 * 3 + 3, a // 3 * 3 + 6)],
     ),
+    "output feedback": single(100, feedback_scaling=0.5),
+    "output feedback of a chain": hierarchical([50] * 3, leak_rate=SPEEDS[:3], feedback_scaling=[0.25, 0, 0.1]),
+    "output feedback in parallel": parallel([50] * 3, feedback_scaling=[0.3, 0, 1]),
     "sizes": Network(
         [
             Reservoir(1),
@@ -83,7 +87,18 @@ def network_of(seed: int, cyclic: bool = True) -> Network:
     return Network(reservoirs, couplings)
 
 
-any_network = pytest.mark.parametrize("network", [network_of(seed) for seed in range(12)])
+def feeding_back(network: Network, seed: int) -> Network:
+    """The same graph with output feedback to some of its reservoirs."""
+    strengths = np.random.default_rng(seed).choice([0, 0.3], len(network.reservoirs))
+    return replace(
+        network,
+        reservoirs=[replace(each, feedback_scaling=phi) for each, phi in zip(network.reservoirs, strengths, strict=True)],
+    )
+
+
+any_network = pytest.mark.parametrize(
+    "network", [*(network_of(seed) for seed in range(12)), *(feeding_back(network_of(seed), seed) for seed in range(4))]
+)
 
 
 # Columns
@@ -176,6 +191,12 @@ def inside(spot: Spot, room: Bbox) -> bool:
     return hypot(np.clip(spot.x, room.x0, room.x1) - spot.x, np.clip(spot.y, room.y0, room.y1) - spot.y) < spot.radius
 
 
+def source_of(wire: Wire, plan: Drawing) -> Spot:
+    if wire.source is not None:
+        return plan.reservoirs[wire.source]
+    return plan.output if wire.kind == "feedback" else plan.input
+
+
 def assert_nothing_covers_anything(plan: Drawing) -> None:
     spots = [plan.input, plan.output, *plan.reservoirs]
     assert all(hypot(a.x - b.x, a.y - b.y) > a.radius + b.radius for a, b in combinations(spots, 2))
@@ -187,7 +208,7 @@ def assert_nothing_covers_anything(plan: Drawing) -> None:
 
     captions = np.array([room.extents for owner, room in rooms if "->" not in owner])
     for wire in plan.wires:
-        ends = {plan.input if wire.source is None else plan.reservoirs[wire.source]}
+        ends = {source_of(wire, plan)}
         ends |= {plan.output if wire.target is None else plan.reservoirs[wire.target]}
         assert all(distance(spot, wire) > spot.radius for spot in spots if spot not in ends)
         x, y = np.concatenate([np.linspace(a, b, 50) for a, b in pairwise(wire.points)]).T[:, :, None]
@@ -215,9 +236,10 @@ def assert_every_line_joins_its_circles(network: Network, plan: Drawing) -> None
         *(("input", None, k) for k, each in enumerate(network.reservoirs) if each.input_scaling),
         *(("coupling", each.source, each.target) for each in network.couplings),
         *(("readout", k, None) for k in range(len(network.reservoirs))),
+        *(("feedback", None, k) for k, each in enumerate(network.reservoirs) if each.feedback_scaling),
     ]
     for wire in plan.wires:
-        start = plan.input if wire.source is None else plan.reservoirs[wire.source]
+        start = source_of(wire, plan)
         stop = plan.output if wire.target is None else plan.reservoirs[wire.target]
         for (x, y), spot in ((wire.points[0], start), (wire.points[-1], stop)):
             assert hypot(x - spot.x, y - spot.y) == pytest.approx(spot.radius)
@@ -284,7 +306,8 @@ def arrows(figure: Figure) -> dict[str, FancyArrowPatch]:
 def assert_one_arrow_for_each_coupling_input_and_readout(network: Network, figure: Figure) -> None:
     kinds = Counter("input" if "input" in key else "output" if "output" in key else "coupling" for key in arrows(figure))
     fed = sum(each.input_scaling > 0 for each in network.reservoirs)
-    assert kinds == Counter(input=fed, output=len(network.reservoirs), coupling=len(network.couplings))
+    read = len(network.reservoirs) + sum(each.feedback_scaling > 0 for each in network.reservoirs)
+    assert kinds == Counter(input=fed, output=read, coupling=len(network.couplings))
 
 
 def test_numbers() -> None:
@@ -295,6 +318,8 @@ def test_numbers() -> None:
         ["R1", "50 units", "α = 1", "ρ = 0.95"],
         ["R2", "50 units", "α = 0.7", "ρ = 0.95"],
     ]
+    heard = draw(CASES["output feedback of a chain"])
+    assert [texts(heard, f"output->R{k} label") for k in (1, 2, 3)] == [["φ = 0.25"], [], ["φ = 0.1"]]
     assert texts(figure, "s(t) label") == ["s(t)"]
     assert texts(figure, "y(t) label") == ["y(t)"]
 

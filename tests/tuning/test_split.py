@@ -223,7 +223,7 @@ def with_gap(values: Numbers) -> Numbers:
     ("changed", "message"),
     [
         ({"u": with_gap(U)}, "u must be finite, found NaN at step 7"),
-        ({"y": with_gap(Y)}, "y must be finite, found NaN at step 7"),
+        ({"y": with_gap(Y), "network": es.single(20, feedback_scaling=0.1)}, "y must be finite, found NaN at step 7"),
         ({"y": Y[:-1]}, "y has 119 steps, its input 120"),
         ({"y": [Y, Y]}, "y has 2 steps, its input 120"),
         ({"u": [U, U]}, "steps|series"),

@@ -1,8 +1,10 @@
 """The update of the states.
 
     x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
-    h_k(t)   = input_scaling_k W_in_k s(t) + bias_scaling_k b_k + spectral_radius_k W_k x_k(t)
-               + sum over couplings l -> k of coupling_kl W_kl x_l(t)
+    h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
+               + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
+
+Fed-back outputs y(t-1) are further columns of the input, after those of s(t).
 
 Layout: a state is neuron-major, one array (n_k, lanes) per reservoir, lanes contiguous; a lane is one network with its own
 series or its own hyper-parameters.
@@ -30,7 +32,7 @@ State = tuple[Array, ...]
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["recurrent", "inputs", "biases", "couplings"],
+    data_fields=["recurrent", "inputs", "biases", "couplings", "feedback"],
     meta_fields=["links", "coupling_delay"],
 )
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Weights:
     recurrent, couplings  `Neighbours`, or a dense array (post, pre)
     inputs                (n_k, F)
     biases                (n_k, 1)
+    feedback              (n_k, O); empty for a network without output feedback
     links                 (source, target) of every coupling
     """
 
@@ -47,6 +50,7 @@ class Weights:
     inputs: tuple[Array, ...]
     biases: tuple[Array, ...]
     couplings: tuple[Any, ...]
+    feedback: tuple[Array, ...]
     links: tuple[tuple[int, int], ...]
     coupling_delay: int
 
@@ -58,6 +62,7 @@ def store(network: Network, drawn: Drawn, dtype: np.dtype[Any], lanes: int) -> W
         inputs=tuple(jnp.asarray(each, dtype) for each in drawn.inputs),
         biases=tuple(jnp.asarray(each[:, None], dtype) for each in drawn.biases),
         couplings=tuple(store_matrix(each, dtype, lanes) for each in drawn.couplings),
+        feedback=tuple(jnp.asarray(each, dtype) for each in drawn.feedback),
         links=tuple((each.source, each.target) for each in network.couplings),
         coupling_delay=network.coupling_delay,
     )
@@ -71,7 +76,7 @@ def step(
     own: State | None = None,
     fire: Callable[[int, Array], Array] | None = None,
 ) -> State:
-    """One time step of all reservoirs: states (n_k, lanes) and input (F, lanes) to new states (n_k, lanes).
+    """One time step of all reservoirs: states (n_k, lanes) and input (F + O, lanes) to new states (n_k, lanes).
 
     A reservoir may have fewer lanes than one that it drives: each of them then stands for a group of consecutive lanes there.
     `own` is what each reservoir hears of itself, its state unless given: a derivative with `own` fixed leaves that way out.
@@ -79,7 +84,12 @@ def step(
     """
     new: list[Array] = []
     for k, x in enumerate(state):
-        h = hyper.input_scaling[k] * project(weights.inputs[k], u)
+        if weights.feedback:
+            features = weights.inputs[k].shape[1]
+            h = hyper.input_scaling[k] * project(weights.inputs[k], u[:features])
+            h = h + hyper.feedback_scaling[k] * project(weights.feedback[k], u[features:])
+        else:
+            h = hyper.input_scaling[k] * project(weights.inputs[k], u)
         h = h + hyper.bias_scaling[k] * weights.biases[k]
         h = h + hyper.spectral_radius[k] * apply(weights.recurrent[k], x if own is None else own[k])
         for j, (source, target) in enumerate(weights.links):

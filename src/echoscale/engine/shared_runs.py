@@ -66,11 +66,16 @@ def _identities(network: Network, hyper: Hyper, lanes: int) -> list[Indices]:
     found = []
     for k in range(len(network.reservoirs)):
         heard = _ancestors(network, k)
-        leaves = [getattr(hyper, name)[i] for name in hyper._fields if name != "coupling" for i in sorted(heard)]
+        leaves = [getattr(hyper, name)[i] for name in _of_reservoirs(hyper) for i in sorted(heard)]
         leaves += [hyper.coupling[j] for j, each in enumerate(network.couplings) if each.target in heard]
         rows = np.stack([np.broadcast_to(np.asarray(leaf, np.float64), (lanes,)) for leaf in leaves], axis=1)
         found.append(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64))
     return found
+
+
+def _of_reservoirs(hyper: Hyper) -> list[str]:
+    """The names of the leaves that every reservoir has."""
+    return [name for name in hyper._fields if name != "coupling" and getattr(hyper, name)]
 
 
 def _ancestors(network: Network, k: int) -> set[int]:
@@ -100,8 +105,7 @@ def _plan(network: Network, hyper: Hyper, lanes: Indices, identity: Sequence[Ind
     first_lane = [lanes[np.unique(each, return_index=True)[1]] for each in run_of]
     numbers = {
         name: tuple(_taken(leaf, first_lane[k]) for k, leaf in enumerate(getattr(hyper, name)))
-        for name in hyper._fields
-        if name != "coupling"
+        for name in _of_reservoirs(hyper)
     }
     coupling = tuple(
         _taken(leaf, first_lane[each.target]) for leaf, each in zip(hyper.coupling, network.couplings, strict=True)

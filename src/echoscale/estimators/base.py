@@ -18,8 +18,9 @@ from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.estimators.state_warnings import check_states
 from echoscale.readouts import folds, penalties, recent
 from echoscale.readouts.penalties import RidgeCurve
+from echoscale.readouts.ridge import Readout
 from echoscale.readouts.ridge import ridge as solve_ridge
-from echoscale.readouts.state_rows import state_rows
+from echoscale.readouts.state_rows import state_rows, with_squares
 from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.scaling import STANDARD, Scaling, scaling_of
 from echoscale.series import (
@@ -55,6 +56,20 @@ class ESNEstimator(BaseEstimator):
     target_scaling_: Scaling
     ridge_curve_: RidgeCurve | None
     fold_statistics_: list[Statistics]
+    # What describes the network where none is given.
+    _network_parameters: tuple[str, ...] = (
+        "units",
+        "structure",
+        "leak_rate",
+        "spectral_radius",
+        "input_scaling",
+        "bias_scaling",
+        "coupling",
+        "connections",
+        "topology",
+        "coupling_delay",
+    )
+    squares = False  # whether the readout sees the squares of the states too
 
     def __init__(
         self,
@@ -109,7 +124,7 @@ class ESNEstimator(BaseEstimator):
         Network
             Not built yet: `fit` draws its weights.
         """
-        given = {name: getattr(self, name) for name in _NETWORK_PARAMETERS}
+        given = {name: getattr(self, name) for name in self._network_parameters}
         usual = type(self)()
         if self.network is not None:
             if not isinstance(self.network, network.Network):
@@ -135,9 +150,11 @@ class ESNEstimator(BaseEstimator):
             raise ValueError(f"structure={structure!r} has no couplings, so {', '.join(changed)} would be ignored.")
         return network.parallel(sizes, **given)
 
-    def _build(self, n_inputs: int) -> ESN:
-        seed = seed_of(self.random_state)
-        return self.make_network().build(n_inputs, seed=seed, dtype=self.dtype, device=self.device)
+    def _build(self, n_inputs: int, n_outputs: int | None = None) -> ESN:
+        network = self.make_network()
+        if network.feeds_back and "feedback_scaling" not in self._network_parameters:
+            raise ValueError(f"this network has output feedback, which is for ESNRegressor and not for {type(self).__name__}.")
+        return network.build(n_inputs, seed_of(self.random_state), self.dtype, self.device, n_outputs=n_outputs)
 
     def _check_parameters(self) -> Floats | None:
         """The penalties, as an array, or None for "auto"; the washout is that of the data."""
@@ -185,18 +202,31 @@ class ESNEstimator(BaseEstimator):
             return series
         refuse_masked(X, "X")
         # Gaps are left to as_series, which says where they are.
-        checked = validate_data(self, as_table(X), reset=reset, dtype=np.float64, ensure_all_finite=False)
+        columns = as_table(X, None if reset else self.n_features_in_)
+        checked = validate_data(self, columns, reset=reset, dtype=np.float64, ensure_all_finite=False)
         return as_series(checked, name="X")
 
     def _scaling_of_targets(self, targets: Series) -> Scaling:
         """Those of a regressor are scaled like its inputs; one-hot codes are not."""
         return Scaling.none(targets.features)
 
+    def _heard(self, esn: ESN, scaled: Series, targets: Series, begin: bool = True) -> Series:
+        """What the network hears: the inputs; of a regressor with output feedback, the targets of the step before too."""
+        return scaled
+
+    def _fitted_to(self, heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, direct: int) -> Series:
+        """What the readout is fitted to, in units of the network: the targets, or of a regressor their changes."""
+        return wanted
+
+    def _finished(self, readout: Readout, outputs: Scaling) -> Readout:
+        """From what the readout was fitted to, in units of the network, to targets in units of the data."""
+        return fitting.in_units_of(readout, outputs)
+
     def _keep(self, solved: fitting.Solved, outputs: Scaling) -> None:
         """What was fitted, with the readout in units of the targets."""
         self.statistics_, self.ridge_, self.ridge_curve_ = solved.statistics, solved.ridge, solved.curve
         self.target_scaling_ = outputs
-        self.readout_ = fitting.in_units_of(solved.readout, outputs)
+        self.readout_ = self._finished(solved.readout, outputs)
 
     def _check_states(self, states: int) -> None:
         """Warn where the first columns of the statistics are states of no use."""
@@ -207,26 +237,33 @@ class ESNEstimator(BaseEstimator):
         """Fit on targets step by step, all series from the zero state."""
         chosen_from, washout = self._check_parameters(), self._washout(series)
         check_longer_than(series, washout, "X")
-        left = int((series.lengths - washout).sum())
+        known = [~np.isnan(each[washout:]).any(axis=1) for each in targets.values]
+        left = int(sum(each.sum() for each in known))
         if left < 2:
-            raise ValueError(f"X leaves {left} step after washout={washout}: a readout needs at least 2 steps to be fitted to.")
-        direct = self._direct(series, washout)
+            raise ValueError(
+                f"X leaves {left} step with a target after washout={washout}: a readout needs at least 2 steps to be fitted to."
+            )
         inputs, outputs = scaling_of(self.scale, series), self._scaling_of_targets(targets)
         scaled, wanted = inputs.apply(series), outputs.apply(targets)
         edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
-        esn = self._build(series.features)
-        parts, last = split_statistics(esn, scaled, wanted, edges, direct=direct)
+        esn = self._build(series.features, targets.features)
+        heard = self._heard(esn, scaled, wanted)
+        direct = self._direct(heard, washout)
+        fitted = self._fitted_to(heard, wanted, inputs, outputs, direct)
+        parts, last = split_statistics(esn, heard, fitted, edges, direct=direct, squares=self.squares)
 
         def rows() -> tuple[Array, Array, list[folds.Indices]]:
-            features, _ = state_rows(esn, scaled, washout, direct, np.float64)
-            return features, counted(wanted.values, washout), folds.rows(edges)
+            features, _ = state_rows(esn, heard, washout, direct, np.float64, squares=self.squares)
+            there = np.concatenate(known)
+            groups = [each[there[each]] for each in folds.rows(edges)]
+            return features, counted(fitted.values, washout), groups
 
         solved = fitting.solve(chosen_from, parts, rows, self.validation, fit_intercept=bool(self.fit_intercept))
         # Only now: a fit that fails leaves the last one whole.
         self.esn_, self.washout_, self.direct_, self.scaling_ = esn, washout, direct, inputs
         self.__dict__.pop("fold_statistics_", None)
         self._keep(solved, outputs)
-        self._remember(scaled, targets, last)
+        self._remember(heard, targets, last)
         self._check_states(esn.units)
 
     def _partial_fit_steps(self, series: Series, targets: Series, new_series: bool) -> None:
@@ -237,7 +274,7 @@ class ESNEstimator(BaseEstimator):
         washout = self.washout_ if self.washout is None and not first else washout_steps(self.washout)
         inputs = scaling_of(self.scale, series) if first else self.scaling_
         outputs = self._scaling_of_targets(targets) if first else self.target_scaling_
-        esn = self._build(series.features) if first else self.esn_
+        esn = self._build(series.features, targets.features) if first else self.esn_
         begin = first or new_series
         seen = np.zeros(series.count, np.int64) if begin else self.steps_seen_
         if not begin and np.shape(self.state_)[:-1] != (() if series.kind == "one" else (series.count,)):
@@ -248,13 +285,17 @@ class ESNEstimator(BaseEstimator):
         starts = np.clip(washout - seen, 0, series.lengths)
         edges = list(np.stack([starts, series.lengths], axis=1))
         direct = self._direct(series) if first else self.direct_
-        state, before = (None, None) if begin else self._split_state(self.state_, series, esn)
         scaled, wanted = inputs.apply(series), outputs.apply(targets)
-        [part], last = split_statistics(esn, scaled, wanted, edges, direct=direct, state=state, before=before)
+        heard = self._heard(esn, scaled, wanted, begin)
+        fitted = self._fitted_to(heard, wanted, inputs, outputs, direct)
+        state, before = (None, None) if begin else self._split_state(self.state_, heard, esn)
+        [part], last = split_statistics(
+            esn, heard, fitted, edges, direct=direct, state=state, before=before, squares=self.squares
+        )
         self.esn_, self.washout_, self.direct_, self.scaling_, self.target_scaling_ = esn, washout, direct, inputs, outputs
         # Blocks of a stream are whole chunks: each goes to the fold that holds the fewest steps.
         self._add({None: part}, chosen_from, first, esn.units)
-        self._remember(scaled, targets, last, before)
+        self._remember(heard, targets, last, before)
         self.steps_seen_ = seen + series.lengths
 
     def _check_stream(self) -> Floats | None:
@@ -291,7 +332,7 @@ class ESNEstimator(BaseEstimator):
         ready = hasattr(self, "readout_")
         self.statistics_, self.ridge_, self.ridge_curve_ = whole, ridge, curve
         if whole.count > 0:
-            self.readout_ = fitting.in_units_of(solve_ridge(whole, ridge, fit_intercept=intercept), self.target_scaling_)
+            self.readout_ = self._finished(solve_ridge(whole, ridge, fit_intercept=intercept), self.target_scaling_)
             if not ready and whole.count > 1:
                 self._check_states(states)
 
@@ -329,7 +370,7 @@ class ESNEstimator(BaseEstimator):
     def _outputs(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array]:
         """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""
         self._check_ready()
-        readout, units, direct = self.readout_, self.esn_.units, self.direct_
+        readout, width, direct = self.readout_, self.esn_.units * (1 + self.squares), self.direct_
         scaled = self.scaling_.apply(series)
         start, before = self._split_state(state, series, self.esn_)
         past = [None] * series.count if before is None else list(before)
@@ -340,17 +381,21 @@ class ESNEstimator(BaseEstimator):
             rows = np.asarray(states)
             for place, b in enumerate(lanes):
                 out = outputs[b][begin : begin + len(rows)]
-                out[:] = rows[: len(out), place].astype(np.float64) @ readout.coef[:, :units].T + readout.intercept
+                seen = rows[: len(out), place].astype(np.float64)
+                seen = with_squares(seen) if self.squares else seen
+                out[:] = seen @ readout.coef[:, :width].T + readout.intercept
                 if direct:
-                    out += inputs[b][begin : begin + len(out)] @ readout.coef[:, units:].T
+                    out += inputs[b][begin : begin + len(out)] @ readout.coef[:, width:].T
 
         last = self.esn_.run_chunks(scaled, consume, state=start)
         return as_given(outputs, series), self._joined_state(last, scaled, before)
 
 
-def as_table(X: SeriesLike) -> SeriesLike:
-    """A series of pandas is a table of one column. (Arrays of one axis are left to scikit-learn, which refuses them.)"""
-    return X.to_frame() if axes(X) == 1 and hasattr(X, "to_frame") else X
+def as_table(X: SeriesLike, features: int | None = None) -> SeriesLike:
+    """Data of one axis, (T,), are a table of one column, where a model takes one; else scikit-learn says what is wrong."""
+    if axes(X) != 1 or features not in (None, 1) or len(X) == 0:  # type: ignore[arg-type]
+        return X
+    return X.to_frame() if hasattr(X, "to_frame") else np.asarray(X)[:, None]
 
 
 def as_given(values: list[Array], series: Series) -> Any:
@@ -390,17 +435,3 @@ def last_rows(series: Series) -> Array:
 
 def _same(value: object, default: object) -> bool:
     return value is default or (np.ndim(np.asarray(value)) == 0 and bool(value == default))
-
-
-_NETWORK_PARAMETERS = (
-    "units",
-    "structure",
-    "leak_rate",
-    "spectral_radius",
-    "input_scaling",
-    "bias_scaling",
-    "coupling",
-    "connections",
-    "topology",
-    "coupling_delay",
-)

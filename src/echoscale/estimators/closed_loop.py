@@ -1,25 +1,32 @@
-"""Closed loop: the readout's output becomes the next input."""
+"""Closed loop: the network hears the readout's output in the next step, as its only input or beside others."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine import dynamics
+from echoscale.engine import dynamics, lanes
 from echoscale.engine.machine import device_of, precision_and_device
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling
+from echoscale.series import Series
 
 
 def closed_loop(
-    esn: ESN, readout: Readout, state: npt.ArrayLike, recent: npt.ArrayLike, steps: int, inputs: Scaling
+    esn: ESN,
+    readout: Readout,
+    state: npt.ArrayLike,
+    recent: npt.ArrayLike,
+    steps: int,
+    inputs: Scaling,
+    squares: bool = False,
 ) -> npt.NDArray[Any]:
     """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, then u(t+1) = (y(t) - mean) / spread.
 
@@ -38,6 +45,8 @@ def closed_loop(
         How many.
     inputs : Scaling
         Of inputs in units of the data.
+    squares : bool
+        Whether the readout sees the squares of the states, after them.
 
     Returns
     -------
@@ -58,13 +67,132 @@ def closed_loop(
             jnp.asarray(coef),
             jnp.asarray(intercept[:, None]),
             1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
+            squares,
         )
     result = np.array(outputs, np.float64)[:, :steps]
     result = result if inputs.is_none else inputs.back(result)
     return result if np.ndim(state) == 2 else result[0]
 
 
-@partial(jax.jit, static_argnames="steps")
+class Generated(NamedTuple):
+    """Outputs of every step, and what the step after the last one needs.
+
+    outputs  (T_b, O) of every series, in units of the data
+    state    (B, N); recent: the last inputs (B, (D - 1) C), newest first; heard: the last outputs (B, O), all in units of
+             the network
+    """
+
+    outputs: list[npt.NDArray[Any]]
+    state: npt.NDArray[Any]
+    recent: npt.NDArray[Any]
+    heard: npt.NDArray[Any]
+
+
+def generated(
+    esn: ESN,
+    readout: Readout,
+    series: Series,
+    known: Series | None,
+    start: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
+    direct: int,
+    outputs: Scaling,
+    squares: bool = False,
+) -> Generated:
+    """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, where the network hears u(t) = (s(t), y(t-1)).
+
+    Parameters
+    ----------
+    esn : ESN
+        A network with output feedback.
+    readout : Readout
+        Of states, or of states and the last inputs; its outputs are in units of the data.
+    series : Series
+        s of every series, in units of the network.
+    known : Series or None
+        Outputs that are known, in units of the network: they are heard in place of the network's own, but where they are NaN.
+    start : state (B, N), recent inputs (B, (direct - 1) C), outputs (B, O)
+        What `Generated` of the steps before holds.
+    direct : int
+        How many of the last inputs, fed-back outputs among them, the readout sees.
+    outputs : Scaling
+        Of outputs in units of the data.
+    squares : bool
+        Whether the readout sees the squares of the states, after them.
+
+    Returns
+    -------
+    Generated
+    """
+    longest, size = int(series.lengths.max()), len(readout.intercept)
+    steps = lanes.round_up(longest)  # so that another length seldom compiles again
+    s = np.zeros((steps, series.features, series.count))
+    truth = np.full((steps, size, series.count), np.nan)
+    for b, values in enumerate(series.values):
+        s[: len(values), :, b] = values
+        if known is not None:
+            truth[: len(values), :, b] = known.values[b]
+    first, recent, heard = start
+    weights, hyper, edges = esn.weights(series.count), esn.numbers(), np.cumsum(esn.sizes)[:-1]
+    # The loop runs in units of the network, and the readout in float64: see `closed_loop`.
+    with precision_and_device(np.float64, device_of(esn.device)):
+        rows, (state, past, last) = _generate(
+            weights,
+            hyper,
+            (
+                tuple(jnp.asarray(part) for part in np.split(np.ascontiguousarray(np.asarray(first, esn.dtype).T), edges)),
+                jnp.asarray(np.asarray(recent, np.float64).T),
+                jnp.asarray(np.asarray(heard, np.float64).T),
+            ),
+            (jnp.asarray(s), jnp.asarray(truth), jnp.asarray(np.arange(steps)[:, None] < series.lengths)),
+            jnp.asarray(readout.coef / outputs.spread[:, None]),
+            jnp.asarray(outputs.forward(readout.intercept)[:, None]),
+            direct,
+            squares,
+        )
+    made = np.array(rows, np.float64)
+    return Generated(
+        [outputs.back(made[: int(length), :, b]) for b, length in enumerate(series.lengths)],
+        np.concatenate([np.asarray(part) for part in state]).T,
+        np.asarray(past).T,
+        np.asarray(last).T,
+    )
+
+
+@partial(jax.jit, static_argnames=("direct", "squares"))
+def _generate(
+    weights: dynamics.Weights,
+    hyper: Hyper,
+    start: tuple[dynamics.State, jax.Array, jax.Array],
+    given: tuple[jax.Array, jax.Array, jax.Array],
+    coef: jax.Array,
+    intercept: jax.Array,
+    direct: int,
+    squares: bool,
+) -> tuple[jax.Array, tuple[dynamics.State, jax.Array, jax.Array]]:
+    """Outputs (T, O, B) from s (T, F, B), known outputs (T, O, B) and which series still run (T, B)."""
+    Carry = tuple[dynamics.State, jax.Array, jax.Array]
+
+    def body(carry: Carry, now: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Carry, jax.Array]:
+        (state, recent, heard), (s, known, live) = carry, now
+        u = jnp.concatenate([s, heard])
+        new = dynamics.step(weights, hyper, state, u.astype(state[0].dtype))
+        window = jnp.concatenate([u, recent])
+        features = _features(new, window[: direct * len(u)], squares)
+        y = jnp.matmul(coef, features, precision="highest") + intercept
+        after = new, window[: len(recent)], jnp.where(jnp.isnan(known), y, known)
+        return jax.tree.map(lambda one, other: jnp.where(live, one, other), after, carry), y
+
+    last, outputs = jax.lax.scan(body, start, given)
+    return outputs, last
+
+
+def _features(state: dynamics.State, inputs: jax.Array, squares: bool) -> jax.Array:
+    """What a readout sees, (features, B), in the precision of the inputs."""
+    wide = [each.astype(inputs.dtype) for each in state]
+    return jnp.concatenate([*wide, *(each * each for each in wide if squares), inputs])
+
+
+@partial(jax.jit, static_argnames=("steps", "squares"))
 def _scan(
     weights: dynamics.Weights,
     hyper: Hyper,
@@ -73,11 +201,12 @@ def _scan(
     coef: jax.Array,
     intercept: jax.Array,
     steps: int,
+    squares: bool,
 ) -> jax.Array:
     Carry = tuple[dynamics.State, jax.Array, jax.Array]
 
     def read(state: dynamics.State, recent: jax.Array) -> jax.Array:
-        features = jnp.concatenate([*(each.astype(coef.dtype) for each in state), recent])[: coef.shape[1]]
+        features = _features(state, recent, squares)[: coef.shape[1]]
         return jnp.matmul(coef, features, precision="highest") + intercept
 
     def body(carry: Carry, _: None) -> tuple[Carry, jax.Array]:

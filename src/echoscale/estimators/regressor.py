@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,33 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
-from echoscale.estimators.base import ESNEstimator, as_table, counted, map_given, name_gaps
-from echoscale.estimators.closed_loop import closed_loop
-from echoscale.readouts import recent
+from echoscale.esn import ESN
+from echoscale.estimators.base import ESNEstimator, as_given, as_table, counted, map_given
+from echoscale.estimators.closed_loop import closed_loop, generated
+from echoscale.estimators.one_step import NOT_SHOWN, why_not
+from echoscale.estimators.seed import RandomState
+from echoscale.network import Network
+from echoscale.readouts import folds, recent
+from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling, scaling_of
-from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, check_longer_than
+from echoscale.series import (
+    Series,
+    SeriesLike,
+    as_series,
+    as_targets,
+    axes,
+    check_longer_than,
+    refuse_masked,
+    teacher_forced,
+)
+
+if TYPE_CHECKING:
+    from echoscale.engine.machine import DeviceLike
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+TARGETS = ("value", "change")
 
 
 class ESNRegressor(RegressorMixin, ESNEstimator):
@@ -25,6 +46,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
 
     W_out is found by ridge regression on the states and the last inputs. X is one series (T, F), a batch (B, T, F) or a list of
     (T_b, F); y has the same lengths, with or without an axis of outputs. Row t of a prediction has seen X[t].
+
+    **Output feedback.** With `feedback_scaling`, or a network that has it, the network hears y(t-1) too. `fit` and
+    `partial_fit` let it hear the targets (teacher forcing). `predict` lets it hear its own outputs, unless the known ones are
+    given as y. The readout's last inputs are then u(t) and y(t-1), u(t-1) and y(t-2), and so on.
 
     **What resets the state, and what carries it on.** `fit`, `predict` and `score` start every series from the zero state.
     `predict(X, state=model.state_)` carries on from the end of the training data (or of the last `partial_fit`);
@@ -55,8 +80,19 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
     coupling_delay : 0 or 1
         Steps that a link takes.
+    feedback_scaling : float or tuple
+        Of the output feedback: the network hears its last output y(t-1) beside the inputs. 0 is none. In a hierarchy, one
+        number is that of the first level; the others have 0.
+    feedback_noise : float
+        Standard deviation of noise on the targets that the network hears in `fit` and `partial_fit`, in units of the scaled
+        targets; `random_state` draws it. It teaches the readout to correct errors of its own.
+    target : "value" or "change"
+        "change": the readout is fitted to y(t) minus what is known of it, and adds it back: with output feedback y(t-1), else
+        the input u(t), which needs as many outputs as inputs. A large ridge penalty then leaves that value instead of the mean.
+    squares : bool
+        Whether the readout sees the squares of the states too, after them.
     network : Network or None
-        Any network, in place of all the parameters above.
+        Any network, in place of the parameters that describe one.
     washout : int or None
         Steps at the start of every series that `fit` and `score` run but do not count. None: 100, or a tenth of the shortest
         series where that is less. `partial_fit` does not know the end of its series: None is then the washout of a `fit`
@@ -110,7 +146,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         Of states and scaled targets; `partial_fit` adds to them.
     state_ : (N,) or (B, N) array
         The states after the last step that was fitted. With direct_ > 1, (N + (direct_ - 1) F,): the states, then the last
-        inputs, newest first, in units of the network.
+        inputs, newest first, in units of the network. With output feedback O more: the last output, in units of the network.
     last_target_ : (O,) or (B, O) array
         The last target, after which `forecast` begins.
     n_features_in_ : int
@@ -127,22 +163,81 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     True
     """
 
+    _network_parameters = (*ESNEstimator._network_parameters, "feedback_scaling")
+
+    def __init__(
+        self,
+        units: int | Sequence[int] = 100,
+        structure: str = "single",
+        leak_rate: float | Sequence[float] = 1.0,
+        spectral_radius: float | Sequence[float] = 0.9,
+        input_scaling: float | Sequence[float] = 0.1,
+        bias_scaling: float | Sequence[float] = 0.5,
+        coupling: float | Sequence[float] = 1.0,
+        connections: int | Sequence[int | None] | None = None,
+        topology: object = "normal",
+        coupling_delay: int = 1,
+        *,
+        feedback_scaling: float | Sequence[float] = 0.0,
+        feedback_noise: float = 0.0,
+        target: str = "value",
+        squares: bool = False,
+        network: Network | None = None,
+        washout: int | None = None,
+        scale: str | None = "standard",
+        ridge: float | Sequence[float] | str = "auto",
+        validation: float | int = folds.FOLDS,
+        fit_intercept: bool = True,
+        direct: bool | int | None = None,
+        dtype: str = "float32",
+        device: DeviceLike = None,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            units,
+            structure,
+            leak_rate,
+            spectral_radius,
+            input_scaling,
+            bias_scaling,
+            coupling,
+            connections,
+            topology,
+            coupling_delay,
+            network=network,
+            washout=washout,
+            scale=scale,
+            ridge=ridge,
+            validation=validation,
+            fit_intercept=fit_intercept,
+            direct=direct,
+            dtype=dtype,
+            device=device,
+            random_state=random_state,
+        )
+        self.feedback_scaling = feedback_scaling
+        self.feedback_noise = feedback_noise
+        self.target = target
+        self.squares = squares
+
     def fit(self, X: SeriesLike, y: SeriesLike) -> ESNRegressor:
         """Run the network over X from the zero state and solve for the readout.
 
         Parameters
         ----------
-        X : (T, F), (B, T, F) or list of (T_b, F)
-            Inputs; a pandas Series is one column. An array of one axis needs a second, X[:, None].
+        X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+            Inputs; an array of one axis or a pandas Series is one column.
         y : (T,), (T, O), (B, T), (B, T, O) or list
-            Targets of every step.
+            Targets of every step; those with a NaN do not count. With output feedback all must be known.
 
         Returns
         -------
         ESNRegressor
             Itself.
         """
-        self._fit_steps(*self._data(X, y, reset=True, least=2))
+        series, targets = self._data(X, y, reset=True, least=2)
+        self._fit_steps(series, targets)
+        self.no_forecast_ = why_not(series, targets)
         return self
 
     def partial_fit(self, X: SeriesLike, y: SeriesLike, *, new_series: bool = False) -> ESNRegressor:
@@ -152,10 +247,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
 
         Parameters
         ----------
-        X : (T, F), (B, T, F) or list of (T_b, F)
+        X : (T, F), (T,), (B, T, F) or list of (T_b, F)
             The next steps of every series.
         y : (T,), (T, O), (B, T), (B, T, O) or list
-            Targets of every step.
+            Targets of every step; those with a NaN do not count.
         new_series : bool
             Begin from the zero state, and wash out again, keeping all that was learned.
 
@@ -164,17 +259,32 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         ESNRegressor
             Itself.
         """
-        series, targets = self._data(X, y, reset=not hasattr(self, "esn_"))
+        first = not hasattr(self, "esn_")
+        series, targets = self._data(X, y, reset=first)
+        ends = None if first or new_series else self.last_target_
         self._partial_fit_steps(series, targets, new_series)
+        found = why_not(series, targets, ends)
+        before = NOT_SHOWN if first else self.no_forecast_
+        self.no_forecast_ = found if before in ("", NOT_SHOWN) and found != NOT_SHOWN else before
         return self
 
-    def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
+    def predict(
+        self,
+        X: SeriesLike,
+        *,
+        y: SeriesLike | None = None,
+        state: npt.ArrayLike | None = None,
+        return_state: bool = False,
+    ) -> Any:
         """y(t) = W_out [x(t), u(t), ...] + b for every step of X, washout included.
 
         Parameters
         ----------
-        X : (T, F), (B, T, F) or list of (T_b, F)
+        X : (T, F), (T,), (B, T, F) or list of (T_b, F)
             Inputs.
+        y : as in `fit`, or None
+            With output feedback: outputs that are known, NaN where they are not. The network hears them in the step after;
+            where they are not known, and without y, it hears its own.
         state : as `state_`, or None
             Where the network begins; None: zero.
         return_state : bool
@@ -186,7 +296,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             Outputs, without the last axis where y of the fit had none; with `return_state`, also the states, as `state_`.
         """
         self._check_ready()
-        outputs, last = self._outputs(self._series(X, reset=False), state)
+        series = self._series(X, reset=False)
+        if y is not None and not self.esn_.n_outputs:
+            raise ValueError("y has a meaning for a model with output feedback alone (feedback_scaling above 0): leave it out.")
+        outputs, last = self._outputs(series, state, None if y is None else as_targets(y, series, gaps=True))
         if self.flat_targets_:
             outputs = map_given(lambda each: each[..., 0], outputs)
         return (outputs, last) if return_state else outputs
@@ -196,10 +309,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
 
         Parameters
         ----------
-        X : (T, F), (B, T, F) or list of (T_b, F)
+        X : (T, F), (T,), (B, T, F) or list of (T_b, F)
             Inputs.
         y : as in `fit`
-            Targets.
+            Targets. A model with output feedback does not hear them.
         sample_weight : (T,), (B, T), list of (T_b,), or None
             How much each step counts; None: all alike.
 
@@ -216,15 +329,17 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         weights: Any = sample_weight
         if series.kind == "one":
             guess, weights = [guess], None if weights is None else [weights]
-        weights = None if weights is None else counted(weights, washout)
-        rows = counted(targets.values, washout), counted(guess, washout)
-        return float(r2_score(*rows, sample_weight=weights))
+        truth, found = counted(targets.values, washout), counted(guess, washout)
+        known = ~np.isnan(truth).any(axis=1)
+        weights = None if weights is None else counted(weights, washout)[known]
+        return float(r2_score(truth[known], found[known], sample_weight=weights))
 
     def forecast(self, steps: int, *, warmup: SeriesLike | None = None) -> Array:
         """u(t+1) = y(t): predict, feed the prediction back as the next input, and so on.
 
-        For models fitted to predict their own next input, `fit(u[:-1], u[1:])`. The forecast begins after the last value that
-        the model was shown, so its first row is the step after u's end.
+        For models fitted to predict their own next input, `fit(u[:-1], u[1:])`; others are refused. The forecast begins after
+        the last value that the model was shown, so its first row is the step after u's end. A model with output feedback
+        hears its outputs in `predict(X, state=model.state_)`, with the inputs that are to come.
 
         Parameters
         ----------
@@ -249,11 +364,15 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         """
         self._check_ready()
         steps = _checks.integer(steps, "steps", minimum=1)
-        outputs = len(self.readout_.intercept)
-        if outputs != self.n_features_in_:
+        if self.esn_.n_outputs:
             raise ValueError(
-                f"forecast feeds outputs back as inputs, but this model has {outputs} outputs and "
-                f"{self.n_features_in_} inputs; fit it to predict its own next input: fit(u[:-1], u[1:])."
+                "forecast makes outputs the next inputs; this model has output feedback, and hears its outputs beside its "
+                "inputs: predict(X, state=model.state_), where X are the inputs of the steps to come."
+            )
+        if self.no_forecast_:
+            raise ValueError(
+                f"forecast makes outputs the next inputs, but {self.no_forecast_} Fit a model to predict its own next input: "
+                "fit(u[:-1], u[1:])."
             )
         direct = max(self.direct_, 1)
         if warmup is None:
@@ -267,21 +386,109 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             state = self.esn_.run_chunks(series)
             windows = [recent.windows(each, direct)[-1] for each in series.values]
             inputs = windows[0] if series.kind == "one" else np.stack(windows)
-        return closed_loop(self.esn_, self.readout_, state, inputs, steps, self.scaling_)
+        return closed_loop(self.esn_, self.readout_, state, inputs, steps, self.scaling_, self.squares)
 
     def _scaling_of_targets(self, targets: Series) -> Scaling:
         return scaling_of(self.scale, targets)
 
+    def _check_parameters(self) -> Floats | None:
+        _checks.non_negative(self.feedback_noise, "feedback_noise", "0 is none.")
+        _checks.choice(self.target, TARGETS, "target")
+        if not isinstance(self.squares, bool | np.bool_):
+            raise TypeError(f"squares must be True or False, got {self.squares!r}.")
+        return super()._check_parameters()
+
+    def _heard(self, esn: ESN, scaled: Series, targets: Series, begin: bool = True) -> Series:
+        """The inputs, and with output feedback the targets of the step before, with noise on them."""
+        if not esn.n_outputs:
+            return scaled
+        forced = teacher_forced(scaled, targets, None if begin else self.state_[..., -esn.n_outputs :])
+        if not self.feedback_noise:
+            return forced
+        # Chunks of a stream have noise of their own.
+        rng = np.random.default_rng([esn.seed, 0 if begin else int(self.steps_seen_.sum())])
+        values = [np.array(each) for each in forced.values]
+        for each in values:
+            each[:, scaled.features :] += self.feedback_noise * rng.standard_normal((len(each), esn.n_outputs))
+        return Series(np.stack(values) if isinstance(forced.values, np.ndarray) else values, forced.kind, forced.name)
+
+    def _fitted_to(self, heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, direct: int) -> Series:
+        """The targets, or what they add to the last value that is known: both in units of the network."""
+        if self.target == "value":
+            return wanted
+        if not direct:
+            raise ValueError("target='change' adds the last value back, which the readout must see: direct must be 1 at least.")
+        if heard.features == inputs.mean.size != wanted.features:
+            raise ValueError(
+                f"target='change' takes the change from u(t) to y(t), but there are {heard.features} inputs and "
+                f"{wanted.features} outputs. Give outputs that are inputs too, or use output feedback."
+            )
+        fed_back = heard.features > inputs.mean.size
+        shift, gain = (np.zeros(wanted.features), np.ones(wanted.features)) if fed_back else _between(inputs, outputs)
+        values = [y - shift - gain * u[:, -wanted.features :] for u, y in zip(heard.values, wanted.values, strict=True)]
+        return Series(np.stack(values) if isinstance(wanted.values, np.ndarray) else values, wanted.kind, wanted.name)
+
+    def _finished(self, readout: Readout, outputs: Scaling) -> Readout:
+        """With target="change" the last known value is added back: a weight on an input that the readout sees."""
+        if self.target == "change":
+            size, columns = len(readout.intercept), self.esn_.columns
+            fed_back = self.esn_.n_outputs > 0
+            shift, gain = (np.zeros(size), np.ones(size)) if fed_back else _between(self.scaling_, outputs)
+            coef, first = np.array(readout.coef), self.esn_.units * (1 + self.squares) + columns - size
+            coef[np.arange(size), first + np.arange(size)] += gain
+            readout = readout._replace(coef=coef, intercept=readout.intercept + shift)
+        return super()._finished(readout, outputs)
+
+    def _split_state(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
+        """Without the last output, which is heard as an input."""
+        if state is None or not esn.n_outputs:
+            return super()._split_state(state, series, esn)
+        given, wanted = np.asarray(state), esn.units + max(self.direct_ - 1, 0) * esn.columns + esn.n_outputs
+        if given.shape[-1:] != (wanted,):
+            raise ValueError(
+                f"state must end with an axis of {wanted}, got shape {given.shape}: {esn.units} states, "
+                f"{max(self.direct_ - 1, 0)} recent inputs and fed-back outputs, and the last outputs."
+            )
+        return super()._split_state(given[..., : -esn.n_outputs], series, esn)
+
+    def _remember(self, scaled: Series, targets: Series, last: Array, before: Array | None = None) -> None:
+        super()._remember(scaled, targets, last, before)
+        if self.esn_.n_outputs:
+            self.state_ = np.concatenate([self.state_, self.target_scaling_.forward(self.last_target_)], axis=-1)
+
+    def _outputs(self, series: Series, state: npt.ArrayLike | None, known: Series | None = None) -> tuple[Any, Array]:
+        """With output feedback, the network hears its own outputs, but where they are known."""
+        esn, direct = self.esn_, self.direct_
+        if not esn.n_outputs:
+            return super()._outputs(series, state)
+        scaled = self.scaling_.apply(series)
+        forced = Series([np.zeros((1, esn.columns))] * series.count, series.kind)  # its form alone
+        begins, before = self._split_state(state, forced, esn)
+        shape = series.count, esn.units
+        start = (
+            np.zeros(shape) if begins is None else np.broadcast_to(begins, shape),
+            np.zeros((series.count, max(direct - 1, 0) * esn.columns)) if before is None else before,
+            np.zeros((series.count, esn.n_outputs))
+            if state is None
+            else np.broadcast_to(np.asarray(state)[..., -esn.n_outputs :], (series.count, esn.n_outputs)),
+        )
+        units = self.target_scaling_
+        truth = None if known is None else units.apply(known)
+        made = generated(esn, self.readout_, scaled, truth, start, direct, units, self.squares)
+        last = np.concatenate([made.state, made.recent, made.heard], axis=-1)
+        return as_given(made.outputs, series), last[0] if series.kind == "one" else last
+
     def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
         if self._many(X):
             series = self._series(X, reset)
-            targets = as_targets(y, series)
+            targets = as_targets(y, series, gaps=True)
             flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
         else:
-            name_gaps(X, y)
+            refuse_masked(X, "X")
+            y, unknown = _filled(y)
             X, y = validate_data(
                 self,
-                as_table(X),
+                as_table(X, None if reset else self.n_features_in_),
                 y,
                 reset=reset,
                 dtype=np.float64,
@@ -291,7 +498,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 ensure_min_samples=least,
             )
             series = as_series(X, name="X")
-            targets, flat = as_targets(y, series), np.ndim(y) == 1
+            flat = np.ndim(y) == 1
+            targets = as_targets(y if unknown is None else np.where(unknown, np.nan, y), series, gaps=True)
+        if self.make_network().feeds_back:
+            as_targets(targets.values[0] if series.kind == "one" else list(targets.values), series)  # names the first gap
         if reset:
             self.flat_targets_ = flat
         elif hasattr(self, "readout_") and targets.features != len(self.readout_.intercept):
@@ -304,3 +514,22 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         tags.target_tags.single_output = True
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _filled(y: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """Targets as scikit-learn lets them through, and where they are unknown (NaN); None where all are known."""
+    refuse_masked(y, "y")
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        return y, None
+    if values.dtype.kind != "f" or values.ndim not in (1, 2) or not values.size:
+        return y, None
+    as_series(values, name="y", gaps=True)  # says where a target is infinite
+    unknown = np.isnan(values)
+    return (np.where(unknown, 0.0, values), unknown) if unknown.any() else (y, None)
+
+
+def _between(inputs: Scaling, outputs: Scaling) -> tuple[Floats, Floats]:
+    """(shift, gain): an input z in its units is shift + gain z in those of the outputs."""
+    return outputs.forward(inputs.mean), inputs.spread / outputs.spread

@@ -24,7 +24,7 @@ from echoscale.network import Network
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
 from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.scaling import scaling_of
-from echoscale.series import as_series, as_targets
+from echoscale.series import as_series, as_targets, teacher_forced
 
 Floats = npt.NDArray[np.float64]
 
@@ -133,7 +133,7 @@ def path_errors(
     u : (T, F)
         Inputs, as long as the protocol asks for.
     y : (T, O)
-        Targets.
+        Targets. A network with output feedback hears those of the step before, scaled like the inputs.
     protocol : Protocol
         How the series are cut and scaled, the penalties, the score. Its `dtype` is not used here: the network is there already.
     hyper : Hyper, optional
@@ -167,6 +167,9 @@ def path_errors(
     first, last = protocol.edges[:2]
     series = scaling_of(protocol.scale, as_series(series.values[0][first:last])).apply(series)
     targets = as_targets(np.asanyarray(y)[1 - protocol.lag :][:end], series)
+    if esn.n_outputs:
+        units = scaling_of(protocol.scale, as_series(targets.values[0][first:last]))
+        series = teacher_forced(series, units.apply(targets))
     parts, _ = split_statistics(esn, series, targets, [protocol.edges], direct=protocol.direct, hyper=hyper)
     return PathErrors.of(parts, protocol.ridge, score=protocol.score, apart=apart)
 
@@ -200,7 +203,7 @@ def point_scores(
         "train", "validation" and "test" at the chosen "ridge".
     """
     u, y = problem.series(protocol.length, task_seed)
-    esn = network.build(as_series(u).features, seed=weights_seed, dtype=protocol.dtype)
+    esn = network.build(as_series(u).features, weights_seed, protocol.dtype, n_outputs=as_series(y).features)
     hyper = with_lanes(esn.hyper, lanes) if lanes else None
     found = path_errors(esn, u, y, protocol, hyper).best()
     return {name: np.ravel(values) for name, values in found._asdict().items()}

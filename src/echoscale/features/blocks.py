@@ -159,7 +159,7 @@ def block_size(shape: tuple[int, int, int], itemsize: int, on_cpu: bool) -> int:
 
 def _batch(esn: ESN, u: SeriesLike, every: int) -> npt.NDArray[Any]:
     """Sequences of one length, all checked, as one array (B, T, F)."""
-    series = as_series(u, esn.n_inputs, dtype=np.dtype(esn.dtype))
+    series = as_series(u, esn.columns, dtype=np.dtype(esn.dtype))
     if series.kind == "one":
         raise ValueError(
             f"u must hold many sequences, (B, T, F), got shape {series.values[0].shape}. For a single one give u[None]."

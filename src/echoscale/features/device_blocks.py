@@ -22,8 +22,8 @@ from echoscale.series import Numbers
 
 def batch(esn: ESN, u: jax.Array | Numbers) -> jax.Array:
     """Sequences (B, T, F) in the network's precision, checked where they lie."""
-    if u.ndim != 3 or u.shape[2] != esn.n_inputs or 0 in u.shape:
-        raise ValueError(f"u must be sequences (B, T, {esn.n_inputs}), none of them empty, got shape {tuple(u.shape)}.")
+    if u.ndim != 3 or u.shape[2] != esn.columns or 0 in u.shape:
+        raise ValueError(f"u must be sequences (B, T, {esn.columns}), none of them empty, got shape {tuple(u.shape)}.")
     with precision_and_device(esn.dtype, device_of(esn.device)):
         values = jnp.asarray(u, esn.dtype)
         if not bool(jnp.isfinite(values).all()):

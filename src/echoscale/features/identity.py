@@ -26,11 +26,12 @@ def of_network(esn: ESN, hyper: Hyper) -> str:
     ]
     return fingerprint(
         {
-            "precision": (esn.dtype, esn.n_inputs, esn.sizes),
+            "precision": (esn.dtype, esn.columns, esn.sizes),
             "graph": ([(each.source, each.target) for each in network.couplings], network.coupling_delay),
             "sparse": sparse,
-            "dense": [plain(each) for each in (*drawn.inputs, *drawn.biases)],
-            "hyper": [[plain(leaf) for leaf in leaves] for leaves in hyper],
+            "dense": [plain(each) for each in (*drawn.inputs, *drawn.biases, *drawn.feedback)],
+            # Without output feedback as before there was any: files of features keep their name.
+            "hyper": [[plain(leaf) for leaf in leaves] for leaves in (hyper if hyper.feedback_scaling else hyper[:-1])],
         }
     )
 

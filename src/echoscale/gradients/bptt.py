@@ -114,7 +114,7 @@ def gradient(
     """
     dtype = np.dtype(esn.dtype)
     _checks.choice(loss, losses.LOSSES, "loss")
-    series = as_series(u, esn.n_inputs, dtype=dtype)
+    series = as_series(u, esn.columns, dtype=dtype)
     targets = as_targets(y, series, dtype=dtype)
     first = washout_steps(washout, int(series.lengths.min()))
     check_longer_than(series, first)

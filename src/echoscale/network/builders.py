@@ -21,6 +21,7 @@ def single(
     bias_scaling: float = 0.0,
     connections: int | None = None,
     topology: TopologyLike = "normal",
+    feedback_scaling: float = 0.0,
 ) -> Network:
     """One reservoir (paper, Fig. 2A): x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + bias).
 
@@ -40,6 +41,8 @@ def single(
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix
         "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+    feedback_scaling : float
+        phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
 
     Returns
     -------
@@ -59,6 +62,7 @@ def single(
         bias_scaling=bias_scaling,
         connections=connections,
         topology=[topology],  # so that nested lists are read as a matrix, not as one entry per level
+        feedback_scaling=feedback_scaling,
     )
 
 
@@ -71,6 +75,7 @@ def parallel(
     bias_scaling: float | Sequence[float] = 0.0,
     connections: int | Sequence[int | None] | None = None,
     topology: TopologyLike | Sequence[TopologyLike] = "normal",
+    feedback_scaling: float | Sequence[float] = 0.0,
 ) -> Network:
     """Reservoirs side by side, all of which see the input (paper, Fig. 2C, "unconnected").
 
@@ -92,6 +97,8 @@ def parallel(
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix, or list of these
         "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+    feedback_scaling : float or list
+        phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
 
     Returns
     -------
@@ -112,6 +119,7 @@ def parallel(
             bias_scaling=bias_scaling,
             connections=connections,
             topology=topology,
+            feedback_scaling=feedback_scaling,
         )
     )
 
@@ -129,6 +137,7 @@ def hierarchical(
     coupling_delay: int = 1,
     coupling_connections: int | Sequence[int | None] | None = None,
     coupling_normalisation: str | Sequence[str] = "none",
+    feedback_scaling: float | Sequence[float] = 0.0,
 ) -> Network:
     """A chain in which every level drives the next (paper, Fig. 2B, "connected").
 
@@ -159,6 +168,9 @@ def hierarchical(
         Weights in each row of a link's matrix; None is 10, or all where the source is smaller.
     coupling_normalisation : str or list
         "none", "spectral_radius" or "sqrt_connections"; see `Coupling`.
+    feedback_scaling : float or list
+        phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none. A scalar is that of the first level, the
+        others have 0; a list gives every level its own.
 
     Returns
     -------
@@ -177,6 +189,8 @@ def hierarchical(
     count = len(sizes)
     if not _is_list(input_scaling):
         input_scaling = [input_scaling, *[0.0] * (count - 1)]  # type: ignore[list-item]
+    if not _is_list(feedback_scaling):
+        feedback_scaling = [feedback_scaling, *[0.0] * (count - 1)]  # type: ignore[list-item]
     reservoirs = _levels(
         sizes,
         leak_rate=leak_rate,
@@ -185,6 +199,7 @@ def hierarchical(
         bias_scaling=bias_scaling,
         connections=connections,
         topology=topology,
+        feedback_scaling=feedback_scaling,
     )
     links = zip(
         _spread(coupling, count - 1, "coupling", "links"),

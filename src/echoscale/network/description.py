@@ -51,10 +51,11 @@ class _Readable:
 class Reservoir(_Readable):
     """One reservoir of leaky tanh neurons.
 
-        x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + beta b + couplings)
+        x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + phi W_fb y(t-1) + rho W x(t) + beta b + couplings)
 
-    x (units,) is the state, s (F,) the input, W (units, units) the recurrent matrix, W_in (units, F) the input matrix and
-    b (units,) the bias, all drawn from a seed; `Network` says what couplings add.
+    x (units,) is the state, s (F,) the input, y (O,) the output, W (units, units) the recurrent matrix, W_in (units, F) the
+    input matrix, W_fb (units, O) the matrix of output feedback and b (units,) the bias, all matrices drawn from a seed;
+    `Network` says what couplings add.
 
     Parameters
     ----------
@@ -76,6 +77,8 @@ class Reservoir(_Readable):
     normalise : bool
         Divide W by its spectral radius (a delay line is nilpotent: its weights are 1 instead). False leaves the matrix as it
         is, and `spectral_radius` becomes a plain factor.
+    feedback_scaling : float
+        phi, the factor on W_fb, whose entries are U[-1, 1]; 0 is no output feedback.
 
     Examples
     --------
@@ -92,6 +95,7 @@ class Reservoir(_Readable):
     connections: int | None = None
     topology: Any = "normal"  # a `TopologyLike`, kept as a `Topology`
     normalise: bool = True
+    feedback_scaling: float = 0.0
 
     _always_shown = ("leak_rate", "spectral_radius", "input_scaling")
 
@@ -101,7 +105,7 @@ class Reservoir(_Readable):
 
         keep("units", _checks.integer(self.units, "units", minimum=1))
         keep("leak_rate", _checks.leak_rate(self.leak_rate))
-        for name in ("spectral_radius", "input_scaling", "bias_scaling"):
+        for name in ("spectral_radius", "input_scaling", "bias_scaling", "feedback_scaling"):
             keep(name, _checks.non_negative(getattr(self, name), name))
         keep("topology", check_topology(self.topology, self.units))
         keep("connections", _connections(self.connections, self.topology, self.units, "units"))
@@ -185,11 +189,13 @@ class Network(_Readable):
     """A graph of reservoirs: chains, parallel paths, feedback and cycles.
 
         x_k(t+1) = (1 - alpha_k) x_k(t) + alpha_k tanh(h_k(t))
-        h_k(t)   = gamma_k W_in_k s(t) + rho_k W_k x_k(t) + beta_k b_k + sum over couplings l -> k of c_kl W_kl x_l(t)
+        h_k(t)   = gamma_k W_in_k s(t) + phi_k W_fb_k y(t-1) + rho_k W_k x_k(t) + beta_k b_k
+                   + sum over couplings l -> k of c_kl W_kl x_l(t)
 
-    s(t) (F,) is the input and x_k (n_k,) the state of reservoir k. alpha_k is its leak rate, rho_k its spectral radius,
-    gamma_k its input scaling, beta_k its bias scaling (ours; 0 in the paper), c_kl the strength of a coupling. W_k, W_in_k,
-    b_k and W_kl are drawn from a seed and stay fixed.
+    s(t) (F,) is the input, x_k (n_k,) the state of reservoir k and y (O,) the output of the readout. alpha_k is its leak rate,
+    rho_k its spectral radius, gamma_k its input scaling, phi_k the scaling of its output feedback and beta_k its bias scaling
+    (both ours; 0 in the paper), c_kl the strength of a coupling. W_k, W_in_k, W_fb_k, b_k and W_kl are drawn from a seed and
+    stay fixed.
 
     Parameters
     ----------
@@ -262,6 +268,11 @@ class Network(_Readable):
         return sum(reservoir.units for reservoir in self.reservoirs)
 
     @property
+    def feeds_back(self) -> bool:
+        """Whether a reservoir hears the outputs of the step before."""
+        return any(reservoir.feedback_scaling > 0 for reservoir in self.reservoirs)
+
+    @property
     def slices(self) -> tuple[slice, ...]:
         """Where each reservoir's neurons stand in a state vector of length `units`."""
         ends = [0]
@@ -269,7 +280,15 @@ class Network(_Readable):
             ends.append(ends[-1] + reservoir.units)
         return tuple(slice(start, stop) for start, stop in pairwise(ends))
 
-    def build(self, n_inputs: int, seed: int | None = 0, dtype: str = "float32", device: DeviceLike = None) -> ESN:
+    def build(
+        self,
+        n_inputs: int,
+        seed: int | None = 0,
+        dtype: str = "float32",
+        device: DeviceLike = None,
+        *,
+        n_outputs: int | None = None,
+    ) -> ESN:
         """Draw the weights: the same seed gives the same weights on every machine and device.
 
         Parameters
@@ -282,6 +301,8 @@ class Network(_Readable):
             "float32" or "float64", of states and arithmetic.
         device : str, jax.Device or None
             "cpu", "gpu" or a device; None is JAX's choice.
+        n_outputs : int or None
+            O, the outputs that are fed back; needed where `feeds_back`, and without meaning elsewhere.
 
         Returns
         -------
@@ -289,7 +310,7 @@ class Network(_Readable):
         """
         from echoscale.esn import ESN
 
-        return ESN.build(self, n_inputs, seed=seed, dtype=dtype, device=device)
+        return ESN.build(self, n_inputs, seed=seed, dtype=dtype, device=device, n_outputs=n_outputs)
 
     def timescales(self, dt: float = 1.0) -> Table:
         """What the theory says of every reservoir's timescales before anything is drawn; `esn.timescales()` measures them.

@@ -24,6 +24,8 @@ def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
         plain["topology"] = {"matrix": topology.to_dict()}
     elif isinstance(topology, Concentric):
         plain["topology"] = {"concentric": {"rings": topology.rings, "jump": topology.jump}}
+    if not plain.get("feedback_scaling", 1):
+        del plain["feedback_scaling"]  # networks without it are written, and named, as they were before there was any
     return plain
 
 

@@ -254,7 +254,7 @@ class OnlineLearner:
 
     def _read(self, u: SeriesLike, y: npt.ArrayLike) -> tuple[Series, Array, Array]:
         dtype = np.dtype(self.esn.dtype)
-        series = as_series(u, self.esn.n_inputs, dtype=dtype)
+        series = as_series(u, self.esn.columns, dtype=dtype)
         if series.kind == "list":
             raise ValueError("sequences that learn together have one length: give u as (B, T, F), not as a list.")
         if self.sequences not in (None, series.count):
@@ -407,7 +407,7 @@ class OnlineLearner:
         """
         which = self.best if start is None else self.settings.at(start)
         readout = self.readout.at(which) if self._many else self.readout
-        series = as_series(u, self.esn.n_inputs, dtype=np.dtype(self.esn.dtype))
+        series = as_series(u, self.esn.columns, dtype=np.dtype(self.esn.dtype))
         outputs = [np.empty((int(length), self.settings.outputs)) for length in series.lengths]
         first = None if state is None else np.asarray(state)
         if first is not None and first.ndim == 3:

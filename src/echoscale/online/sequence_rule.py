@@ -99,7 +99,7 @@ update = jax.jit(step, static_argnames="plan", donate_argnames="learning", compi
 
 def sequences_of(u: SeriesLike, esn: ESN) -> Numbers:
     """Sequences of one length, checked, (B, T, F)."""
-    series = as_series(u, esn.n_inputs, dtype=np.dtype(esn.dtype))
+    series = as_series(u, esn.columns, dtype=np.dtype(esn.dtype))
     if series.kind == "one":
         raise ValueError(f"u must be sequences (B, T, F), got shape {series.values[0].shape}; one sequence is u[None].")
     if len(set(series.lengths.tolist())) > 1:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -21,6 +23,7 @@ from echoscale.hyper import Hyper
 from echoscale.readouts import recent
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
 from echoscale.readouts.shared_moments import SharedMoments
+from echoscale.readouts.state_rows import with_squares
 from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
 
 Floats = npt.NDArray[np.float64]
@@ -133,7 +136,7 @@ def statistics(
     >>> es.ridge(found, 1e-5).coef.shape
     (1, 30)
     """
-    series = as_series(u, esn.n_inputs)
+    series = as_series(u, esn.columns)
     targets = as_targets(y, series)
     first = washout_steps(washout, int(series.lengths.min()))
     check_longer_than(series, first)
@@ -152,6 +155,7 @@ def split_statistics(
     hyper: Hyper | None = None,
     state: npt.ArrayLike | None = None,
     before: npt.NDArray[Any] | None = None,
+    squares: bool = False,
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
     """The statistics of consecutive segments of time from one run, and the last states.
 
@@ -173,11 +177,15 @@ def split_statistics(
         Where to start; zero unless given.
     before : (B, (direct - 1) F), optional
         The inputs before the first step, newest first; 0 unless given.
+    squares : bool
+        Whether the squares of the states are features too, after them.
     """
     used = hyper or esn.hyper
     extra = beside_states(series, targets, direct, before)
-    features = esn.units + int(direct) * series.features
-    plans = esn.shared_plans(series, used) if state is None else None
+    width = esn.units * (1 + squares)
+    features = width + int(direct) * series.features
+    gaps = any(np.isnan(each).any() for each in targets.values)  # which shared runs do not know
+    plans = esn.shared_plans(series, used) if state is None and not gaps and not squares else None
     if plans:
         return _shared(esn, series, plans, extra[0], edges[0], features)
     blocks: dict[int, Moments] = {}
@@ -186,14 +194,23 @@ def split_statistics(
         key = int(lanes[0])
         if key not in blocks:
             kind = HostMoments if isinstance(states, np.ndarray) else DeviceMoments
-            blocks[key] = kind(lanes, series.count, esn.units, extra, edges)
-        blocks[key].add(start, states)
+            blocks[key] = kind(lanes, series.count, width, extra, edges)
+        blocks[key].add(start, _squared(states) if squares else states)
 
     last = esn.run_chunks(series, consume, state=state, hyper=hyper)
     # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
     ordered = [blocks[key] for key in sorted(blocks)]
     lanes = used.lanes
     return [gather(ordered, segment, lanes, features) for segment in range(len(edges[0]) - 1)], last
+
+
+def _squared(states: Any) -> Any:
+    """(x, x^2) in float64, where the states are."""
+    if isinstance(states, np.ndarray):
+        return with_squares(states)
+    with jax.enable_x64(True):
+        wide = states.astype(np.float64)
+        return jnp.concatenate([wide, wide * wide], axis=-1)
 
 
 def beside_states(series: Series, targets: Series, direct: bool | int, before: npt.NDArray[Any] | None = None) -> list[Floats]:

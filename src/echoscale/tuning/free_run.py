@@ -1,6 +1,7 @@
 """The error of free-running forecasts: from many origins the readout's output becomes the next input, so many steps long.
 
-    u(t+1) = y(t) = W_k^T x(t) + b_k,   d(t)^2 = mean over outputs of (y(t) - truth)^2 / Var,   E = mean d^2 / (1 + d^2)
+    y(t) = W_k^T x(t) + b_k,   u(t+1) = y(t); or, with output feedback, u(t+1) = (s(t+1), y(t)) with known inputs s
+    d(t)^2 = mean over outputs of (y(t) - truth)^2 / Var,   E = mean d^2 / (1 + d^2)
 
 Origins are spread over the held-out folds, and the forecasts of fold k are made with the readout that has not seen it. Chaos
 makes late errors as large as the attractor, whatever the network: each counts for 1 at most, so that E is about the share of
@@ -174,6 +175,7 @@ class FreeRun(Loss):
         seen = np.array(
             [[runs.series.values[b][t] for b, t in zip(*pair, strict=True)] for pair in zip(*self.origins, strict=True)]
         )
+        ahead = self._known_inputs()
         for begin in range(0, points, most):
             some = np.arange(begin, min(begin + most, points))
             padded = np.pad(some, (0, lanes.lane_count(len(some)) - len(some)), mode="edge")
@@ -189,10 +191,22 @@ class FreeRun(Loss):
                     jnp.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype),
                     jnp.asarray(readout.intercept[padded].reshape(-1, runs.outputs), dtype),
                     self.horizon,
+                    None if ahead is None else jnp.asarray(np.tile(ahead, len(padded)), dtype),
                 )
             rows = np.asarray(outputs, np.float64).reshape(self.horizon, runs.outputs, len(padded), folds, each)
             found.append(rows.transpose(2, 3, 4, 0, 1)[: len(some)])
         return np.concatenate(found)
+
+    def _known_inputs(self) -> Floats | None:
+        """s(t+1), ... after every origin, (steps, F, K R), 0 past the end; None where outputs are all that is heard."""
+        runs, features = self.runs, self.runs.esn.n_inputs
+        if not runs.esn.n_outputs:
+            return None
+        found = np.zeros((self.origins.step.size, self.horizon, features))
+        for rows, b, t in zip(found, self.origins.series.ravel().tolist(), self.origins.step.ravel().tolist(), strict=True):
+            inputs = runs.series.values[b][t + 1 : t + 1 + self.horizon, :features]
+            rows[: len(inputs)] = inputs
+        return found.transpose(1, 2, 0)
 
 
 @partial(jax.jit, static_argnames="steps")
@@ -204,8 +218,12 @@ def _scan(
     coef: jax.Array,
     intercept: jax.Array,
     steps: int,
+    known: jax.Array | None = None,
 ) -> jax.Array:
-    """Outputs (steps, O, lanes) of readouts coef (G, O, features), intercept (G, O), each for a group of consecutive lanes."""
+    """Outputs (steps, O, lanes) of readouts coef (G, O, features), intercept (G, O), each for a group of consecutive lanes.
+
+    known  inputs (steps, F, lanes) of a network that hears its outputs beside them
+    """
     groups = len(coef)
 
     def read(state: dynamics.State, u: jax.Array) -> jax.Array:
@@ -214,9 +232,12 @@ def _scan(
         found = jnp.einsum("gof,fgr->ogr", coef, seen, precision="highest") + intercept.T[:, :, None]
         return found.reshape(len(found), -1)
 
-    def body(carry: tuple[dynamics.State, jax.Array], _: None) -> tuple[tuple[dynamics.State, jax.Array], jax.Array]:
-        state, y = carry
-        new = dynamics.step(weights, hyper, state, y)
-        return (new, read(new, y)), y
+    Carry = tuple[dynamics.State, jax.Array]
 
-    return jax.lax.scan(body, (state, read(state, u)), None, length=steps)[1]
+    def body(carry: Carry, s: jax.Array | None) -> tuple[Carry, jax.Array]:
+        state, y = carry
+        heard = y if s is None else jnp.concatenate([s, y])
+        new = dynamics.step(weights, hyper, state, heard)
+        return (new, read(new, heard)), y
+
+    return jax.lax.scan(body, (state, read(state, u)), known, length=steps)[1]

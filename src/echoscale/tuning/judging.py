@@ -78,6 +78,7 @@ def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | No
         each if scaling.is_none else Scaling.of(each.values).apply(each)
         for each, scaling in zip(data.whole, data.scalings, strict=True)
     )
+    series = data.heard(series, targets)
     parts, _ = split_statistics(runs.esn, series, targets, data.all_edges, direct=runs.direct, hyper=hyper)
     whole = total(parts)
     unit = float(unit_of(whole))
@@ -92,10 +93,12 @@ def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | No
 def judge(task: Loss, network: Network, data: TuningData, hyper: Hyper, per_step: Floats, sharpness: Floats) -> Verdict:
     """Of two lanes, the start and the tuned one, with their ridge penalties per training step (2,) and sharpnesses (2,)."""
     test = Fold(tuple(range(len(data.whole_edges[0]) - 2)), len(data.whole_edges[0]) - 2)
-    runs = replace(task.runs, series=data.whole[0], targets=data.whole[1], edges=data.whole_edges, folds=(test,), rows=None)
+    series = data.heard(*data.whole)
+    runs = replace(task.runs, series=series, targets=data.whole[1], edges=data.whole_edges, folds=(test,), rows=None)
     networks = Networks(hyper, per_step[:, None] * runs.train_rows, sharpness)
     start, tuned = _errors(task, runs, networks)
-    rough = network.build(runs.esn.n_inputs, seed=runs.esn.seed, dtype="float32", device=runs.esn.device)
+    own = runs.esn
+    rough = network.build(own.n_inputs, own.seed, "float32", own.device, n_outputs=own.n_outputs)
     float32 = _errors(task, replace(runs, esn=rough), networks)[1] if runs.esn.dtype == "float64" else tuned
     noisy = _noisy(replace(runs, folds=data.folds), runs, hyper) if task.linear else None
     shown = None if noisy is None else float(task.shown(np.array([noisy]))[0])

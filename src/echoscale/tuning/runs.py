@@ -31,7 +31,7 @@ from echoscale.readouts.statistics import Statistics, beside_states, gather, spl
 from echoscale.series import Series
 from echoscale.tuning import tangents
 from echoscale.tuning.space import Space
-from echoscale.tuning.split import Fold
+from echoscale.tuning.split import Fold, known_steps
 from echoscale.tuning.tangents import TangentCarry
 
 Floats = npt.NDArray[np.float64]
@@ -107,7 +107,7 @@ class Runs:
     @cached_property
     def train_rows(self) -> Floats:
         """Rows that the readout of every fold is fitted to, (K,)."""
-        steps = np.sum([np.diff(each) for each in self.edges], axis=0)
+        steps = known_steps(self.edges, self.targets)
         return np.array([steps[list(each.train)].sum() for each in self.folds], np.float64)
 
     @cached_property
@@ -232,7 +232,8 @@ class Runs:
 
             def advance(carry: TangentCarry, begin: int) -> tuple[TangentCarry, jax.Array]:
                 u, y = (feed.inputs(each, which, begin, steps, dtype) for each in (series, self.targets))
-                counts = self._counts(which, begin, steps, dtype)
+                counts = self._counts(which, begin, steps, dtype) * ~np.isnan(y).any(axis=1, keepdims=True)
+                y = np.nan_to_num(y)  # steps without a target train nothing
                 made: tuple[TangentCarry, jax.Array] = tangents.scan(
                     fixed, numbers, coef, intercept, carry, u, y, counts, learned
                 )

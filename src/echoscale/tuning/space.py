@@ -27,6 +27,7 @@ BOUNDS = {
     "input_scaling": (0.01, 10.0),
     "bias_scaling": (0.01, 10.0),
     "coupling": (0.01, 10.0),
+    "feedback_scaling": (1e-6, 10.0),
     RIDGE: (1e-12, 10.0),
     SHARPNESS: (0.1, 1000.0),
 }
@@ -41,13 +42,14 @@ STARTS = {
     "input_scaling": (0.05, 2.0),
     "bias_scaling": (0.05, 2.0),
     "coupling": (0.05, 2.0),
+    "feedback_scaling": (0.05, 2.0),
     RIDGE: (1e-8, 1e-2),
     SHARPNESS: (2.0, 10.0),
 }
 FIRST_SHARPNESS = math.sqrt(math.prod(STARTS[SHARPNESS]))
 START_RIDGE_PER_STEP = (1e-11, 1e-2)
 # In this order they are learned where data are short: one for so many training steps.
-FIRST_LEARNED = (RIDGE, "input_scaling", "leak_rate", "spectral_radius", "coupling", "bias_scaling")
+FIRST_LEARNED = (RIDGE, "input_scaling", "leak_rate", "spectral_radius", "coupling", "feedback_scaling", "bias_scaling")
 STEPS_FOR_ONE = 50
 
 

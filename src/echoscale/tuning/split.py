@@ -8,6 +8,7 @@ With a share in place of a number of folds there is one tail that judges: | wash
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,17 @@ import numpy.typing as npt
 from echoscale import _checks
 from echoscale.readouts import folds as blocks
 from echoscale.scaling import Scaling, scaling_of
-from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, check_longer_than, washout_steps
+from echoscale.series import (
+    Series,
+    SeriesLike,
+    as_series,
+    as_targets,
+    axes,
+    check_longer_than,
+    is_next_input,
+    teacher_forced,
+    washout_steps,
+)
 
 Indices = npt.NDArray[np.int64]
 
@@ -43,6 +54,7 @@ class TuningData(NamedTuple):
     whole            inputs and targets with the test part; whole_edges: the same edges, and the test as last segment
     tested           whether there is a test part
     all_edges        of folds over all data, which choose the last ridge penalty; all_folds: which of them train and judge
+    feeds_back       whether the network hears the targets of the step before
     """
 
     series: Series
@@ -58,6 +70,11 @@ class TuningData(NamedTuple):
     tested: bool
     all_edges: list[Indices]
     all_folds: tuple[Fold, ...]
+    feeds_back: bool = False
+
+    def heard(self, series: Series, targets: Series) -> Series:
+        """What the network hears: inputs, and with output feedback the targets of the step before."""
+        return teacher_forced(series, targets) if self.feeds_back else series
 
     @property
     def tail(self) -> bool:
@@ -67,23 +84,28 @@ class TuningData(NamedTuple):
     @property
     def train_steps(self) -> npt.NDArray[np.float64]:
         """Rows that every fold's readout is fitted to, (K,)."""
-        steps = self._steps(self.edges)
+        steps = known_steps(self.edges, self.targets)
         return np.array([steps[list(each.train)].sum() for each in self.folds], np.float64)
 
     @property
     def steps(self) -> float:
         """Rows that the learned ridge penalty belongs to: those of all folds, or of the training part where a tail judges."""
         return float(
-            self.train_steps[0] if self.tail else self._steps(self.edges)[[each.held_out for each in self.folds]].sum()
+            self.train_steps[0]
+            if self.tail
+            else known_steps(self.edges, self.targets)[[each.held_out for each in self.folds]].sum()
         )
 
     @property
     def all_steps(self) -> float:
-        """Rows of all data, gaps and test part too."""
-        return float(self._steps(self.whole_edges).sum())
+        """Rows of all data, the test part and what lies between folds too."""
+        return float(known_steps(self.whole_edges, self.whole[1]).sum())
 
-    def _steps(self, edges: list[Indices]) -> Indices:
-        return np.asarray(np.sum([np.diff(each) for each in edges], axis=0))
+
+def known_steps(edges: Sequence[Indices], targets: Series) -> Indices:
+    """The steps of every segment that have a target, all series together, (S,)."""
+    before = [np.append(0, np.cumsum(~np.isnan(each).any(axis=1))) for each in targets.values]
+    return np.asarray(np.sum([np.diff(each[cuts]) for each, cuts in zip(before, edges, strict=True)], axis=0))
 
 
 def prepare(
@@ -96,10 +118,12 @@ def prepare(
     scale: str | None = None,
     *,
     next_input: bool = False,
+    feeds_back: bool = False,
 ) -> TuningData:
     """Checked data, split in time; with one label per sequence, by sequences.
 
     next_input  whether y is the next input, so that both have the units of the input
+    feeds_back  whether the network hears the targets of the step before
     """
     series = as_series(u)
     washout = washout_steps(washout, int(series.lengths.min()))
@@ -108,7 +132,7 @@ def prepare(
         raise ValueError(f"test must be a share in [0, 1), got {share}; 0 keeps no test part.")
     judges = _judges(validation)
     if loss == "mse":
-        targets, classes, per_sequence = as_targets(y, series), None, False
+        targets, classes, per_sequence = as_targets(y, series, gaps=not feeds_back), None, False
     else:
         targets, classes, per_sequence = _one_hot(y, series)
     if per_sequence:
@@ -142,6 +166,7 @@ def prepare(
         any(each[-2] < each[-1] for each in edges),
         [each[:-1] for each in all_edges],
         all_folds,
+        feeds_back,
     )
     if loss == "mse":
         _check_targets(data)
@@ -206,9 +231,10 @@ def _check_next(series: Series, targets: Series) -> None:
     """For free runs: y(t) = u(t + 1)."""
     for b in range(series.count):
         u, y = series.values[b], targets.values[b]
-        if u.shape != y.shape or not np.allclose(u[1:], y[:-1], rtol=1e-6, atol=1e-6 * float(u.std())):
+        if not is_next_input(u, y):
             raise ValueError(
-                "closed_loop needs targets that are the next input: with a series x of shape (T, F), u = x[:-1] and y = x[1:]."
+                "closed_loop needs targets that are the next input: with a series x of shape (T, F), u = x[:-1] and y = x[1:]. "
+                "Or a network with output feedback (feedback_scaling), which hears its outputs beside other inputs."
             )
 
 
@@ -217,15 +243,21 @@ def _check_targets(data: TuningData) -> None:
     rows = [
         values[edges[s] : edges[s + 1]] for values, edges in zip(data.targets.values, data.edges, strict=True) for s in held
     ]
-    if (np.ptp(np.concatenate(rows), axis=0) == 0).any():
+    if _constant(np.concatenate(rows)):
         raise ValueError("a target is constant on the validation part: errors cannot be normalised by its variance.")
     if data.tested:
         test = [v[e[-2] : e[-1]] for v, e in zip(data.whole[1].values, data.whole_edges, strict=True)]
-        if (np.ptp(np.concatenate(test), axis=0) == 0).any():
+        if _constant(np.concatenate(test)):
             raise ValueError(
                 "a target is constant on the test part, the last share of the data: errors cannot be normalised by its "
                 "variance. Give more data, or another share as test=; 0 keeps none."
             )
+
+
+def _constant(rows: npt.NDArray[Any]) -> bool:
+    """Whether a column is constant over the steps that have a target, or there is none."""
+    known = rows[~np.isnan(rows).any(axis=1)]
+    return not len(known) or bool((np.ptp(known, axis=0) == 0).any())
 
 
 def _one_hot(y: SeriesLike, series: Series) -> tuple[Series, npt.NDArray[Any], bool]:

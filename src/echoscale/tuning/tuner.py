@@ -16,7 +16,7 @@ from echoscale.hyper import Hyper, into_network
 from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
 from echoscale.readouts.penalties import AUTO
-from echoscale.series import Series, SeriesLike
+from echoscale.series import Series, SeriesLike, as_series, as_targets, is_next_input
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.free_run import FreeRun
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-ALL = ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "ridge")
+ALL = ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "feedback_scaling", "ridge")
 LOSSES = ("mse", "cross_entropy")
 
 
@@ -76,16 +76,17 @@ def tune(
     Parameters
     ----------
     network : Network
-        What to tune; hyper-parameters that are not learned stay as they are.
+        What to tune; hyper-parameters that are not learned stay as they are. One with output feedback hears the targets of
+        the step before, in free runs its own outputs.
     u : (T, F), (B, T, F) or list of (T_b, F)
         Inputs.
     y : (T,), (T, O), (B, T, O), list of (T_b, O), or labels
-        Targets of every step; several horizons are several columns. For classes one label per step, (T,), or per sequence,
-        (B,), which is judged by its last state.
+        Targets of every step; several horizons are several columns. Steps whose target holds a NaN do not count. For classes
+        one label per step, (T,), or per sequence, (B,), which is judged by its last state.
     parameters : str or sequence of str, optional
         What is learned: names of `Hyper` ("leak_rate": of all reservoirs; "leak_rate[0]": of the first), and "ridge". Unless
         given, as many as the length of the data allows: one for 50 training steps, in the order ridge, input scalings, leak
-        rates, spectral radii, couplings, bias scalings.
+        rates, spectral radii, couplings, scalings of output feedback, bias scalings.
     starts : int or Hyper
         How many random ones, each the best of eight random points; or a `Hyper` with one lane for each of your own.
     seed : int
@@ -97,7 +98,8 @@ def tune(
         is less. Without meaning for labels per sequence.
     closed_loop : int, optional
         So many steps: the error is that of free-running forecasts of this length from several origins in the held-out folds,
-        made with each fold's readout. For targets that are the next input, y(t) = u(t + 1).
+        made with each fold's readout. For targets that are the next input, y(t) = u(t + 1); or for a network with output
+        feedback, whose other inputs are known.
     validation : int or float
         A number of folds, which are blocks of time with gaps between them (fewer where data are short; whole series where
         there are enough; with labels per sequence, sequences). Or a share of every series, at its end, that judges alone.
@@ -153,10 +155,16 @@ def tune(
     free = None if closed_loop is None else _checks.integer(closed_loop, "closed_loop", minimum=1)
     if free and loss != "mse":
         raise ValueError("closed_loop has a meaning for loss='mse' alone: labels are no next inputs.")
-    data = prepare(u, y, loss, washout, validation, test, scale, next_input=bool(free))
+    if network.feeds_back and loss != "mse":
+        raise ValueError("a network with output feedback is tuned with loss='mse' alone: its targets are its inputs too.")
+    closed = bool(free) and not network.feeds_back
+    data = prepare(u, y, loss, washout, validation, test, scale, next_input=closed, feeds_back=network.feeds_back)
+    if free and not closed:
+        _check_known(as_series(u), y)
     if direct and data.per_sequence:
         raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
-    esn = network.build(data.series.features, seed=_checks.integer(seed, "seed"), dtype=dtype, device=device)
+    outputs = data.targets.features
+    esn = network.build(data.series.features, _checks.integer(seed, "seed"), dtype, device, n_outputs=outputs)
     names, fixed = (parameters, []) if parameters is not None else affordable(esn.hyper, float(data.train_steps.min()))
     user = starts if isinstance(starts, Hyper) else esn.hyper
     space = Space.of(names, user, bounds or {}, loss == "cross_entropy", None if data.tail else data.steps)
@@ -170,7 +178,7 @@ def tune(
     runs = Runs(
         esn,
         space,
-        data.series,
+        data.heard(data.series, data.targets),
         data.targets,
         data.edges,
         0.0,
@@ -217,6 +225,15 @@ def _check_network(network: object) -> None:
     if not isinstance(network, Network):
         remedy = "model.make_network() gives it" if hasattr(network, "make_network") else "es.single(100) makes one"
         raise TypeError(f"tune takes the description of a network, got {type(network).__name__}: {remedy}.")
+
+
+def _check_known(series: Series, y: SeriesLike) -> None:
+    """Free runs of a network with output feedback know their inputs: these must not be the targets themselves."""
+    if all(is_next_input(*pair) for pair in zip(series.values, as_targets(y, series).values, strict=True)):
+        raise ValueError(
+            "the targets are the next inputs, and free runs of a network with output feedback are given their inputs: they "
+            "would hear the truth. Give inputs that are known ahead (a constant, if there are none), or leave feedback out."
+        )
 
 
 def _with_best_penalties(runs: Runs, candidates: Floats, steps: float) -> Floats:

@@ -33,15 +33,18 @@ class Drawn(NamedTuple):
         b of each reservoir, (n_k,), U[-1, 1]; likewise.
     couplings : tuple of csr_array
         W_kl of each coupling, (n_target, n_source).
+    feedback : tuple of arrays
+        W_fb of each reservoir, (n_k, O), U[-1, 1]; empty for a network without output feedback.
     """
 
     recurrent: tuple[Sparse, ...]
     inputs: tuple[Floats, ...]
     biases: tuple[Floats, ...]
     couplings: tuple[Sparse, ...]
+    feedback: tuple[Floats, ...] = ()
 
 
-def draw(network: Network, n_inputs: int, seed: int) -> Drawn:
+def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Drawn:
     """All matrices of a network. Adding a level, a coupling or an input leaves the others as they were."""
 
     def rng(kind: int, *place: int) -> np.random.Generator:
@@ -61,6 +64,9 @@ def draw(network: Network, n_inputs: int, seed: int) -> Drawn:
             )
             for each in network.couplings
         ),
+        feedback=tuple(rng(4, k).uniform(-1, 1, (n_outputs, reservoir.units)).T.copy() for k, reservoir in members)
+        if network.feeds_back
+        else (),
     )
 
 

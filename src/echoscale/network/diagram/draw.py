@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 # Told apart by the colour-blind, and in grey by their widths.
-COLOURS = {"input": "#009E73", "coupling": "#000000", "readout": "#D55E00", "silent": "#8C8C8C"}
-WIDTHS = {"input": 1.3, "coupling": 1.3, "readout": 0.8}  # points
+COLOURS = {"input": "#009E73", "coupling": "#000000", "readout": "#D55E00", "feedback": "#CC79A7", "silent": "#8C8C8C"}
+WIDTHS = {"input": 1.3, "coupling": 1.3, "readout": 0.8, "feedback": 1.3}  # points
 FAST, SLOW = (0.90, 0.95, 0.98), (0.0, 0.447, 0.698)  # the second is #0072B2
 SIZES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)  # tried one after another until the diagram fits
 
@@ -31,8 +31,8 @@ SIZES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)  # tried one after ano
 def draw(network: Network, ax: Axes | None = None, *, seed: int = 0) -> Figure:
     """The diagram of a network, in a figure of its own or in `ax`; returns the figure.
 
-    Numbers: gamma on the arrows of the input; the strength on those between reservoirs (grey and dashed where it is 0);
-    units, alpha and rho at each reservoir, which is the darker the slower it is.
+    Numbers: gamma on the arrows of the input; phi on those of output feedback; the strength on those between reservoirs (grey
+    and dashed where it is 0); units, alpha and rho at each reservoir, which is the darker the slower it is.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from echoscale.network import Concentric, Network, Reservoir
-from echoscale.network.diagram.plan import AIR, LANE, LINE, NODE, Caption, Drawing, Spot, name_of, number
+from echoscale.network.diagram.plan import AIR, LANE, LINE, NODE, TRACK, Caption, Drawing, Spot, name_of, number
 from echoscale.network.diagram.wires import Link, gap_before, lanes_of, least_radius, links_of, ports_of, wire_of
 from echoscale.network.matrix import Matrix
 
@@ -58,7 +58,7 @@ def layout(network: Network, *, size: float = 1.0) -> Drawing:
         column,
         tuple(wire_of(each, x, ports[each], gaps, lanes.get(each.bus, 0.0)) for each in links),
         left=-NODE - AIR,
-        right=x[-1] + NODE + AIR,
+        right=x[-1] + NODE + AIR + (TRACK if network.feeds_back else 0.0),
         bottom=min(heights) - AIR,
         top=max(heights) + AIR,
     )

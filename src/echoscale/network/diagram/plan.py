@@ -43,8 +43,8 @@ class Caption(NamedTuple):
 class Wire(NamedTuple):
     """An arrow: a line through `points` with rounded corners, and a label whose foot is at `at`."""
 
-    kind: str  # "input", "coupling" or "readout"
-    source: int | None  # a reservoir, or None for the input
+    kind: str  # "input", "coupling", "readout" or "feedback"
+    source: int | None  # a reservoir, or None for the input, or for the output that is fed back
     target: int | None  # a reservoir, or None for the output
     label: str
     silent: bool  # a coupling of strength 0
@@ -53,15 +53,16 @@ class Wire(NamedTuple):
 
     @property
     def name(self) -> str:
-        """For example "input->R1", "R1->R2" or "R2->output"."""
-        return f"{name_of(self.source, 'input')}->{name_of(self.target, 'output')}"
+        """For example "input->R1", "R1->R2", "R2->output" or "output->R1"."""
+        source = "output" if self.kind == "feedback" else "input"
+        return f"{name_of(self.source, source)}->{name_of(self.target, 'output')}"
 
 
 class Drawing(NamedTuple):
     """Where everything stands, in inches; (0, 0) is the middle of the input.
 
     columns  the column of each reservoir, from 0
-    wires    the arrows: inputs, couplings, readouts, each in the order of the network
+    wires    the arrows: inputs, couplings, readouts, output feedback, each in the order of the network
     """
 
     input: Spot

@@ -37,7 +37,12 @@ class Link(NamedTuple):
 
     @property
     def way(self) -> str:
-        """Within one gap "straight" or "back"; over or under the columns between "over", "under" or, to the output, "out"."""
+        """Within one gap "straight" or "back"; over or under the columns between "over", "under" or, to the output, "out".
+
+        Output feedback goes round the output and under all columns, even the last.
+        """
+        if self.kind == "feedback":
+            return "under"
         if self.span == 1:
             return "straight" if self.ahead else "back"
         return "out" if self.kind == "readout" else "over" if self.ahead else "under"
@@ -59,6 +64,11 @@ def links_of(network: Network, column: Sequence[int]) -> list[Link]:
         for c in network.couplings
     ]
     links += [Link("readout", k, None, "", False, here, max(column) + 1) for k, here in enumerate(column)]
+    links += [
+        Link("feedback", None, k, f"φ = {number(each.feedback_scaling)}", False, max(column) + 1, column[k])
+        for k, each in enumerate(network.reservoirs)
+        if each.feedback_scaling > 0
+    ]
     sources, targets = (Counter(each[end] for each in links if each.way == "straight") for end in (1, 2))
     return [  # where many lines meet, their labels stand where each is still alone
         each._replace(early=each.way == "straight" and targets[each.target] > 3 and sources[each.source] == 1) for each in links
@@ -71,7 +81,7 @@ def ports_of(links: Sequence[Link], y: Sequence[float], radius: Sequence[float])
     From the top: the lanes above, the gap (around the middle, so that a chain is one straight line), ways back, the lanes
     below. Lines that leave share a port. Lines that arrive have one each, the longest at the rim, so that they do not cross.
     """
-    leave = {each: (NODE, 0.0) if each.way == "straight" else (0.0, NODE) for each in links}
+    leave = {each: (NODE, 0.0) if each.way == "straight" or each.kind == "feedback" else (0.0, NODE) for each in links}
     arrive = {each: (-NODE, 0.0) if each.way == "straight" else (0.0, -NODE) for each in links}
     for k, r in enumerate(radius):
 
@@ -153,7 +163,7 @@ def gap_before(links: Sequence[Link], place: int, x: float, ports: Mapping[Link,
     ahead = [each for each in links if each.ahead and each.stop == place]
     back = [each for each in links if not each.ahead and each.stop == place - 1]
     leaving = [each for each in links if each.ahead and each.start == place - 1]
-    returning = [each for each in links if not each.ahead and each.start == place]
+    returning = [each for each in links if not each.ahead and each.start == place and each.kind != "feedback"]
     left = [
         *sorted((each for each in back if each.way == "under"), key=lambda each: -each.span),
         *sorted((each for each in leaving if each.way == "over" and each.kind == "coupling"), key=lambda each: -each.span),
@@ -162,12 +172,13 @@ def gap_before(links: Sequence[Link], place: int, x: float, ports: Mapping[Link,
         *sorted((each for each in ahead if each.way == "over"), key=lambda each: each.span),
         *sorted((each for each in returning if each.way == "under"), key=lambda each: each.span),
     ]
-    inside = [each for each in (*ahead, *back) if each.span == 1]
+    inside = [each for each in (*ahead, *back) if each.way in ("straight", "back")]
     bowed = [each for each in inside if _bowed(each, ports[each])]
     climb = max((abs(ports[each][0][1] - ports[each][1][1]) for each in inside if each not in bowed), default=0.0)
     level = climb < 1e-9
     bend = max([0.0 if level else size * min(0.12 + 0.1 * climb, 0.6), *(each.text for each in bowed)])
     before = [each for each in inside if each.early or (each.way == "back" and each not in bowed)]
+    before += [each for each in back if each.kind == "feedback"]
     after = [each for each in ahead if not each.early and (each.kind == "input" or each.span == 1)]
 
     # From left to right: readouts, which go down close by, labels, tracks, bends, tracks, labels.
@@ -203,13 +214,18 @@ def wire_of(link: Link, x: Sequence[float], ends: Ends, gaps: Sequence[Gap], lan
     points = [(x0, y0), (near, y0), (far, y1), (x1, y1)]
     before, after = gap.start - CORNER - link.text / 2, gap.end - (AIR + link.text) / 2  # the middle of a label
     at = after if link.ahead else before, y1 + LIFT
-    if link.span > 1:
-        first = gaps[link.start + 1].left if link.ahead else gaps[link.start].right
+    if link.way not in ("straight", "back"):
+        if link.kind == "feedback":
+            first = {link.bus: x0 + TRACK}
+        else:
+            first = gaps[link.start + 1].left if link.ahead else gaps[link.start].right
         last = gap.right if link.ahead else gap.left
         a, b = first.get(link.bus, x0), last.get(link.bus, x1)
         points = [(x0, y0), (a, y0), (a, lane), (b, lane), (b, y1), (x1, y1)]
         if link.kind == "coupling":  # labelled at a column, where nothing goes up or down, and on the outer side
             at = x[(link.start + link.stop) // 2 + 1], lane + LIFT - (0 if link.ahead else LANE)
+        elif link.kind == "feedback":  # below its line: other ways back arrive above it
+            at = before, y1 - 2.2 * LIFT
     elif _bowed(link, ends):
         points[1:3] = [((x0 + x1) / 2, (y0 + y1) / 2 - 0.8 * PORT)]
         at = gap.middle, (y0 + y1) / 2 - 0.4 * PORT + LIFT
