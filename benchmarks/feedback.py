@@ -172,10 +172,10 @@ def table(raw: common.Raw) -> str:
         "",
         f"{raw['steps']} steps after the training data, {raw['units']} neurons, {raw['seeds']} seeds for series and weights. "
         f"Valid steps: until the error exceeds {THRESHOLD} standard deviations, mean ± standard error, at most {raw['steps']}. "
-        "Errors above 1,000 are shown as 1,000. The readout of `echoscale` sees the last 13 fed-back outputs beside the states, "
-        "that of the others the states alone. Best penalty: the one of "
-        f"{', '.join(f'{each:g}' for each in raw['ridges'])} with the least error of the run that is judged; otherwise folds of "
-        "the training data choose it." + ("" if raw["rival"] else " reservoirpy was not installed: that rival is missing."),
+        "Errors above 1,000 are shown as 1,000. The readout of `echoscale` sees the last 13 fed-back outputs beside the "
+        "states, that of the others the states alone. Best penalty: the one of "
+        f"{', '.join(f'{each:g}' for each in raw['ridges'])} with the least error of the run that is judged; otherwise folds "
+        "of the training data choose it." + ("" if raw["rival"] else " reservoirpy was not installed: that rival is missing."),
         "",
         *common.rows(head, body, left=2),
         "",
