@@ -151,8 +151,7 @@ def judged(system: System, x: Floats, units: Scaling, run: Callable[[Floats], Fl
     found = free_run(state, step, W, b, system.forecast)
     if system.rate is None:
         return float(np.sqrt(np.mean((found - truth) ** 2) / truth.var()))
-    lost = ~(np.sqrt(((found - truth) ** 2).mean(axis=2)) <= LIMIT)
-    return float(np.mean(np.where(lost.any(axis=1), lost.argmax(axis=1), system.forecast)) * system.rate)
+    return float(np.mean(es.valid_time(truth, found, threshold=LIMIT, lyapunov=system.rate, spread=1.0)))
 
 
 def free_run(state: Floats, step: Any, W: Floats, b: Floats, steps: int) -> Floats:

@@ -424,7 +424,24 @@ def real_data() -> str:
     return table(("method", "error over that of", *heads), rows)
 
 
+def feedback() -> str:
+    """Errors of freely generated series: the median and the worst of the seeds, and how long they hold."""
+    raw = benchmark("feedback")
+    if raw is None:
+        return NOT_YET.format("feedback")
+    rows = []
+    for name in dict.fromkeys(each["series"] for each in raw["outcomes"]):
+        for way in dict.fromkeys(each["way"] for each in raw["outcomes"]):
+            runs = [each for each in raw["outcomes"] if (each["series"], each["way"]) == (name, way)]
+            errors = [each["nrmse"] for each in runs]
+            label = "reservoirpy, best penalty" if way == "reservoirpy" else way
+            held = float(np.mean([each["valid"] for each in runs]))
+            rows.append([name, label, f"{np.median(errors):.1e}", f"{max(errors):.1e}", f"{held:.0f} of {raw['steps']}"])
+    return table(("series", "network", "NRMSE, median", "worst", "valid steps, mean"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "feedback": feedback,
     "real_data": real_data,
     "headline": readme,
     "narma10": narma10,
