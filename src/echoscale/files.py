@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -47,6 +48,45 @@ def write_atomically(target: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+# Stands in a file that is sealed, in a place for text: the sha256 of the whole file with zeros there.
+SEAL = "echoscale-sha256:"
+_SEALS = re.compile(SEAL.encode() + rb"([0-9a-f]{64})")
+
+
+def unsealed() -> str:
+    """The text that `sealed` looks for."""
+    return SEAL + "0" * 64
+
+
+def sealed(content: bytes) -> bytes:
+    """The content of a file with its checksum in the place of `unsealed()`, which it holds once.
+
+    Parameters
+    ----------
+    content : bytes
+        Of a file that has room for text, such as an attribute of netCDF.
+    """
+    empty = unsealed().encode()
+    if content.count(empty) != 1:
+        raise ValueError("a file is sealed in one place.")
+    return content.replace(empty, SEAL.encode() + hashlib.sha256(content).hexdigest().encode())
+
+
+def is_whole(content: bytes) -> bool | None:
+    """Whether a sealed file is as it was written; None where it has no seal.
+
+    Parameters
+    ----------
+    content : bytes
+        All of the file.
+    """
+    found = _SEALS.findall(content)
+    if not found:
+        return None
+    empty = content.replace(found[0], b"0" * 64)
+    return len(found) == 1 and hashlib.sha256(empty).hexdigest().encode() == found[0]
 
 
 def check_writable(place: Path) -> int:
