@@ -112,3 +112,12 @@ def test_shapes_must_agree(y: Any, guess: Any) -> None:
 def test_bad_values_are_named(y: Any, guess: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         nmse(y, guess)
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-300, -7.3e12])
+def test_what_varies_by_rounding_alone_is_constant(value: float) -> None:
+    y = np.full(1000, value)
+    y[::2] = np.nextafter(value, 1e300)
+    with pytest.raises(ValueError, match="y is constant"):
+        nrmse(y, np.zeros(1000))
+    assert np.isfinite(nrmse(y + np.arange(1000) * abs(value) * 1e-12, np.zeros(1000)))

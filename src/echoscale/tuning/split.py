@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.readouts import folds as blocks
-from echoscale.scaling import Scaling, scaling_of
+from echoscale.scaling import Scaling, is_constant, scaling_of
 from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, check_longer_than, washout_steps
 
 Indices = npt.NDArray[np.int64]
@@ -217,11 +217,11 @@ def _check_targets(data: TuningData) -> None:
     rows = [
         values[edges[s] : edges[s + 1]] for values, edges in zip(data.targets.values, data.edges, strict=True) for s in held
     ]
-    if (np.ptp(np.concatenate(rows), axis=0) == 0).any():
+    if is_constant(np.concatenate(rows)).any():
         raise ValueError("a target is constant on the validation part: errors cannot be normalised by its variance.")
     if data.tested:
         test = [v[e[-2] : e[-1]] for v, e in zip(data.whole[1].values, data.whole_edges, strict=True)]
-        if (np.ptp(np.concatenate(test), axis=0) == 0).any():
+        if is_constant(np.concatenate(test)).any():
             raise ValueError(
                 "a target is constant on the test part, the last share of the data: errors cannot be normalised by its "
                 "variance. Give more data, or another share as test=; 0 keeps none."
