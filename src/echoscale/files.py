@@ -89,6 +89,22 @@ def is_whole(content: bytes) -> bool | None:
     return len(found) == 1 and hashlib.sha256(empty).hexdigest().encode() == found[0]
 
 
+def make_folder(folder: Path) -> None:
+    """The folder with all above it, unless it is there; raises where files could not be written into it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where results are to go.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise NotADirectoryError(f"{folder} cannot be a folder: there is a file of that name. Give another one.") from None
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"the folder {folder} is read-only: give another one.")
+
+
 def check_writable(place: Path) -> int:
     """The permissions that a file there has, or a new one would get; raises where it must not be replaced."""
     try:

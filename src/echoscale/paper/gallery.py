@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from echoscale import _checks
 from echoscale.experiments.run import Runner
-from echoscale.files import is_whole, sealed, unsealed, write_atomically
+from echoscale.files import is_whole, make_folder, sealed, unsealed, write_atomically
 from echoscale.paper.provenance import SCALES, description
 from echoscale.progress import Progress
 
@@ -101,7 +101,7 @@ def make(
     _checks.choice(number, tuple(FIGURES), "figure")
     _checks.choice(scale, SCALES, "scale")
     module = importlib.import_module(f"echoscale.paper.{FIGURES[number]}")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     variants = getattr(module, "VARIANTS", ())
     if variant is not None and not variants:
         raise ValueError(f"figure {number} has no variants, got variant={variant!r}.")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import os
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from echoscale.experiments.ledger import Ledger, LedgerError
-from echoscale.files import write_atomically
+from echoscale.files import check_writable, write_atomically
 from echoscale.sweeps.grid import Slot, cuts, dataset
 
 if TYPE_CHECKING:
@@ -130,6 +131,9 @@ def check_target(target: Path) -> None:
         raise IsADirectoryError(f"{target} is a folder: give the name of a file.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}. Make it first.")
+    check_writable(target)
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{target} cannot be written: the folder {target.parent} is read-only.")
     if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise ImportError("Parquet files need pyarrow: pip install pyarrow, or write .nc or .csv.")
 
