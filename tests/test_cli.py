@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,3 +39,134 @@ def test_bad_options_are_named() -> None:
     result = CliRunner().invoke(app, ["figure", "99"])
     assert result.exit_code == 2
     assert "no figure 99" in result.output
+
+
+# ---------------------------------------------------------------------------------------------------- nothing shows a traceback
+
+SPEC = """
+[network]
+structure = "single"
+units = 5
+
+[task]
+function = "narma"
+order = 3
+
+[protocol]
+washout = 20
+train = 100
+validation = 40
+test = 40
+
+[axes]
+seed = { count = 2 }
+"""
+
+
+def called(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, in this folder; an empty variable is taken away."""
+    whole = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), **environment}
+    whole = {name: value for name, value in whole.items() if value}
+    command = [sys.executable, "-m", "echoscale", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=whole, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a sweep that is done."""
+    folder = tmp_path_factory.mktemp("swept")
+    (folder / "spec.toml").write_text(SPEC)
+    done = called("sweep", "spec.toml", "--out", "seeds.csv", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+REFUSED: dict[str, tuple[list[str], str]] = {
+    "out is a folder": (["sweep", "spec.toml", "--out", "folder.nc"], "is a folder"),
+    "out has no folder": (["sweep", "spec.toml", "--out", "nowhere/x.nc"], "no folder"),
+    "out has markup": (["sweep", "spec.toml", "--out", "x [/].nc [red]"], "x [/].nc [red] must end in"),
+    "out is read-only": (["sweep", "spec.toml", "--out", "locked.csv"], "read-only"),
+    "figures into a file": (["figure", "2", "--scale", "smoke", "--out", "spec.toml"], "there is a file of that name"),
+    "figures below a file": (["reproduce", "--scale", "smoke", "--figures", "2", "--out", "spec.toml/x"], "there is a file"),
+    "no such figure": (["reproduce", "--figures", "2,x"], "got 'x'"),
+    "a ledger that is none": (["sweeps", "list", "--ledger", "spec.toml"], "not a ledger"),
+    "a spec that is a folder": (["sweep", "folder.nc"], "folder.nc"),
+    "a matrix of nothing": (["sweep", "matrix.toml"], "a matrix is described by shape"),
+    "nested too deeply": (["sweep", "deep.toml"], "is not TOML"),
+    "an axis without end": (["sweep", "long.toml"], "give 1 to 1,000,000"),
+    "no such sweep": (["sweeps", "show", "[/red]"], "'[/red]' is not in the ledger"),
+    "a scheduler that is none": (["sweep", "spec.toml", "--scheduler", "nonsense"], "no address of a scheduler"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_wrong_is_told_in_a_line(name: str, swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(swept)
+    (swept / "folder.nc").mkdir(exist_ok=True)
+    own = "reservoirs = [{ units = 5, topology = { matrix = {} } }]"
+    (swept / "matrix.toml").write_text(SPEC.replace('structure = "single"\nunits = 5', own))
+    (swept / "deep.toml").write_text("a = " + "[" * 5000 + "]" * 5000)
+    (swept / "long.toml").write_text(SPEC.replace("count = 2", "count = 1000000000000"))
+    (swept / "locked.csv").touch()
+    (swept / "locked.csv").chmod(0o444)
+    arguments, words = REFUSED[name]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert not result.stdout
+    assert isinstance(result.exception, SystemExit), "no traceback"
+
+
+def test_debug_shows_where_an_error_came_from(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(swept)
+    result = CliRunner().invoke(app, ["--debug", "sweep", "nothing.toml"])
+    assert isinstance(result.exception, ValueError)
+    plain = called("--debug", "sweep", "nothing.toml", folder=swept)
+    assert "Traceback" in plain.stderr
+    assert "Traceback" not in called("sweep", "nothing.toml", folder=swept).stderr
+
+
+def test_an_error_of_ours_is_told_in_a_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from echoscale.sweeps import commands
+
+    def broken(*_: object) -> None:
+        raise KeyError("test")
+
+    monkeypatch.setattr(commands, "run", broken)
+    result = CliRunner().invoke(app, ["sweep", "x.toml"])
+    assert result.exit_code == 1
+    assert "KeyError: 'test'. This should not happen" in result.stderr
+
+
+TERMINALS: dict[str, dict[str, str]] = {
+    "plain": {},
+    "ASCII": {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
+    "no columns": {"COLUMNS": "0"},
+    "five columns": {"COLUMNS": "5", "LINES": "2"},
+    "dumb": {"TERM": "dumb", "NO_COLOR": "1"},
+    "no home": {"HOME": "", "XDG_CACHE_HOME": "", "USERPROFILE": ""},
+}
+
+
+@pytest.mark.parametrize("name", TERMINALS)
+def test_results_are_the_same_on_every_terminal(name: str, swept: Path) -> None:
+    """Lines are not broken, nothing is missing, and standard error is empty but for progress."""
+    long = swept / ("runs[test] " + "x" * 90)
+    long.mkdir(exist_ok=True)
+    result = called("sweep", "spec.toml", "--out", str(long / "seeds.csv"), folder=swept, **TERMINALS[name])
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == "The best 1 of 1 points by validation error, mean over seeds"
+    assert lines[-1] == f"Results: {long / 'seeds.csv'}"
+    assert "Traceback" not in result.stderr
+
+
+def test_a_broken_pipe_is_no_error(swept: Path) -> None:
+    """`echoscale sweeps list | head -0`: nobody reads, and nobody is told."""
+    command = [sys.executable, "-m", "echoscale", "sweeps", "list"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as out:
+        ended = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, cwd=swept, timeout=120, check=False)
+    assert ended.stderr == ""
+    assert ended.returncode in (0, 1)

@@ -15,6 +15,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import echoscale as es
 from echoscale import ESN, Coupling, Hyper, Network, Reservoir, hierarchical, single
 from echoscale.engine import lanes
 
@@ -571,3 +572,64 @@ def test_bad_steps_are_named_with_the_remedy(u: Any, kind: type[Exception], mess
 def test_a_bad_build_is_named_at_once_with_the_remedy(arguments: dict[str, Any], kind: Any, message: str) -> None:
     with pytest.raises(kind, match=message):
         single(5).build(**arguments)
+
+
+# ----------------------------------------------------------------------------------------------- numbers that do not fit
+
+
+OVERFLOWS: dict[str, tuple[Any, Any, str]] = {
+    "input scaling": (es.single(5, input_scaling=1e39), [0.0, 0.0], r"reservoir 0 .* input_scaling=1e\+39"),
+    "bias": (es.single(5, bias_scaling=1e39), [0.0, 0.0], r"reservoir 0 .* bias_scaling=1e\+39"),
+    "coupling": (es.hierarchical([5, 5], coupling=1e39), [0.0, 0.0], "reservoir 1 "),
+    "an input": (es.single(5), [0.0, 1.0, 3e38, 0.0], r"from step 2 of u on: with an input of 3e\+38"),
+}
+
+
+@pytest.mark.parametrize("name", OVERFLOWS)
+def test_what_overflows_the_precision_is_refused(name: str) -> None:
+    """0 * inf and inf - inf are NaN, and a network keeps them."""
+    network, values, words = OVERFLOWS[name]
+    esn, u = network.build(1), np.array(values)[:, None]
+
+    def steps(u: Any) -> None:
+        for each in u:
+            esn.step(each)
+
+    for call in (esn.run, esn.run_chunks, lambda u: esn.snapshots(u, 1), steps):
+        with pytest.raises(ValueError, match=words.replace("step 2", "step [02]")):
+            call(u)
+    assert np.isfinite(network.build(1, dtype="float64").run(u)).all()
+
+
+def test_grids_that_overflow_are_refused() -> None:
+    """On lanes, and where lanes share runs."""
+    esn = es.parallel([5, 5]).build(1)
+    grid = np.repeat([0.1, 0.5], 2), np.tile([1.0, 1e39], 2)
+    grids: list[dict[str, Any]] = [
+        {"leak_rate": [grid[0], 1.0], "input_scaling": [1.0, grid[1]]},
+        {"input_scaling": [grid[1], 1.0]},
+    ]
+    for axes in grids:
+        with pytest.raises(ValueError, match="may not be finite"):
+            es.statistics(esn, np.ones((50, 1)), np.ones((50, 1)), hyper=esn.hyper.replace(**axes))
+
+
+@pytest.mark.parametrize("state", [np.nan, np.inf, 1e20])
+def test_states_that_are_none_are_refused(state: float) -> None:
+    with pytest.raises(ValueError, match="state must be finite"):
+        es.single(3).build(1).run(np.ones((3, 1)), state=[0.0, state, 0.0])
+
+
+@pytest.mark.parametrize("hyper", [5, "leak_rate", {"leak_rate": 0.5}, (0.5,)])
+def test_hyper_parameters_that_are_no_hyper_are_named(hyper: Any) -> None:
+    esn = es.single(3).build(1)
+    for call in (esn.run, esn.run_chunks, lambda u, hyper: esn.snapshots(u, 1, hyper=hyper)):
+        with pytest.raises(TypeError, match="hyper must be a Hyper"):
+            call(np.ones((3, 1)), hyper=hyper)
+
+
+def test_masked_hyper_parameters_are_refused() -> None:
+    with pytest.raises(ValueError, match="leak_rate is a masked array"):
+        es.single(3).build(1).hyper.replace(leak_rate=[np.ma.masked_array([0.5, 0.4], [False, True])])
+    with pytest.raises(ValueError, match="masked"):
+        es.single(3, topology=np.ma.masked_array(np.ones((3, 3)), np.eye(3) > 0))

@@ -160,3 +160,12 @@ def test_valid_time_at_its_ends() -> None:
 def test_valid_time_says_what_is_wrong(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-300, -7.3e12])
+def test_what_varies_by_rounding_alone_is_constant(value: float) -> None:
+    y = np.full(1000, value)
+    y[::2] = np.nextafter(value, 1e300)
+    with pytest.raises(ValueError, match="y is constant"):
+        nrmse(y, np.zeros(1000))
+    assert np.isfinite(nrmse(y + np.arange(1000) * abs(value) * 1e-12, np.zeros(1000)))

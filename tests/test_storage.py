@@ -6,6 +6,7 @@ import json
 import os
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -175,9 +176,275 @@ def test_a_model_of_the_first_format_sees_the_units_of_the_data(tmp_path: Path) 
     about = json.loads(header["model"])
     assert about["parameters"].pop("scale", "missing") is None
     text = json.dumps(about, sort_keys=True)
-    old = header | {"version": "1", "model": text, "sha256": storage._digest(text, tensors)}
+    old = header | {"version": "1", "model": text, "sha256": storage._digest(text, tensors, 1)}
     path.write_bytes(safetensors.numpy.save(tensors, metadata=old))
     loaded = es.load(path)
     np.testing.assert_array_equal(loaded.predict(u), model.predict(u))
     assert loaded.get_params()["scale"] is None
     loaded.partial_fit(u, y)
+
+
+# ------------------------------------------------------------------------------------------------- files that an enemy wrote
+
+
+def crafted(path: Path, change: Callable[[Any, Any], Any]) -> Path:
+    """The file with another content, and the checksum of that: `change(about, tensors)` may change both in place."""
+    with safetensors.safe_open(path, framework="numpy") as file:
+        header, tensors = dict(file.metadata()), {name: file.get_tensor(name).copy() for name in file.keys()}  # noqa: SIM118
+    about = json.loads(header["model"])
+    text = change(about, tensors)
+    text = text if isinstance(text, str) else json.dumps(about, sort_keys=True)
+    whole = header | {"model": text, "sha256": storage._digest(text, tensors)}
+    path.write_bytes(safetensors.numpy.save(tensors, metadata=whole))
+    return path
+
+
+def every_kind() -> dict[str, Any]:
+    """Small models of all kinds that a file may hold."""
+    u, y = series(200)
+    rng = np.random.default_rng(0)
+    batch, labels = rng.normal(size=(12, 20, 1)), np.arange(12) % 2
+    esn = es.hierarchical([4, 3], connections=2).build(1, seed=0)
+    return {
+        "network": esn,
+        "regressor": es.ESNRegressor(units=5, washout=20, random_state=0).partial_fit(u, y),
+        "classifier": es.ESNClassifier(units=5, washout=20, random_state=0).fit(u, y[:, 0] > y.mean()),
+        "sequences": es.ESNClassifier(units=5, features="mean", random_state=0).fit(batch, labels),
+        "learner": es.OnlineLearner(esn, washout=5, record=20).partial_fit(u, y),
+        "rls": es.RLS(1e-3).partial_fit(rng.normal(size=(20, 3)), rng.normal(size=20)),
+    }
+
+
+# Where a number may be missing: an error that was not computed, the loss of a window without targets.
+MAY_BE_NAN = ("ridge_curve_.errors", "history.", "protocol.")
+# What is as good when it is shorter by a row: one series less.
+MAY_BE_SHORTER = ("steps_seen_", "ridge_curve_.relative")
+
+
+@pytest.mark.parametrize("kind", list(every_kind()))
+def test_every_array_of_a_model_is_checked(kind: str, tmp_path: Path) -> None:
+    """NaN in it, one row less, one axis more, text in place of numbers, or not there at all: with a right checksum."""
+    path = es.save(every_kind()[kind], tmp_path / "model.es")
+    whole = path.read_bytes()
+    with safetensors.safe_open(path, framework="numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    assert type(es.load(path)).__name__
+    wrongs: dict[str, Callable[[Any], Any]] = {
+        "nan": lambda array: np.where(np.arange(array.size).reshape(array.shape) == 0, np.nan, array).astype(array.dtype),
+        "shorter": lambda array: array[:-1],
+        "more axes": lambda array: array[None, None],
+        "other numbers": lambda array: np.zeros(array.shape, np.int16 if array.dtype.kind == "f" else np.float32),
+        "gone": lambda array: None,
+    }
+    silent = []
+    for name, array in arrays.items():
+        for what, wrong in wrongs.items():
+            if (what == "nan" and (array.dtype.kind != "f" or not array.size or name.startswith(MAY_BE_NAN))) or (
+                what == "shorter" and (not array.ndim or not array.size or name.startswith(MAY_BE_SHORTER))
+            ):
+                continue
+            if what == "gone" and name in OPTIONAL:
+                continue
+            path.write_bytes(whole)
+
+            def change(about: Any, tensors: Any, name: str = name, wrong: Callable[[Any], Any] = wrong) -> None:
+                new = wrong(tensors.pop(name))
+                if new is not None:
+                    tensors[name] = np.ascontiguousarray(new)
+
+            crafted(path, change)
+            try:
+                es.load(path)
+                silent.append(f"{name}: {what}")
+            except StorageError:
+                pass
+    assert not silent
+
+
+# What models without it are read as well: of the first format, or of a stream.
+OPTIONAL = (
+    "state_",
+    "last_target_",
+    "steps_seen_",
+    "scaling_.mean",
+    "target_scaling_.mean",
+    "ridge_curve_.relative",
+    "fold_statistics_.count",
+)
+
+
+def set_index(about: Any, tensors: Any) -> None:
+    tensors["recurrent.0.indices"][0] = 1 << 30
+
+
+def turn_rows(about: Any, tensors: Any) -> None:
+    tensors["recurrent.0.indptr"][1:3] = tensors["recurrent.0.indptr"][[2, 1]] + [1, -1]
+
+
+def nest(about: Any, tensors: Any) -> str:
+    return "[" * 200_000 + "]" * 200_000
+
+
+def set_in(*path: Any) -> Callable[[Any, Any], None]:
+    """Another value at a place of the description."""
+
+    def change(about: Any, tensors: Any) -> None:
+        *way, last, value = path
+        for each in way:
+            about = about[each]
+        about[last] = value
+
+    return change
+
+
+HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "an index outside the matrix": ("network", set_index),
+    "rows out of order": ("network", turn_rows),
+    "a leak rate of 5": ("network", lambda about, tensors: tensors["hyper.leak_rate.0"].fill(5.0)),
+    "a network of a billion neurons": ("network", set_in("esn", "network", "reservoirs", 0, "units", 10**9)),
+    "other inputs": ("network", set_in("esn", "n_inputs", 2)),
+    "half a description": ("network", lambda about, tensors: about.pop("esn")),
+    "a list for a description": ("network", lambda about, tensors: "[1, 2, 3]"),
+    "nested too deeply": ("network", nest),
+    "a dtype that is none": ("network", set_in("esn", "dtype", "float7")),
+    "a device that is none": ("network", set_in("esn", "device", ["cpu"])),
+    "an unknown kind": ("network", set_in("kind", "Pickle")),
+    "a parameter that is none": ("regressor", set_in("parameters", "os.system", "true")),
+    "an attribute that is none": ("regressor", set_in("numbers", "predict", 1)),
+    "a negative washout": ("regressor", set_in("numbers", "washout_", -1)),
+    "more features than there are": ("regressor", set_in("numbers", "n_features_in_", 7)),
+    "statistics of other features": ("regressor", set_in("features", 2)),
+    "more labels": ("sequences", lambda about, tensors: tensors.update(classes=np.arange(5))),
+    "a label twice": ("sequences", lambda about, tensors: tensors.update(classes=np.zeros(2, np.int64))),
+    "a billion sequences": ("learner", set_in("learner", "sequences", 10**9)),
+    "a billion outputs": ("learner", set_in("learner", "outputs", 10**9)),
+    "half a step": ("learner", set_in("learner", "step", 0.5)),
+    "an unknown loss": ("learner", set_in("learner", "loss", "none")),
+}
+
+
+@pytest.mark.parametrize("name", list(HOSTILE))
+def test_a_crafted_file_is_refused(name: str, tmp_path: Path) -> None:
+    kind, change = HOSTILE[name]
+    path = crafted(es.save(every_kind()[kind], tmp_path / "model.es"), change)
+    with pytest.raises(StorageError, match=r"model\.es does not describe a whole model") as refused:
+        es.load(path)
+    assert len(str(refused.value)) < 1000
+
+
+def test_numbers_that_numpy_does_not_have_are_refused(tmp_path: Path) -> None:
+    """Eight bits a number: safetensors has them."""
+    path, content = saved(tmp_path)
+    (length,) = struct.unpack("<Q", content[:8])
+    path.write_bytes(content[:8] + content[8 : 8 + length].replace(b'"I64"', b'"F64"', 1) + content[8 + length :])
+    with pytest.raises(StorageError):
+        es.load(path)
+    about = {"format": "echoscale", "version": "3", "model": "{}", "sha256": ""}
+    header = json.dumps({"__metadata__": about, "a": {"dtype": "F8_E5M2", "shape": [1], "data_offsets": [0, 1]}}).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + b"\0")
+    with pytest.raises(StorageError, match="damaged"):
+        es.load(path)
+
+
+@pytest.mark.parametrize("version", ["\u00b2", "0", "-1", "", "1e3", "9" * 5000])
+def test_versions_that_are_none_are_refused(version: str, tmp_path: Path) -> None:
+    path, content = saved(tmp_path)
+    path.write_bytes(with_header(content, {"version": version}))
+    with pytest.raises(StorageError, match="format version"):
+        es.load(path)
+
+
+def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
+    """Every bit of the header, and some of the numbers: refused, or the very same model."""
+    path = es.save(es.single(3).build(1, seed=0), tmp_path / "model.es")
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for place in rng.permutation(len(content) * 8)[:600]:
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << (place % 8)
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(StorageError):
+            es.load(path)
+
+
+# ------------------------------------------------------------------------------------------------------------------ signatures
+
+KEY = "sixteen bytes at least"
+
+
+def test_a_signed_file_is_loaded_with_its_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    esn = es.single(5).build(1, seed=0)
+    signed = es.save(esn, tmp_path / "signed.es", key=KEY)
+    plain = es.save(esn, tmp_path / "plain.es")
+    for key in (KEY, KEY.encode()):
+        assert es.load(signed, key=key).units == 5
+    assert es.load(signed).units == 5, "without a key nobody asks who wrote it"
+    with pytest.raises(StorageError, match="another key"):
+        es.load(signed, key=KEY + "!")
+    with pytest.raises(StorageError, match="not signed"):
+        es.load(plain, key=KEY)
+    monkeypatch.setenv("ECHOSCALE_KEY", KEY)
+    assert es.load(signed).units == 5
+    with pytest.raises(StorageError, match="not signed"):
+        es.load(plain)
+    assert es.load(es.save(esn, plain)).units == 5
+
+
+def test_a_signature_is_not_that_of_another_content(tmp_path: Path) -> None:
+    """Who changes the model and mends the checksum cannot mend the signature."""
+    path = es.save(es.single(5).build(1, seed=0), tmp_path / "model.es", key=KEY)
+    crafted(path, lambda about, tensors: tensors["biases.0"].fill(0.5))
+    assert es.load(path).units == 5
+    with pytest.raises(StorageError, match="changed by somebody"):
+        es.load(path, key=KEY)
+
+
+def test_short_keys_are_refused(tmp_path: Path) -> None:
+    esn = es.single(5).build(1)
+    with pytest.raises(ValueError, match="can be guessed"):
+        es.save(esn, tmp_path / "x.es", key="secret")
+    with pytest.raises(TypeError, match="string or bytes"):
+        es.save(esn, tmp_path / "x.es", key=5)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------------------- nothing is lost
+
+
+def test_parameters_of_any_number_type_come_back(tmp_path: Path) -> None:
+    u, y = series(200)
+    given: dict[str, Any] = {"units": range(4, 6), "ridge": Fraction(1, 8), "leak_rate": np.float32(0.5)}
+    model = es.ESNRegressor(structure="parallel", **given).fit(u, y)
+    loaded = es.load(es.save(model, tmp_path / "model.es"))
+    assert loaded.units == (4, 5)
+    assert loaded.ridge == 0.125
+    assert loaded.leak_rate == 0.5
+    loaded.fit(u, y)
+
+
+def test_a_parameter_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
+    u, y = series(200)
+    model = es.ESNRegressor(units=5).fit(u, y)
+    model.set_params(validation={"folds": 3})
+    with pytest.raises(TypeError, match=r"validation=.*cannot be saved"):
+        es.save(model, tmp_path / "model.es")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["2020-01-01", "2021-06-01"], "M8[D]"),
+        np.array([3, 5], "m8[s]"),
+        np.array(["yes", "no"]),
+        np.array(["yes", "no"], object),
+        np.array([True, False]),
+        np.array([2, 7], np.int8),
+        np.array([2.0, 3.0]),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_labels_come_back_as_they_were(labels: Any, tmp_path: Path) -> None:
+    u, y = series(200)
+    model = es.ESNClassifier(units=5, random_state=0).fit(u, labels[(y[:, 0] > y.mean()).astype(int)])
+    loaded = es.load(es.save(model, tmp_path / "model.es"))
+    assert loaded.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(loaded.predict(u), model.predict(u))

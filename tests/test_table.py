@@ -1,17 +1,14 @@
-"""The small table, and files that are there whole or not at all."""
+"""The small table."""
 
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from echoscale.files import write_atomically
 from echoscale.table import MISSING, Table
 
 TABLE = Table(
@@ -111,85 +108,3 @@ def test_tables_are_equal_by_value_and_do_not_change() -> None:
 def test_the_sign_of_a_missing_number_is_not_a_number() -> None:
     with pytest.raises(ValueError, match="could not convert"):
         float(MISSING)
-
-
-# Files
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(each.name for each in folder.iterdir())
-
-
-def test_a_file_is_written_and_written_over(tmp_path: Path) -> None:
-    target = tmp_path / "a.bin"
-    for content in (b"first\x00", b"", bytes(range(256)) * 1000):
-        write_atomically(target, content)
-        assert target.read_bytes() == content
-        assert names(tmp_path) == ["a.bin"]
-
-
-@pytest.mark.parametrize("call", ["fdopen", "fsync", "chmod", "replace"])
-@pytest.mark.parametrize("error", [OSError("no space left on device"), KeyboardInterrupt()], ids=["disk", "keyboard"])
-@pytest.mark.parametrize("old", [b"old", None], ids=["old file", "no file"])
-def test_an_interrupted_write_leaves_all_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException, old: bytes | None
-) -> None:
-    target = tmp_path / "a.bin"
-    if old is not None:
-        target.write_bytes(old)
-
-    def interrupted(*arguments: Any, **_: Any) -> None:
-        if call == "fdopen":
-            os.close(arguments[0])
-        raise error
-
-    monkeypatch.setattr(os, call, interrupted)
-    with pytest.raises(type(error)):
-        write_atomically(target, b"new content")
-    monkeypatch.undo()
-    assert names(tmp_path) == ([] if old is None else ["a.bin"])
-    if old is not None:
-        assert target.read_bytes() == old
-
-
-def test_content_that_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
-    target = tmp_path / "a.bin"
-    target.write_bytes(b"old")
-    wrong: Any = "text"
-    with pytest.raises(TypeError):
-        write_atomically(target, wrong)
-    assert target.read_bytes() == b"old"
-    assert names(tmp_path) == ["a.bin"]
-
-
-def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the moment of the exchange both are there, each complete."""
-    target = tmp_path / "a.bin"
-    target.write_bytes(b"old")
-    replace, seen = os.replace, []
-
-    def watched(source: Any, destination: Any) -> None:
-        seen.append((target.read_bytes(), Path(source).read_bytes(), Path(source).parent))
-        replace(source, destination)
-
-    monkeypatch.setattr(os, "replace", watched)
-    write_atomically(target, b"new content")
-    assert seen == [(b"old", b"new content", tmp_path)]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
-@pytest.mark.parametrize("mask", [0o022, 0o077])
-def test_a_file_has_the_permissions_of_any_other_new_file(tmp_path: Path, mask: int) -> None:
-    before = os.umask(mask)
-    try:
-        write_atomically(tmp_path / "ours", b"")
-        (tmp_path / "other").write_bytes(b"")
-        assert os.umask(mask) == mask
-    finally:
-        os.umask(before)
-    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "other").stat().st_mode
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        write_atomically(tmp_path / "nowhere" / "a.bin", b"")

@@ -1,13 +1,19 @@
-"""The command line: parse, call, print. Nothing heavy is imported before a command needs it."""
+"""The command line: parse, call, print. Nothing heavy is imported before a command needs it.
+
+Results go to standard output as they are: no line is broken, nothing is markup. Progress and errors go to standard error. An
+error is a line; `echoscale --debug ...` shows where it came from.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,11 +25,21 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
-# Paths are printed as they are: brackets are no markup, and long lines are not broken.
-PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "soft_wrap": True}
+_debugging = ContextVar("debugging", default=False)
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+) -> None:
+    """Echo state networks with several timescales."""
+    _debugging.set(debug)
+
+
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute anew, even where data of the same settings are there.")]
 
 
@@ -43,9 +59,6 @@ def figure(
     fresh: Fresh = False,
 ) -> None:
     """Compute and draw figures of the paper: a PNG, and the data as netCDF with all settings and seeds."""
-    from rich.console import Console
-
-    console = Console()
     keep_compiled_programs()
     from echoscale import paper
 
@@ -57,7 +70,7 @@ def figure(
     for number in numbers:
         with _refusing():
             made = paper.make(number, scale, out, fresh=fresh, progress=True, variant=variant)
-        console.print(f"{_made(number, scale, made)}, data in {made.file}", **PLAIN)
+        typer.echo(f"{_made(number, scale, made)}, data in {made.file}")
 
 
 @app.command()
@@ -70,27 +83,21 @@ def reproduce(
     fresh: Fresh = False,
 ) -> None:
     """All figures of the paper, and a table of its main results beside ours. The same command goes on after an interruption."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
     keep_compiled_programs()
     from echoscale.paper import FIGURES
     from echoscale.paper import reproduce as work
+    from echoscale.table import Table
 
     with _refusing():
         numbers = [_number(each) for each in figures.split(",")] if figures else list(FIGURES)
         data = {}
         for number, made in work.made(scale, numbers, out, fresh=fresh, progress=True):
-            console.print(_made(number, scale, made), **PLAIN)
+            typer.echo(_made(number, scale, made))
             data[number] = made.data
         rows, file = work.write_table(data, scale, out)
     if rows:
-        table = Table(*work.HEADER, title=f"Headline, {scale} scale")
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-    console.print(f"Table: {file}", **PLAIN)
+        typer.echo(str(Table(work.HEADER, tuple(map(tuple, rows)), f"Headline, {scale} scale")))
+    typer.echo(f"Table: {file}")
 
 
 def _made(number: int, scale: str, made: Result) -> str:
@@ -116,16 +123,15 @@ def sweep(
     workers: Annotated[int | None, typer.Option(min=1, help="Local Dask workers to start.")] = None,
 ) -> None:
     """Score a network at every point of a grid. Finished work is never lost: the same command resumes."""
-    from rich.console import Console
-
-    console = Console()
     keep_compiled_programs()
     from echoscale.sweeps import commands
 
-    raise typer.Exit(commands.run(spec, ledger, out, scheduler, workers, console))
+    with _refusing():
+        status = commands.run(spec, ledger, out, scheduler, workers)
+    raise typer.Exit(status)
 
 
-sweeps_app = typer.Typer(help="What a ledger of sweeps holds.", no_args_is_help=True)
+sweeps_app = typer.Typer(help="What a ledger of sweeps holds.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(sweeps_app, name="sweeps")
 LedgerOption = Annotated[Path, typer.Option(help="The SQLite file.", exists=True, dir_okay=False)]
 
@@ -133,12 +139,10 @@ LedgerOption = Annotated[Path, typer.Option(help="The SQLite file.", exists=True
 @sweeps_app.command("list")
 def sweeps_list(ledger: LedgerOption = Path("sweeps.sqlite")) -> None:
     """All sweeps: id, jobs done, failed and open, seconds."""
-    from rich.console import Console
-
     from echoscale.sweeps import commands
 
     with _refusing():
-        commands.list_sweeps(ledger, Console())
+        commands.list_sweeps(ledger)
 
 
 @sweeps_app.command("show")
@@ -147,12 +151,10 @@ def sweeps_show(
     ledger: LedgerOption = Path("sweeps.sqlite"),
 ) -> None:
     """One sweep: settings, axes, the best points, errors."""
-    from rich.console import Console
-
     from echoscale.sweeps import commands
 
     with _refusing():
-        commands.show(ledger, sweep, Console())
+        commands.show(ledger, sweep)
 
 
 @sweeps_app.command("export")
@@ -182,21 +184,37 @@ def version() -> None:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """What the user can mend is told in a line, with exit status 2."""
+    """What the user can mend is told in a line, with exit status 2; all else too, with 1. Nothing is shown but by --debug."""
     try:
         yield
-    except (ValueError, ImportError, OSError) as error:
-        raise typer.BadParameter(str(error)) from error
+    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
+        raise
+    except Exception as error:
+        if _debugging.get():
+            raise
+        if isinstance(error, ValueError | TypeError | ImportError | OSError):
+            typer.echo(f"Error: {error or type(error).__name__}", err=True)
+            raise typer.Exit(2) from error
+        said = f"{type(error).__name__}: {error}"
+        typer.echo(f"Error: {said}. This should not happen: please report it, with what `echoscale --debug` shows.", err=True)
+        raise typer.Exit(1) from error
 
 
 def keep_compiled_programs() -> None:
     """Keep what JAX compiles between runs of the program, in the user's cache folder, unless the user chose a place."""
     from echoscale.files import cache_of
 
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_of(sys.platform, os.environ, Path.home()) / "jax"))
+    try:
+        home = Path.home()
+    except RuntimeError:  # nobody's: programs are never taken from where others may write
+        return
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_of(sys.platform, os.environ, home) / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
 def main() -> None:
     """The entry point of the `echoscale` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without the signs of a table is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     app()

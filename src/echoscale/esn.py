@@ -119,6 +119,7 @@ class ESN:
         self.n_outputs = n_outputs
         self._stored: dict[int, Weights] = {}
         self._numbers: tuple[Hyper, Hyper] | None = None
+        self._reach: tuple[Hyper, float, int] | None = None
 
     @classmethod
     def build(
@@ -232,7 +233,7 @@ class ESN:
         True
         """
         series = self._series(u)
-        shape = self._shape(series, hyper or self.hyper)
+        shape = self._shape(series, self._check_hyper(hyper))
         states: Any
         if series.kind == "list":
             states, collect = _ragged_collector(series, shape[:-1], self.units, self.dtype)
@@ -288,6 +289,7 @@ class ESN:
         shape = (*self._shape(series, used), self.units)
         start = None if state is None else self._start(state, shape).reshape(-1, self.units)
         every = _checks.integer(every, "every", minimum=1)
+        self._check_range(series, used)
         dtype = np.dtype(self.dtype)
         return feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every).reshape(shape)
 
@@ -323,6 +325,8 @@ class ESN:
         """
         from echoscale.engine import feed
 
+        for plan in plans:
+            self._check_range(series, plan.hyper)
         dtype = np.dtype(self.dtype)
         return feed.feed_shared(self.weights, self.sizes, plans, series.cast(dtype), consume, dtype, self.device)
 
@@ -358,6 +362,7 @@ class ESN:
             raise ValueError(f"u must be one step, (F,) or (B, F), got shape {now.shape}; use run() for whole series.")
         series = self._series(now[..., None, :])
         start = self._start(state, (*self._shape(series, self.hyper), self.units))
+        self._check_range(series, self.hyper)
         with machine.precision_and_device(self.dtype, self.device):
             new = scan.advance(
                 self.weights(series.count),
@@ -410,7 +415,7 @@ class ESN:
             )
         if length < every:
             raise ValueError(f"every={every} is longer than the series of {length} steps: there would be no snapshot.")
-        shape = self._shape(series, hyper or self.hyper)
+        shape = self._shape(series, self._check_hyper(hyper))
         kept = np.empty((math.prod(shape), length // every, self.units), self.dtype)
 
         def keep(lanes: Indices, start: int, states: Any) -> None:
@@ -545,10 +550,69 @@ class ESN:
     def _check_hyper(self, hyper: Hyper | None) -> Hyper:
         if hyper is None:
             return self.hyper
+        if not isinstance(hyper, Hyper):
+            raise TypeError(f"hyper must be a Hyper, such as esn.hyper.replace(leak_rate=0.5), got {hyper!r}.")
         counts, ours = ([len(leaves) for leaves in each] for each in (hyper, self.hyper))
         if counts != ours:
             raise ValueError(f"this Hyper has {counts} leaves, the network {ours}: make it with esn.hyper.replace(...).")
         return hyper
+
+    @cached_property
+    def _largest(self) -> list[tuple[float, float, list[tuple[int, float]], float]]:
+        """Of every reservoir: the largest sum over a row of |W_in|, of |W|, of the |W_kl| of each coupling l, and of |b|."""
+
+        def most(weights: Any) -> float:
+            return float(np.max(np.asarray(abs(weights).sum(axis=1)), initial=0.0))
+
+        drawn, links = self.drawn, list(enumerate(self.network.couplings))
+        return [
+            (
+                most(drawn.inputs[k]),
+                most(drawn.recurrent[k]),
+                [(j, most(drawn.couplings[j])) for j, each in links if each.target == k],
+                float(np.max(np.abs(drawn.biases[k]), initial=0.0)),
+            )
+            for k in range(len(self.sizes))
+        ]
+
+    def _most_input(self, hyper: Hyper) -> tuple[float, int]:
+        """The largest |u| for which no sum leaves the range of the precision, and the reservoir that decides it.
+
+        |h_k| <= input_scaling |W_in| |u| + bias_scaling |b| + (spectral_radius |W| + sum of coupling |W_kl|) |x|
+        """
+        if self._reach is not None and self._reach[0] is hyper:
+            return self._reach[1], self._reach[2]
+        limit, state = float(np.finfo(self.dtype).max) / 4, _most_state(self.dtype)
+        largest = hyper.map(lambda leaf: float(np.max(np.abs(leaf))))
+        found = []
+        for k, (inputs, recurrent, coupled, bias) in enumerate(self._largest):
+            radius, scaling = largest.spectral_radius[k], largest.input_scaling[k]
+            heard = radius * recurrent + sum(largest.coupling[j] * each for j, each in coupled)
+            left = limit - largest.bias_scaling[k] * bias - state * heard
+            alone = max(radius, scaling, largest.bias_scaling[k], *(largest.coupling[j] for j, _ in coupled))
+            # A factor by itself must be a number of this precision too.
+            found.append(-1.0 if alone > limit else left / max(scaling * inputs, 1e-300))
+        place = int(np.argmin(found))
+        self._reach = hyper, found[place], place
+        return found[place], place
+
+    def _check_range(self, series: Series, hyper: Hyper) -> None:
+        """Raise where a sum could leave the range of the precision: states would be NaN from there on."""
+        most, place = self._most_input(hyper)
+        whole = isinstance(series.values, np.ndarray)
+        peaks = [float(np.max(np.abs(each))) for each in ([np.asarray(series.values)] if whole else series.values)]
+        if max(peaks) <= most:
+            return
+        sizes = [np.abs(np.asarray(each)).max(axis=1) for each in series.values]
+        b = int(np.argmax([each.max() for each in sizes]))
+        t = int(np.argmax(sizes[b]))
+        names = [name for name in Hyper._fields if name != "coupling"]
+        values = ", ".join(f"{name}={float(np.max(getattr(hyper, name)[place])):g}" for name in names)
+        raise ValueError(
+            f"the states of reservoir {place} may not be finite from step {t} of {series.called(b)} on: with an input of "
+            f"{sizes[b][t]:.3g} and {values}, sums leave the range of {self.dtype}. Scale the inputs, or set smaller "
+            "hyper-parameters" + (", or use dtype='float64'." if self.dtype == "float32" else ".")
+        )
 
     def _check_single(self, hyper: Hyper) -> Hyper:
         if hyper.lanes is not None:
@@ -574,19 +638,28 @@ class ESN:
         if state is None:
             return np.zeros(shape, self.dtype)
         given = as_numbers(state, "state", self.dtype)
-        if not np.isfinite(given).all():
-            raise ValueError(f"state must be finite: read as {self.dtype} it holds NaN or infinity.")
+        if given.size and not np.max(np.abs(given)) < _most_state(self.dtype):
+            raise ValueError(
+                f"state must be finite: read as {self.dtype} it holds NaN, infinity, or numbers above "
+                f"{_most_state(self.dtype):.0e}. States lie between -1 and 1."
+            )
         try:
             return np.array(np.broadcast_to(given, shape))
         except ValueError:
             raise ValueError(f"state must have shape {shape} (or one that broadcasts to it), got {given.shape}.") from None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_stored": {}, "_numbers": None}  # device arrays are made again where they are needed
+        # Device arrays are made again where they are needed.
+        return {**self.__dict__, "_stored": {}, "_numbers": None, "_reach": None}
 
     def __repr__(self) -> str:
         outputs = f", n_outputs={self.n_outputs}" if self.n_outputs else ""
         return f"ESN({self.network!r}, n_inputs={self.n_inputs}, seed={self.seed}, dtype={self.dtype!r}{outputs})"
+
+
+def _most_state(dtype: str) -> float:
+    """The largest number that a state may begin with: its sums are then numbers of the precision."""
+    return 1e19 if dtype == "float32" else 1e150
 
 
 def fresh_seed() -> int:

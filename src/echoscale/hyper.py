@@ -163,6 +163,8 @@ def _leaves(name: str, value: Any, count: int) -> tuple[Leaf, ...]:
 
 
 def _leaf(name: str, value: Any) -> Leaf:
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} is a masked array: give a number for every lane.")
     leaf = np.asarray(value, dtype=np.float64)
     if leaf.ndim > 1 or leaf.size == 0:
         raise ValueError(f"an entry of {name} must be a number or one value per lane, got shape {leaf.shape}.")

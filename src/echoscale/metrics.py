@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from echoscale import _checks
+from echoscale.scaling import is_constant
 from echoscale.series import Series, SeriesLike, as_series
 
 
@@ -34,8 +35,11 @@ def nmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
         shapes = f"{ours} and {theirs}" if len(ours) < 10 else f"{len(ours)} and {len(theirs)} series"
         raise ValueError(f"y and y_hat must have the same shape, series by series, got {shapes}.")
     truth, guess = (np.concatenate(list(series.values)) for series in both)
-    if (truth.max(axis=0) == truth.min(axis=0)).any():
+    if is_constant(truth).any():
         raise ValueError("y is constant: its variance is 0, so errors cannot be normalised by it.")
+    # In units of a power of two near the largest number, which changes no bit: squares then stay numbers.
+    unit = np.ldexp(1.0, -np.frexp(np.abs(truth).max(axis=0))[1])
+    truth, guess = truth * unit, guess * unit
     return float((((guess - truth) ** 2).mean(axis=0) / truth.var(axis=0)).mean())
 
 

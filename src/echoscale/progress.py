@@ -30,13 +30,16 @@ def shown(progress: bool | Progress, what: str) -> Iterator[Progress]:
     if not progress:
         yield _silent
         return
+    from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress as Bar
 
-    with Bar(transient=True) as bar:
-        task = bar.add_task(what, total=None)
+    # Results go to standard output, and may be read by another program.
+    with Bar(transient=True, console=Console(stderr=True)) as bar:
+        task = bar.add_task(escape(what), total=None)
 
         def tell(done: int, total: int, note: str) -> None:
-            bar.update(task, completed=done, total=total, description=f"{what}, {note}" if note else what)
+            bar.update(task, completed=done, total=total, description=escape(f"{what}, {note}" if note else what))
 
         yield tell
 

@@ -22,6 +22,18 @@ STANDARD = "standard"
 ROUNDING = 16 * np.finfo(np.float64).eps
 
 
+def is_constant(rows: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which columns of (T, F) do not vary by more than rounding, (F,); gaps (NaN) do not count.
+
+    Parameters
+    ----------
+    rows : (T, F)
+        Numbers, at least one in every column.
+    """
+    low, high = np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)
+    return np.asarray(high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high)))
+
+
 class Scaling(NamedTuple):
     """z = (x - mean) / spread, and back: x = mean + spread z.
 

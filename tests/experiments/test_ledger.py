@@ -647,5 +647,45 @@ def test_forgotten_jobs_are_open_again(ledger: Ledger) -> None:
 def test_an_older_format(path: Path) -> None:
     Ledger(path).close()
     sql(path, "PRAGMA user_version = 1")
-    with pytest.raises(LedgerError, match=r"older echoscale.*it has format 1, this one knows 2\. Start a ledger under"):
+    with pytest.raises(LedgerError, match=r"older echoscale.*it has format 1, this one knows 3\. Start a ledger under"):
         Ledger(path)
+
+
+SWEEP_DAMAGES = {
+    "another setting": """UPDATE sweeps SET settings = '{"axes": [0.7]}'""",
+    "no JSON": "UPDATE sweeps SET settings = 'x'",
+    "bytes": "UPDATE sweeps SET settings = x'ff00'",
+    "another job": "UPDATE links SET key = 'z' WHERE position = 1",
+    "another order": "UPDATE links SET position = 7 WHERE position = 0",
+    "a lost job": "DELETE FROM links WHERE position = 1",
+    "another digest": "UPDATE sweeps SET digest = x'00'",
+}
+
+
+@pytest.mark.parametrize("damage", SWEEP_DAMAGES)
+def test_a_damaged_sweep_is_not_read_until_it_is_run_again(ledger: Ledger, damage: str) -> None:
+    ledger.begin("s", {"axes": [0.5]})
+    ledger.link("s", ["a", "b"])
+    sql(ledger.path, SWEEP_DAMAGES[damage])
+    assert ledger.sweeps()[0]["settings"] is None
+    with pytest.raises(LedgerError, match="sweep s have changed: run the sweep again"):
+        ledger.linked("s")
+    ledger.begin("s", {"axes": [0.5]})
+    ledger.link("s", ["a", "b"])
+    assert ledger.linked("s") == ["a", "b"]
+    assert ledger.sweeps()[0]["settings"] == {"axes": [0.5]}
+
+
+def test_a_ledger_of_the_format_before_is_read_with_a_warning(path: Path) -> None:
+    with Ledger(path) as ledger:
+        ledger.begin("s", {"axes": [0.5]})
+        ledger.link("s", ["a"])
+        ledger.finish("a", "s", {"x": [1.0]}, 1.0)
+    sql(path, "ALTER TABLE sweeps DROP COLUMN digest")
+    sql(path, "PRAGMA user_version = 2")
+    with Ledger(path) as ledger:
+        with pytest.warns(UserWarning, match="no checksum of sweep s"):
+            assert ledger.linked("s") == ["a"]
+        assert results_of(ledger, "a")["x"] == [1.0]
+        ledger.begin("s", {"axes": [0.5]})
+        assert ledger.linked("s") == ["a"]

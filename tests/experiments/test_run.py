@@ -258,7 +258,7 @@ KILLED = """
 import os, signal, sys
 import killed_jobs
 from echoscale.experiments.run import Runner
-killed_jobs.DIES = 3
+killed_jobs.DIES.append(3)  # a list: constants are part of the key
 list(Runner(sys.argv[1])(killed_jobs.jobs()))
 """
 MODULE = """
@@ -266,11 +266,11 @@ import os, signal
 import numpy as np
 from echoscale.experiments.job import Job
 
-DIES, BEGUN = None, []
+DIES, BEGUN = [], []
 
 
 def work(k):
-    if k == DIES:
+    if k in DIES:
         os.kill(os.getpid(), signal.SIGKILL)
     BEGUN.append(k)
     return {"x": np.random.default_rng(k).random(3)}

@@ -130,3 +130,17 @@ def test_series_that_are_too_short_are_named(short: int) -> None:
     both[short] = both[short][:200]
     with pytest.raises(ValueError, match=f"200 steps of {('inputs', 'targets')[short]}, the protocol needs 560"):
         path_errors(NETWORK.build(1), both[0], both[1], PROTOCOL)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_targets_that_are_constant_on_a_part_are_refused(part: int) -> None:
+    """However far from the others they lie: their variance in float64 is rounding, and errors over it would be 1e8."""
+    protocol = Protocol(washout=50, train=300, validation=100, test=100)
+    esn = es.single(10).build(1, seed=0)
+    rng = np.random.default_rng(0)
+    for value in rng.uniform(-3, 3, 8):
+        u, y = rng.normal(size=(2, 550, 1))
+        y[protocol.edges[part] : protocol.edges[part + 1]] = value
+        with pytest.raises(ValueError, match=f"constant on the {('training', 'validation', 'test')[part]} steps"):
+            path_errors(esn, u, y, protocol)
+        assert np.isfinite(path_errors(esn, u, y, replace(protocol, score="mse")).best().test).all()

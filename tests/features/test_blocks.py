@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -332,7 +333,7 @@ def fill(*arguments):
         die()
 
 def put(writer, offset, content):
-    if moment == "writing" and writer.places == int(when):
+    if moment == "writing" and len(content) > 32 and writer.places == int(when):
         real_put(writer, offset, content[: len(content) // 2])
         die()
     real_put(writer, offset, content)
@@ -549,7 +550,9 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "dtype": ("does not describe features", lambda path: forge(path, dtype="object")),
     "block": ("does not describe features", lambda path: forge(path, block=0)),
     "more": ("does not describe features", lambda path: forge(path, more=1)),
-    "newer": ("has format version 2, this echoscale reads up to 1", lambda path: forge(path, version=2)),
+    "newer": ("has format version 3, this echoscale reads up to 2", lambda path: forge(path, version=3)),
+    "blanks of the head": ("checksum of its header is wrong", lambda path: damage(path, store.PAGE - 1)),
+    "blanks of the marks": ("its list of blocks is broken", lambda path: damage(path, 2 * store.PAGE - 1)),
 }
 
 
@@ -649,3 +652,41 @@ def test_bad_inputs_are_named(case: Case, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no file"):
         features.open(tmp_path / "nothing")
     assert not list(tmp_path.iterdir()), "nothing is left of calls that failed"
+
+
+def test_changed_numbers_are_refused_or_computed_anew(case: Case, runs: Runs, tmp_path: Path) -> None:
+    """One bit of a number, a page of zeros, one bit of a checksum: the blocks that they lie in, and no others."""
+    path = tmp_path / "f"
+    features.compute(case.esn, case.u, EVERY, path=path)
+    whole, header = path.read_bytes(), store.look(path)[0]
+    rng = np.random.default_rng(0)
+    places = [int(each) for each in rng.integers(header.offset, header.size, 30)]
+    spoils = [(place, bytes([whole[place] ^ (1 << int(rng.integers(8)))])) for place in places]
+    spoils += [
+        (header.offset + 40_000, bytes(4096)),
+        (store.PAGE + header.blocks + 3, bytes([whole[store.PAGE + header.blocks + 3] ^ 1])),
+    ]
+    for place, value in spoils:
+        damage(path, place, value)
+        with pytest.raises(FeaturesError, match=r"numbers of [12] of its 7 blocks have changed"):
+            features.open(path)
+        runs.begun.clear()
+        assert_same_bits(features.compute(case.esn, case.u, EVERY, path=path).array, case.expected)
+        begins = header.bounds[:-1]
+        first = max(begin for begin in begins if place < header.offset or header.offset + begin * header.row <= place)
+        assert runs.begun[0] == (0 if place < header.offset else first)
+        assert path.read_bytes() == whole
+
+
+def test_files_without_checksums_are_read_with_a_warning(case: Case, tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    features.compute(case.esn, case.u, EVERY, path=path)
+    header, whole = store.look(path)[0], path.read_bytes()
+    old = replace(header, version=1)
+    path.write_bytes(
+        old.encode()[: store.PAGE] + (b"#" * header.blocks).ljust(old.offset - store.PAGE) + whole[header.offset :]
+    )
+    with pytest.warns(UserWarning, match="without checksums"):
+        assert_same_bits(features.open(path).array, case.expected)
+    with pytest.warns(UserWarning, match="without checksums"):
+        assert_same_bits(features.compute(case.esn, case.u, EVERY, path=path).array, case.expected)

@@ -23,6 +23,7 @@ ROOMS = {
     "network": "what the user writes: reservoirs, couplings, topologies, and the diagram",
     "fingerprint": "equal values, equal text: what names a result",
     "hyper": "the hyper-parameters of a network, and which of them are learned",
+    "tensors": "arrays out of files, each of the kind, shape and range that it must have",
     "weights": "from a seed to matrices; eigenvalues",
     "series": "data in any form, checked once and brought into one",
     "scaling": "units of the data, units of the network",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import signal
@@ -20,7 +21,7 @@ from typer.testing import CliRunner
 import echoscale as es
 from echoscale.cli import app
 from echoscale.experiments import job
-from echoscale.paper import FIGURES, SCALES, learned_paths, make
+from echoscale.paper import FIGURES, SCALES, gallery, learned_paths, make
 from echoscale.paper import fig3_narma as fig3
 from echoscale.paper import provenance as label
 
@@ -76,6 +77,27 @@ def test_a_broken_file_is_computed_anew(tmp_path: Path, content: bytes) -> None:
     made = make(2, "smoke", tmp_path)
     assert not made.reused
     assert make(2, "smoke", tmp_path).reused
+
+
+def test_no_flipped_bit_of_a_file_is_reused(tmp_path: Path) -> None:
+    """Nor a zeroed page, nor a missing end. A file without a checksum is, with a warning."""
+    file = make(8, "smoke", tmp_path).file
+    content, described = file.read_bytes(), label.description(8, "smoke", module(8).SETTINGS["smoke"])
+    assert gallery._load(file, described) is not None
+    rng = np.random.default_rng(0)
+    for place in rng.integers(0, 8 * len(content), 400):
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << (place % 8)
+        file.write_bytes(damaged)
+        assert gallery._load(file, described) is None, place
+    for damaged in (bytearray(content[:-1]), bytearray(content[:2048] + bytes(512) + content[2560:])):
+        file.write_bytes(damaged)
+        assert gallery._load(file, described) is None
+    with xarray.open_dataset(io.BytesIO(content), engine="scipy") as opened:
+        old = opened.load().drop_attrs(deep=False).assign_attrs({k: v for k, v in opened.attrs.items() if k != "checksum"})
+    file.write_bytes(bytes(old.to_netcdf(engine="scipy")))
+    with pytest.warns(UserWarning, match="without a checksum"):
+        assert gallery._load(file, described) is not None
 
 
 def test_a_failed_computation_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,7 +253,7 @@ def test_ctrl_c(desk: Desk, options: list[str]) -> None:
         process.kill()
         process.communicate()
     assert process.returncode == 130, output + errors
-    assert f"Stopped. Finished jobs are in {desk.ledger}: the same command goes on from there." in output
+    assert f"Stopped. Finished jobs are in {desk.ledger}: the same command goes on from there." in errors
     assert "Traceback" not in output + errors
     with closing(sqlite3.connect(desk.ledger)) as connection:
         assert connection.execute("SELECT * FROM claims").fetchall() == []

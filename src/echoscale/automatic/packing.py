@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from echoscale import _checks
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import AutoModel, Group
 from echoscale.automatic.sequences import SequenceModel
 from echoscale.esn import ESN
-from echoscale.hyper import Hyper
 from echoscale.scaling import Scaling
+from echoscale.tensors import Tensors, kept_hyper, kept_labels, read_hyper, read_labels, taken
 
-Tensors = dict[str, npt.NDArray[Any]]
 KINDS = ("AutoModel", "SequenceModel")
 
 
@@ -38,16 +35,12 @@ def pack(
     for g, group in enumerate(model.groups):
         own: Tensors = {"coef": group.coef}
         groups.append(pack_esn(group.esn, own))
-        for name, leaves in zip(Hyper._fields, group.hyper, strict=True):
-            own |= {f"lanes.{name}.{k}": np.asarray(leaf, np.float64) for k, leaf in enumerate(leaves)}
+        own |= kept_hyper(group.hyper, "lanes")
         tensors |= {f"group.{g}.{name}": array for name, array in own.items()}
     tensors |= {"linear.coef": model.linear.coef, "linear.intercept": model.linear.intercept}
     tensors |= {"scaling.mean": model.scaling.mean, "scaling.spread": model.scaling.spread}
-    about: dict[str, Any] = {"groups": groups, "lags": list(model.linear.lags), "class_names": None}
-    if model.classes_ is not None and model.classes_.dtype.kind in "biuf":
-        tensors["classes"] = model.classes_
-    elif model.classes_ is not None:
-        about["class_names"] = [str(each) for each in model.classes_]
+    about: dict[str, Any] = {"groups": groups, "lags": list(model.linear.lags), "labelled": model.classes_ is not None}
+    about["labels"] = None if model.classes_ is None else kept_labels(model.classes_, tensors)
     if isinstance(model, AutoModel):
         tensors |= {"target.mean": model.target_scaling.mean, "target.spread": model.target_scaling.spread}
         tensors |= {"drive.changes": model.drive.changes, "drive.spread": model.drive.spread, "state": model.state_}
@@ -76,19 +69,32 @@ def unpack(
         start = f"group.{g}."
         own = {name.removeprefix(start): array for name, array in tensors.items() if name.startswith(start)}
         esn = unpack_esn(each, own)
-        counts = (len(leaves) for leaves in esn.hyper)
-        lanes = Hyper(
-            *(tuple(own[f"lanes.{name}.{k}"] for k in range(n)) for name, n in zip(Hyper._fields, counts, strict=True))
-        )
-        groups.append(Group(esn, lanes, own["coef"]))
-    linear = LinearMap(tuple(about["lags"]), tensors["linear.coef"], tensors["linear.intercept"])
-    scaling = Scaling(tensors["scaling.mean"], tensors["scaling.spread"])
-    names = about["class_names"]
-    classes = tensors.get("classes") if names is None else np.array(names)
+        lanes = read_hyper(esn.hyper, own, "lanes")
+        outputs = tensors["linear.intercept"].size
+        states = 2 * esn.units if kind == "SequenceModel" else esn.units
+        groups.append(Group(esn, lanes, taken(own, "coef", (lanes.lanes or 1, outputs, states))))
+    lags = tuple(_checks.integer(each, "lags") for each in about["lags"])
+    (features,) = taken(tensors, "scaling.mean", (None,)).shape
+    coef = taken(tensors, "linear.coef", (None, 4 * features if kind == "SequenceModel" else len(lags) * features))
+    linear = LinearMap(lags, coef, taken(tensors, "linear.intercept", coef.shape[:1]))
+    scaling = _scaling(tensors, "scaling", features)
+    classes = None
+    if about.get("class_names") is not None:  # before format 3
+        classes = read_labels({"dtype": "str", "names": about["class_names"]}, tensors)
+    elif about.get("labelled", "classes" in tensors):
+        classes = read_labels(about.get("labels"), tensors)
     if kind == "SequenceModel":
-        if classes is None:
-            raise ValueError("a model of labels without labels")
+        if classes is None or len(classes) != len(coef):
+            raise ValueError("a model of labels without its labels")
         return SequenceModel(linear, tuple(groups), scaling, classes)
-    target = Scaling(tensors["target.mean"], tensors["target.spread"])
-    drive = Drive(tensors["drive.changes"], tensors["drive.spread"])
-    return AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, tensors["state"])
+    target = _scaling(tensors, "target", len(coef))
+    drive = Drive(taken(tensors, "drive.changes", (features,), "b"), taken(tensors, "drive.spread", (features,), least=0))
+    state = taken(tensors, "state", (None,) * min(max(tensors["state"].ndim, 1), 2))
+    return AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state)
+
+
+def _scaling(tensors: Tensors, name: str, size: int) -> Scaling:
+    mean, spread = taken(tensors, f"{name}.mean", (size,)), taken(tensors, f"{name}.spread", (size,))
+    if not (spread > 0).all():
+        raise ValueError(f"{name}.spread must be above 0")
+    return Scaling(mean, spread)

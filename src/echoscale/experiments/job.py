@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.experiments.functions import name_of, named
+import echoscale
+from echoscale.experiments.functions import code_of, is_own, name_of, named
+from echoscale.experiments.problem import Task
 from echoscale.fingerprint import fingerprint
 
 # Raised when a change of the code changes results, so that those of older code are not taken for those of this one.
@@ -54,8 +56,28 @@ class Job(NamedTuple):
         return cls(name_of(function), arguments)
 
     def key(self) -> str:
-        """A fingerprint of function, arguments and `NUMERICS`: it names the results in a ledger."""
-        return fingerprint({"function": self.function, "arguments": dict(self.arguments), "numerics": NUMERICS})
+        """A fingerprint of function, arguments, code and versions: it names the results in a ledger.
+
+        The version of echoscale and `NUMERICS` stand for its own code. For functions and classes of the user, that of the job
+        and those of its tasks, a digest of their code does: where it has changed, jobs are run again.
+        """
+        return fingerprint(
+            {
+                "function": self.function,
+                "arguments": dict(self.arguments),
+                "numerics": NUMERICS,
+                "version": echoscale.__version__,
+                "code": self._codes(),
+            }
+        )
+
+    def _codes(self) -> dict[str, str]:
+        """Digests of all code that is not echoscale's own, by name."""
+        problems = [each for each in self.arguments.values() if isinstance(each, Task)]
+        values = [*self.arguments.values(), *(value for each in problems for value in each.parameters.values())]
+        used = {name: named(name) for name in (self.function, *(str(each.function) for each in problems))}
+        used |= {f"{type(each).__module__}:{type(each).__qualname__}": type(each) for each in values}
+        return {name: code_of(each) for name, each in used.items() if not is_own(each)}
 
     def run(self, check: Check = unchecked) -> Arrays:
         """Call the function.

@@ -8,6 +8,7 @@ A job is claimed before it is run. A claim falls when its owner is seen to be de
 `stale_after` seconds: then a job may run twice, and the first result stays.
 
 Results are named arrays of numbers, kept with a digest: a result that has changed in the file is dropped, and its job is open
+again. The settings and the jobs of a sweep have a digest too: where they have changed, the sweep is not read, until it is run
 again.
 """
 
@@ -19,6 +20,7 @@ import os
 import sqlite3
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from echoscale import _checks
 from echoscale.experiments import ledger_claims as claims
 from echoscale.experiments import ledger_file as file
-from echoscale.experiments.ledger_arrays import Packed, digest_of, pack, unpack
+from echoscale.experiments.ledger_arrays import Packed, digest_of, pack, sweep_digest, unpack
 from echoscale.experiments.ledger_claims import Owner
 from echoscale.experiments.ledger_file import LedgerError as LedgerError
 
@@ -158,8 +160,19 @@ class Ledger:
         sweep : str
             Its id.
         """
-        query = "SELECT key FROM links WHERE sweep = ? ORDER BY position"
-        return self._read("the list of jobs was not read", lambda c: [key for (key,) in c.execute(query, (sweep,))])
+        keys, whole = self._read("the list of jobs was not read", lambda c: (_linked(c, sweep), _is_whole(c, sweep)))
+        if whole is False:
+            raise LedgerError(
+                f"in {self.path} the settings or the list of jobs of sweep {sweep} have changed: run the sweep again. Finished "
+                "jobs that are whole are not run again."
+            )
+        if whole is None and keys:
+            warnings.warn(
+                f"{self.path} has no checksum of sweep {sweep}: whether its list of jobs has changed is not known. Run the "
+                "sweep again to have one; finished jobs are not run again.",
+                stacklevel=2,
+            )
+        return keys
 
     def finished(self, keys: Sequence[str]) -> dict[str, Record]:
         """Those of the jobs that are done, in the order of `keys`. Arrays have the same bits that `finish` was given.
@@ -267,7 +280,8 @@ class Ledger:
     def sweeps(self) -> list[dict[str, Any]]:
         """Each sweep, oldest first: id, created (ISO 8601, UTC), settings, jobs, done, failed, and the seconds of its jobs.
 
-        A job that several sweeps share counts in each of them, one that a sweep lists twice once.
+        The settings of a sweep that has changed in the file are None. A job that several sweeps share counts in each of them,
+        one that a sweep lists twice once.
         """
         return self._read("sweeps were not read", _sweeps)
 
@@ -291,28 +305,55 @@ class Ledger:
 def _begin(connection: sqlite3.Connection, sweep: str, text: str) -> None:
     row = connection.execute("SELECT settings FROM sweeps WHERE id = ?", (sweep,)).fetchone()
     if row is None:
-        connection.execute("INSERT INTO sweeps VALUES (?, ?, ?)", (sweep, time.time(), text))
-        return
-    old, new = json.loads(row[0]), json.loads(text)
-    # Compared as text, where NaN equals itself.
-    changed = [
-        name
-        for name in sorted({*old, *new})
-        if name not in old or name not in new or json.dumps(old[name], sort_keys=True) != json.dumps(new[name], sort_keys=True)
-    ]
-    if changed:
-        raise ValueError(
-            f"sweep {sweep!r} has other settings in the ledger ({', '.join(changed)}). Give the new one another id."
-        )
+        connection.execute("INSERT INTO sweeps VALUES (?, ?, ?, ?)", (sweep, time.time(), text, None))
+    elif _is_whole(connection, sweep) is False:  # what is damaged is written anew
+        connection.execute("UPDATE sweeps SET settings = ? WHERE id = ?", (text, sweep))
+    else:
+        old, new = json.loads(row[0]), json.loads(text)
+        # Compared as text, where NaN equals itself.
+        changed = [
+            name
+            for name in sorted({*old, *new})
+            if name not in old
+            or name not in new
+            or json.dumps(old[name], sort_keys=True) != json.dumps(new[name], sort_keys=True)
+        ]
+        if changed:
+            raise ValueError(
+                f"sweep {sweep!r} has other settings in the ledger ({', '.join(changed)}). Give the new one another id."
+            )
+    _seal(connection, sweep)
 
 
 def _link(connection: sqlite3.Connection, sweep: str, keys: list[str]) -> None:
     if connection.execute("SELECT 1 FROM sweeps WHERE id = ?", (sweep,)).fetchone() is None:
         raise ValueError(f"there is no sweep {sweep!r} in the ledger. Call begin first.")
-    rows = connection.execute("SELECT key FROM links WHERE sweep = ? ORDER BY position", (sweep,))
-    if [key for (key,) in rows] != keys:
+    if _linked(connection, sweep) != keys:
         connection.execute("DELETE FROM links WHERE sweep = ?", (sweep,))
         connection.executemany("INSERT INTO links VALUES (?, ?, ?)", [(sweep, k, key) for k, key in enumerate(keys)])
+        _seal(connection, sweep)
+
+
+def _linked(connection: sqlite3.Connection, sweep: str) -> list[str]:
+    rows = connection.execute("SELECT key FROM links WHERE sweep = ? ORDER BY position", (sweep,))
+    return [key for (key,) in rows]
+
+
+def _seal(connection: sqlite3.Connection, sweep: str) -> None:
+    """A digest of the sweep as it stands now."""
+    (text,) = connection.execute("SELECT settings FROM sweeps WHERE id = ?", (sweep,)).fetchone()
+    digest = sweep_digest(sweep, text, _linked(connection, sweep))
+    connection.execute("UPDATE sweeps SET digest = ? WHERE id = ?", (digest, sweep))
+
+
+def _is_whole(connection: sqlite3.Connection, sweep: str) -> bool | None:
+    """Whether settings and jobs of a sweep are as they were written; None where there is no digest, or no such sweep."""
+    row = connection.execute("SELECT settings, digest FROM sweeps WHERE id = ?", (sweep,)).fetchone()
+    if row is None or row[1] is None:
+        return None
+    with contextlib.suppress(TypeError):  # a damaged field may have become bytes
+        return bool(row[1] == sweep_digest(sweep, row[0], _linked(connection, sweep)))
+    return False
 
 
 def _finished(connection: sqlite3.Connection, keys: Sequence[str]) -> tuple[dict[str, Record], list[str]]:
@@ -385,15 +426,30 @@ def _sweeps(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     return [
         {
             "id": sweep,
-            "created": datetime.fromtimestamp(created, UTC).isoformat(timespec="seconds"),
-            "settings": json.loads(settings),
+            "created": _when(created),
+            "settings": None if _is_whole(connection, sweep) is False else _json(settings),
             "jobs": jobs,
             "done": ran - failed,
             "failed": failed,
             "seconds": seconds,
         }
-        for sweep, created, settings, jobs, ran, failed, seconds in connection.execute(query)
+        for sweep, created, settings, jobs, ran, failed, seconds in connection.execute(query).fetchall()
     ]
+
+
+def _when(created: float) -> str:
+    try:
+        return datetime.fromtimestamp(created, UTC).isoformat(timespec="seconds")
+    except (TypeError, ValueError, OverflowError, OSError):
+        return "unknown"
+
+
+def _json(text: str) -> Any:
+    """Settings, or None where they are no longer JSON."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _batches(keys: Iterable[str]) -> Iterator[list[str]]:

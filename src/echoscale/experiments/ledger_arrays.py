@@ -50,3 +50,8 @@ def digest_of(key: str, seconds: float, packed: Sequence[Packed]) -> bytes:
     for each in packed:
         whole.update(each.data)
     return whole.digest()
+
+
+def sweep_digest(sweep: str, settings: str, keys: Sequence[str]) -> bytes:
+    """Of what a sweep is: its id, its settings as text, and its jobs in their order."""
+    return hashlib.sha256(json.dumps([sweep, settings, list(keys)]).encode()).digest()

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 APPLICATION_ID = int.from_bytes(b"echo", "big")  # in the file's header: tells a ledger from another program's database
 BUSY_SECONDS = 30.0  # a transaction takes milliseconds; who waits this long waits for a process that is stopped
 
 # A row of jobs without an error is done. Its arrays stand in arrays, one row a name, little-endian, the last axis fastest.
 TABLES = (
-    "CREATE TABLE sweeps (id TEXT PRIMARY KEY, created REAL NOT NULL, settings TEXT NOT NULL)",
+    "CREATE TABLE sweeps (id TEXT PRIMARY KEY, created REAL NOT NULL, settings TEXT NOT NULL, digest BLOB)",
     "CREATE TABLE links (sweep TEXT, position INTEGER, key TEXT NOT NULL, PRIMARY KEY (sweep, position)) WITHOUT ROWID",
     "CREATE TABLE jobs (key TEXT PRIMARY KEY, sweep TEXT NOT NULL, error TEXT, seconds REAL NOT NULL, digest BLOB)",
     "CREATE TABLE arrays (key TEXT, position INTEGER, name TEXT NOT NULL, dtype TEXT NOT NULL, shape TEXT NOT NULL, "
@@ -24,6 +24,9 @@ TABLES = (
     "CREATE TABLE claims (key TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, "
     "beat REAL NOT NULL)",
 )
+
+# From the format before: its sweeps have no digest.
+UPGRADES = {2: "ALTER TABLE sweeps ADD COLUMN digest BLOB"}
 
 T = TypeVar("T")
 
@@ -57,6 +60,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     elif kind != APPLICATION_ID:
         raise LedgerError(f"{path} is a database of another program, not a ledger of sweeps. Give another file name.")
+    elif version in UPGRADES:
+        connection.execute(UPGRADES[version])
     elif version != FORMAT_VERSION:
         made = "a newer echoscale" if version > FORMAT_VERSION else "an older echoscale, before its first release"
         what = "Install a newer echoscale, or start" if version > FORMAT_VERSION else "Start"
@@ -101,11 +106,11 @@ def explained(path: Path, unmet: str) -> Iterator[None]:
     """Errors of SQLite as errors that say what was not done (`unmet`) and what to do."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second: what SQLite says of a damaged file may be no text
         raise _explain(error, path, unmet) from error
 
 
-def _explain(error: sqlite3.Error, path: Path, unmet: str) -> Exception:
+def _explain(error: Exception, path: Path, unmet: str) -> Exception:
     code, kept = _code(error), "Jobs finished before are kept"
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return TimeoutError(
@@ -128,6 +133,6 @@ def _explain(error: sqlite3.Error, path: Path, unmet: str) -> Exception:
     return LedgerError(f"{path} is damaged ({error}): {unmet}. Start a ledger under another name.")
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """The primary result code; its extensions are in the upper bytes. 0 if the error came from Python."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

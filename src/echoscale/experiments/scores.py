@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from echoscale.hyper import Hyper, with_lanes
 from echoscale.network import Network
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
 from echoscale.readouts.statistics import Statistics, split_statistics
-from echoscale.scaling import scaling_of
+from echoscale.scaling import is_constant, scaling_of
 from echoscale.series import as_series, as_targets, teacher_forced
 
 Floats = npt.NDArray[np.float64]
@@ -170,6 +171,13 @@ def path_errors(
     if esn.n_outputs:
         units = scaling_of(protocol.scale, as_series(targets.values[0][first:last]))
         series = teacher_forced(series, units.apply(targets))
+    # Looked for in the data: in statistics, rounding may hide it.
+    for part, (begin, stop) in zip(("training", "validation", "test"), pairwise(protocol.edges), strict=True):
+        if protocol.score != "mse" and (flat := np.flatnonzero(is_constant(np.asarray(targets.values[0][begin:stop])))).size:
+            raise ValueError(
+                f"target {flat[0]} is constant on the {part} steps {begin} to {stop}: its variance is 0 and errors cannot be "
+                "normalised by it. Use score='mse', or other steps."
+            )
     parts, _ = split_statistics(esn, series, targets, [protocol.edges], direct=protocol.direct, hyper=hyper)
     return PathErrors.of(parts, protocol.ridge, score=protocol.score, apart=apart)
 

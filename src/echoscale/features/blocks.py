@@ -64,8 +64,9 @@ def compute(
         M, the steps from one snapshot to the next.
     path : str, path or None
         None: all B S N numbers in memory. Else they go to this file block by block, and the result maps it; `open` opens it
-        again. A file of the same network, hyper-parameters, inputs, every and dtype is used as it is. After a kill the
-        missing blocks are computed, with the bits that an unbroken run on this machine has.
+        again. A file of the same network, hyper-parameters, inputs, every and dtype is used as it is. Blocks that are missing
+        after a kill, or whose numbers no longer fit their checksum, are computed, with the bits that an unbroken run on this
+        machine has.
     dtype : "float32" or "bfloat16"
         "bfloat16" takes half the size (8 bits of precision).
     on_device : bool
@@ -234,7 +235,7 @@ def _to_file(path: Path, header: store.Header, overwrite: bool, run: Run, told: 
     done = total - sum(bounds[place + 1] - bounds[place] for place in missing)
     told(done)
     if not missing:
-        return store.open(path)
+        return store.mapped(path)
     largest = max(bounds[place + 1] - bounds[place] for place in missing)
     buffers = [np.empty((largest, *header.shape[1:]), DTYPES[header.dtype]) for _ in missing[:2]]
     # On every way out, an error or Ctrl-C too, the pool first waits for the block that is being written; then the file closes.
@@ -253,7 +254,7 @@ def _to_file(path: Path, header: store.Header, overwrite: bool, run: Run, told: 
         if writing:
             writing.result()
     told(done)
-    made = store.open(path)
+    made = store.mapped(path)
     if made.header != header:
         raise store.FeaturesError(f"{path} was replaced by another process at work on it. Give each its own path.")
     return made

@@ -48,6 +48,8 @@ class Features:
     def __init__(self, array: npt.NDArray[Any] | jax.Array) -> None:
         if not hasattr(array, "dtype") or not hasattr(array, "ndim"):
             raise TypeError(f"features must be an array, got {type(array).__name__}; use np.asarray(...) first.")
+        if np.ma.is_masked(array):
+            raise ValueError("features are a masked array with masked values: fill or cut the gaps first.")
         if array.ndim not in (2, 3) or 0 in array.shape:
             raise ValueError(f"features must have shape (B, S, N) or (B, F), none of them 0, got {tuple(array.shape)}.")
         if array.dtype.kind not in "biuf" and array.dtype != DTYPES["bfloat16"]:

@@ -1,11 +1,12 @@
 """The file of features: which network, inputs and snapshots they are of, which blocks are there, and then the numbers.
 
     4096 bytes   a line that names the format, a line with the sha256 of the next, a line of JSON (`Header`), blanks
-    marks        one byte for each block of sequences, "#" there or "." missing, with blanks up to a multiple of 4096
+    marks        one byte for each block of sequences, "#" there or "." missing; then the sha256 of every block, 32 bytes each;
+                 blanks up to a multiple of 4096
     numbers      (B, S, N), little-endian, the blocks one after another
 
 A block is marked after its numbers are on the disk. So a run that is killed at any time leaves a file from which the next one
-goes on. Reading runs no code from the file.
+goes on. A block whose numbers have changed since counts as missing. Reading runs no code from the file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ import math
 import mmap
 import os
 import shutil
+import warnings
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,13 +28,16 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
+from echoscale.engine.machine import cores
 from echoscale.features.features import DTYPES, Features
 from echoscale.files import write_atomically
 
 MAGIC = b"echoscale features\n"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1: blocks had no checksums
 PAGE = 4096
+DIGEST = hashlib.sha256().digest_size
 THERE, MISSING = ord("#"), ord(".")
+READ = 1 << 22  # bytes that are read at once to be compared
 FEWEST = 16  # sequences of a last block: fewer join the block before, since few lanes may be run by another program
 
 MEANING = {
@@ -57,6 +64,7 @@ class Header:
     inputs    fingerprint of the inputs
     platform  "cpu", "gpu", ...: where the network is run. Others round otherwise
     block     sequences of a block
+    version   of the format
     """
 
     shape: tuple[int, int, int]
@@ -66,6 +74,7 @@ class Header:
     inputs: str
     platform: str
     block: int
+    version: int = FORMAT_VERSION
 
     @property
     def bounds(self) -> list[int]:
@@ -79,9 +88,19 @@ class Header:
         return snapshots * units * int(DTYPES[self.dtype].itemsize)
 
     @property
+    def blocks(self) -> int:
+        """How many there are."""
+        return len(self.bounds) - 1
+
+    @property
+    def listed(self) -> int:
+        """The bytes of marks and checksums."""
+        return self.blocks * (1 + (DIGEST if self.version > 1 else 0))
+
+    @property
     def offset(self) -> int:
         """Where the numbers begin."""
-        return PAGE + -(-(len(self.bounds) - 1) // PAGE) * PAGE
+        return PAGE + -(-self.listed // PAGE) * PAGE
 
     @property
     def size(self) -> int:
@@ -95,10 +114,10 @@ class Header:
 
     def encode(self) -> bytes:
         """The first page, and marks that say that nothing is there."""
-        text = json.dumps({**asdict(self), "version": FORMAT_VERSION}, sort_keys=True).encode()
+        text = json.dumps(asdict(self), sort_keys=True).encode()
         head = MAGIC + hashlib.sha256(text).hexdigest().encode() + b"\n" + text + b"\n"
-        marks = bytes([MISSING]) * (len(self.bounds) - 1)
-        return head.ljust(PAGE) + marks.ljust(self.offset - PAGE)
+        marks = bytes([MISSING]) * self.blocks
+        return head.ljust(PAGE) + marks.ljust(self.listed, b"\0").ljust(self.offset - PAGE)
 
 
 def bounds(count: int, block: int) -> list[int]:
@@ -155,7 +174,9 @@ class FileFeatures(Features):
 
 
 def open(path: str | os.PathLike[str]) -> FileFeatures:
-    """The features in a file that `compute` has finished, mapped and not read into memory.
+    """The features in a file that `compute` has finished, mapped and not kept in memory.
+
+    All numbers are compared with their checksums first.
 
     Parameters
     ----------
@@ -185,6 +206,17 @@ def open(path: str | os.PathLike[str]) -> FileFeatures:
     True
     """
     source = Path(path)
+    made = mapped(source)
+    if spoilt := damaged(source, made.header, range(made.header.blocks)):
+        raise FeaturesError(
+            f"{source} is damaged: the numbers of {len(spoilt)} of its {made.header.blocks} blocks have changed. Call compute "
+            "with this path and the same network, inputs and settings; it computes those anew."
+        )
+    return made
+
+
+def mapped(source: Path) -> FileFeatures:
+    """The features in a finished file, without a look at their numbers."""
     header, missing = look(source)
     if missing:
         there = header.shape[0] - sum(header.bounds[each + 1] - header.bounds[each] for each in missing)
@@ -206,7 +238,7 @@ def look(source: Path) -> tuple[Header, list[int]]:
         header = _decode(head, source)
         marks = file.read(header.offset - PAGE)
         size = file.seek(0, os.SEEK_END)
-    blocks = len(header.bounds) - 1
+    blocks = header.blocks
     missing = [place for place, mark in enumerate(marks[:blocks]) if mark == MISSING]
     # A run that was killed at its very start leaves the head alone.
     begun = size == header.offset and len(missing) == blocks
@@ -214,9 +246,36 @@ def look(source: Path) -> tuple[Header, list[int]]:
         raise FeaturesError(
             f"{source} is damaged: it has {size:,} bytes and should have {header.size:,}. Compute it again with overwrite=True."
         )
-    if set(marks[:blocks]) - {THERE, MISSING}:
+    if set(marks[:blocks]) - {THERE, MISSING} or marks[header.listed :].strip(b" "):
         raise FeaturesError(f"{source} is damaged: its list of blocks is broken. Compute it again with overwrite=True.")
     return header, missing
+
+
+def damaged(source: Path, header: Header, blocks: Iterable[int]) -> list[int]:
+    """Those of the blocks whose numbers are not what was written. Files of the first format cannot tell."""
+    if header.version < 2:
+        warnings.warn(
+            f"{source} was written without checksums: whether its numbers have changed is not known. Compute it again with "
+            "overwrite=True to have them.",
+            stacklevel=3,
+        )
+        return []
+    with source.open("rb") as file:
+        file.seek(PAGE + header.blocks)
+        known = file.read(DIGEST * header.blocks)
+
+    def changed(place: int) -> bool:
+        digest, left = hashlib.sha256(), (header.bounds[place + 1] - header.bounds[place]) * header.row
+        with source.open("rb", buffering=0) as file:
+            file.seek(header.offset + header.bounds[place] * header.row)
+            while left and (part := file.read(min(left, READ))):
+                digest.update(part)
+                left -= len(part)
+        return digest.digest() != known[DIGEST * place : DIGEST * (place + 1)]
+
+    with ThreadPoolExecutor(cores()) as pool:
+        places = list(blocks)
+        return [place for place, found in zip(places, pool.map(changed, places), strict=True) if found]
 
 
 def is_ours(head: bytes) -> bool:
@@ -227,12 +286,12 @@ def is_ours(head: bytes) -> bool:
 def _decode(head: bytes, source: Path) -> Header:
     """The first page, checked."""
     digest, _, rest = head[len(MAGIC) :].partition(b"\n")
-    text = rest.partition(b"\n")[0]
-    if hashlib.sha256(text).hexdigest().encode() != digest:
+    text, _, blanks = rest.partition(b"\n")
+    if hashlib.sha256(text).hexdigest().encode() != digest or blanks.strip(b" "):
         raise FeaturesError(f"{source} is damaged: the checksum of its header is wrong. Compute it again with overwrite=True.")
     try:
         about: dict[str, Any] = json.loads(text)
-        version = _checks.integer(about.pop("version"), "version")
+        version = _checks.integer(about["version"], "version", minimum=1)
         if version > FORMAT_VERSION:
             raise FeaturesError(
                 f"{source} has format version {version}, this echoscale reads up to {FORMAT_VERSION}. Install a newer one."
@@ -243,7 +302,7 @@ def _decode(head: bytes, source: Path) -> Header:
         return Header(shape=(sequences, snapshots, units), **about)
     except FeaturesError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise FeaturesError(
             f"{source} does not describe features ({error!r}). Compute it again with overwrite=True."
         ) from error
@@ -278,7 +337,8 @@ def _found(target: Path, wanted: Header, overwrite: bool) -> tuple[Header, list[
             raise FeaturesError(
                 f"{target} holds features of {' and '.join(differences)}. Give another path, or overwrite=True to replace it."
             )
-        return header, missing
+        there = set(range(header.blocks)) - set(missing)
+        return header, sorted({*missing, *damaged(target, header, sorted(there))})
     except FeaturesError:
         with target.open("rb") as file:  # never a file that somebody else made
             if overwrite and is_ours(file.read(PAGE)):
@@ -316,7 +376,10 @@ class Writer:
         """Block number `place`, (rows, S, N): on the disk first, marked after."""
         header = self._header
         try:
-            self._put(header.offset + header.bounds[place] * header.row, numbers.reshape(-1).view(np.uint8).data)
+            content = numbers.reshape(-1).view(np.uint8).data
+            if header.version > 1:  # before its numbers: until both are there, they do not fit
+                self._put(PAGE + header.blocks + DIGEST * place, memoryview(hashlib.sha256(content).digest()))
+            self._put(header.offset + header.bounds[place] * header.row, content)
             os.fsync(self._file.fileno())
             self._put(PAGE + place, memoryview(bytes([THERE])))
         except OSError as error:

@@ -61,6 +61,8 @@ class Matrix:
 
         if isinstance(array, Matrix):
             return array
+        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            raise ValueError(f"{name} is a masked array with {np.sum(array.mask)} masked weights. Fill them first.")
         if scipy.sparse.issparse(array):
             coo = scipy.sparse.coo_array(cast(Any, array))
             coo.sum_duplicates()
@@ -115,8 +117,15 @@ class Matrix:
         """
         import scipy.sparse
 
-        triples = (plain["values"], (plain["rows"], plain["columns"]))
-        return cls.of(scipy.sparse.coo_array(triples, shape=tuple(plain["shape"])))
+        names = ("shape", "rows", "columns", "values")
+        if not isinstance(plain, Mapping) or set(plain) != set(names):
+            raise ValueError(f"a matrix is described by {', '.join(names)}, got {plain!r:.200}.")
+        try:
+            triples = (plain["values"], (plain["rows"], plain["columns"]))
+            made = scipy.sparse.coo_array(triples, shape=tuple(plain["shape"]))
+        except (TypeError, ValueError, OverflowError, AttributeError, IndexError) as error:
+            raise ValueError(f"this describes no matrix: {error}.") from error
+        return cls.of(made)
 
     def __repr__(self) -> str:
         return f"Matrix({self.shape[0]}x{self.shape[1]}, {len(self.values)} weights)"

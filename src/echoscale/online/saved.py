@@ -12,18 +12,17 @@ from typing import Any
 
 import jax
 import numpy as np
-import numpy.typing as npt
 
+from echoscale import _checks
 from echoscale.esn import ESN
-from echoscale.hyper import Hyper
 from echoscale.online.adam import Adam
 from echoscale.online.buffers import Stream
 from echoscale.online.history import History
 from echoscale.online.learner import OnlineLearner
 from echoscale.online.protocol import ProtocolMemory, Reinitialise
 from echoscale.readouts.rls import RLS
+from echoscale.tensors import Tensors, kept_hyper, read_hyper, taken
 
-Tensors = dict[str, npt.NDArray[Any]]
 PLAIN = ("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed", "fit_intercept")
 ROWS = ("targets", "loss", "gradient", "value")
 
@@ -39,8 +38,7 @@ def pack(learner: OnlineLearner, tensors: Tensors) -> dict[str, Any]:
         "rates": _adam(settings.rates),
         "protocol": asdict(settings.protocol) if settings.protocol else None,
     }
-    for name, leaves in zip(Hyper._fields, settings.hyper, strict=True):
-        tensors |= {f"starts.{name}.{k}": np.asarray(leaf, np.float64) for k, leaf in enumerate(leaves)}
+    tensors |= kept_hyper(settings.hyper, "starts")
     if stream is not None:
         about |= {"sequences": learner.sequences, "step": stream.step}
         about |= {"window": stream.history.window, "windows": stream.history.used}
@@ -60,35 +58,38 @@ def unpack(about: Mapping[str, Any], esn: ESN, tensors: Tensors) -> OnlineLearne
         readout=RLS(*rule, fit_intercept=about["fit_intercept"]) if kind == "rls" else Adam(**rule),
         rates=Adam(**about["rates"]),
         protocol=Reinitialise(**about["protocol"]) if about["protocol"] else None,
-        starts=_starts(esn, tensors),
+        starts=read_hyper(esn.hyper, tensors, "starts"),
         **{name: about[name] for name in PLAIN},
     )
     if "step" in about:
-        stream = learner.begin(about["sequences"])
-        leaves, structure = jax.tree.flatten(stream.carry)
-        saved = [tensors[f"carry.{i}"] for i in range(len(leaves))]
-        for i, (ours, theirs) in enumerate(zip(leaves, saved, strict=True)):
-            if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
-                raise ValueError(f"carry.{i} is {theirs.dtype} {theirs.shape}, not {ours.dtype} {ours.shape}")
-        learner.stream = Stream(
-            jax.tree.unflatten(structure, saved),
-            about["step"],
-            History(about["window"], about["windows"], *(tensors[f"history.{name}"].copy() for name in ROWS)),
-            ProtocolMemory(*(tensors[f"protocol.{name}"] for name in ProtocolMemory._fields)),
-            tensors["frozen"],
-        )
+        learner.stream = _stream(about, learner, tensors)
     return learner
+
+
+def _stream(about: Mapping[str, Any], learner: OnlineLearner, tensors: Tensors) -> Stream:
+    """Where learning was. What the file says must fit what a stream of this learner holds, array by array."""
+    sequences = _checks.integer(about["sequences"], "sequences", minimum=1)
+    step = _checks.integer(about["step"], "step")
+    window, windows = (_checks.integer(about[name], name, minimum=least) for name, least in (("window", 1), ("windows", 0)))
+    # Before room is made for so many: the states of all of them are in the file.
+    if sequences > tensors["carry.0"].size:
+        raise ValueError(f"the states of {sequences} sequences are not there")
+    stream = learner.begin(sequences)
+    leaves, structure = jax.tree.flatten(stream.carry)
+    saved = []
+    for i, ours in enumerate(leaves):
+        theirs = taken(tensors, f"carry.{i}", ours.shape, ours.dtype.kind)
+        if ours.dtype != theirs.dtype:
+            raise ValueError(f"carry.{i} is {theirs.dtype}, not {ours.dtype}")
+        saved.append(theirs)
+    rows = {name: getattr(stream.history, name).shape[1:] for name in ROWS}
+    history = [taken(tensors, f"history.{name}", (windows, *shape), finite=False).copy() for name, shape in rows.items()]
+    memory = {name: np.asarray(value) for name, value in stream.memory._asdict().items()}
+    seen = [taken(tensors, f"protocol.{name}", each.shape, each.dtype.kind, finite=False) for name, each in memory.items()]
+    frozen = taken(tensors, "frozen", stream.frozen.shape, "b")
+    return Stream(jax.tree.unflatten(structure, saved), step, History(window, windows, *history), ProtocolMemory(*seen), frozen)
 
 
 def _adam(rule: Adam) -> dict[str, Any]:
     settings = asdict(rule)
     return {**settings, "rate": dict(rule.rate)} if isinstance(rule.rate, Mapping) else settings
-
-
-def _starts(esn: ESN, tensors: Tensors) -> Hyper:
-    return Hyper(
-        *(
-            tuple(tensors[f"starts.{name}.{k}"] for k in range(len(leaves)))
-            for name, leaves in zip(Hyper._fields, esn.hyper, strict=True)
-        )
-    )

@@ -24,7 +24,7 @@ from echoscale.esn import ESN
 from echoscale.gradients.snapshots import SnapshotReadout, gradients
 from echoscale.hyper import Hyper, Parameter, put
 from echoscale.online import constraints
-from echoscale.series import Numbers, SeriesLike, as_series
+from echoscale.series import Numbers, SeriesLike, as_series, refuse_masked
 
 
 class AdamMoments(NamedTuple):
@@ -109,6 +109,7 @@ def sequences_of(u: SeriesLike, esn: ESN) -> Numbers:
 
 def labels_of(labels: npt.ArrayLike, count: int, classes: int) -> npt.NDArray[np.int32]:
     """One label for every sequence, checked, (count,)."""
+    refuse_masked(labels, "labels")
     wanted = np.asarray(labels)
     if wanted.shape != (count,):
         raise ValueError(f"labels must be ({count},), one for every sequence, got shape {wanted.shape}.")

@@ -6,12 +6,13 @@ import importlib
 import io
 import re
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from echoscale import _checks
 from echoscale.experiments.run import Runner
-from echoscale.files import write_atomically
+from echoscale.files import is_whole, make_folder, sealed, unsealed, write_atomically
 from echoscale.paper.provenance import SCALES, description
 from echoscale.progress import Progress
 
@@ -100,7 +101,7 @@ def make(
     _checks.choice(number, tuple(FIGURES), "figure")
     _checks.choice(scale, SCALES, "scale")
     module = importlib.import_module(f"echoscale.paper.{FIGURES[number]}")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     variants = getattr(module, "VARIANTS", ())
     if variant is not None and not variants:
         raise ValueError(f"figure {number} has no variants, got variant={variant!r}.")
@@ -119,7 +120,8 @@ def make(
         data = module.compute(scale, run)
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
         data.attrs["job_seconds"] = round(run.seconds, 1)  # an interrupted run took longer than its last part
-        write_atomically(file, bytes(data.to_netcdf(engine="scipy")))
+        written = data.assign_attrs(checksum=unsealed()).to_netcdf(engine="scipy")
+        write_atomically(file, sealed(bytes(written)))
     pixels = io.BytesIO()
     drawn = module.draw(data) if variant is None else module.draw(data, variant)
     drawn.savefig(pixels, format="png", dpi=200)
@@ -128,14 +130,29 @@ def make(
 
 
 def _load(file: Path, described: dict[str, Any]) -> xarray.Dataset | None:
-    """The data of an earlier run; None where there are none, or where other settings made them."""
+    """The data of an earlier run; None where there are none, where they have changed, or where other settings made them."""
     import xarray
 
     if not file.exists():
         return None
-    try:
-        with xarray.open_dataset(file, engine="scipy") as opened:
-            data = opened.load()
-    except (ValueError, TypeError, OSError, KeyError, IndexError):  # not a file of ours, or a broken one: computed anew
+    content = file.read_bytes()
+    whole = is_whole(content)
+    if whole is False:
         return None
-    return data if all(data.attrs.get(name) == value for name, value in described.items()) else None
+    try:
+        with xarray.open_dataset(io.BytesIO(content), engine="scipy") as opened:
+            data = opened.load()
+    except Exception:  # not a file of ours, or a broken one: computed anew
+        return None
+    if not all(data.attrs.get(name) == value for name, value in described.items()):
+        return None
+    # One whose seal itself was damaged says so.
+    if whole is None and "checksum" in data.attrs:
+        return None
+    if whole is None:
+        warnings.warn(
+            f"{file} was written without a checksum: whether its numbers have changed is not known. Compute it again with "
+            "fresh=True (--fresh) to have one.",
+            stacklevel=3,
+        )
+    return data

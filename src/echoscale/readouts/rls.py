@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.engine.machine import one_thread
+from echoscale.engine.machine import one_thread, precision_and_device
 from echoscale.readouts.ridge import Readout
 from echoscale.series import as_numbers
 
@@ -269,7 +269,7 @@ class RLS:
             Itself.
         """
         rows, targets = self._rows(X, y)
-        with jax.enable_x64(True), one_thread():
+        with precision_and_device(np.float64, None), one_thread():
             state = self.state or init(rows.shape[1], targets.shape[1], self.ridge)
             for begin in range(0, len(rows), BUFFER):
                 state = self._block(state, rows[begin : begin + BUFFER], targets[begin : begin + BUFFER])

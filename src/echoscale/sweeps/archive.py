@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import os
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from echoscale.experiments.ledger import Ledger
-from echoscale.files import write_atomically
+from echoscale.experiments.ledger import Ledger, LedgerError
+from echoscale.files import check_writable, write_atomically
 from echoscale.sweeps.grid import Slot, cuts, dataset
 
 if TYPE_CHECKING:
@@ -51,8 +52,7 @@ def recall(path: str | Path, sweep: str) -> xarray.Dataset:
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no ledger {path}.")
     with Ledger(path) as ledger:
-        name, settings = _find(ledger, sweep)
-        keys = ledger.linked(name)
+        _, settings, keys = _find(ledger, sweep)
         found, failed = ledger.finished(keys), ledger.failures(keys)
     axes = [(axis, kind, labels) for axis, kind, labels, _ in settings["axes"]]
     sizes = [range(len(labels)) for _, kind, labels in axes if kind != "leaf"]
@@ -65,15 +65,19 @@ def recall(path: str | Path, sweep: str) -> xarray.Dataset:
     return dataset(axes, slots, settings, [record.error or "unknown" for record in failed.values()])
 
 
-def _find(ledger: Ledger, sweep: str) -> tuple[str, dict[str, Any]]:
-    """The id and the settings of the sweep whose id begins so."""
+def _find(ledger: Ledger, sweep: str) -> tuple[str, dict[str, Any], list[str]]:
+    """The id, the settings and the jobs of the sweep whose id begins so."""
     # A ledger may hold figures of the paper too, which have no axes.
-    known = {each["id"]: each["settings"] for each in ledger.sweeps() if "axes" in each["settings"]}
+    known = {each["id"]: each["settings"] for each in ledger.sweeps() if each["settings"] is None or "axes" in each["settings"]}
     matches = [name for name in known if name.startswith(sweep)]
     if len(matches) != 1:
         what = "is not unique" if matches else "is not in the ledger"
         raise ValueError(f"the sweep {sweep!r} {what}: there are {', '.join(matches or known) or 'none'}.")
-    return matches[0], dict(known[matches[0]])
+    keys = ledger.linked(matches[0])  # raises where the sweep has changed in the file
+    settings = known[matches[0]]
+    if settings is None:
+        raise LedgerError(f"the settings of sweep {matches[0]} have changed in the ledger: run the sweep again.")
+    return matches[0], dict(settings), keys
 
 
 def export(data: xarray.Dataset, target: str | Path) -> Path:
@@ -127,6 +131,9 @@ def check_target(target: Path) -> None:
         raise IsADirectoryError(f"{target} is a folder: give the name of a file.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target} cannot be written: there is no folder {target.parent}. Make it first.")
+    check_writable(target)
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{target} cannot be written: the folder {target.parent} is read-only.")
     if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise ImportError("Parquet files need pyarrow: pip install pyarrow, or write .nc or .csv.")
 

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from echoscale.experiments.cluster import Cluster
 from echoscale.experiments.executors import Executor, InProcess
 from echoscale.experiments.ledger import Ledger
@@ -18,13 +20,12 @@ from echoscale.table import Table
 
 if TYPE_CHECKING:
     import xarray
-    from rich.console import Console
 
 SHOWN = 5
 
 
-def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, workers: int | None, console: Console) -> int:
-    """Run or resume the sweep of a file; the exit status: 0, 1 where jobs failed, 2 for bad input, 130 for Ctrl-C."""
+def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, workers: int | None) -> int:
+    """Run or resume the sweep of a file; the exit status: 0, 1 where jobs failed, 130 for Ctrl-C. Bad input raises."""
     try:
         if out is not None:
             check_target(out)
@@ -45,20 +46,17 @@ def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, worke
                     progress=True,
                 )
     except KeyboardInterrupt:
-        console.print(f"Stopped. Finished jobs are in {ledger}: the same command goes on from there.", highlight=False)
+        typer.echo(f"Stopped. Finished jobs are in {ledger}: the same command goes on from there.", err=True)
         return 130
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        console.print(f"Error: {error}", highlight=False, markup=False)
-        return 2
-    console.print(str(best_points(data)), highlight=False, markup=False)
+    typer.echo(str(best_points(data)))
+    typer.echo(f"Sweep {data.attrs['sweep']} in {ledger}.")
+    _say_errors(data)
     if out is not None:
-        console.print(f"Results: {export(data, out)}", highlight=False, markup=False)
-    console.print(f"Sweep {data.attrs['sweep']} in {ledger}.", highlight=False, markup=False)
-    _say_errors(data, console)
+        typer.echo(f"Results: {export(data, out)}")
     return 1 if data.attrs["failed_jobs"] else 0
 
 
-def list_sweeps(ledger: Path, console: Console) -> None:
+def list_sweeps(ledger: Path) -> None:
     """A table of all sweeps."""
     with Ledger(ledger) as opened:
         rows = tuple(
@@ -66,24 +64,24 @@ def list_sweeps(ledger: Path, console: Console) -> None:
             for each in opened.sweeps()
         )
     table = Table(("id", "created", "jobs", "done", "failed", "seconds"), rows, f"{len(rows)} sweeps in {ledger}")
-    console.print(str(table), highlight=False, markup=False)
+    typer.echo(str(table))
 
 
-def show(ledger: Path, name: str, console: Console) -> None:
+def show(ledger: Path, name: str) -> None:
     """Settings, axes, the best points and the errors of one sweep."""
     data = recall(ledger, name)
     settings = json.loads(data.attrs["settings"])
     for part in ("network", "problem", "protocol"):
-        console.print(f"{part}: {json.dumps(settings[part])}", highlight=False, markup=False, soft_wrap=True)
+        typer.echo(f"{part}: {json.dumps(settings[part])}")
     for axis, _, labels, _ in settings["axes"]:
-        console.print(f"{axis}: {', '.join(map(str, labels))}", highlight=False, markup=False, soft_wrap=True)
-    console.print(str(best_points(data)), highlight=False, markup=False)
-    _say_errors(data, console)
+        typer.echo(f"{axis}: {', '.join(map(str, labels))}")
+    typer.echo(str(best_points(data)))
+    _say_errors(data)
 
 
-def _say_errors(data: xarray.Dataset, console: Console) -> None:
+def _say_errors(data: xarray.Dataset) -> None:
     for failure in json.loads(data.attrs["errors"]):
-        console.print(f"Failed: {failure}", highlight=False, markup=False, soft_wrap=True)
+        typer.echo(f"Failed: {failure}")
 
 
 def best_points(data: xarray.Dataset) -> Table:

@@ -34,6 +34,7 @@ from echoscale.experiments.evaluation import Protocol
 from echoscale.experiments.problem import Task
 from echoscale.network import Network
 
+MOST_VALUES = 1_000_000  # of an axis
 STRUCTURES = ("single", "parallel", "hierarchical")
 
 
@@ -52,11 +53,11 @@ def read(path: Path) -> Spec:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
     try:
         return _spec(plain)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"in {path}: {error}") from error
 
 
@@ -104,6 +105,8 @@ def _values(name: str, given: object) -> object:
         return given
     count, low, high = (given.get(each) for each in ("count", "from", "to"))
     if isinstance(count, int) and not isinstance(count, bool):
+        if not 0 < count <= MOST_VALUES:
+            raise ValueError(f"the axis {name!r} has {count} values: give 1 to {MOST_VALUES:,}.")
         if set(given) == {"count"}:
             return list(range(count))
         if set(given) == {"from", "to", "count"} and isinstance(low, int | float) and isinstance(high, int | float):

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.engine.machine import precision_and_device
+
 if TYPE_CHECKING:
     import jax
 
@@ -71,8 +73,6 @@ def forward(
     array([[1., 0.],
            [0., 1.]])
     """
-    import jax
-
     series, length = u.shape
     table = np.asarray(transitions, np.float64).reshape(-1, len(means), len(means))
     path = np.zeros(length, np.int32) if which is None else np.asarray(which, np.int32)
@@ -81,7 +81,7 @@ def forward(
     known = np.ascontiguousarray(np.broadcast_to(first, (series, len(means))).T, np.float64)
     posterior = np.empty((series, length, len(means)))
     # Small kernels, one after the other: the processor, whatever else there is.
-    with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
+    with precision_and_device(np.float64, "cpu"):
         for begin in range(0, length, PIECE):
             end = min(begin + PIECE, length)
             rows: list[npt.NDArray[Any]] = [u.T[begin:end], spread[begin:end], path[begin:end]]

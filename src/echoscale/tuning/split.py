@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.readouts import folds as blocks
-from echoscale.scaling import Scaling, scaling_of
+from echoscale.scaling import Scaling, is_constant, scaling_of
 from echoscale.series import (
     Series,
     SeriesLike,
@@ -257,7 +257,7 @@ def _check_targets(data: TuningData) -> None:
 def _constant(rows: npt.NDArray[Any]) -> bool:
     """Whether a column is constant over the steps that have a target, or there is none."""
     known = rows[~np.isnan(rows).any(axis=1)]
-    return not len(known) or bool((np.ptp(known, axis=0) == 0).any())
+    return not len(known) or bool(is_constant(known).any())
 
 
 def _one_hot(y: SeriesLike, series: Series) -> tuple[Series, npt.NDArray[Any], bool]:

@@ -6,12 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
+from echoscale.series import refuse_masked
 
 Rows = npt.NDArray[np.int64]
 
 
 def check_labels(labels: npt.ArrayLike, count: int, classes: int) -> npt.NDArray[np.int32]:
     """(count,) whole numbers from 0 to classes - 1."""
+    refuse_masked(labels, "labels")
     right = np.asarray(labels)
     if right.shape != (count,):
         raise ValueError(f"labels must be ({count},), one for every row of the features, got shape {right.shape}.")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from echoscale.files import cache_of
+from echoscale.files import cache_of, home
 
 PLACES = ("", "mnist", "MNIST/raw")  # in a folder; the last is torchvision's
 LARGEST = 1 << 26  # bytes; the largest of the files has 47 MB unpacked
@@ -67,7 +67,7 @@ def every() -> list[File]:
 
 def cache() -> Path:
     """The folder that downloads are kept in; it need not exist."""
-    return cache_of(sys.platform, os.environ, Path.home()) / "mnist"
+    return cache_of(sys.platform, os.environ, home()) / "mnist"
 
 
 def contents(folder: Path, files: Sequence[File]) -> list[bytes]:

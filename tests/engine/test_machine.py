@@ -1,0 +1,102 @@
+"""Processes: a fork after JAX was used is told, new ones work; and how many cores work is laid out for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import echoscale as es
+from echoscale.engine import machine
+
+USED = "import numpy as np, echoscale as es\nesn = es.single(5).build(1)\nu = np.ones((20, 1))\nesn.run(u)\n"
+FORKS = {
+    "run": "esn.run(u)",
+    "step": "esn.step(u[0])",
+    "fit": "es.ESNRegressor(units=5).fit(u, u[:, 0])",
+    "learn": "es.OnlineLearner(esn).partial_fit(u, u)",
+    "squares": "es.RLS().partial_fit(u, u)",
+}
+
+
+def ran(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "ignore", "-c", script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_after_jax_was_used_is_refused_and_does_not_hang() -> None:
+    script = USED + "import os, sys\n"
+    for name, call in FORKS.items():
+        script += f"""
+child = os.fork()
+if not child:
+    try:
+        {call}
+    except RuntimeError as error:
+        print({name!r}, "spawn" in str(error), flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    done = ran(script + "esn.run(u)\n")  # the parent goes on
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"{name} True" for name in FORKS]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_before_jax_was_used_works() -> None:
+    script = "import os, numpy as np, echoscale as es\nesn = es.single(5).build(1)\nchild = os.fork()\n"
+    script += "esn.run(np.ones((20, 1)))\n"
+    script += "os._exit(0) if not child else None\nassert os.waitpid(child, 0)[1] == 0\n"
+    done = ran(script)
+    assert done.returncode == 0, done.stderr
+
+
+MULTIPROCESSING = """
+import multiprocessing
+import numpy as np
+import echoscale as es
+
+def error(seed):
+    u, y = es.tasks.narma(400, order=5, seed=seed)
+    return es.ESNRegressor(units=10, random_state=seed).fit(u, y).score(u, y)
+
+if __name__ == "__main__":
+    here = error(0)  # JAX is used in this process first
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.map(error, range(2))[0] == here
+    print("done")
+"""
+
+
+def test_processes_that_are_started_anew_work(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(MULTIPROCESSING)
+    command = [sys.executable, str(tmp_path / "own.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_joblib_works_after_jax_was_used() -> None:
+    from joblib import Parallel, delayed
+
+    esn, u = es.single(5).build(1, seed=0), np.ones((20, 1))
+    here = esn.run(u)
+    found = Parallel(n_jobs=2)(delayed(esn.run)(u) for _ in range(2))
+    for each in found:
+        np.testing.assert_array_equal(each, here)
+
+
+def test_the_number_of_cores_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The layout of another machine gives its bits."""
+    monkeypatch.setenv("ECHOSCALE_CORES", "3")
+    assert machine.cores() == 3
+    for wrong in ("0", "-1", "two", "1.5"):
+        monkeypatch.setenv("ECHOSCALE_CORES", wrong)
+        with pytest.raises(ValueError, match="ECHOSCALE_CORES must be a whole number"):
+            machine.cores()
+    monkeypatch.delenv("ECHOSCALE_CORES")
+    assert machine.cores() >= 1
