@@ -440,7 +440,26 @@ def feedback() -> str:
     return table(("series", "network", "NRMSE, median", "worst", "valid steps, mean"), rows)
 
 
+def closed_loop() -> str:
+    """Valid times of free runs, mean and standard error over the seeds; of MSO8 the median error."""
+    raw = benchmark("closed_loop")
+    if raw is None:
+        return NOT_YET.format("closed_loop")
+    ways = ("hand", "reservoirpy with Optuna", "next step", "closed loop")
+    rows = []
+    for name, settings in raw["settings"].items():
+        runs = [each for each in raw["outcomes"] if each["system"] == name]
+        columns = [[run[way] for run in runs] for way in ways]
+        timed = settings["lyapunov"] is not None
+        cells = [format(spread(each), "2") if timed else f"{np.median(each):.1e}" for each in columns]
+        what = "valid time, Lyapunov times" if timed else "NRMSE of 300 steps, median"
+        rows.append([f"{name}, {settings['neurons']} neurons: {what}", *cells])
+    header = ("", "by hand", "reservoirpy with Optuna", "`tune`, next step", "`tune(closed_loop=…)`")
+    return table(header, rows, numbers=True)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "closed-loop": closed_loop,
     "feedback": feedback,
     "real_data": real_data,
     "headline": readme,
