@@ -15,8 +15,10 @@ settings.load_profile("untimed")
 # Folders and files about mathematics, not about machine code. What they compile runs for milliseconds, so it is compiled fast
 # rather than well; the engine, streams and their oracle in NumPy, features and sweeps are tested as users run them.
 FAST = {
+    "automatic",
     "benchmarks",
     "estimators",
+    "forecasting",
     "gradients",
     "paper",
     "readouts",
