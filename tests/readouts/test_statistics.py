@@ -7,6 +7,7 @@ import threading
 from itertools import pairwise
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -292,3 +293,24 @@ def test_statistics_of_other_columns_cannot_be_added() -> None:
 def test_bad_data_is_named(u: Any, y: Any, washout: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         es.statistics(build("float32"), u, y, washout=washout)
+
+
+@pytest.mark.parametrize("kind", ["one", "batch", "list"])
+def test_squares_of_states_are_features_too(kind: str) -> None:
+    """After the states and before the inputs; float32 states are squared in float64."""
+    u, y = data(kind)
+    esn = es.single(12, leak_rate=0.5).build(2, seed=0)
+    series = as_series(u)
+    edges = [np.array([10, int(length)]) for length in series.lengths]
+    [found], _ = split_statistics(esn, series, as_targets(y, series), edges, direct=1, squares=True)
+    states = [one.astype(np.float64) for one in each(esn.run(u))]
+    rows = [np.hstack([x, x**2, v, t])[10:] for x, v, t in zip(states, each(u), each(y), strict=True)]
+    assert found.features == 12 + 12 + 2
+    assert_statistics_of(np.concatenate(rows), found)
+
+
+def test_squares_on_a_device_are_those_of_the_host() -> None:
+    states = np.random.default_rng(0).normal(size=(5, 3, 4)).astype(np.float32)
+    on_device, on_host = gram._squared(jnp.asarray(states)), gram._squared(states)
+    assert on_device.dtype == on_host.dtype == np.float64
+    np.testing.assert_array_equal(on_device, on_host)

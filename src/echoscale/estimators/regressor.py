@@ -149,6 +149,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         inputs, newest first, in units of the network. With output feedback O more: the last output, in units of the network.
     last_target_ : (O,) or (B, O) array
         The last target, after which `forecast` begins.
+    no_forecast_ : str
+        Why `forecast` would be wrong, since y[t] is not X[t + 1] in what was fitted; empty where it is.
     n_features_in_ : int
         F.
 
@@ -264,7 +266,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         ends = None if first or new_series else self.last_target_
         self._partial_fit_steps(series, targets, new_series)
         found = why_not(series, targets, ends)
-        before = NOT_SHOWN if first else self.no_forecast_
+        before = NOT_SHOWN if first else self._no_forecast
         self.no_forecast_ = found if before in ("", NOT_SHOWN) and found != NOT_SHOWN else before
         return self
 
@@ -369,9 +371,9 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 "forecast makes outputs the next inputs; this model has output feedback, and hears its outputs beside its "
                 "inputs: predict(X, state=model.state_), where X are the inputs of the steps to come."
             )
-        if self.no_forecast_:
+        if self._no_forecast:
             raise ValueError(
-                f"forecast makes outputs the next inputs, but {self.no_forecast_} Fit a model to predict its own next input: "
+                f"forecast makes outputs the next inputs, but {self._no_forecast} Fit a model to predict its own next input: "
                 "fit(u[:-1], u[1:])."
             )
         direct = max(self.direct_, 1)
@@ -387,6 +389,11 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             windows = [recent.windows(each, direct)[-1] for each in series.values]
             inputs = windows[0] if series.kind == "one" else np.stack(windows)
         return closed_loop(self.esn_, self.readout_, state, inputs, steps, self.scaling_, self.squares)
+
+    @property
+    def _no_forecast(self) -> str:
+        """Why `forecast` would be wrong; empty for models of files that did not keep it."""
+        return getattr(self, "no_forecast_", "")
 
     def _scaling_of_targets(self, targets: Series) -> Scaling:
         return scaling_of(self.scale, targets)
