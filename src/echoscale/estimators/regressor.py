@@ -16,6 +16,7 @@ from echoscale.estimators.closed_loop import closed_loop
 from echoscale.readouts import recent
 from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, check_longer_than
+from echoscale.undo import all_or_nothing
 
 Array = npt.NDArray[Any]
 
@@ -127,6 +128,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     True
     """
 
+    @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> ESNRegressor:
         """Run the network over X from the zero state and solve for the readout.
 
@@ -145,6 +147,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         self._fit_steps(*self._data(X, y, reset=True, least=2))
         return self
 
+    @all_or_nothing
     def partial_fit(self, X: SeriesLike, y: SeriesLike, *, new_series: bool = False) -> ESNRegressor:
         """Add a chunk: the state is carried on from the chunk before.
 
