@@ -100,3 +100,25 @@ def test_the_number_of_cores_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None
             machine.cores()
     monkeypatch.delenv("ECHOSCALE_CORES")
     assert machine.cores() >= 1
+
+
+def test_programs_of_many_shapes_are_forgotten_and_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their memory is measured by `make soak`."""
+    programs = machine.Programs(most=10)
+    monkeypatch.setattr(machine, "_programs", programs)
+    esn, u = es.single(3).build(1, seed=0), np.ones((5, 1))
+    states = esn.run(u)
+    for units in range(4, 9):
+        es.single(units).build(1).run(u)
+    assert programs.forgotten >= 1
+    np.testing.assert_array_equal(esn.run(u), states)
+
+
+def test_programs_are_not_forgotten_while_one_is_in_use() -> None:
+    programs = machine.Programs(most=0)
+    with programs.in_use():
+        programs.count = 5
+        with programs.in_use():
+            assert programs.forgotten == 0
+    with programs.in_use():
+        assert programs.forgotten == 1

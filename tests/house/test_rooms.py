@@ -16,6 +16,7 @@ PACKAGE = ROOT / "src" / "echoscale"
 # The machine (devices, cores, precision) stands apart from its engine, since eigenvalues need it too.
 ROOMS = {
     "_checks": "single values, checked",
+    "undo": "a call that fails leaves its object as it was",
     "files": "whole files or none, and where caches lie",
     "engine.machine": "devices, cores, threads, precision, compiler options",
     "progress": "how long work tells how far it is",

@@ -20,6 +20,8 @@ from threadpoolctl import ThreadpoolController
 
 Job = TypeVar("Job")
 VARIABLE = "ECHOSCALE_CORES"
+# JAX tells of each program under this name. So many are kept: those of some 200 networks, below a gigabyte.
+COMPILED, MOST_PROGRAMS = "/jax/core/compile/backend_compile_duration", 1000
 
 if TYPE_CHECKING:
     import jax
@@ -113,8 +115,58 @@ def precision_and_device(dtype: npt.DTypeLike, device: DeviceLike) -> Iterator[N
     check_process()
     import jax
 
-    with jax.enable_x64(np.dtype(dtype) == np.float64), jax.default_device(device_of(device)) if device else nullcontext():
+    with (
+        _programs.in_use(),
+        jax.enable_x64(np.dtype(dtype) == np.float64),
+        jax.default_device(device_of(device)) if device else nullcontext(),
+    ):
         yield
+
+
+class Programs:
+    """Counts what JAX compiles, and has it forget all programs when there are many.
+
+    JAX keeps every program it compiled: a process that meets networks of ever new shapes would grow without end. Programs that
+    are used again are compiled again. They are forgotten only while none of ours is in use.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.count = self.forgotten = 0
+        self._users = 0
+        self._lock = threading.Lock()
+        self._listening = False
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While a program of ours may run."""
+        with self._lock:
+            if not self._listening:
+                self._listen()
+            if self.count > self.most and not self._users:
+                self._forget()
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+
+    def _listen(self) -> None:
+        import jax.monitoring
+
+        def heard(event: str, duration_secs: float, **_: str | int) -> None:
+            self.count += event == COMPILED
+
+        jax.monitoring.register_event_duration_secs_listener(heard)
+        self._listening = True
+
+    def _forget(self) -> None:
+        import jax
+
+        jax.clear_caches()  # type: ignore[no-untyped-call]
+        self.count = 0
+        self.forgotten += 1
 
 
 def in_threads(run: Callable[[Job], None], jobs: Sequence[Job], workers: int, stop: threading.Event) -> None:
@@ -165,6 +217,7 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+_programs = Programs(MOST_PROGRAMS)
 _lock = threading.Lock()
 _inside = 0
 _limit: Any = None

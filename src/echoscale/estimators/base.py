@@ -33,6 +33,7 @@ from echoscale.series import (
     refuse_masked,
     washout_steps,
 )
+from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
@@ -115,6 +116,23 @@ class ESNEstimator(BaseEstimator):
         self.dtype = dtype
         self.device = device
         self.random_state = random_state
+
+    @all_or_nothing
+    def set_params(self, **parameters: Any) -> ESNEstimator:
+        """Set parameters by name; where one of them is unknown, none is set.
+
+        Parameters
+        ----------
+        **parameters
+            As of the constructor.
+
+        Returns
+        -------
+        ESNEstimator
+            Itself.
+        """
+        super().set_params(**parameters)
+        return self
 
     def make_network(self) -> network.Network:
         """The network that the parameters describe.

@@ -26,6 +26,7 @@ from echoscale.readouts.state_rows import state_rows
 from echoscale.readouts.statistics import Statistics, of_rows
 from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, refuse_masked
+from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
@@ -240,6 +241,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         self.rate = rate
         self.minibatch = minibatch
 
+    @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> ESNClassifier:
         """Run the network from the zero state and solve for the readout, or train it.
 
@@ -269,6 +271,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         return self
 
     @available_if(_adds_up)  # type: ignore[untyped-decorator]
+    @all_or_nothing
     def partial_fit(
         self, X: SeriesLike, y: SeriesLike, classes: npt.ArrayLike | None = None, *, new_series: bool = False
     ) -> ESNClassifier:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from echoscale import _checks
 from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.series import Series, SeriesLike, as_series, axes, is_list_of_series
+from echoscale.undo import all_or_nothing
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,6 +79,7 @@ class DelayExpansion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.decay = decay
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: SeriesLike, y: object = None) -> DelayExpansion:
         """Draw the mixing and scale it by the variance of X, all its series taken together.
 

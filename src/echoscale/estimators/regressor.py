@@ -31,6 +31,7 @@ from echoscale.series import (
     refuse_masked,
     teacher_forced,
 )
+from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
@@ -222,6 +223,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         self.target = target
         self.squares = squares
 
+    @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> ESNRegressor:
         """Run the network over X from the zero state and solve for the readout.
 
@@ -242,6 +244,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         self.no_forecast_ = why_not(series, targets)
         return self
 
+    @all_or_nothing
     def partial_fit(self, X: SeriesLike, y: SeriesLike, *, new_series: bool = False) -> ESNRegressor:
         """Add a chunk: the state is carried on from the chunk before.
 

@@ -29,6 +29,7 @@ from echoscale.progress import Progress, shown
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS
 from echoscale.series import Series, SeriesLike, as_series, washout_steps
+from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -174,8 +175,7 @@ class OnlineLearner:
         OnlineLearner
             Itself.
         """
-        self.stream = None
-        return self.partial_fit(u, y, progress=progress)
+        return self._learn(self._read(u, y, None), progress, anew=True)
 
     def partial_fit(self, u: SeriesLike, y: npt.ArrayLike, *, progress: bool | Progress = False) -> OnlineLearner:
         """Learn from the next piece of the stream.
@@ -203,11 +203,15 @@ class OnlineLearner:
         LearningError
             At the first step where something is no longer finite or allowed; the learner is as it was before that step.
         """
-        series, targets, there = self._read(u, y)
+        return self._learn(self._read(u, y, self.sequences), progress)
+
+    def _learn(self, data: tuple[Series, Array, Array], progress: bool | Progress, anew: bool = False) -> OnlineLearner:
+        """What was read, buffer by buffer. What refuses it does so before the first one, and changes nothing."""
+        series, targets, there = data
         values, length, done = np.asarray(series.values), int(series.lengths[0]), 0
-        if self.stream is None:
-            self.stream = self.begin(series.count)
         with self.settings.context(), shown(progress, "learning") as tell:
+            if anew or self.stream is None:
+                self.stream = self.begin(series.count)
             while done < length:
                 done += self._advance(values[:, done:], targets[:, done:], there[:, done:])
                 tell(done, length, self._note())
@@ -233,6 +237,7 @@ class OnlineLearner:
         mask[rows, slice(None) if start is None else self.settings.at(start)] = frozen
         self.stream = now._replace(frozen=mask)
 
+    @all_or_nothing
     def begin(self, sequences: int) -> Stream:
         """Make ready for B sequences.
 
@@ -252,14 +257,14 @@ class OnlineLearner:
             self._groups = over_cores.over_cores(self.settings, self._plan)
             return buffers.begin(self.settings, self._plan, self._fixed)
 
-    def _read(self, u: SeriesLike, y: npt.ArrayLike) -> tuple[Series, Array, Array]:
+    def _read(self, u: SeriesLike, y: npt.ArrayLike, sequences: int | None) -> tuple[Series, Array, Array]:
         dtype = np.dtype(self.esn.dtype)
         series = as_series(u, self.esn.columns, dtype=dtype)
         if series.kind == "list":
             raise ValueError("sequences that learn together have one length: give u as (B, T, F), not as a list.")
-        if self.sequences not in (None, series.count):
+        if sequences not in (None, series.count):
             raise ValueError(
-                f"this piece holds {series.count} sequences, the stream began with {self.sequences}: their states carry on, so "
+                f"this piece holds {series.count} sequences, the stream began with {sequences}: their states carry on, so "
                 "the number must stay. Call fit, or make another learner, for another number."
             )
         return series, *read(y, series, self.settings.loss, self.settings.outputs, dtype)

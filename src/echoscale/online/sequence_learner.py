@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
@@ -147,7 +148,7 @@ class SequenceLearner:
             Itself.
         """
         with self._precision():
-            self._started(_checks.integer(steps, "steps", minimum=1))
+            self._learning, self.rng = self._started(_checks.integer(steps, "steps", minimum=1))
         return self
 
     def partial_fit(self, u: SeriesLike, labels: npt.ArrayLike) -> SequenceLearner:
@@ -168,13 +169,14 @@ class SequenceLearner:
         sequences = sequences_of(u, self.esn)
         wanted = labels_of(labels, len(sequences), self.classes)
         with self._precision():
-            now = self._started(sequences.shape[1])
+            now, drawn = self._started(sequences.shape[1])
             hyper = self.esn.hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.esn.dtype), (1,)))
             rates = jnp.asarray(self.readout_rate, self.esn.dtype), jnp.asarray(self.parameter_rate, self.esn.dtype)
             weights = self.esn.weights(len(sequences))
-            self._learning, error, slopes = update(weights, hyper, now, sequences, wanted, rates, self.plan)
+            learning, error, slopes = update(weights, hyper, now, sequences, wanted, rates, self.plan)
             means = np.array([float(error), *np.asarray(slopes)], np.float64)
-            self._book = history.add(self._book, 1.0, means[:, None], np.array(self._learning.values, np.float64)[:, None])
+            book = history.add(self._book, 1.0, means[:, None], np.array(learning.values, np.float64)[:, None])
+        self._learning, self._book, self.rng = learning, book, drawn
         return self
 
     def fit(
@@ -262,9 +264,11 @@ class SequenceLearner:
         The paper does so whenever the leak rates have settled: a readout that has converged holds them where they are.
         """
         now = self._learned()
+        rng = copy.deepcopy(self.rng)
         with self._precision():
-            readout = fresh_readout(self.rng, self.classes, now.readout.coef.shape[1], self.esn)
-            self._learning = now._replace(readout=readout, readout_averages=self.plan.readout.adam().init(readout))
+            readout = fresh_readout(rng, self.classes, now.readout.coef.shape[1], self.esn)
+            learning = now._replace(readout=readout, readout_averages=self.plan.readout.adam().init(readout))
+        self._learning, self.rng = learning, rng
 
     @property
     def learned(self) -> tuple[Parameter, ...]:
@@ -308,15 +312,17 @@ class SequenceLearner:
             raise ValueError("nothing has been learned yet: call start, partial_fit or fit first.")
         return self._learning
 
-    def _started(self, steps: int) -> SequenceLearning:
+    def _started(self, steps: int) -> tuple[SequenceLearning, np.random.Generator]:
+        """Where learning stands, drawn if it has not begun, and the generator after that. Nothing is set."""
         every = self.plan.every
         if steps < every:
             raise ValueError(f"every={every} is longer than the sequences of {steps} steps: there would be no snapshot.")
         if self._learning is None:
-            readout = fresh_readout(self.rng, self.classes, steps // every, self.esn)
-            self._learning = begin(self.plan, readout, jnp.asarray(self.values[0], self.esn.dtype))
+            rng = copy.deepcopy(self.rng)
+            readout = fresh_readout(rng, self.classes, steps // every, self.esn)
+            return begin(self.plan, readout, jnp.asarray(self.values[0], self.esn.dtype)), rng
         self._check_length(steps // every)
-        return self._learning
+        return self._learning, self.rng
 
     def _check_length(self, snapshots: int) -> None:
         known = self._learned().readout.coef.shape[1]

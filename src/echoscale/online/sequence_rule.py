@@ -94,7 +94,8 @@ def step(
     return SequenceLearning(readout, values, readout_averages, value_averages), error, found.parameters
 
 
-update = jax.jit(step, static_argnames="plan", donate_argnames="learning", compiler_options=machine.COMPILER_OPTIONS)
+# The old state of learning is not given away: a step that fails, or is interrupted, leaves it as it was.
+update = jax.jit(step, static_argnames="plan", compiler_options=machine.COMPILER_OPTIONS)
 
 
 def sequences_of(u: SeriesLike, esn: ESN) -> Numbers:
