@@ -39,6 +39,7 @@ ROOMS = {
     "features": "snapshots of many sequences, in memory, in a file that resumes, or on a device",
     "estimators": "scikit-learn estimators, closed-loop forecasts",
     "automatic": "from data to a fitted model beside the simple methods that it must beat",
+    "forecasting": "series into their future: candidates, weights, intervals, backtests",
     "storage": "save and load",
     "experiments": "one experiment: its protocol, its scores, its job, and the ledger that keeps it",
     "sweeps": "grids of experiments",
