@@ -23,6 +23,7 @@ from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
 from echoscale.estimators import ESNClassifier, ESNRegressor
 from echoscale.files import write_atomically
+from echoscale.forecasting import Forecaster, forecaster_files
 from echoscale.hyper import Hyper
 from echoscale.network import Concentric, Network
 from echoscale.network.matrix import Matrix
@@ -53,14 +54,15 @@ class StorageError(ValueError):
 
 
 def save(
-    model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS | AutoModel | SequenceModel, path: str | os.PathLike[str]
+    model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS | AutoModel | SequenceModel | Forecaster,
+    path: str | os.PathLike[str],
 ) -> Path:
     """Write a model to one file, atomically: safetensors, with a checksum and without pickle.
 
     Parameters
     ----------
-    model : ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel or SequenceModel
-        A built network, a fitted estimator, a learner, or a model of `es.auto`.
+    model : ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
+        A built network, a fitted estimator, a learner, a model of `es.auto`, or a forecaster.
     path : path
         Where to; a file that is there is replaced.
 
@@ -88,11 +90,13 @@ def save(
             tensors |= {f"rls.{name}": np.asarray(value) for name, value in model.state._asdict().items()}
     elif isinstance(model, AutoModel | SequenceModel):
         about = packing.pack(model, tensors, _pack_esn)
+    elif isinstance(model, Forecaster):
+        about = {"kind": "Forecaster", "forecaster": forecaster_files.pack(model, tensors, _pack_esn)}
     elif type(model).__name__ in KINDS:
         about = _pack_estimator(model, tensors)
     else:
         raise TypeError(
-            "save takes an ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS or a model of es.auto, "
+            "save takes an ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, Forecaster or a model of es.auto, "
             f"got {type(model).__name__}."
         )
     tensors = {name: np.array(array, order="C") for name, array in tensors.items()}
@@ -115,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel or SequenceModel
+    ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
     """
     source = Path(path)
     if not source.is_file():
@@ -133,6 +137,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         about = json.loads(header["model"])
         if about["kind"] == "RLS":
             return _unpack_rls(about["rls"], tensors)
+        if about["kind"] == "Forecaster":
+            return forecaster_files.unpack(about["forecaster"], tensors, _unpack_esn)
         if about["kind"] in packing.KINDS:
             return packing.unpack(about["kind"], about["auto"], tensors, _unpack_esn)
         if about["kind"] == "OnlineLearner":

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.forecasting import bases, direct, reservoirs, smoothing
-from echoscale.forecasting.lag_rows import Recipe, Rows
+from echoscale.forecasting.core import NAIVE, NAIVE_NAMES
+from echoscale.forecasting.lag_rows import Recipe, Rows, histories
 from echoscale.forecasting.lines import Line
 from echoscale.forecasting.members import Option, Reader
 from echoscale.forecasting.reservoirs import Net
@@ -55,7 +56,7 @@ class Candidate:
     options : list of Option
         Their features.
     trend : int
-        Which of `smoothing.TRENDS`; -1 for readers.
+        Which of `smoothing.TRENDS` or of `NAIVE`; -1 for readers.
     """
 
     name: str
@@ -113,6 +114,25 @@ class Contest:
             for each, one in zip(judged, found, strict=True):
                 each.append(one)
         return [Candidate(name, judged[k], trend=k) for k, name in enumerate(smoothing.TRENDS)], ends
+
+    def naive(self) -> list[Candidate]:
+        """Persistence, and the seasonal naive where there is a season."""
+        found = []
+        for number, base in NAIVE.items():
+            if base == bases.SEASON and self.period is None:
+                continue
+            judged = []
+            for b, line in enumerate(self.lines):
+                origins = self.timing.judged(b)
+                history = histories(line.values, (self.period or 0) + 1)
+                out = np.full((len(origins), self.horizon), np.nan)
+                good = np.flatnonzero(origins >= (self.period or 0))
+                rows = history[origins[good] - (self.period or 0)]
+                for h in range(1, self.horizon + 1):
+                    out[good, h - 1] = bases.start(base, self.period, rows, h)
+                judged.append(out)
+            found.append(Candidate(NAIVE_NAMES[base], judged, trend=number))
+        return found
 
     # --------------------------------------------------------------------------------------------------------------- lags
 

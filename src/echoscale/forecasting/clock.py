@@ -6,6 +6,7 @@ the place.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,7 +71,7 @@ class Clock:
                 raise ValueError(_uneven(index, int(gaps[0]), what))
             return cls(PERIODS, str(index[-1]), index.freqstr, None, name)
         if isinstance(index, pd.DatetimeIndex):
-            frequency = index.freqstr or (pd.infer_freq(index) if len(index) > 2 else None)
+            frequency = index.freqstr or _frequency(index)
             if frequency is None:
                 return _irregular(index, what)
             stamp = index[-1]
@@ -189,13 +190,26 @@ def check_order(index: Any, what: str) -> None:
         )
 
 
+def _frequency(index: Any) -> str | None:
+    """As pandas infers it; None where it cannot."""
+    import pandas as pd
+
+    if len(index) < 3:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a later pandas will return
+        found = pd.infer_freq(index)
+    return None if found is None else str(getattr(found, "freqstr", found))
+
+
 def _irregular(index: Any, what: str) -> Clock:
     if len(index) < 3:
         raise ValueError(f"the index of {what} has {len(index)} time stamps and no frequency: give it one with asfreq.")
-    steps = np.diff(index.asi8)
-    values, counts = np.unique(steps, return_counts=True)
-    row = int(np.flatnonzero(steps != values[np.argmax(counts)])[0])
-    raise ValueError(_uneven(index, row, what))
+    low, high = 2, len(index)  # the first `low` stamps are even, the first `high` are not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _frequency(index[:middle]) is None else (middle, high)
+    raise ValueError(_uneven(index, low - 1, what))
 
 
 def _uneven(index: Any, row: int, what: str) -> str:

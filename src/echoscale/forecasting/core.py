@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.forecasting import bases, smoothing
 from echoscale.forecasting.lag_rows import Rows
 from echoscale.forecasting.lines import Line
 from echoscale.forecasting.members import Reader
@@ -22,6 +23,10 @@ from echoscale.forecasting.units import Units
 
 Floats = npt.NDArray[np.float64]
 
+# Forecasts that need no fit, by the numbers that follow those of `smoothing.TRENDS`.
+NAIVE = {len(smoothing.TRENDS): bases.LAST, len(smoothing.TRENDS) + 1: bases.SEASON}
+NAIVE_NAMES = {bases.LAST: "persistence", bases.SEASON: "seasonal naive"}
+
 
 @dataclass(eq=False)
 class Part:
@@ -29,19 +34,19 @@ class Part:
 
     Attributes
     ----------
-    weight : float
-        Of its forecasts, in units of the data.
+    weights : (H,)
+        Of its forecasts, in units of the data, by horizon.
     view : int
         Which units it works in, a place in `Core.views`.
     trend : int
-        Which of `smoothing.TRENDS`; -1 for a reader.
+        Which of `smoothing.TRENDS`, or of `NAIVE`; -1 for a reader.
     reader : Reader or None
         None for smoothing.
     trails : list of (K, N)
         States of its network at the last K steps of every series, the newest last; no rows without a network.
     """
 
-    weight: float
+    weights: Floats
     view: int
     trend: int
     reader: Reader | None
@@ -115,14 +120,18 @@ class Core:
             total = np.zeros(steps)
             for part in self.parts:
                 view = self.views[part.view]
-                if part.reader is None:
+                if part.trend in NAIVE:
+                    line = view.lines[b]
+                    starts = [bases.start(NAIVE[part.trend], self.period, line.values, h) for h in range(1, steps + 1)]
+                    ahead = np.array(starts)
+                elif part.reader is None:
                     ahead = view.lanes[b].forecasts(steps)[part.trend]
                 else:
                     line = view.lines[b]
                     line = replace(line, future=np.concatenate([line.future[: len(line)], future[b]]))
                     rows = _last_rows(part, line, b, 0)
                     ahead = part.reader.forecasts(rows, steps, np.array([len(rows.at) - 1]))[0]
-                total += part.weight * view.units[b].back(ahead)
+                total += part.weights[:steps] * view.units[b].back(ahead)
             found.append(np.maximum(total, self.floors[b]))
         return found
 

@@ -72,12 +72,12 @@ def at(table: Floats, probability: float) -> Floats:
 
 
 def _smoothed(size: Floats) -> Floats:
-    """Means of logarithms over neighbouring horizons."""
+    """Means of logarithms over neighbouring horizons, as many on either side: errors rise fast at first."""
     if len(size) < 3 or not (size > 0).all():
         return size
-    reach = max(1, len(size) // 8)
-    logs = np.log(size)
-    return np.asarray(np.exp([logs[max(0, k - reach) : k + reach + 1].mean() for k in range(len(logs))]))
+    most, logs = max(1, len(size) // 8), np.log(size)
+    reach = np.minimum(most, np.minimum(np.arange(len(size)), np.arange(len(size))[::-1]))
+    return np.asarray(np.exp([logs[k - each : k + each + 1].mean() for k, each in enumerate(reach)]))
 
 
 def _weighted(values: Floats, weights: Floats) -> Floats:

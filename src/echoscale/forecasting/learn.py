@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from echoscale.forecasting import bases, blend, intervals
 from echoscale.forecasting.candidates import Candidate, Contest
-from echoscale.forecasting.core import Core, Part, View
+from echoscale.forecasting.core import NAIVE, Core, Part, View
 from echoscale.forecasting.lines import Line
 from echoscale.forecasting.timing import Timing, timing
 from echoscale.forecasting.units import Units, held, worth_a_logarithm
@@ -23,7 +23,7 @@ LEAST_STEPS = 12
 SEASONS, MORE = 2, 10
 # Weights below this are not worth their work.
 LEAST_WEIGHT = 0.02
-DEFAULT_HORIZON, LONGEST_DEFAULT = 24, 100
+DEFAULT_HORIZON, LONGEST_DEFAULT = 24, 60
 # Of the values, at most: what errors can be judged at.
 SHARE = 3
 # Of a longer series the last values count.
@@ -76,7 +76,7 @@ def longest_horizon(lengths: Sequence[int]) -> int:
 
 
 def default_horizon(lengths: Sequence[int], period: int | None) -> int:
-    """One season or 24 steps, if errors can be judged there.
+    """24 steps, or a season that is not much longer, if errors can be judged there.
 
     Parameters
     ----------
@@ -85,7 +85,8 @@ def default_horizon(lengths: Sequence[int], period: int | None) -> int:
     period : int or None
         m.
     """
-    return min(max(DEFAULT_HORIZON, min(period or 0, LONGEST_DEFAULT)), max(longest_horizon(lengths), 1))
+    season = period if period is not None and period <= LONGEST_DEFAULT else 0
+    return min(max(DEFAULT_HORIZON, season), max(longest_horizon(lengths), 1))
 
 
 def period_of(values: Sequence[Floats], choices: Choices) -> int | None:
@@ -152,7 +153,7 @@ def learn(
         lines = [
             Line(held(unit.forward(y)), ~np.isnan(y), x, p) for unit, y, x, p in zip(units, values, future, past, strict=True)
         ]
-        candidates, lanes = _candidates(lines, period, horizon, times, choices, networks=choices.networks and log == logs[0])
+        candidates, lanes = _candidates(lines, period, horizon, times, choices, first=log == logs[0])
         found += [(len(views), each) for each in candidates]
         views.append(View(units, lines, lanes))
     scales = np.array([_scale(each) for each in values])
@@ -160,35 +161,37 @@ def learn(
     judged = [_judged(views[view], candidate, floors) for view, candidate in found]
     truth = [_truth(y, times, b, horizon) for b, y in enumerate(values)]
     errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in judged]
-    weights = blend.weights(errors, np.array([_usable(views[view], candidate, horizon) for view, candidate in found]))
+    weights = blend.by_horizon(errors, np.array([_usable(views[view], candidate, horizon) for view, candidate in found]))
     weights = np.where(weights >= LEAST_WEIGHT, weights, 0.0)
-    weights = weights / weights.sum()
-    used = np.flatnonzero(weights)
-    together = sum(weights[k] * errors[k] for k in used)
+    weights = weights / weights.sum(axis=0)
+    used = np.flatnonzero(weights.any(axis=1))
+    together = sum(np.where(weights[k] > 0, weights[k] * errors[k], 0.0) for k in used)
     order = _in_time(truth)
     table = intervals.quantiles(np.asarray(together)[order])
-    parts = [part for k in used for part in _parts(found[k][0], found[k][1], float(weights[k]))]
+    parts = [part for k in used for part in _parts(found[k][0], found[k][1], weights[k])]
     for place, view in enumerate(views):
-        if not any(part.view == place and part.trend >= 0 for part in parts):
+        if not any(part.view == place and part.trend >= 0 and part.trend not in NAIVE for part in parts):
             view.lanes = []
     sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
     names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
-    report = sorted(zip(names, sizes, weights.tolist(), strict=True), key=lambda each: each[1])
+    report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
     return Core(period, horizon, views, parts, scales, table, floors, tuple(report))
 
 
 def _candidates(
-    lines: list[Line], period: int | None, horizon: int, times: Timing, choices: Choices, networks: bool
+    lines: list[Line], period: int | None, horizon: int, times: Timing, choices: Choices, first: bool
 ) -> tuple[list[Candidate], list]:  # type: ignore[type-arg]
     used = bases.BASES if choices.difference == AUTO else (choices.difference,)
     loops = {"auto": (False, True), "direct": (False,), "closed loop": (True,)}[choices.mode]
     search = Contest(lines, period, horizon, times, used, loops)
     candidates, lanes = search.smoothing()
     readers, best = search.lags()
-    if networks:
+    if choices.networks and first:
         readers += search.networks(best, choices.seed)
     if choices.only_readers and readers:
         return readers, []
+    if first:  # they are the same in other units
+        candidates += search.naive()
     return candidates + readers, lanes
 
 
@@ -203,14 +206,14 @@ def _usable(view: View, candidate: Candidate, horizon: int) -> bool:
     return all(float(each.statistics.count.min()) >= 2 for each in candidate.readers)
 
 
-def _parts(view: int, candidate: Candidate, weight: float) -> list[Part]:
+def _parts(view: int, candidate: Candidate, weights: Floats) -> list[Part]:
     if candidate.trend >= 0:
-        return [Part(weight, view, candidate.trend, None, [])]
+        return [Part(weights, view, candidate.trend, None, [])]
     found = []
     for reader, option in zip(candidate.readers, candidate.options, strict=True):
         units = 0 if reader.net is None else reader.net.esn.units
         trails = [rows.shared[-(len(reader.relative) + 1) :, :units].copy() for rows in option.rows]
-        found.append(Part(weight / len(candidate.readers), view, -1, reader, trails))
+        found.append(Part(weights / len(candidate.readers), view, -1, reader, trails))
     return found
 
 
