@@ -32,7 +32,7 @@ def test_sides_are_those_of_the_data() -> None:
 
 def test_coverage_and_width_of_an_autoregression() -> None:
     """y(t) = 0.8 y(t-1) + e: the true interval of h steps has sigma^2 (1 - 0.8^2h) / (1 - 0.8^2)."""
-    inside = {80: [], 95: []}
+    inside: dict[int, list[list[float]]] = {80: [], 95: []}
     widths = []
     for seed in range(8):
         rng = np.random.default_rng(seed)

@@ -42,7 +42,7 @@ def test_a_lane_is_the_recursion(lane: int) -> None:
 
 
 def test_a_line_is_continued() -> None:
-    z = 3.0 + 0.5 * np.arange(40)
+    z = np.asarray(3.0 + 0.5 * np.arange(40), np.float64)
     lanes = smoothing.begin(z, None)
     for value in z.tolist():
         lanes.step(value)

@@ -145,11 +145,14 @@ def _pack_core(core: Core, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any
 def _unpack_core(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> Core:
     views = []
     for v, each in enumerate(about["views"]):
-        lines = [Line(*(tensors[f"view.{v}.{b}.{name}"] for name in LINE), first) for b, first in enumerate(each["first"])]
+        lines = []
+        for b, first in enumerate(each["first"]):
+            values, known, future, past = (tensors[f"view.{v}.{b}.{name}"] for name in LINE)
+            lines.append(Line(values, known, future, past, first))
         lanes = []
         for b, (period, time, count, skip) in enumerate(each["lanes"]):
-            arrays = [tensors[f"lanes.{v}.{b}.{name}"] for name in LANES]
-            lanes.append(Smoothing(period, time, *arrays, count, skip))
+            factors, level, slope, seasons, squares = (tensors[f"lanes.{v}.{b}.{name}"] for name in LANES)
+            lanes.append(Smoothing(period, time, factors, level, slope, seasons, squares, count, skip))
         views.append(View([Units(*unit) for unit in each["units"]], lines, lanes))
     parts = []
     for p, each in enumerate(about["parts"]):
@@ -171,5 +174,6 @@ def _unpack_reader(about: Mapping[str, Any], tensors: Tensors, unpack_esn: Unpac
             *(tuple(tensors[f"lane.{name}.{k}"] for k in range(n)) for name, n in zip(Hyper._fields, counts, strict=True))
         )
         net = Net(esn, hyper, about["net"]["spread"])
-    statistics = Statistics(*(tensors[name] for name in STATISTICS), about["features"])
+    count, mean, scatter = (tensors[name] for name in STATISTICS)
+    statistics = Statistics(count, mean, scatter, about["features"])
     return Reader(Recipe(*about["recipe"]), net, about["loop"], tensors["relative"], statistics)
