@@ -5,9 +5,9 @@
 
 The series of `real_data.py`, whole, others, and three panels. From each of four origins at the end, a horizon apart,
 methods get all that is before and forecast the next 12 steps (48 of the electricity demand, 24 of the solar power, 6 of fewer
-than 100 values, 3 of fewer than 50). MASE is the mean absolute error over the mean change of the training data over a period; the pinball loss is
-that of five quantiles, over the same scale. The series of `real_data.py` (`SET`) were looked at while defaults were set; the
-others (`JUDGED`) set nothing.
+than 100 values, 3 of fewer than 50). MASE is the mean absolute error over the mean change of the training data over a period;
+the pinball loss is that of five quantiles, over the same scale. The series of `real_data.py` (`SET`) were looked at while
+defaults were set; the others (`JUDGED`) set nothing.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -416,7 +416,38 @@ def real_data() -> str:
     return table(("method", "error over that of", *heads), rows)
 
 
+def forecasting() -> str:
+    """Means over series of MASE, pinball loss and coverage."""
+    raw = benchmark("forecasting")
+    if raw is None:
+        return NOT_YET.format("forecasting")
+
+    def mean(groups: Sequence[str], method: str, what: str) -> float:
+        found = []
+        for name in (name for group in groups for name in raw["problems"][group]):
+            each = [each[what] for key, each in raw["results"].items() if key.startswith(f"{name}|{method}|")]
+            found.append(np.mean([value for value in each if np.isfinite(value)]))
+        return float(np.mean(found))
+
+    methods = dict.fromkeys(key.split("|")[1] for key in raw["results"] if "panel=" not in key)
+    rows = []
+    for method in methods:
+        cells = [f"`{method}`" if method.startswith("es.") else method]
+        for group in ("set", "judged"):
+            cells += [f"{mean([group], method, what):.3f}" for what in ("mase", "pinball")]
+        cells += [f"{100 * mean(['set', 'judged'], method, what):.1f} %" for what in ("inside80", "inside95")]
+        rows.append(cells)
+    looked, judged = (len(raw["problems"][group]) for group in ("set", "judged"))
+    heads = [
+        f"{what}, {count} series {how}"
+        for count, how in ((looked, "looked at"), (judged, "judged only"))
+        for what in ("MASE", "pinball")
+    ]
+    return table(("method", *heads, "inside 80 %", "inside 95 %"), rows, numbers=True)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "forecasting": forecasting,
     "real_data": real_data,
     "headline": readme,
     "narma10": narma10,

@@ -40,6 +40,7 @@ ROOMS = {
     "estimators": "scikit-learn estimators, closed-loop forecasts",
     "automatic": "from data to a fitted model beside the simple methods that it must beat",
     "forecasting": "series into their future: candidates, weights, intervals, backtests",
+    "adapters": "the same models behind the interfaces of other libraries",
     "storage": "save and load",
     "experiments": "one experiment: its protocol, its scores, its job, and the ledger that keeps it",
     "sweeps": "grids of experiments",
