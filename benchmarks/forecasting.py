@@ -136,6 +136,7 @@ def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "forecasting.db", help="resumes from it")
     parser.add_argument("--processes", type=int, default=0, help="jobs at a time, each on one core (0: one after another)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no job begins later than that")
+    parser.add_argument("--only", choices=("set", "judged", "panels"), help="one group of problems")
     parser.add_argument("--methods", nargs="*", default=[*METHODS, OURS_TOGETHER])
 
 
@@ -143,6 +144,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
     problems: dict[str, Sequence[str]] = {"set": SET, "judged": JUDGED, "panels": tuple(PANELS)}
     if options.quick:
         problems = {"set": ("autoregression",), "judged": ("random walk #1",)}
+    if options.only:
+        problems = {options.only: problems[options.only]}
     methods = list(options.methods)
     if importlib.util.find_spec("statsmodels") is None:
         common.say("statsmodels is not installed: ETS and SARIMAX are left out.")
@@ -160,7 +163,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
         "problems": {group: list(names) for group, names in problems.items()},
         "lengths": {name: len(series(name)) for names in problems.values() for name in names if name not in PANELS},
         "results": {key: {name: value[0] for name, value in each.items()} for key, each in found.items()},
-        "complete": len(found) == len(jobs) and not set(NEED_STATSMODELS) - set(methods),
+        "complete": len(found) == len(jobs) and not options.only and not set(NEED_STATSMODELS) - set(methods),
     }
 
 

@@ -438,11 +438,8 @@ def forecasting() -> str:
         cells += [f"{100 * mean(['set', 'judged'], method, what):.1f} %" for what in ("inside80", "inside95")]
         rows.append(cells)
     looked, judged = (len(raw["problems"][group]) for group in ("set", "judged"))
-    heads = [
-        f"{what}, {count} series {how}"
-        for count, how in ((looked, "looked at"), (judged, "judged only"))
-        for what in ("MASE", "pinball")
-    ]
+    groups = (f"{looked} series looked at", f"{judged} series judged only")
+    heads = [f"{what}, {group}" for group in groups for what in ("MASE", "pinball")]
     return table(("method", *heads, "inside 80 %", "inside 95 %"), rows, numbers=True)
 
 

@@ -33,6 +33,24 @@ def places(index: Any) -> Any:
     return np.asarray(index)
 
 
+def name_dates(axes: Axes, index: Any) -> None:
+    """Few and short names of dates, so that they do not overlap.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Where.
+    index : pandas.Index
+        What was drawn.
+    """
+    if np.asarray(index[:1]).dtype.kind == "M" or hasattr(index, "to_timestamp") or hasattr(index, "tz"):
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(maxticks=8)
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
 def draw_history(axes: Axes, values: Floats, clock: Clock, name: str, color: str) -> None:
     """The end of a series.
 
@@ -73,6 +91,7 @@ def draw_forecast(axes: Axes, forecast: Forecast, only: int | None = None, label
         for level, bounds in sorted(forecast.bounds.items(), reverse=True):
             axes.fill_between(times, *bounds[b], color=hue, alpha=0.2, linewidth=0, label=f"{level:g} %" if labels else None)
         axes.plot(times, forecast.means[b], color=hue, linewidth=1.5, label="forecast" if labels else None)
+    name_dates(axes, forecast.clocks[0].index(1, 2))
 
 
 def draw_backtest(axes: Axes, backtest: Backtest, series: int) -> None:
