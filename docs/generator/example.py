@@ -1,4 +1,4 @@
-"""The picture of the README: its example, run, and what it predicts."""
+"""Pictures of examples, run: the README's, and those of the page on forecasts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,8 @@ def draw() -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = re.search(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-    assert block is not None
     found: dict[str, Any] = {}
-    exec(block[1], found)
+    exec(_first_block("README.md"), found)
     y, y_hat = found["y"], found["y_hat"]
     first = len(y) - len(y_hat)
     steps = range(first, first + SHOWN)
@@ -37,3 +34,35 @@ def draw() -> None:
     pixels = io.BytesIO()
     figure.savefig(pixels, format="png", dpi=150)
     write_atomically(PICTURE, pixels.getvalue())
+
+
+def draw_forecasts() -> None:
+    """The forecast and the backtest of the first example of the page on forecasts."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    found: dict[str, Any] = {}
+    exec(_first_block("docs/forecasting.md"), found)
+    model, free = found["model"], found["free"]
+    pictures = {
+        "forecast": lambda axes: model.plot(28, free[252:], axes=axes),
+        "backtest": lambda axes: model.backtest(horizon=14, origins=4).plot(axes),
+    }
+    for name, picture in pictures.items():
+        figure, axes = plt.subplots(figsize=(7.0, 2.6), layout="constrained")
+        picture(axes)
+        axes.set(ylabel="visitors")
+        axes.spines[["top", "right"]].set_visible(False)
+        pixels = io.BytesIO()
+        figure.savefig(pixels, format="png", dpi=150)
+        write_atomically(ROOT / "docs" / "figures" / f"{name}.png", pixels.getvalue())
+
+
+def _first_block(page: str) -> str:
+    """The first Python of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    block = re.search(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    assert block is not None
+    return block[1]

@@ -73,6 +73,7 @@ def main(arguments: Sequence[str]) -> int:
     """Rewrite what differs, or say what does; with --picture, draw the README's example anew."""
     if "--picture" in arguments:
         example.draw()
+        example.draw_forecasts()
     check, changed = "--check" in arguments, []
     wanted = {page: up_to_date(page) for page in PAGES}
     wanted[rooms.PICTURE] = rooms.picture()

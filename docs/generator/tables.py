@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -458,9 +458,37 @@ def closed_loop() -> str:
     return table(header, rows, numbers=True)
 
 
+def forecasting() -> str:
+    """Means over series of MASE, pinball loss and coverage."""
+    raw = benchmark("forecasting")
+    if raw is None:
+        return NOT_YET.format("forecasting")
+
+    def mean(groups: Sequence[str], method: str, what: str) -> float:
+        found = []
+        for name in (name for group in groups for name in raw["problems"][group]):
+            each = [each[what] for key, each in raw["results"].items() if key.startswith(f"{name}|{method}|")]
+            found.append(np.mean([value for value in each if np.isfinite(value)]))
+        return float(np.mean(found))
+
+    methods = dict.fromkeys(key.split("|")[1] for key in raw["results"] if "panel=" not in key)
+    rows = []
+    for method in methods:
+        cells = [f"`{method}`" if method.startswith("es.") else method]
+        for group in ("set", "judged"):
+            cells += [f"{mean([group], method, what):.3f}" for what in ("mase", "pinball")]
+        cells += [f"{100 * mean(['set', 'judged'], method, what):.1f} %" for what in ("inside80", "inside95")]
+        rows.append(cells)
+    looked, judged = (len(raw["problems"][group]) for group in ("set", "judged"))
+    groups = (f"{looked} series looked at", f"{judged} series judged only")
+    heads = [f"{what}, {group}" for group in groups for what in ("MASE", "pinball")]
+    return table(("method", *heads, "inside 80 %", "inside 95 %"), rows, numbers=True)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "closed-loop": closed_loop,
     "feedback": feedback,
+    "forecasting": forecasting,
     "real_data": real_data,
     "headline": readme,
     "narma10": narma10,

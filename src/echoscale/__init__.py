@@ -42,6 +42,9 @@ _HOMES = {
     "Found": "automatic",
     "SequenceModel": "automatic",
     "auto": "automatic",
+    "Backtest": "forecasting",
+    "Forecast": "forecasting",
+    "Forecaster": "forecasting",
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNRegressor": "estimators",
@@ -55,6 +58,7 @@ _MODULES = (
     "estimators",
     "experiments",
     "features",
+    "forecasting",
     "gradients",
     "network",
     "online",
@@ -87,6 +91,7 @@ if TYPE_CHECKING:
     from echoscale import estimators as estimators
     from echoscale import experiments as experiments
     from echoscale import features as features
+    from echoscale import forecasting as forecasting
     from echoscale import gradients as gradients
     from echoscale import network as network
     from echoscale import online as online
@@ -106,6 +111,9 @@ if TYPE_CHECKING:
     from echoscale.estimators import ESNClassifier as ESNClassifier
     from echoscale.estimators import ESNRegressor as ESNRegressor
     from echoscale.estimators import StateWarning as StateWarning
+    from echoscale.forecasting import Backtest as Backtest
+    from echoscale.forecasting import Forecast as Forecast
+    from echoscale.forecasting import Forecaster as Forecaster
     from echoscale.hyper import Hyper as Hyper
     from echoscale.metrics import nmse as nmse
     from echoscale.metrics import nrmse as nrmse

@@ -27,6 +27,7 @@ from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
 from echoscale.estimators import ESNClassifier, ESNRegressor
 from echoscale.files import write_atomically
+from echoscale.forecasting import Forecaster, forecaster_files
 from echoscale.hyper import Hyper
 from echoscale.network import Concentric, Network
 from echoscale.network.matrix import Matrix
@@ -61,7 +62,7 @@ class StorageError(ValueError):
 
 
 def save(
-    model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS | AutoModel | SequenceModel,
+    model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS | AutoModel | SequenceModel | Forecaster,
     path: str | os.PathLike[str],
     *,
     key: Key = None,
@@ -70,8 +71,8 @@ def save(
 
     Parameters
     ----------
-    model : ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel or SequenceModel
-        A built network, a fitted estimator, a learner, or a model of `es.auto`.
+    model : ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
+        A built network, a fitted estimator, a learner, a model of `es.auto`, or a forecaster.
     path : path
         Where to; a file that is there is replaced, with its permissions. A link is followed.
     key : str or bytes, optional
@@ -102,11 +103,13 @@ def save(
             tensors |= {f"rls.{name}": np.asarray(value) for name, value in model.state._asdict().items()}
     elif isinstance(model, AutoModel | SequenceModel):
         about = packing.pack(model, tensors, _pack_esn)
+    elif isinstance(model, Forecaster):
+        about = {"kind": "Forecaster", "forecaster": forecaster_files.pack(model, tensors, _pack_esn)}
     elif type(model).__name__ in KINDS:
         about = _pack_estimator(model, tensors)
     else:
         raise TypeError(
-            "save takes an ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS or a model of es.auto, "
+            "save takes an ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, Forecaster or a model of es.auto, "
             f"got {type(model).__name__}."
         )
     tensors = {name: np.array(array, order="C") for name, array in tensors.items()}
@@ -135,7 +138,7 @@ def load(path: str | os.PathLike[str], *, key: Key = None) -> Any:
 
     Returns
     -------
-    ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel or SequenceModel
+    ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
     """
     source = Path(path)
     if not source.is_file():
@@ -164,6 +167,8 @@ def _unpack(about: Mapping[str, Any], tensors: Tensors) -> Any:
             raise ValueError(f"{name} is of {array.dtype}, which no model holds")
     if about["kind"] == "RLS":
         return _unpack_rls(about["rls"], tensors)
+    if about["kind"] == "Forecaster":
+        return forecaster_files.unpack(about["forecaster"], tensors, _unpack_esn)
     if about["kind"] in packing.KINDS:
         return packing.unpack(about["kind"], about["auto"], tensors, _unpack_esn)
     if about["kind"] == "OnlineLearner":

@@ -19,6 +19,7 @@ RESULTS = FOLDER / "results"
 # What scripts share, and what they are made of.
 PARTS = {
     "common",
+    "forecasting_rivals",
     "hidden_readout",
     "online_numpy",
     "online_plain",

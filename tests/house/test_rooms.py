@@ -41,6 +41,8 @@ ROOMS = {
     "features": "snapshots of many sequences, in memory, in a file that resumes, or on a device",
     "estimators": "scikit-learn estimators, closed-loop forecasts",
     "automatic": "from data to a fitted model beside the simple methods that it must beat",
+    "forecasting": "series into their future: candidates, weights, intervals, backtests",
+    "adapters": "the same models behind the interfaces of other libraries",
     "storage": "save and load",
     "experiments": "one experiment: its protocol, its scores, its job, and the ledger that keeps it",
     "sweeps": "grids of experiments",

@@ -1,0 +1,102 @@
+"""What a forecast starts from, and the changes that go with it: of every history, a row with the newest value last.
+
+    level:    0                                        d(t) = z(t)
+    last:     z(t)                                     d(t) = z(t) - z(t-1)
+    season:   z(t + h - k m)                           d(t) = z(t) - z(t-m)                       k = ceil(h / m)
+    both:     z(t + h - k m) + k (z(t) - z(t-m))       d(t) = z(t) - z(t-1) - z(t-m) + z(t-m-1)
+
+A readout learns what has to be added; shrunk to nothing, it leaves the mean, persistence, or the seasonal naive.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+LEVEL, LAST, SEASON, BOTH = "level", "last", "season", "both"
+BASES = (LEVEL, LAST, SEASON, BOTH)
+
+
+def reach(base: str, period: int | None) -> int:
+    """How many steps back d(t) looks.
+
+    Parameters
+    ----------
+    base : str
+        One of `BASES`.
+    period : int or None
+        m.
+    """
+    m = period or 0
+    return {LEVEL: 0, LAST: 1, SEASON: m, BOTH: m + 1}[base]
+
+
+def start(base: str, period: int | None, history: Floats, ahead: int) -> Floats:
+    """Where the forecast `ahead` steps from the end of every history starts from, (...,).
+
+    Parameters
+    ----------
+    base : str
+        One of `BASES`.
+    period : int or None
+        m.
+    history : (..., W)
+        Values, the newest last.
+    ahead : int
+        h.
+    """
+    if base == LEVEL:
+        return np.zeros(history.shape[:-1])
+    last = history[..., -1]
+    if base == LAST:
+        return np.asarray(last)
+    assert period is not None
+    k = -(-ahead // period)
+    before = history[..., -1 + ahead - k * period]
+    return np.asarray(before if base == SEASON else before + k * (last - history[..., -1 - period]))
+
+
+def change(base: str, period: int | None, history: Floats, lag: int) -> Floats:
+    """d(t - lag), with t the end of every history, (...,).
+
+    Parameters
+    ----------
+    base : str
+        One of `BASES`.
+    period : int or None
+        m.
+    history : (..., W)
+        Values, the newest last.
+    lag : int
+        How long ago.
+    """
+    at = history.shape[-1] - 1 - lag
+    now = history[..., at]
+    if base == LEVEL:
+        return np.asarray(now)
+    if base == LAST:
+        return np.asarray(now - history[..., at - 1])
+    assert period is not None
+    year = now - history[..., at - period]
+    return np.asarray(year if base == SEASON else year - (history[..., at - 1] - history[..., at - 1 - period]))
+
+
+def changes(base: str, period: int | None, values: Floats) -> Floats:
+    """d of a whole series, (T - reach, ...), along its first axis.
+
+    Parameters
+    ----------
+    base : str
+        One of `BASES`.
+    period : int or None
+        m.
+    values : (T, ...)
+        z.
+    """
+    found = values
+    if base in (SEASON, BOTH):
+        assert period is not None
+        found = found[period:] - found[:-period]
+    return found[1:] - found[:-1] if base in (LAST, BOTH) else found

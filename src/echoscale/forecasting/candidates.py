@@ -1,0 +1,293 @@
+"""Candidates, each judged at origins that took no part in fitting it: smoothing, lags, networks; direct and in closed loop.
+
+What a candidate is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds
+of the time before it; the best few are averaged. So judged errors are those of the whole procedure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.forecasting import bases, direct, reservoirs, smoothing
+from echoscale.forecasting.core import NAIVE, NAIVE_NAMES
+from echoscale.forecasting.lag_rows import Recipe, Rows, histories
+from echoscale.forecasting.lines import Line
+from echoscale.forecasting.members import Option, Reader
+from echoscale.forecasting.reservoirs import Net
+from echoscale.forecasting.timing import Timing
+from echoscale.readouts.statistics import Statistics
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+WINDOWS = (1, 2, 4, 8, 13, 21, 34, 49)
+# Rows for every lag, at the first cut.
+ROWS_PER_LAG = 5
+LONGEST_SEASON_WINDOW = 49
+# Options whose errors of the folds are as close to the best are averaged, at most so many.
+ALIKE, MOST_ALIKE = 1.03, 3
+# Networks: from so many steps before the first cut on.
+LEAST_FOR_NETWORKS = 80
+STRUCTURES = ("hierarchical", "ring", "single")
+LANES, FEW_LANES, MANY_STEPS = 6, 4, 3000
+UNITS, STEPS_PER_UNIT = (20, 100), 5
+# Windows of lags beside a network; bases that networks try.
+WINDOW_BESIDE, BASES_OF_NETWORKS = 13, 2
+# Windows and lanes that go on after the first cut.
+WINDOWS_KEPT, LANES_KEPT = 5, 5
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A way to forecast, judged.
+
+    Attributes
+    ----------
+    name : str
+        In words.
+    judged : list of (O_b, H)
+        Its forecasts at the judged origins of every series.
+    readers : list of Reader
+        Fitted to all data; their mean is its forecast.
+    options : list of Option
+        Their features.
+    trend : int
+        Which of `smoothing.TRENDS` or of `NAIVE`; -1 for readers.
+    """
+
+    name: str
+    judged: list[Floats]
+    readers: list[Reader] = field(default_factory=list)
+    options: list[Option] = field(default_factory=list)
+    trend: int = -1
+
+
+class Contest:
+    """All candidates of some series.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        The series, which are learned together.
+    period : int or None
+        m.
+    horizon : int
+        H.
+    timing : Timing
+        Parts, cuts, origins.
+    used : sequence of str
+        Which of `bases.BASES`.
+    loops : sequence of bool
+        Direct (False), closed loop (True), or both.
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[Line],
+        period: int | None,
+        horizon: int,
+        timing: Timing,
+        used: Sequence[str] = bases.BASES,
+        loops: Sequence[bool] = (False, True),
+    ) -> None:
+        self.lines, self.period, self.horizon, self.timing, self.loops = list(lines), period, horizon, timing, tuple(loops)
+        self.used = [base for base in used if period is not None or base in (bases.LEVEL, bases.LAST)]
+        self.cut = min(blocks[0][0] + 1 for blocks in timing.blocks)
+        self.some = direct.some_horizons(horizon)
+        self._parts: dict[int, list[Statistics]] = {}
+        self._few: dict[int, list[Statistics]] = {}
+        self._penalties: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+
+    # ---------------------------------------------------------------------------------------------------------- smoothing
+
+    def smoothing(self) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
+        """One candidate for every kind of trend, and the lanes of every series after its end."""
+        judged: list[list[Floats]] = [[] for _ in smoothing.TRENDS]
+        ends = []
+        for b, line in enumerate(self.lines):
+            lanes, found = smoothed(line, self.period, self.timing.judged(b), self.horizon)
+            ends.append(lanes)
+            for each, one in zip(judged, found, strict=True):
+                each.append(one)
+        return [Candidate(name, judged[k], trend=k) for k, name in enumerate(smoothing.TRENDS)], ends
+
+    def naive(self) -> list[Candidate]:
+        """Persistence, and the seasonal naive where there is a season."""
+        found = []
+        for number, base in NAIVE.items():
+            if base == bases.SEASON and self.period is None:
+                continue
+            judged = []
+            for b, line in enumerate(self.lines):
+                origins = self.timing.judged(b)
+                history = histories(line.values, (self.period or 0) + 1)
+                out = np.full((len(origins), self.horizon), np.nan)
+                good = np.flatnonzero(origins >= (self.period or 0))
+                rows = history[origins[good] - (self.period or 0)]
+                for h in range(1, self.horizon + 1):
+                    out[good, h - 1] = bases.start(base, self.period, rows, h)
+                judged.append(out)
+            found.append(Candidate(NAIVE_NAMES[base], judged, trend=number))
+        return found
+
+    # --------------------------------------------------------------------------------------------------------------- lags
+
+    def lags(self) -> tuple[list[Candidate], dict[str, tuple[float, Recipe]]]:
+        """Ridge on lags from every base, and the error and recipe of its best window at the first cut."""
+        found, best = [], {}
+        for base in self.used:
+            options = [Option(recipe, None, [Rows(recipe, line) for line in self.lines]) for recipe in self._recipes(base)]
+            if not options:
+                continue
+            ranked = self._ranked(options, 0)
+            best[base] = ranked[0][0], options[ranked[0][1]].recipe
+            found += self._candidates(f"lags, {base}", [options[k] for _, k in ranked[:WINDOWS_KEPT]])
+        return found, best
+
+    def _recipes(self, base: str) -> list[Recipe]:
+        windows = {*WINDOWS}
+        if self.period is not None and self.period < LONGEST_SEASON_WINDOW:
+            windows.add(self.period + 1)
+        recipes = [Recipe(base, window, self.period) for window in sorted(windows)]
+        most = max(self.cut // ROWS_PER_LAG, 1)
+        return [each for each in recipes if each.window <= most and each.memory + direct.LEAST_ROWS < self.cut]
+
+    # ----------------------------------------------------------------------------------------------------------- networks
+
+    def networks(self, best: dict[str, tuple[float, Recipe]], seed: int) -> list[Candidate]:
+        """Networks beside lags, from the bases that do best with lags alone.
+
+        Parameters
+        ----------
+        best : dict
+            What `lags` found.
+        seed : int
+            Of all that is drawn.
+        """
+        if self.cut < LEAST_FOR_NETWORKS or not best:
+            return []
+        found = []
+        units = int(np.clip(self.cut // STEPS_PER_UNIT, *UNITS)) // 2 * 2
+        steps = sum(map(len, self.lines))
+        lanes = LANES if steps < MANY_STEPS else FEW_LANES
+        for place, base in enumerate(sorted(best, key=lambda each: best[each][0])[:BASES_OF_NETWORKS]):
+            recipe = best[base][1]._replace(window=min(best[base][1].window, WINDOW_BESIDE))
+            options = []
+            for number, structure in enumerate(STRUCTURES):
+                options += self._lanes(recipe, structure, units, lanes, seed, len(STRUCTURES) * place + number)
+            ranked = self._ranked(options, 0)
+            found += self._candidates(f"network, {base}", [options[k] for _, k in ranked[:LANES_KEPT]])
+        return found
+
+    def _lanes(self, recipe: Recipe, structure: str, units: int, lanes: int, seed: int, number: int) -> list[Option]:
+        changes = np.concatenate([bases.changes(recipe.base, recipe.period, line.values) for line in self.lines])
+        spread = float(changes.std()) or 1.0
+        features = 1 + self.lines[0].future.shape[1] + self.lines[0].past.shape[1]
+        esn, hyper = reservoirs.draw(structure, units, lanes, features, seed, number)
+        states = [reservoirs.run_lanes(esn, hyper, spread, recipe, line) for line in self.lines]
+        return [
+            Option(
+                recipe,
+                Net(esn, hyper.lane(lane), spread),
+                [Rows(recipe, line, each[lane]) for line, each in zip(self.lines, states, strict=True)],
+            )
+            for lane in range(lanes)
+        ]
+
+    # ------------------------------------------------------------------------------------------------------------ judging
+
+    def _ranked(self, options: Sequence[Option], cut: int) -> list[tuple[float, int]]:
+        """Error of the folds before a cut, geometric mean over some horizons, and place; the best first."""
+        found = []
+        for place, option in enumerate(options):
+            _, errors = self._penalties_of(option, cut)
+            found.append((float(np.exp(np.log(np.maximum(errors, 1e-300)).mean())), place))
+        return sorted(found)
+
+    def _penalties_of(self, option: Option, cut: int) -> tuple[Floats, Floats]:
+        key = id(option), cut
+        if key not in self._penalties:
+            judging, few = self.timing.judging, self._statistics_of(option, few=True)
+            self._penalties[key] = direct.penalties(few, judging, judging.origins[cut], self.some)
+        return self._penalties[key]
+
+    def _statistics_of(self, option: Option, few: bool) -> list[Statistics]:
+        kept = self._few if few else self._parts
+        if id(option) not in kept:
+            steps = self.some if few else range(1, self.horizon + 1)
+            kept[id(option)] = direct.statistics(option.rows, self.timing.judging.edges, steps)
+        return kept[id(option)]
+
+    def _candidates(self, name: str, options: Sequence[Option]) -> list[Candidate]:
+        """Direct and in closed loop, from the best few options at every cut."""
+        judging = self.timing.judging
+        made = [Candidate(f"{name}, {'closed loop' if loop else 'direct'}", [[] for _ in self.lines]) for loop in self.loops]  # type: ignore[misc]
+        for cut in range(len(judging.origins)):
+            ranked = self._ranked(options, cut)
+            chosen = [options[k] for error, k in ranked[:MOST_ALIKE] if error <= ALIKE * ranked[0][0] or k == ranked[0][1]]
+            for candidate, loop in zip(made, self.loops, strict=True):
+                readers = [self._reader(option, loop, cut) for option in chosen]
+                if cut == len(judging.origins) - 1:
+                    candidate.readers, candidate.options = readers, chosen
+                    continue
+                for b in range(len(self.lines)):
+                    candidate.judged[b].append(self._judged(readers, chosen, b, cut))  # type: ignore[attr-defined]
+        for candidate in made:
+            candidate.judged = [np.concatenate(each) for each in candidate.judged]
+        self._few.clear()
+        self._parts.clear()
+        self._penalties.clear()
+        return made
+
+    def _reader(self, option: Option, loop: bool, cut: int) -> Reader:
+        judging = self.timing.judging
+        origin = judging.origins[cut]
+        chosen, _ = self._penalties_of(option, cut)
+        if loop:
+            parts = [
+                each.lane(slice(0, 1)) for each in self._statistics_of(option, few=True)
+            ]  # the first of some horizons is one step
+            relative = 10.0 ** chosen[:1]
+        else:
+            parts = self._statistics_of(option, few=False)
+            relative = direct.spread_out(chosen, self.some, self.horizon)
+        return Reader(option.recipe, option.net, loop, relative, judging.training(parts, origin))
+
+    def _judged(self, readers: Sequence[Reader], options: Sequence[Option], b: int, cut: int) -> Floats:
+        low, high = self.timing.blocks[b][cut]
+        total = np.zeros((high - low, self.horizon))
+        for reader, option in zip(readers, options, strict=True):
+            out = np.full_like(total, np.nan)
+            which = np.arange(low, high) - option.rows[b].at[0]
+            good = np.flatnonzero(which >= 0)
+            if len(good) and float(reader.statistics.count.min()) >= 2:
+                out[good] = reader.forecasts(option.rows[b], self.horizon, which[good])
+            total += out
+        return total / len(readers)
+
+
+def smoothed(line: Line, period: int | None, origins: Indices, horizon: int) -> tuple[smoothing.Smoothing, Floats]:
+    """The lanes after a line, and their forecasts at consecutive origins, (trends, O, H).
+
+    Parameters
+    ----------
+    line : Line
+        The series.
+    period : int or None
+        m.
+    origins : (O,)
+        Consecutive.
+    horizon : int
+        H.
+    """
+    lanes = smoothing.begin(line.values, period)
+    found = np.empty((len(smoothing.TRENDS), len(origins), horizon))
+    for t, value in enumerate(np.where(line.known, line.values, np.nan).tolist()):
+        lanes.step(value)
+        if origins[0] <= t <= origins[-1]:
+            found[:, t - origins[0]] = lanes.forecasts(horizon)
+    return lanes, found

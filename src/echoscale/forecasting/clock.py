@@ -1,0 +1,219 @@
+"""The times of a series: read from an index, carried on into the future, written down as text.
+
+Times must rise evenly, each once, in one time zone. Nothing is sorted, filled or aligned here: what is wrong is refused, with
+the place.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+STEPS, DATES, PERIODS = "steps", "dates", "periods"
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Times of T steps by their end.
+
+    Attributes
+    ----------
+    kind : "steps", "dates" or "periods"
+        Whole numbers, time stamps, or periods.
+    last : str
+        The last time, as text.
+    frequency : str
+        Of pandas; for whole numbers, their step.
+    zone : str or None
+        Time zone of time stamps.
+    name : str or None
+        Of the index.
+    """
+
+    kind: str
+    last: str
+    frequency: str
+    zone: str | None = None
+    name: str | None = None
+
+    @classmethod
+    def counted(cls, steps: int) -> Clock:
+        """0, 1, ..., steps - 1.
+
+        Parameters
+        ----------
+        steps : int
+            How many.
+        """
+        return cls(STEPS, str(steps - 1), "1")
+
+    @classmethod
+    def of(cls, index: Any, what: str) -> Clock:
+        """Of a pandas index.
+
+        Parameters
+        ----------
+        index : pandas.Index
+            Whole numbers, time stamps or periods.
+        what : str
+            What errors call it.
+        """
+        import pandas as pd
+
+        check_order(index, what)
+        name = None if index.name is None else str(index.name)
+        if isinstance(index, pd.PeriodIndex):
+            gaps = np.flatnonzero(np.diff(index.asi8) != 1)
+            if len(gaps):
+                raise ValueError(_uneven(index, int(gaps[0]), what))
+            return cls(PERIODS, str(index[-1]), index.freqstr, None, name)
+        if isinstance(index, pd.DatetimeIndex):
+            frequency = index.freqstr or _frequency(index)
+            if frequency is None:
+                return _irregular(index, what)
+            stamp = index[-1]
+            zone = None if stamp.tzinfo is None else str(stamp.tzinfo)
+            return cls(DATES, stamp.isoformat(), frequency, zone, name)
+        if index.dtype.kind in "iu":
+            step = int(index[1] - index[0]) if len(index) > 1 else 1
+            gaps = np.flatnonzero(np.diff(np.asarray(index)) != step)
+            if len(gaps):
+                raise ValueError(_uneven(index, int(gaps[0]), what))
+            return cls(STEPS, str(int(index[-1])), str(step), None, name)
+        zones = {str(getattr(each, "tzinfo", None)) for each in index}
+        if len(zones) > 1:
+            first = next(k for k, each in enumerate(index) if str(each.tzinfo) != str(index[0].tzinfo))
+            raise ValueError(
+                f"the index of {what} mixes time zones: {index[0]} at row 0, {index[first]} at row {first}. "
+                "Bring all into one with tz_convert."
+            )
+        raise TypeError(
+            f"the index of {what} must be whole numbers, time stamps or periods, got {index.dtype}: use pandas.to_datetime."
+        )
+
+    def index(self, first: int, end: int) -> Any:
+        """The times of steps first to end - 1, counted from the last one as 0.
+
+        Parameters
+        ----------
+        first, end : int
+            1 is the step after the last, 0 the last itself, -1 the one before.
+        """
+        import pandas as pd
+
+        if self.kind == STEPS:
+            last, step = int(self.last), int(self.frequency)
+            return pd.RangeIndex(last + first * step, last + end * step, step, name=self.name)
+        if self.kind == PERIODS:
+            end_of = pd.Period(self.last, freq=self.frequency)
+            return pd.period_range(end_of + first, periods=end - first, freq=self.frequency, name=self.name)
+        stamp = pd.Timestamp(self.last)
+        if self.zone is not None:
+            stamp = stamp.tz_convert(self.zone)
+        offset = pd.tseries.frequencies.to_offset(self.frequency)
+        past = pd.date_range(end=stamp, periods=1 - first, freq=offset)[: max(end - first, 0)] if first <= 0 else None
+        ahead = pd.date_range(stamp, periods=end, freq=offset)[max(first, 0) :] if end > 0 else None
+        parts = [each for each in (past[: min(end, 1) - first] if past is not None else None, ahead) if each is not None]
+        if first <= 0 < end:
+            parts[1] = parts[1][1:]
+        whole = parts[0] if len(parts) == 1 else parts[0].append(parts[1])
+        return pd.DatetimeIndex(whole, freq=offset, name=self.name)
+
+    def moved(self, steps: int) -> Clock:
+        """So many steps later.
+
+        Parameters
+        ----------
+        steps : int
+            How many.
+        """
+        if steps == 0:
+            return self
+        later = self.index(steps, steps + 1)[0]
+        return replace(self, last=later.isoformat() if self.kind == DATES else str(later))
+
+    def check(self, index: Any, first: int, what: str) -> None:
+        """Whether an index holds exactly the times from step `first` on.
+
+        Parameters
+        ----------
+        index : pandas.Index
+            To be checked.
+        first : int
+            1 is the step after the last.
+        what : str
+            What errors call it.
+        """
+        import pandas as pd
+
+        check_order(index, what)
+        wanted = self.index(first, first + len(index))
+        if isinstance(index, pd.DatetimeIndex) and self.kind == DATES:
+            zone = None if index.tz is None else str(index.tz)
+            if zone != self.zone:
+                raise ValueError(
+                    f"{what} is in time zone {zone}, y in {self.zone}: bring both into one with tz_convert or tz_localize."
+                )
+        if type(index) is not type(wanted) and not (self.kind == STEPS and index.dtype.kind in "iu"):
+            raise TypeError(f"the index of {what} is {type(index).__name__}, that of y is {type(wanted).__name__}.")
+        apart = np.flatnonzero(np.asarray(index != wanted))
+        if len(apart):
+            row = int(apart[0])
+            raise ValueError(f"{what} is not aligned: row {row} is {index[row]}, expected {wanted[row]}.")
+
+
+def check_order(index: Any, what: str) -> None:
+    """Times must rise, each once.
+
+    Parameters
+    ----------
+    index : pandas.Index
+        To be checked.
+    what : str
+        What errors call it.
+    """
+    if index.hasnans:
+        raise ValueError(f"the index of {what} has no time at row {int(np.flatnonzero(index.isna())[0])}.")
+    twice = np.flatnonzero(index.duplicated())
+    if len(twice):
+        raise ValueError(f"the index of {what} holds {index[twice[0]]} twice, again at row {twice[0]}: drop one of them.")
+    if not index.is_monotonic_increasing:
+        try:
+            row = int(np.flatnonzero(np.asarray(index[1:] < index[:-1]))[0]) + 1
+        except TypeError:
+            return  # times that cannot be compared: the caller names them
+        raise ValueError(
+            f"the index of {what} is not sorted: {index[row]} at row {row} comes after {index[row - 1]}. Use sort_index()."
+        )
+
+
+def _frequency(index: Any) -> str | None:
+    """As pandas infers it; None where it cannot."""
+    import pandas as pd
+
+    if len(index) < 3:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a later pandas will return
+        found = pd.infer_freq(index)
+    return None if found is None else str(getattr(found, "freqstr", found))
+
+
+def _irregular(index: Any, what: str) -> Clock:
+    if len(index) < 3:
+        raise ValueError(f"the index of {what} has {len(index)} time stamps and no frequency: give it one with asfreq.")
+    low, high = 2, len(index)  # the first `low` stamps are even, the first `high` are not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _frequency(index[:middle]) is None else (middle, high)
+    raise ValueError(_uneven(index, low - 1, what))
+
+
+def _uneven(index: Any, row: int, what: str) -> str:
+    return (
+        f"the times of {what} are not evenly spaced: {index[row]} at row {row} is followed by {index[row + 1]}. "
+        "Make the gaps visible with asfreq (missing values are skipped), or number the steps with reset_index(drop=True)."
+    )

@@ -1,0 +1,201 @@
+"""What was learned of some series: the forecasters in use, their weights, and where they stand in time.
+
+    forecast = sum over parts of weight * part,   interval = forecast + scale * quantile of the judged errors
+
+A value more moves all on: states and smoothing by a step, statistics by the rows whose targets it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.forecasting import bases, smoothing
+from echoscale.forecasting.lag_rows import Rows
+from echoscale.forecasting.lines import Line
+from echoscale.forecasting.members import Reader
+from echoscale.forecasting.reservoirs import heard
+from echoscale.forecasting.smoothing import Smoothing
+from echoscale.forecasting.units import Units
+
+Floats = npt.NDArray[np.float64]
+
+# Forecasts that need no fit, by the numbers that follow those of `smoothing.TRENDS`.
+NAIVE = {len(smoothing.TRENDS): bases.LAST, len(smoothing.TRENDS) + 1: bases.SEASON}
+NAIVE_NAMES = {bases.LAST: "persistence", bases.SEASON: "seasonal naive"}
+
+
+@dataclass(eq=False)
+class Part:
+    """A forecaster in use.
+
+    Attributes
+    ----------
+    weights : (H,)
+        Of its forecasts, in units of the data, by horizon.
+    view : int
+        Which units it works in, a place in `Core.views`.
+    trend : int
+        Which of `smoothing.TRENDS`, or of `NAIVE`; -1 for a reader.
+    reader : Reader or None
+        None for smoothing.
+    trails : list of (K, N)
+        States of its network at the last K steps of every series, the newest last; no rows without a network.
+    """
+
+    weights: Floats
+    view: int
+    trend: int
+    reader: Reader | None
+    trails: list[Floats]
+
+
+@dataclass(eq=False)
+class View:
+    """The series in some units.
+
+    Attributes
+    ----------
+    units : list of Units
+        Of every series.
+    lines : list of Line
+        The series in these units.
+    lanes : list of Smoothing
+        After the end of every series; none where smoothing is not in use.
+    """
+
+    units: list[Units]
+    lines: list[Line]
+    lanes: list[Smoothing]
+
+
+@dataclass(eq=False)
+class Core:
+    """What was learned.
+
+    Attributes
+    ----------
+    period : int or None
+        m.
+    horizon : int
+        H.
+    views : list of View
+        The series as they are, and their logarithms where they are used.
+    parts : list of Part
+        The forecasters in use.
+    scales : (B,)
+        Of the errors of every series.
+    table : (probabilities, H)
+        Quantiles of errors in these scales.
+    floors : (B,)
+        0 for series that were never negative, else minus infinity: no forecast lies below.
+    candidates : tuple of (name, error, weight)
+        All that were judged, the best first; errors in `scales`, mean over horizons.
+    """
+
+    period: int | None
+    horizon: int
+    views: list[View]
+    parts: list[Part]
+    scales: Floats
+    table: Floats
+    floors: Floats
+    candidates: tuple[tuple[str, float, float], ...]
+
+    def forecast(self, steps: int, future: Sequence[Floats]) -> list[Floats]:
+        """Of every series, (steps,), in units of the data.
+
+        Parameters
+        ----------
+        steps : int
+            How many.
+        future : sequence of (steps, K)
+            Known inputs of every series after its end, scaled.
+        """
+        found = []
+        for b in range(len(self.scales)):
+            total = np.zeros(steps)
+            for part in self.parts:
+                view = self.views[part.view]
+                if part.trend in NAIVE:
+                    line = view.lines[b]
+                    starts = [bases.start(NAIVE[part.trend], self.period, line.values, h) for h in range(1, steps + 1)]
+                    ahead = np.array(starts)
+                elif part.reader is None:
+                    ahead = view.lanes[b].forecasts(steps)[part.trend]
+                else:
+                    line = view.lines[b]
+                    line = replace(line, future=np.concatenate([line.future[: len(line)], future[b]]))
+                    rows = _last_rows(part, line, b, 0)
+                    ahead = part.reader.forecasts(rows, steps, np.array([len(rows.at) - 1]))[0]
+                total += part.weights[:steps] * view.units[b].back(ahead)
+            found.append(np.maximum(total, self.floors[b]))
+        return found
+
+    def update(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> None:
+        """Take more values of every series.
+
+        Parameters
+        ----------
+        values : sequence of (n_b,)
+            In units of the data; gaps are NaN.
+        future, past : sequence of (n_b, K) and (n_b, Q)
+            Inputs of these steps, scaled.
+        """
+        for view in self.views:
+            for b, more in enumerate(values):
+                line = view.lines[b]
+                z = view.units[b].forward(more)
+                known = ~np.isnan(z)
+                # A gap holds the last value.
+                filled = np.concatenate([line.values[-1:], z])
+                place = np.maximum.accumulate(np.where(np.isnan(filled), 0, np.arange(len(filled))))
+                view.lines[b] = replace(
+                    line,
+                    values=np.concatenate([line.values, filled[place][1:]]),
+                    known=np.concatenate([line.known, known]),
+                    future=np.concatenate([line.future[: len(line)], future[b]]),
+                    past=np.concatenate([line.past, past[b]]),
+                )
+                if view.lanes:
+                    for each in z.tolist():
+                        view.lanes[b].step(each)
+        for part in self.parts:
+            if part.reader is None:
+                continue
+            for b, more in enumerate(values):
+                if not len(more):
+                    continue
+                line = self.views[part.view].lines[b]
+                self._step(part, line, b, len(more))
+                rows = _last_rows(part, line, b, len(more) + len(part.reader.relative))
+                part.reader.learn(rows, len(rows.line) - len(more))
+                part.trails[b] = part.trails[b][-(len(part.reader.relative) + 1) :]
+
+    def _step(self, part: Part, line: Line, b: int, count: int) -> None:
+        """States of the last `count` steps of a line, after those that are known."""
+        assert part.reader is not None
+        net, recipe = part.reader.net, part.reader.recipe
+        if net is None:
+            return
+        state, found = part.trails[b][-1:], [part.trails[b]]
+        for each in heard(recipe, line.last(count + recipe.memory), net.spread)[-count:]:
+            state = net.step(state, each[None])
+            found.append(state)
+        part.trails[b] = np.concatenate(found)
+
+
+def _last_rows(part: Part, line: Line, b: int, more: int) -> Rows:
+    """The last `more` + 1 origins of a line."""
+    assert part.reader is not None
+    recipe = part.reader.recipe
+    short = line.last(recipe.memory + more)
+    if part.reader.net is None:
+        return Rows(recipe, short)
+    states = np.zeros((len(short), part.reader.net.esn.units))
+    trail = part.trails[b][-len(short) :]
+    states[len(short) - len(trail) :] = trail
+    return Rows(recipe, short, states)

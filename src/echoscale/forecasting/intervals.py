@@ -1,0 +1,102 @@
+"""Prediction intervals: quantiles of the errors at judged origins, by horizon.
+
+    y(t+h) = forecast + s_h q_p,   s_h the root mean squared error at horizon h, q_p quantiles of e / s_h
+
+s_h is smoothed over horizons; quantiles are those of neighbouring horizons together, later origins counting more. Both sides
+have their own. Overlapping errors of long horizons tell less than their number: intervals widen by 1 + 3 / n_h, where n_h
+counts origins that are about half a horizon apart. Weights and penalties were chosen on the same errors: a little more is
+added for that, most in the tails.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+FEW, CHOSEN, TAIL = 3.0, 1.05, 1.08
+# Of the judged span: after this share, origins count half.
+HALF = 0.5
+LEAST_COUNT = 1.5
+# The 95 % interval is at least as much wider than that of 80 %: of few errors, the largest is not far out.
+LEAST_RATIO = 1.4
+# Probabilities at which quantiles are kept; others lie between.
+GRID = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
+GRID = np.concatenate([GRID, 1 - GRID[-2::-1]])
+
+
+def quantiles(errors: Floats) -> Floats:
+    """What has to be added to a forecast, (probabilities of `GRID`, H); 0 in the middle.
+
+    Parameters
+    ----------
+    errors : (O, H)
+        Truth less forecast at judged origins, in the order of time; NaN where there is none.
+    """
+    origins, horizon = errors.shape
+    age = (origins - 1 - np.arange(origins)) / max(HALF * origins, 1.0)
+    weights = np.where(np.isfinite(errors), 0.5 ** age[:, None], 0.0)
+    known = weights.sum(axis=0) > 0
+    if not known.any():
+        raise ValueError("no error could be judged.")
+    # Horizons that could not be judged are like the last one that could.
+    last = int(np.flatnonzero(known)[-1])
+    errors, weights = errors[:, : last + 1], weights[:, : last + 1]
+    squares = (np.where(weights > 0, errors, 0.0) ** 2 * weights).sum(axis=0) / weights.sum(axis=0)
+    size = _smoothed(np.sqrt(squares))
+    scaled = np.where(weights > 0, errors, 0.0) / np.where(size > 0, size, 1.0)
+    found = np.empty((len(GRID), horizon))
+    for h in range(horizon):
+        at = min(h, last)
+        near = slice(max(0, at - max(2, horizon // 4)), at + max(2, horizon // 4) + 1)
+        use = weights[:, near] > 0
+        each = _weighted(scaled[:, near][use], weights[:, near][use])
+        count = weights[:, at].sum() ** 2 / (weights[:, at] ** 2).sum()
+        wider = CHOSEN * (1 + FEW / max(count / (1 + h / 2), LEAST_COUNT))
+        found[:, h] = wider * (each - each[len(GRID) // 2]) * size[at] * np.sqrt((h + 1) / (at + 1))
+    return _with_tails(found)
+
+
+def at(table: Floats, probability: float) -> Floats:
+    """The quantiles of one probability, (H,), between those of `GRID`.
+
+    Parameters
+    ----------
+    table : (probabilities, H)
+        From `quantiles`.
+    probability : float
+        p.
+    """
+    return np.array([np.interp(probability, GRID, column) for column in table.T])
+
+
+def _smoothed(size: Floats) -> Floats:
+    """Means of logarithms over neighbouring horizons, as many on either side: errors rise fast at first."""
+    if len(size) < 3 or not (size > 0).all():
+        return size
+    most, logs = max(1, len(size) // 8), np.log(size)
+    reach = np.minimum(most, np.minimum(np.arange(len(size)), np.arange(len(size))[::-1]))
+    return np.asarray(np.exp([logs[k - each : k + each + 1].mean() for k, each in enumerate(reach)]))
+
+
+def _weighted(values: Floats, weights: Floats) -> Floats:
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    place = np.cumsum(weights)
+    return np.asarray(np.interp(GRID, (place - weights / 2) / place[-1], values))
+
+
+def _with_tails(found: Floats) -> Floats:
+    """Outside of 80 %, wider; and never less than a little wider than 80 %."""
+    result = found.copy()
+    for inner, sign in ((0.1, -1), (0.9, 1)):
+        edge = found[np.argmin(np.abs(GRID - inner))]
+        for k, p in enumerate(GRID):
+            beyond = (inner - p) / 0.075 if sign < 0 else (p - inner) / 0.075
+            if beyond > 1e-9:
+                share = min(beyond, 1.0)
+                least = edge * (1 + (LEAST_RATIO - 1) * share)
+                wider = found[k] * (1 + (TAIL - 1) * share)
+                result[k] = np.minimum(wider, least) if sign < 0 else np.maximum(wider, least)
+    return result

@@ -1,0 +1,237 @@
+"""From series to what is used: candidates in the units of the data and in logarithms, judged and weighted; intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.forecasting import bases, blend, intervals
+from echoscale.forecasting.candidates import Candidate, Contest
+from echoscale.forecasting.core import NAIVE, Core, Part, View
+from echoscale.forecasting.lines import Line
+from echoscale.forecasting.timing import Timing, timing
+from echoscale.forecasting.units import Units, held, worth_a_logarithm
+from echoscale.timescales.season import season as season_of
+
+Floats = npt.NDArray[np.float64]
+
+LEAST_STEPS = 12
+# Steps before the first cut: so many seasons, and so many more.
+SEASONS, MORE = 2, 10
+# Weights below this are not worth their work.
+LEAST_WEIGHT = 0.02
+DEFAULT_HORIZON, LONGEST_DEFAULT = 24, 60
+# Of the values, at most: what errors can be judged at.
+SHARE = 3
+# Of a longer series the last values count.
+MOST_STEPS = 10_000
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user left open, or chose.
+
+    Attributes
+    ----------
+    period : int, None or "auto"
+        Of the season.
+    mode : "auto", "direct" or "closed loop"
+        Which readers.
+    difference : "auto" or one of `bases.BASES`
+        What readers start from.
+    log : bool or "auto"
+        Whether logarithms are used.
+    networks : bool
+        Whether networks take part.
+    seed : int
+        Of all that is drawn.
+    """
+
+    period: int | str | None = AUTO
+    mode: str = AUTO
+    difference: str = AUTO
+    log: bool | str = AUTO
+    networks: bool = True
+    seed: int = 0
+
+    @property
+    def only_readers(self) -> bool:
+        """Whether the user asked for readers of one kind, so that smoothing is none of it."""
+        return self.mode != AUTO or self.difference != AUTO
+
+
+def longest_horizon(lengths: Sequence[int]) -> int:
+    """What errors can be judged at.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Steps of every series.
+    """
+    return min(lengths) // SHARE
+
+
+def default_horizon(lengths: Sequence[int], period: int | None) -> int:
+    """24 steps, or a season that is not much longer, if errors can be judged there.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Steps of every series.
+    period : int or None
+        m.
+    """
+    season = period if period is not None and period <= LONGEST_DEFAULT else 0
+    return min(max(DEFAULT_HORIZON, season), max(longest_horizon(lengths), 1))
+
+
+def period_of(values: Sequence[Floats], choices: Choices) -> int | None:
+    """The season of all series: as chosen, or what most of them show.
+
+    Parameters
+    ----------
+    values : sequence of (T_b,)
+        y, gaps as NaN.
+    choices : Choices
+        Of the user.
+    """
+    shortest = min(map(len, values))
+    if choices.period != AUTO:
+        period = choices.period
+        assert not isinstance(period, str)
+        if period is not None and period * 2 + 2 > shortest:
+            raise ValueError(
+                f"season={period} is too long for {shortest} values: two seasons and two values more are needed at least."
+            )
+        return None if period == 1 else period
+    found = [season_of(each) for each in values]
+    seen = [each for each in found if each is not None and SEASONS * each + MORE <= shortest * 0.8]
+    if 2 * len(seen) < len(found) or not seen:
+        return None
+    kinds, counts = np.unique(seen, return_counts=True)
+    return int(kinds[np.argmax(counts)])
+
+
+def learn(
+    values: Sequence[Floats],
+    future: Sequence[Floats],
+    past: Sequence[Floats],
+    horizon: int,
+    period: int | None,
+    choices: Choices,
+) -> Core:
+    """All that is known of some series, together.
+
+    Parameters
+    ----------
+    values : sequence of (T_b,)
+        y; gaps are NaN, none at the start.
+    future, past : sequence of (T_b, K) and (T_b, Q)
+        Inputs, scaled, without gaps.
+    horizon : int
+        H.
+    period : int or None
+        m.
+    choices : Choices
+        Of the user.
+    """
+    lengths = [len(each) for each in values]
+    times = timing(lengths, SEASONS * (period or 0) + MORE, horizon)
+    logs = [False]
+    if choices.log is True:
+        logs = [True]
+    elif choices.log == AUTO and all(worth_a_logarithm(each) for each in values):
+        logs = [False, True]
+    views: list[View] = []
+    found: list[tuple[int, Candidate]] = []
+    for log in logs:
+        units = [Units.of(each, log) for each in values]
+        lines = [
+            Line(held(unit.forward(y)), ~np.isnan(y), x, p) for unit, y, x, p in zip(units, values, future, past, strict=True)
+        ]
+        candidates, lanes = _candidates(lines, period, horizon, times, choices, first=log == logs[0])
+        found += [(len(views), each) for each in candidates]
+        views.append(View(units, lines, lanes))
+    scales = np.array([_scale(each) for each in values])
+    floors = np.array([0.0 if np.nanmin(each) >= 0 else -np.inf for each in values])
+    judged = [_judged(views[view], candidate, floors) for view, candidate in found]
+    truth = [_truth(y, times, b, horizon) for b, y in enumerate(values)]
+    errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in judged]
+    weights = blend.by_horizon(errors, np.array([_usable(views[view], candidate, horizon) for view, candidate in found]))
+    weights = np.where(weights >= LEAST_WEIGHT, weights, 0.0)
+    weights = weights / weights.sum(axis=0)
+    used = np.flatnonzero(weights.any(axis=1))
+    together = sum(np.where(weights[k] > 0, weights[k] * errors[k], 0.0) for k in used)
+    order = _in_time(truth)
+    table = intervals.quantiles(np.asarray(together)[order])
+    parts = [part for k in used for part in _parts(found[k][0], found[k][1], weights[k])]
+    for place, view in enumerate(views):
+        if not any(part.view == place and part.trend >= 0 and part.trend not in NAIVE for part in parts):
+            view.lanes = []
+    sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
+    names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
+    report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
+    return Core(period, horizon, views, parts, scales, table, floors, tuple(report))
+
+
+def _candidates(
+    lines: list[Line], period: int | None, horizon: int, times: Timing, choices: Choices, first: bool
+) -> tuple[list[Candidate], list]:  # type: ignore[type-arg]
+    used = bases.BASES if choices.difference == AUTO else (choices.difference,)
+    loops = {"auto": (False, True), "direct": (False,), "closed loop": (True,)}[choices.mode]
+    search = Contest(lines, period, horizon, times, used, loops)
+    candidates, lanes = search.smoothing()
+    readers, best = search.lags()
+    if choices.networks and first:
+        readers += search.networks(best, choices.seed)
+    if choices.only_readers and readers:
+        return readers, []
+    if first:  # they are the same in other units
+        candidates += search.naive()
+    return candidates + readers, lanes
+
+
+def _judged(view: View, candidate: Candidate, floors: Floats) -> list[Floats]:
+    return [np.maximum(unit.back(each), floor) for unit, each, floor in zip(view.units, candidate.judged, floors, strict=True)]
+
+
+def _usable(view: View, candidate: Candidate, horizon: int) -> bool:
+    """Whether it can forecast: a reader that was never fitted cannot."""
+    if candidate.trend >= 0:
+        return True
+    return all(float(each.statistics.count.min()) >= 2 for each in candidate.readers)
+
+
+def _parts(view: int, candidate: Candidate, weights: Floats) -> list[Part]:
+    if candidate.trend >= 0:
+        return [Part(weights, view, candidate.trend, None, [])]
+    found = []
+    for reader, option in zip(candidate.readers, candidate.options, strict=True):
+        units = 0 if reader.net is None else reader.net.esn.units
+        trails = [rows.shared[-(len(reader.relative) + 1) :, :units].copy() for rows in option.rows]
+        found.append(Part(weights / len(candidate.readers), view, -1, reader, trails))
+    return found
+
+
+def _truth(values: Floats, times: Timing, b: int, horizon: int) -> Floats:
+    """y(t+h) at the judged origins, (O, H); NaN in gaps and after the end."""
+    origins = times.judged(b)
+    padded = np.concatenate([values, np.full(horizon, np.nan)])
+    return np.asarray(padded[origins[:, None] + np.arange(1, horizon + 1)])
+
+
+def _in_time(truth: Sequence[Floats]) -> npt.NDArray[np.int64]:
+    """The rows of several series below each other, in the order of time: by how far each lies before its end."""
+    before = np.concatenate([np.arange(len(each))[::-1] for each in truth])
+    return np.argsort(-before, kind="stable")
+
+
+def _scale(values: Floats) -> float:
+    """The mean change from one value to the next; 1 for a series that never changes."""
+    changes = np.abs(np.diff(values[~np.isnan(values)]))
+    mean = float(changes.mean()) if len(changes) else 0.0
+    return mean if mean > 0 else 1.0

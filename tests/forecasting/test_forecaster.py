@@ -1,0 +1,291 @@
+"""`Forecaster` from outside: forms, inputs, panels, streams, files, backtests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import echoscale as es
+
+
+def monthly(count: int = 96, seed: int = 0) -> pd.Series:
+    t, noise = np.arange(count), np.random.default_rng(seed).normal(size=count)
+    index = pd.date_range("2015-01-01", periods=count, freq="MS", name="month")
+    return pd.Series(200 + t + 20 * np.sin(2 * np.pi * t / 12) + noise, index=index, name="sales")
+
+
+def quick(**options: Any) -> es.Forecaster:
+    return es.Forecaster(**{"horizon": 6, "networks": False, **options})
+
+
+@pytest.fixture(scope="module")
+def fitted() -> es.Forecaster:
+    return quick().fit(monthly())
+
+
+# ------------------------------------------------------------------------------------------------------------------ forms
+
+
+def test_series_comes_back_with_its_index_and_name(fitted: es.Forecaster) -> None:
+    forecast = fitted.predict(6)
+    expected = pd.date_range("2023-01-01", periods=6, freq="MS", name="month")
+    for each in (forecast.mean, forecast.lower(80), forecast.upper(95)):
+        pd.testing.assert_index_equal(each.index, expected)
+        assert each.name == "sales"
+        assert each.index.freqstr == "MS"
+    assert list(forecast.frame()) == ["forecast", "lower 80", "upper 80", "lower 95", "upper 95"]
+    t = np.arange(96, 102)
+    assert np.abs(forecast.mean - (200 + t + 20 * np.sin(2 * np.pi * t / 12))).max() < 3
+
+
+def test_every_form_gives_the_same_numbers(fitted: es.Forecaster) -> None:
+    y = monthly()
+    expected = np.asarray(fitted.predict(6))
+    array = quick().fit(y.to_numpy()).predict(6).mean
+    assert isinstance(array, np.ndarray)
+    np.testing.assert_array_equal(array, expected)
+    period = quick().fit(y.to_period("M")).predict(6).mean
+    assert str(period.index[0]) == "2023-01"
+    np.testing.assert_array_equal(period, expected)
+    data = quick().fit(xr.DataArray(y, dims="month", coords={"month": y.index.to_numpy()}, name="sales")).predict(6).mean
+    assert data.dims == ("month",)
+    assert data["month"].values[0] == np.datetime64("2023-01-01")
+    np.testing.assert_array_equal(data.values, expected)
+    zoned = quick().fit(y.tz_localize("Europe/Vienna")).predict(6).mean
+    assert str(zoned.index.tz) == "Europe/Vienna"
+    np.testing.assert_array_equal(zoned, expected)
+
+
+def test_columns_are_separate_series() -> None:
+    table = pd.DataFrame({"a": monthly(), "b": 3 * monthly(seed=1) + 7})
+    forecast = quick().fit(table).predict(4)
+    assert list(forecast.mean) == ["a", "b"]
+    np.testing.assert_allclose(forecast.mean["b"], quick().fit(table["b"]).predict(4).mean)
+    pd.testing.assert_index_equal(forecast.mean.index, pd.date_range("2023-01-01", periods=4, freq="MS", name="month"))
+    assert forecast.frame()["a"]["upper 80"].shape == (4,)
+
+
+@pytest.mark.parametrize("panel", ["each", "all"])
+def test_panels_of_unequal_length(panel: str) -> None:
+    several = {"a": monthly(96), "b": 5 * monthly(80, 1), "c": monthly(70, 2)}
+    forecast = quick(panel=panel).fit(several).predict(3)
+    assert list(forecast.mean) == ["a", "b", "c"]
+    assert forecast.mean["c"].index[0] == pd.Timestamp("2020-11-01")
+    for name, y in several.items():
+        assert np.abs(forecast.mean[name] - y.iloc[-12:-9].to_numpy()).max() < 0.15 * y.mean()
+
+
+def test_units_of_the_data_do_not_matter() -> None:
+    y = monthly().to_numpy()
+    one, other = (quick(log=False).fit(each).predict(6) for each in (y, 1e6 * y + 1e7))
+    np.testing.assert_allclose(other.mean, 1e6 * one.mean + 1e7, rtol=1e-6)
+    np.testing.assert_allclose(other.upper(80) - other.mean, 1e6 * (one.upper(80) - one.mean), rtol=1e-3)
+
+
+# ----------------------------------------------------------------------------------------------------------------- inputs
+
+
+def test_known_inputs_are_used_and_inputs_of_the_past_too() -> None:
+    rng = np.random.default_rng(0)
+    known, leading = rng.normal(size=306), rng.normal(size=306)
+    y = 2 * known[:300] + np.concatenate([[0.0], 0.5 * leading[:299]]) + 0.01 * rng.normal(size=300)
+    X = pd.DataFrame({"known": known[:300], "leading": leading[:300]})
+    model = quick(past=["leading"], season=None, difference="none", mode="direct").fit(pd.Series(y), X)
+    future = pd.DataFrame({"known": known[300:]}, index=range(300, 306))
+    found = model.predict(6, future).mean.to_numpy()
+    expected = 2 * known[300:] + np.array([0.5 * leading[299], 0, 0, 0, 0, 0])
+    assert abs(found[0] - expected[0]) < 0.1
+    assert np.abs(found[1:] - expected[1:]).max() < 0.4  # a coefficient knows 0.5 / sqrt(300)
+    wrong = quick(past=["leading"], season=None, difference="none", mode="direct").fit(pd.Series(y), X)
+    assert np.abs(wrong.predict(6, -future).mean.to_numpy() - expected).max() > 2
+
+
+def test_gaps_are_skipped() -> None:
+    y = monthly(120)
+    y.iloc[[17, 50, 51, 90]] = np.nan
+    whole = monthly(126).iloc[120:]
+    forecast = quick().fit(y).predict(6)
+    assert np.abs(forecast.mean - whole).max() < 8
+    assert np.isfinite(forecast.frame().to_numpy()).all()
+
+
+# ---------------------------------------------------------------------------------------------------------------- streams
+
+
+@pytest.fixture(scope="module")
+def long_series() -> np.ndarray:
+    rng = np.random.default_rng(3)
+    y = np.zeros(260)
+    for t in range(2, 260):
+        y[t] = 1.5 * y[t - 1] - 0.8 * y[t - 2] + np.tanh(y[t - 2]) + rng.normal()
+    return y
+
+
+@pytest.fixture(scope="module")
+def with_network(long_series: np.ndarray) -> es.Forecaster:
+    model = es.Forecaster(4).fit(long_series[:220])
+    assert any(part.reader is not None and part.reader.net is not None for part in model._cores[0].parts)
+    return model
+
+
+def test_single_updates_equal_one_and_equal_statistics_of_all(
+    with_network: es.Forecaster, long_series: np.ndarray, tmp_path: Path
+) -> None:
+    path = es.save(with_network, tmp_path / "f.safetensors")
+    one, many = es.load(path), es.load(path)
+    one.update(long_series[220:])
+    for value in long_series[220:]:
+        many.update([value])
+    np.testing.assert_allclose(np.asarray(many.predict(4)), np.asarray(one.predict(4)), rtol=1e-8)
+    # The same choices fitted to all data at once.
+    from echoscale.forecasting import direct
+    from echoscale.forecasting.lag_rows import Rows
+
+    [core] = one._cores
+    for part in core.parts:
+        if part.reader is None:
+            continue
+        line, recipe = core.views[part.view].lines[0], part.reader.recipe
+        states = None if part.reader.net is None else part.reader.net.states(recipe, line)
+        [whole] = direct.statistics([Rows(recipe, line, states)], [np.array([0, 260])], part.reader.horizons)
+        np.testing.assert_allclose(part.reader.statistics.count, whole.count)
+        np.testing.assert_allclose(part.reader.statistics.scatter, whole.scatter, rtol=1e-7, atol=1e-7)
+
+
+def test_saved_forecasters_go_on_in_another_process(
+    with_network: es.Forecaster, long_series: np.ndarray, tmp_path: Path
+) -> None:
+    path = es.save(with_network, tmp_path / "f.safetensors")
+    script = (
+        "import sys, numpy as np, echoscale as es\n"
+        f"model = es.load({str(path)!r})\n"
+        f"model.update(np.load({str(tmp_path / 'more.npy')!r}))\n"
+        f"np.save({str(tmp_path / 'found.npy')!r}, model.predict(4).frame().to_numpy())\n"
+    )
+    np.save(tmp_path / "more.npy", long_series[220:230])
+    subprocess.run([sys.executable, "-c", script], check=True)
+    again = es.load(path).update(long_series[220:230])
+    np.testing.assert_array_equal(again.predict(4).frame().to_numpy(), np.load(tmp_path / "found.npy"))
+
+
+def test_saved_dates_and_inputs(tmp_path: Path) -> None:
+    y, X = monthly(), pd.DataFrame({"x": np.arange(96.0)}, index=monthly().index)
+    model = quick().fit(y, X)
+    future = pd.DataFrame({"x": np.arange(96.0, 99.0)}, index=pd.date_range("2023-01-01", periods=3, freq="MS"))
+    again = es.load(es.save(model, tmp_path / "f.safetensors"))
+    pd.testing.assert_frame_equal(again.predict(3, future).frame(), model.predict(3, future).frame())
+
+
+def test_the_same_seed_gives_the_same_forecasts(with_network: es.Forecaster, long_series: np.ndarray) -> None:
+    again = es.Forecaster(4).fit(long_series[:220])
+    np.testing.assert_array_equal(np.asarray(again.predict(4)), np.asarray(with_network.predict(4)))
+
+
+# -------------------------------------------------------------------------------------------------------------- backtests
+
+
+def test_backtest_is_fitting_to_what_was_known(fitted: es.Forecaster) -> None:
+    y = monthly()
+    found = fitted.backtest(6, 2)
+    for k, end in enumerate((84, 90)):
+        by_hand = quick().fit(y.iloc[:end]).predict(6)
+        np.testing.assert_allclose(found.forecasts[k].means[0], by_hand.mean, rtol=1e-9)
+        np.testing.assert_array_equal(found.truths[k][0], y.iloc[end : end + 6])
+    errors = [np.abs(t[0] - f.means[0]) for t, f in zip(found.truths, found.forecasts, strict=True)]
+    scales = [np.abs(y.to_numpy()[12:end] - y.to_numpy()[: end - 12]).mean() for end in (84, 90)]
+    assert found.mase() == pytest.approx(np.mean([e / s for e, s in zip(errors, scales, strict=True)]))
+    inside = [
+        (t[0] >= f.bounds[80][0][0]) & (t[0] <= f.bounds[80][0][1]) for t, f in zip(found.truths, found.forecasts, strict=True)
+    ]
+    assert found.coverage(80) == pytest.approx(np.mean(inside))
+    assert "MASE" in repr(found)
+    assert found.plot().lines
+
+
+def test_more_steps_than_the_horizon_are_judged_first() -> None:
+    model = quick().fit(monthly())
+    assert len(model.predict(10)) == 10
+    assert model.horizon_ == 10
+
+
+def test_modes_differences_and_plots(fitted: es.Forecaster) -> None:
+    for mode in ("direct", "closed loop"):
+        model = quick(mode=mode, difference="season", season=12).fit(monthly())
+        names = [name for name, _, weight in model._cores[0].candidates if weight > 0]
+        assert all(name.endswith(f"season, {mode}") for name in names)
+    assert fitted.plot().collections
+
+
+# -------------------------------------------------------------------------------------------------------------- bad input
+
+
+def bad_inputs() -> list[tuple[str, Any, str]]:
+    y = monthly()
+    X = pd.DataFrame({"x": np.arange(96.0)}, index=y.index)
+    ahead = pd.date_range("2023-01-01", periods=3, freq="MS")
+    future = pd.DataFrame({"x": np.arange(3.0)}, index=ahead)
+
+    def with_x() -> es.Forecaster:
+        return quick().fit(y, X)
+
+    twice = y.copy()
+    twice.index = y.index[:50].append(y.index[49:95])
+    mixed = pd.Series(
+        np.arange(20.0),
+        index=pd.Index(
+            [pd.Timestamp("2020-01-01", tz="UTC") + pd.Timedelta(days=k) for k in range(19)]
+            + [pd.Timestamp("2020-01-20", tz="Asia/Tokyo")],
+            dtype=object,
+        ),
+    )
+    return [
+        ("horizon beyond", lambda: quick(horizon=40).fit(y), "cannot be judged by 96 values: at most 32"),
+        ("steps beyond", lambda: quick().fit(y).predict(40), "cannot be judged"),
+        ("length", lambda: with_x().predict(4, future), "3 rows for 4 steps"),
+        ("gaps", lambda: with_x().predict(3, future.where(future > 0)), "gap at row 0, column 'x'"),
+        ("columns", lambda: with_x().predict(3, future.rename(columns={"x": "z"})), "columns ['x'] in this order; got ['z']"),
+        ("missing X", lambda: with_x().predict(3), "X is missing: give the next 3 values of x"),
+        ("X in vain", lambda: quick().fit(y).predict(3, future), "fitted without X"),
+        ("misaligned future", lambda: with_x().predict(3, future.shift(1, freq="MS")), "row 0 is 2023-02-01"),
+        ("misaligned X", lambda: quick().fit(y, X.shift(1, freq="MS")), "not aligned: row 0 is 2015-02-01"),
+        ("X length", lambda: quick().fit(y, X.iloc[1:]), "X has 95 rows, y has 96"),
+        ("season", lambda: quick(season=48).fit(y), "season=48 is too long for 96 values"),
+        ("empty panel", lambda: quick().fit({}), "empty panel"),
+        ("empty table", lambda: quick().fit(pd.DataFrame(index=y.index)), "empty panel"),
+        ("twice", lambda: quick().fit(twice), "twice, again at row 50"),
+        ("unsorted", lambda: quick().fit(y.iloc[::-1]), "not sorted: 2022-11-01 00:00:00 at row 1"),
+        ("uneven", lambda: quick().fit(y.drop(y.index[40])), "not evenly spaced: 2018-04-01 00:00:00 at row 39"),
+        ("mixed zones", lambda: quick().fit(mixed), "mixes time zones"),
+        (
+            "zones of X",
+            lambda: quick().fit(y.tz_localize("UTC"), X.tz_localize("Asia/Tokyo")),
+            "time zone Asia/Tokyo, y in UTC",
+        ),
+        ("zones of a panel", lambda: quick().fit({"a": y, "b": y.tz_localize("UTC")}), "different time zones: None and UTC"),
+        ("short", lambda: quick().fit(y.iloc[:9]), "9 values, at least 12"),
+        ("infinite", lambda: quick().fit(np.append(np.inf, np.arange(50.0))), "infinite value at row 0"),
+        (
+            "later update",
+            lambda: quick().fit(y.iloc[:90]).update(y.iloc[91:]),
+            "row 0 is 2022-08-01 00:00:00, expected 2022-07-01",
+        ),
+        ("past", lambda: quick(past=["z"]).fit(y, X), "column 'z', which X does not have"),
+        ("level", lambda: quick().fit(y).predict(3, level=[120]), "between 0 and 100"),
+        ("origins", lambda: quick().fit(y).backtest(6, 14), "leave 12 of 96 values"),
+        ("log", lambda: quick(log=True).fit(y - 250), "positive values"),
+        ("not fitted", lambda: quick().predict(3), "not fitted yet"),
+    ]
+
+
+@pytest.mark.parametrize(("call", "words"), [pytest.param(c, w, id=n) for n, c, w in bad_inputs()])
+def test_bad_input_is_named(call: Any, words: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    assert words in str(caught.value)
