@@ -198,3 +198,47 @@ def test_a_checked_series_must_have_the_features_asked_for() -> None:
         as_series(BATCH, 3)
     with pytest.raises(ValueError, match=r"y has 4 steps, its input 5"):
         as_targets(ONE, as_series(counting(5)))
+
+
+def test_teacher_forced_columns_are_the_inputs_and_the_outputs_of_the_step_before() -> None:
+    rng = np.random.default_rng(0)
+    u, y, before = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5, 2)), rng.normal(size=(2, 2))
+    found = es.teacher_forced(u, y, before)
+    assert (found.kind, found.features, found.count) == ("batch", 5, 2)
+    for b in range(2):
+        for t in range(5):
+            expected = [*u[b, t], *(y[b, t - 1] if t else before[b])]
+            assert found.values[b][t].tolist() == expected
+    uneven = es.teacher_forced([u[0], u[1, :2]], [y[0], y[1, :2]])
+    assert uneven.kind == "list"
+    assert [each.shape for each in uneven.values] == [(5, 5), (2, 5)]
+    np.testing.assert_array_equal(uneven.values[1], [[*u[1, 0], 0, 0], [*u[1, 1], *y[1, 0]]])
+    # Whatever reads series reads them as they are.
+    assert as_series(found, 5) is found
+
+
+@pytest.mark.parametrize(
+    ("u", "y", "expected"),
+    [
+        ([1, 2, 3], [2, 3, 9], True),
+        ([1, 2, 3], [2, np.nan, 9], True),
+        ([1, 2, 3], [2, 4, 9], False),
+        ([1, 2, 3], [np.nan, np.nan, 9], False),  # nothing shows it
+        ([1], [2], False),
+        ([1, 2, 3], [1, 2, 3], False),
+        ([1e9, 1e9 + 1, 1e9 + 2], [1e9 + 1, 1e9 + 2, 0], True),
+    ],
+)
+def test_the_next_input_is_known_where_it_is(u: list[float], y: list[float], expected: bool) -> None:
+    one, other = (np.array(each, float)[:, None] for each in (u, y))
+    assert module.is_next_input(one, other) is expected
+
+
+def test_gaps_are_let_through_where_they_mean_something() -> None:
+    u = as_series(np.ones((4, 1)))
+    y = [0.0, np.nan, 1.0, 2.0]
+    assert np.isnan(as_targets(y, u, gaps=True).values[0]).sum() == 1
+    with pytest.raises(ValueError, match="y must be finite, found NaN at step 1"):
+        as_targets(y, u)
+    with pytest.raises(ValueError, match="y must be finite, found inf at step 0"):
+        as_targets([np.inf, np.nan, 1.0, 2.0], u, gaps=True)

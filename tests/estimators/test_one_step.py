@@ -65,6 +65,15 @@ def test_batches_lists_streams_and_gaps() -> None:
     assert begun.forecast(3).shape == (3, 2)
 
 
+def test_an_unknown_last_target_is_asked_for() -> None:
+    unknown = WAVE[1:].copy()
+    unknown[-1] = np.nan
+    fitted = model().fit(WAVE[:-1], unknown)
+    with pytest.raises(ValueError, match="the last target is NaN"):
+        fitted.forecast(3)
+    np.testing.assert_allclose(fitted.forecast(3, warmup=WAVE), model().fit(WAVE[:-1], WAVE[1:]).forecast(3), rtol=0.01)
+
+
 def test_single_steps_of_a_stream_are_told_by_the_step_after() -> None:
     stream = model(washout=2)
     for t in range(9):

@@ -155,6 +155,8 @@ def test_one_output_may_be_flat_and_clones_keep_all() -> None:
         (lambda: model(target="change", direct=False).fit(INPUT, TARGET), "direct must be 1 at least"),
         (lambda: model(feedback_scaling=0).fit(INPUT, TARGET).predict(INPUT, y=TARGET), "output feedback alone"),
         (lambda: model().fit(INPUT, TARGET).predict(INPUT, y=TARGET[:9]), "y has 9 steps"),
+        (lambda: model().fit(INPUT, TARGET).predict(INPUT, y=TARGET[:, 0]), "y has 1 outputs, the model was fitted with 2"),
+        (lambda: model(feedback_scaling=0, feedback_noise=0.1).fit(INPUT, TARGET), "feedback_scaling is 0"),
         (lambda: model().fit(INPUT, TARGET).predict(INPUT, state=np.zeros(30)), "state must end with an axis of 80"),
         (lambda: model().fit(INPUT, TARGET).forecast(3), r"output feedback.*predict\(X, state=model.state_\)"),
         (lambda: es.ESNClassifier(network=es.single(9, feedback_scaling=1)).fit(INPUT, T % 2), "output feedback"),

@@ -60,10 +60,11 @@ def assert_same(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
 # Seeds
 
 TWO = hierarchical([20, 15], coupling=0.5)
+HEARING = hierarchical([20, 15], coupling=0.5, feedback_scaling=0.5)  # all fields hold something
 
 
 def test_the_same_seed_draws_the_same_weights_in_either_precision() -> None:
-    ours, theirs = TWO.build(2, seed=5, dtype="float32").drawn, TWO.build(2, seed=5, dtype="float64").drawn
+    ours, theirs = (HEARING.build(2, seed=5, dtype=dtype, n_outputs=3).drawn for dtype in ("float32", "float64"))
     for field in Drawn._fields:
         assert_same(getattr(ours, field), getattr(theirs, field))
         assert {array.dtype for array in arrays(getattr(ours, field))} == {np.dtype(np.float64)}
@@ -71,15 +72,17 @@ def test_the_same_seed_draws_the_same_weights_in_either_precision() -> None:
 
 @pytest.mark.parametrize("field", Drawn._fields)
 def test_another_seed_draws_other_weights(field: str) -> None:
-    for mine, other in zip(arrays(getattr(drawn(TWO, seed=5), field)), arrays(getattr(drawn(TWO, seed=6), field)), strict=True):
+    pair = [arrays(getattr(HEARING.build(1, seed=seed, n_outputs=1).drawn, field)) for seed in (5, 6)]
+    assert pair[0]
+    for mine, other in zip(*pair, strict=True):
         assert (mine != other).any()
 
 
 def test_no_two_arrays_of_a_network_share_a_stream() -> None:
     """Equal sizes everywhere, so that equal streams would show."""
-    network = hierarchical([12, 12, 12], connections=12, coupling_connections=12, topology="uniform")
+    network = hierarchical([12, 12, 12], connections=12, coupling_connections=12, topology="uniform", feedback_scaling=1)
     free = replace(network, reservoirs=tuple(replace(each, normalise=False) for each in network.reservoirs))
-    firsts = [np.ravel(array)[:12] for part in drawn(free, n_inputs=12) for array in arrays(part)]
+    firsts = [np.ravel(array)[:12] for part in free.build(12, n_outputs=12).drawn for array in arrays(part)]
     assert len({float(value) for first in firsts for value in first}) == 12 * len(firsts)
 
 
@@ -106,7 +109,8 @@ def test_seed_0_draws_the_pinned_weights() -> None:
 
 
 def test_one_more_level_leaves_the_others_as_they_were() -> None:
-    small, large = drawn(TWO, 2), drawn(hierarchical([20, 15, 10]), 2)
+    three = hierarchical([20, 15, 10], feedback_scaling=0.5)
+    small, large = (each.build(2, n_outputs=3).drawn for each in (HEARING, three))
     for field in Drawn._fields:
         assert len(getattr(large, field)) == len(getattr(small, field)) + 1
         assert_same(getattr(small, field), getattr(large, field))

@@ -304,7 +304,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         series = self._series(X, reset=False)
         if y is not None and not self.esn_.n_outputs:
             raise ValueError("y has a meaning for a model with output feedback alone (feedback_scaling above 0): leave it out.")
-        outputs, last = self._outputs(series, state, None if y is None else as_targets(y, series, gaps=True))
+        known = None if y is None else as_targets(y, series, gaps=True)
+        if known is not None and known.features != self.esn_.n_outputs:
+            raise ValueError(f"y has {known.features} outputs, the model was fitted with {self.esn_.n_outputs}.")
+        outputs, last = self._outputs(series, state, known)
         if self.flat_targets_:
             outputs = map_given(lambda each: each[..., 0], outputs)
         return (outputs, last) if return_state else outputs
@@ -381,6 +384,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             )
         direct = max(self.direct_, 1)
         if warmup is None:
+            if np.isnan(self.last_target_).any():
+                raise ValueError(
+                    "the last target is NaN, and a forecast begins after it: give the last known values as warmup."
+                )
             # The last target is a value of the series too: the network hears it before it is left alone.
             last_input = self.scaling_.forward(self.last_target_)
             units = self.esn_.units
@@ -411,7 +418,14 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     def _heard(self, esn: ESN, scaled: Series, targets: Series, begin: bool = True) -> Series:
         """The inputs, and with output feedback the targets of the step before, with noise on them."""
         if not esn.n_outputs:
+            if self.feedback_noise:
+                raise ValueError(
+                    "feedback_noise is noise on fed-back targets, but feedback_scaling is 0: set it, or leave noise out."
+                )
             return scaled
+        as_targets(
+            targets.values[0] if scaled.kind == "one" else list(targets.values), scaled
+        )  # says where a target is unknown
         forced = teacher_forced(scaled, targets, None if begin else self.state_[..., -esn.n_outputs :])
         if not self.feedback_noise:
             return forced
@@ -510,8 +524,6 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             series = as_series(X, name="X")
             flat = np.ndim(y) == 1
             targets = as_targets(y if unknown is None else np.where(unknown, np.nan, y), series, gaps=True)
-        if self.make_network().feeds_back:
-            as_targets(targets.values[0] if series.kind == "one" else list(targets.values), series)  # names the first gap
         if reset:
             self.flat_targets_ = flat
         elif hasattr(self, "readout_") and targets.features != len(self.readout_.intercept):
