@@ -57,9 +57,6 @@ class EchoscaleForecaster(BaseForecaster):
         "requires-fh-in-fit": False,
     }
 
-    # The model holds what it needs of the data: sktime need not.
-    _config: ClassVar[dict[str, Any]] = {"remember_data": False}
-
     def __init__(
         self,
         horizon: int | None = None,
