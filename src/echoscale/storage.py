@@ -236,7 +236,7 @@ def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:
     for name in ("inputs", "biases"):
         for k, array in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}"] = array
-    tensors |= kept_hyper(esn.hyper, "hyper")
+    tensors |= kept_hyper(esn._check_single(esn.hyper), "hyper")
     device = esn.device if isinstance(esn.device, str) else None
     return {"network": esn.network.to_dict(), "n_inputs": esn.n_inputs, "seed": esn.seed, "dtype": esn.dtype, "device": device}
 
@@ -269,6 +269,8 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
         ),
     )
     hyper = read_hyper(Hyper.of(network), tensors, "hyper")
+    if hyper.lanes is not None:
+        raise ValueError(f"the hyper-parameters of a network are numbers, not {hyper.lanes} lanes")
     return ESN(network, n_inputs, _checks.integer(about["seed"], "seed"), about["dtype"], about["device"], drawn, hyper)
 
 
