@@ -10,7 +10,7 @@ SERIES_VENV := .venv-series
 # In the order of the files: xdist would put those with many tests first, and leave long ones to the end, alone on a core.
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test test-lowest lint docs bench bench-all dist clean
+.PHONY: run test test-lowest lint docs bench bench-all fuzz soak dist clean
 
 run: $(VENV)/.ready
 	$(VENV)/bin/echoscale reproduce
@@ -21,6 +21,15 @@ test: $(VENV)/.ready
 # The same tests with the lowest versions that pyproject.toml allows.
 test-lowest: $(LOWEST_VENV)/.ready
 	$(LOWEST_VENV)/bin/python $(PYTEST)
+
+# Attacks on files, calls and the command line for so many seconds; what is found is kept in tests/fuzz/crashes.
+SECONDS ?= 600
+fuzz: $(VENV)/.ready
+	$(VENV)/bin/python tests/fuzz/run.py --seconds $(SECONDS)
+
+# Streaming, saving, loading, killing and new shapes for so many seconds; memory must stay flat.
+soak: $(VENV)/.ready
+	$(VENV)/bin/python tests/fuzz/soak.py --seconds $(SECONDS)
 
 lint: $(VENV)/.ready
 	$(VENV)/bin/ruff check .

@@ -10,6 +10,7 @@ from echoscale.paper.reproduce import Row, headline
 from generator import rooms
 from generator.results import (
     CHOOSING_SEED,
+    ROOT,
     benchmark,
     better,
     figure,
@@ -485,10 +486,22 @@ def forecasting() -> str:
     return table(("method", *heads, "inside 80 %", "inside 95 %"), rows, numbers=True)
 
 
+def attacks() -> str:
+    """What `make fuzz` counted."""
+    return (ROOT / "tests" / "fuzz" / "results" / "attacks.md").read_text(encoding="utf-8")
+
+
+def soak() -> str:
+    """The memory that `make soak` measured."""
+    return (ROOT / "tests" / "fuzz" / "results" / "soak.md").read_text(encoding="utf-8")
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "closed-loop": closed_loop,
     "feedback": feedback,
     "forecasting": forecasting,
+    "attacks": attacks,
+    "soak": soak,
     "real_data": real_data,
     "headline": readme,
     "narma10": narma10,

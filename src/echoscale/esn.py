@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from echoscale.timescales.linear_regime import LinearSystem
 
 Array = npt.NDArray[Any]
+# The largest number that a state may begin with: its sums are then numbers of the precision.
+MOST_STATE = {"float32": 1e19, "float64": 1e150}
 
 
 class Matrices(NamedTuple):
@@ -582,7 +584,7 @@ class ESN:
         """
         if self._reach is not None and self._reach[0] is hyper:
             return self._reach[1], self._reach[2]
-        limit, state = float(np.finfo(self.dtype).max) / 4, _most_state(self.dtype)
+        limit, state = float(np.finfo(self.dtype).max) / 4, MOST_STATE[self.dtype]
         largest = hyper.map(lambda leaf: float(np.max(np.abs(leaf))))
         found = []
         for k, (inputs, recurrent, coupled, bias) in enumerate(self._largest):
@@ -599,18 +601,20 @@ class ESN:
     def _check_range(self, series: Series, hyper: Hyper) -> None:
         """Raise where a sum could leave the range of the precision: states would be NaN from there on."""
         most, place = self._most_input(hyper)
-        whole = isinstance(series.values, np.ndarray)
-        peaks = [float(np.max(np.abs(each))) for each in ([np.asarray(series.values)] if whole else series.values)]
-        if max(peaks) <= most:
+        values = series.values
+        if isinstance(values, np.ndarray):
+            if np.abs(values).max() <= most:
+                return
+        elif all(np.abs(each).max() <= most for each in values):
             return
         sizes = [np.abs(np.asarray(each)).max(axis=1) for each in series.values]
         b = int(np.argmax([each.max() for each in sizes]))
         t = int(np.argmax(sizes[b]))
         names = [name for name in Hyper._fields if name != "coupling"]
-        values = ", ".join(f"{name}={float(np.max(getattr(hyper, name)[place])):g}" for name in names)
+        said = ", ".join(f"{name}={float(np.max(getattr(hyper, name)[place])):g}" for name in names)
         raise ValueError(
             f"the states of reservoir {place} may not be finite from step {t} of {series.called(b)} on: with an input of "
-            f"{sizes[b][t]:.3g} and {values}, sums leave the range of {self.dtype}. Scale the inputs, or set smaller "
+            f"{sizes[b][t]:.3g} and {said}, sums leave the range of {self.dtype}. Scale the inputs, or set smaller "
             "hyper-parameters" + (", or use dtype='float64'." if self.dtype == "float32" else ".")
         )
 
@@ -638,10 +642,10 @@ class ESN:
         if state is None:
             return np.zeros(shape, self.dtype)
         given = as_numbers(state, "state", self.dtype)
-        if given.size and not np.max(np.abs(given)) < _most_state(self.dtype):
+        if given.size and not np.abs(given).max() < MOST_STATE[self.dtype]:
             raise ValueError(
                 f"state must be finite: read as {self.dtype} it holds NaN, infinity, or numbers above "
-                f"{_most_state(self.dtype):.0e}. States lie between -1 and 1."
+                f"{MOST_STATE[self.dtype]:.0e}. States lie between -1 and 1."
             )
         try:
             return np.array(np.broadcast_to(given, shape))
@@ -655,11 +659,6 @@ class ESN:
     def __repr__(self) -> str:
         outputs = f", n_outputs={self.n_outputs}" if self.n_outputs else ""
         return f"ESN({self.network!r}, n_inputs={self.n_inputs}, seed={self.seed}, dtype={self.dtype!r}{outputs})"
-
-
-def _most_state(dtype: str) -> float:
-    """The largest number that a state may begin with: its sums are then numbers of the precision."""
-    return 1e19 if dtype == "float32" else 1e150
 
 
 def fresh_seed() -> int:

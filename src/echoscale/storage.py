@@ -241,7 +241,7 @@ def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:
     for name in ("inputs", "biases", "feedback"):
         for k, array in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}"] = array
-    tensors |= kept_hyper(esn.hyper, "hyper")
+    tensors |= kept_hyper(esn._check_single(esn.hyper), "hyper")
     device = esn.device if isinstance(esn.device, str) else None
     about = {"network": esn.network.to_dict(), "n_inputs": esn.n_inputs, "seed": esn.seed, "dtype": esn.dtype, "device": device}
     return {**about, "n_outputs": esn.n_outputs} if esn.n_outputs else about
@@ -277,6 +277,8 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
         feedback=tuple(taken(tensors, f"feedback.{k}", (sizes[k], outputs)) for k in levels) if outputs else (),
     )
     hyper = read_hyper(Hyper.of(network), tensors, "hyper")
+    if hyper.lanes is not None:
+        raise ValueError(f"the hyper-parameters of a network are numbers, not {hyper.lanes} lanes")
     return ESN(
         network, n_inputs, _checks.integer(about["seed"], "seed"), about["dtype"], about["device"], drawn, hyper, outputs
     )

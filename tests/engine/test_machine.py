@@ -116,9 +116,11 @@ def test_programs_of_many_shapes_are_forgotten_and_compiled_again(monkeypatch: p
 
 def test_programs_are_not_forgotten_while_one_is_in_use() -> None:
     programs = machine.Programs(most=0)
-    with programs.in_use():
-        programs.count = 5
-        with programs.in_use():
-            assert programs.forgotten == 0
-    with programs.in_use():
-        assert programs.forgotten == 1
+    programs.enter()
+    programs.count = 5
+    programs.enter()
+    assert programs.forgotten == 0
+    programs.leave()
+    programs.leave()
+    programs.enter()
+    assert programs.forgotten == 1

@@ -115,12 +115,12 @@ def precision_and_device(dtype: npt.DTypeLike, device: DeviceLike) -> Iterator[N
     check_process()
     import jax
 
-    with (
-        _programs.in_use(),
-        jax.enable_x64(np.dtype(dtype) == np.float64),
-        jax.default_device(device_of(device)) if device else nullcontext(),
-    ):
-        yield
+    _programs.enter()
+    try:
+        with jax.enable_x64(np.dtype(dtype) == np.float64), jax.default_device(device_of(device)) if device else nullcontext():
+            yield
+    finally:
+        _programs.leave()
 
 
 class Programs:
@@ -137,20 +137,19 @@ class Programs:
         self._lock = threading.Lock()
         self._listening = False
 
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """While a program of ours may run."""
+    def enter(self) -> None:
+        """From here on a program of ours may run."""
         with self._lock:
             if not self._listening:
                 self._listen()
             if self.count > self.most and not self._users:
                 self._forget()
             self._users += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._users -= 1
+
+    def leave(self) -> None:
+        """It does no longer."""
+        with self._lock:
+            self._users -= 1
 
     def _listen(self) -> None:
         import jax.monitoring

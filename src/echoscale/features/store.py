@@ -1,7 +1,7 @@
 """The file of features: which network, inputs and snapshots they are of, which blocks are there, and then the numbers.
 
     4096 bytes   a line that names the format, a line with the sha256 of the next, a line of JSON (`Header`), blanks
-    marks        one byte for each block of sequences, "#" there or "." missing; then the sha256 of every block, 32 bytes each;
+    marks        one byte for each block of sequences, "#" there or "." missing; then a checksum of every block, 32 bytes each;
                  blanks up to a multiple of 4096
     numbers      (B, S, N), little-endian, the blocks one after another
 
@@ -18,6 +18,7 @@ import mmap
 import os
 import shutil
 import warnings
+import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -37,7 +38,7 @@ FORMAT_VERSION = 2  # 1: blocks had no checksums
 PAGE = 4096
 DIGEST = hashlib.sha256().digest_size
 THERE, MISSING = ord("#"), ord(".")
-READ = 1 << 22  # bytes that are read at once to be compared
+PIECE = 1 << 20  # bytes that have one CRC-32
 FEWEST = 16  # sequences of a last block: fewer join the block before, since few lanes may be run by another program
 
 MEANING = {
@@ -265,17 +266,26 @@ def damaged(source: Path, header: Header, blocks: Iterable[int]) -> list[int]:
         known = file.read(DIGEST * header.blocks)
 
     def changed(place: int) -> bool:
-        digest, left = hashlib.sha256(), (header.bounds[place + 1] - header.bounds[place]) * header.row
-        with source.open("rb", buffering=0) as file:
+        pieces, left = [], (header.bounds[place + 1] - header.bounds[place]) * header.row
+        with source.open("rb") as file:
             file.seek(header.offset + header.bounds[place] * header.row)
-            while left and (part := file.read(min(left, READ))):
-                digest.update(part)
+            while left and (part := file.read(min(left, PIECE))):
+                pieces.append(zlib.crc32(part))
                 left -= len(part)
-        return digest.digest() != known[DIGEST * place : DIGEST * (place + 1)]
+        return _joined(pieces) != known[DIGEST * place : DIGEST * (place + 1)]
 
     with ThreadPoolExecutor(cores()) as pool:
         places = list(blocks)
         return [place for place, found in zip(places, pool.map(changed, places), strict=True) if found]
+
+
+def checksum(content: memoryview) -> bytes:
+    """sha256 of the CRC-32 of every piece: it finds damage, a few times as fast as sha256 of all."""
+    return _joined([zlib.crc32(content[begin : begin + PIECE]) for begin in range(0, len(content), PIECE)])
+
+
+def _joined(pieces: list[int]) -> bytes:
+    return hashlib.sha256(b"".join(each.to_bytes(4, "little") for each in pieces)).digest()
 
 
 def is_ours(head: bytes) -> bool:
@@ -378,7 +388,7 @@ class Writer:
         try:
             content = numbers.reshape(-1).view(np.uint8).data
             if header.version > 1:  # before its numbers: until both are there, they do not fit
-                self._put(PAGE + header.blocks + DIGEST * place, memoryview(hashlib.sha256(content).digest()))
+                self._put(PAGE + header.blocks + DIGEST * place, memoryview(checksum(content)))
             self._put(header.offset + header.bounds[place] * header.row, content)
             os.fsync(self._file.fileno())
             self._put(PAGE + place, memoryview(bytes([THERE])))

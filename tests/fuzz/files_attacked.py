@@ -1,0 +1,340 @@
+"""Attacks on files: models, features, data of figures, ledgers, MNIST; damaged, crafted, and killed while being written."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from outcomes import Attack, Found, clear, flipped
+
+import echoscale as es
+from echoscale import storage
+from echoscale.experiments.ledger import Ledger, LedgerError
+from echoscale.features import store
+from echoscale.paper import gallery
+from echoscale.tasks.mnist import idx
+
+
+@cache
+def models() -> tuple[Any, ...]:
+    """Small models of all kinds."""
+    u, y = es.tasks.narma(200, order=5, seed=3)
+    rng = np.random.default_rng(0)
+    batch = rng.normal(size=(12, 20, 1))
+    esn = es.hierarchical([4, 3], connections=2).build(1, seed=0)
+    return (
+        esn,
+        es.ESNRegressor(units=5, washout=20, random_state=0).partial_fit(u, y),
+        es.ESNClassifier(units=5, washout=20, random_state=0).fit(u, np.where(y[:, 0] > y.mean(), "high", "low")),
+        es.ESNClassifier(units=5, features="mean", random_state=0).fit(batch, np.arange(12) % 2),
+        es.OnlineLearner(esn, washout=5, record=20).partial_fit(u, y),
+        es.RLS(1e-3).partial_fit(rng.normal(size=(20, 3)), rng.normal(size=20)),
+    )
+
+
+@cache
+def written(place: int) -> bytes:
+    """The file of one of the models."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        return es.save(models()[place], Path(folder) / "model.es").read_bytes()
+
+
+def damaged_model(rng: np.random.Generator, folder: Path) -> str:
+    """A model file with damage is refused, whatever the damage."""
+    content = written(int(rng.integers(len(models()))))
+    spoilt = flipped(content, rng)
+    path = folder / "model.es"
+    path.write_bytes(spoilt)
+    try:
+        es.load(path)
+    except Exception as error:
+        return clear(error)
+    if spoilt != content:
+        raise Found("silent", "a damaged model was loaded")
+    return "right"
+
+
+HOSTILE: tuple[Any, ...] = (
+    None,
+    -1,
+    0,
+    1.5,
+    1e308,
+    10**12,
+    2**70,
+    "x",
+    "",
+    [],
+    {},
+    [[]],
+    True,
+    "\x00",
+    ["a"] * 50,
+    float("nan"),
+)
+
+
+def crafted_model(rng: np.random.Generator, folder: Path) -> str:
+    """A file with a right checksum and a wrong content is refused, or makes a model that works or refuses in words."""
+    place = int(rng.integers(len(models())))
+    path = folder / "model.es"
+    path.write_bytes(written(place))
+    with safetensors.safe_open(path, framework="numpy") as file:
+        header = dict(file.metadata())
+        tensors = {name: file.get_tensor(name).copy() for name in file.keys()}  # noqa: SIM118
+    about = json.loads(header["model"])
+    if rng.random() < 0.5 or not tensors:
+        _spoil_json(about, rng)
+    else:
+        _spoil_tensors(tensors, rng)
+    text = json.dumps(about, sort_keys=True)
+    path.write_bytes(
+        safetensors.numpy.save(tensors, metadata=header | {"model": text, "sha256": storage._digest(text, tensors)})
+    )
+    try:
+        model = es.load(path)
+    except Exception as error:
+        return clear(error)
+    try:
+        outputs = _used(model)
+    except Exception as error:
+        return clear(error)
+    if not np.isfinite(np.asarray(outputs, np.float64)).all():
+        raise Found("silent", f"a crafted {type(model).__name__} gives numbers that are not finite")
+    return "right"
+
+
+def _used(model: Any) -> Any:
+    if isinstance(model, es.ESN):
+        return model.run(np.ones((5, model.n_inputs)))
+    if isinstance(model, es.RLS):
+        return model.predict(np.ones((2, 3))) if model.state is not None else 0.0
+    if isinstance(model, es.OnlineLearner):
+        return model.predict(np.ones((5, model.esn.n_inputs))) if model.stream is not None else 0.0
+    if getattr(model, "per_sequence_", False):
+        return model.decision_function(np.ones((2, 20, model.n_features_in_)))
+    found = model.predict(np.ones((5, model.n_features_in_)))
+    return np.zeros(1) if found.dtype.kind in "UO" else found
+
+
+def _spoil_json(about: Any, rng: np.random.Generator) -> None:
+    """Another value somewhere in the description; or an entry more, or less."""
+    places: list[tuple[Any, Any]] = []
+
+    def walk(value: Any) -> None:
+        for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+            places.append((value, key))
+            walk(value[key])
+
+    walk(about)
+    holder, key = places[int(rng.integers(len(places)))]
+    kind = rng.random()
+    if kind < 0.8:
+        holder[key] = HOSTILE[int(rng.integers(len(HOSTILE)))]
+    elif kind < 0.9:
+        del holder[key]
+    elif isinstance(holder, dict):
+        holder["more"] = 1
+
+
+def _spoil_tensors(tensors: dict[str, Any], rng: np.random.Generator) -> None:
+    name = list(tensors)[int(rng.integers(len(tensors)))]
+    array = tensors[name]
+    kind = int(rng.integers(7))
+    if kind == 0:
+        del tensors[name]
+    elif kind == 1:
+        tensors[name] = np.ascontiguousarray(array[None])
+    elif kind == 2:
+        tensors[name] = np.zeros((*array.shape, 2), array.dtype)
+    elif kind == 3:
+        tensors[name] = array.astype(rng.choice(["float32", "float64", "int32", "uint8", "bool"]))
+    elif array.size:
+        flat = array.reshape(-1)
+        value: Any = [np.nan, np.inf, -1, 0, 1e300, 2**31 - 1][int(rng.integers(6))]
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            flat[int(rng.integers(flat.size))] = np.array(value).astype(array.dtype)
+        tensors[name] = flat.reshape(array.shape)
+
+
+ESN, INPUTS = es.single(6).build(1, seed=0), np.random.default_rng(0).normal(size=(40, 12, 1))
+
+
+@cache
+def snapshots() -> tuple[bytes, Any]:
+    """A file of features, and its numbers."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = es.features.compute(ESN, INPUTS, 3, path=Path(folder) / "f")
+        return (Path(folder) / "f").read_bytes(), np.array(made.array)
+
+
+def damaged_features(rng: np.random.Generator, folder: Path) -> str:
+    """Changed numbers are computed anew, a changed structure is refused; nothing else is ever read."""
+    content, expected = snapshots()
+    path = folder / "f"
+    path.write_bytes(flipped(content, rng))
+    try:
+        opened: Any = np.array(es.features.open(path).array)
+    except Exception as error:
+        clear(error)
+        opened = None
+    if opened is not None and not np.array_equal(opened, expected):
+        raise Found("silent", "changed features were read")
+    try:
+        made = es.features.compute(ESN, INPUTS, 3, path=path)
+    except store.FeaturesError:
+        return "refused"
+    if not np.array_equal(made.array, expected):
+        raise Found("silent", "changed features were used")
+    return "right" if opened is not None else "anew"
+
+
+@cache
+def figure() -> tuple[bytes, Any, Any]:
+    """The data of a figure, as a file and as numbers, and what describes them."""
+    import tempfile
+
+    from echoscale.paper import fig8_relaxation, provenance
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = gallery.make(8, "smoke", folder)
+        return made.file.read_bytes(), made.data, provenance.description(8, "smoke", fig8_relaxation.SETTINGS["smoke"])
+
+
+def damaged_figure(rng: np.random.Generator, folder: Path) -> str:
+    """The data of a figure that have changed are computed anew."""
+    content, expected, described = figure()
+    path = folder / "fig8-smoke.nc"
+    path.write_bytes(flipped(content, rng))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = gallery._load(path, described)
+    if found is None:
+        return "anew"
+    for name, values in expected.data_vars.items():
+        if not np.array_equal(found[name].values, values.values):
+            raise Found("silent", f"changed data of a figure were used: {name}")
+    return "right"
+
+
+JOBS = {f"job {k}": {"test": np.random.default_rng(k).random(40), "train": np.arange(5)} for k in range(12)}
+SETTINGS = {"axes": [["a", 1, [0.5, 0.7]]]}
+
+
+@cache
+def ledger() -> bytes:
+    """A ledger with twelve jobs, as one file."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ledger.sqlite"
+        with Ledger(path) as opened:
+            opened.begin("s", SETTINGS)
+            opened.link("s", list(JOBS))
+            for key, results in JOBS.items():
+                opened.finish(key, "s", results, 1.0)
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.close()
+        return path.read_bytes()
+
+
+def damaged_ledger(rng: np.random.Generator, folder: Path) -> str:
+    """Results and settings that have changed are not read: their jobs are open again."""
+    for each in folder.glob("ledger.sqlite*"):
+        each.unlink()
+    path = folder / "ledger.sqlite"
+    path.write_bytes(flipped(ledger(), rng))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Ledger(path) as opened:
+                sweeps, linked, found = opened.sweeps(), opened.linked("s"), opened.finished(list(JOBS))
+    except (LedgerError, OSError) as error:
+        return clear(error)
+    except Exception as error:
+        raise Found("obscure", f"{type(error).__name__}: {error}") from error
+    for key, record in found.items():
+        results = record.results or {}
+        if set(results) != set(JOBS[key]) or any(results[name].tobytes() != JOBS[key][name].tobytes() for name in results):
+            raise Found("silent", f"changed results of {key} were read")
+    if any(each["settings"] not in (None, SETTINGS) for each in sweeps) or linked not in ([], list(JOBS)):
+        raise Found("silent", "changed settings were read")
+    return "right" if len(found) == len(JOBS) and linked else "anew"
+
+
+def damaged_images(rng: np.random.Generator, folder: Path) -> str:
+    """A file of MNIST's format whose sizes do not fit is refused before anything is made of it."""
+    content = b"\x00\x00\x08\x03" + b"".join(size.to_bytes(4, "big") for size in (3, 4, 5)) + bytes(range(60))
+    spoilt = flipped(content, rng)
+    try:
+        made = idx.parse(spoilt, "images", 3)
+    except Exception as error:
+        return clear(error)
+    if made.size != len(spoilt) - 16:
+        raise Found("silent", "images of another size")
+    return "right"  # pixels have their checksum elsewhere
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from echoscale.files import write_atomically
+content = [bytes([k]) * 3_000_000 for k in (65, 66)]
+print("ready", flush=True)
+while True:
+    for each in content:
+        write_atomically(Path(sys.argv[1]), each)
+"""
+
+
+def killed_writer(rng: np.random.Generator, folder: Path) -> str:
+    """kill -9 at any time: the file is whole, and the next writer leaves nothing but the file."""
+    from echoscale.files import write_atomically
+
+    path = folder / f"killed {rng.integers(1 << 30)}.bin"
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    try:
+        writer.stdout.readline()
+        time.sleep(float(rng.uniform(0.005, 0.08)))
+    finally:
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+    if path.exists() and (len(content := path.read_bytes()) != 3_000_000 or len(set(content)) != 1):
+        raise Found("lost", "half a file")
+    write_atomically(path, b"next")
+    left = [each for each in folder.glob(".echoscale-*") if each.suffix == ".tmp"]
+    path.unlink()
+    if left:
+        raise Found("lost", f"temporary files stay: {left}")
+    return "right"
+
+
+ATTACKS: dict[str, Attack] = {
+    "model files, damaged": damaged_model,
+    "model files, crafted with a right checksum": crafted_model,
+    "feature files, damaged": damaged_features,
+    "figure data, damaged": damaged_figure,
+    "ledgers, damaged": damaged_ledger,
+    "image files, damaged": damaged_images,
+    "writers, killed": killed_writer,
+}

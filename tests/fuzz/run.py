@@ -1,0 +1,154 @@
+"""Attack for as long as one wants: `make fuzz SECONDS=3600`.
+
+Attacks run in processes of their own, so that one that ends its process is found too. What is found is kept in crashes/ as a
+small file, and replayed by the tests; the counts go to results/attacks.json and .md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from outcomes import BAD, GOOD, Attack, Found  # noqa: E402
+
+PATIENCE = 120.0  # seconds for one attack
+
+
+def attacks() -> dict[str, Attack]:
+    """All of them, by name."""
+    import calls_attacked
+    import files_attacked
+
+    return {**files_attacked.ATTACKS, **calls_attacked.ATTACKS}
+
+
+def attempt(name: str, seed: int, folder: Path) -> str:
+    """One attack: what became of it; `Found` where it found something."""
+    try:
+        return attacks()[name](np.random.default_rng(seed), folder)
+    except Found:
+        raise
+    except AssertionError as error:
+        raise Found("silent", str(error)) from error
+
+
+def worker(name: str, first: int, seconds: float) -> None:
+    """In a process of its own: seeds from `first` on, a line before and a line after each."""
+    with tempfile.TemporaryDirectory() as folder:
+        seed, end = first, None
+        while end is None or time.monotonic() < end:
+            print(json.dumps({"begins": seed}), flush=True)
+            try:
+                said = {"seed": seed, "outcome": attempt(name, seed, Path(folder))}
+            except Found as found:
+                said = {"seed": seed, "outcome": found.kind, "what": found.what}
+            except Exception as error:
+                said = {"seed": seed, "outcome": "obscure", "what": f"{type(error).__name__}: {error}"}
+            print(json.dumps(said), flush=True)
+            end = end or time.monotonic() + seconds  # the first one compiles and loads
+            seed += 1
+
+
+def observed(name: str, first: int, seconds: float) -> tuple[Counter[str], list[dict[str, object]], int]:
+    """What a worker said: counts, what was found, and the next seed."""
+    command = [sys.executable, str(HERE / "run.py"), "--worker", name, str(first), str(seconds)]
+    counts: Counter[str] = Counter()
+    found: list[dict[str, object]] = []
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + PATIENCE, check=False)
+        lines, status = done.stdout.splitlines(), done.returncode
+    except subprocess.TimeoutExpired as error:
+        lines, status = (error.stdout or b"").decode(errors="replace").splitlines(), -1
+    begun = first
+    for line in lines:
+        said = json.loads(line)
+        begun = int(said.get("begins", begun))
+        if "outcome" in said:
+            counts[said["outcome"]] += 1
+            if said["outcome"] in BAD:
+                found.append({"attack": name, **said})
+    if status != 0:
+        counts["abort"] += 1
+        found.append({"attack": name, "seed": begun, "outcome": "abort", "what": f"status {status}"})
+    return counts, found, begun + 1
+
+
+def kept(found: dict[str, object]) -> Path:
+    """A small file that the tests replay."""
+    slug = re.sub(r"[^a-z0-9]+", "-", str(found["attack"]).lower())
+    path = HERE / "crashes" / f"{slug}-{found['seed']}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return path
+
+
+def table(result: dict[str, object]) -> str:
+    """The counts as Markdown."""
+    columns = [*GOOD, *BAD]
+    rows: dict[str, dict[str, int]] = result["attacks"]  # type: ignore[assignment]
+    lines = [f"| attack | tried | {' | '.join(columns)} |", "|---" * (len(columns) + 2) + "|"]
+    for name, counts in rows.items():
+        numbers = " | ".join(f"{counts.get(each, 0):,}" for each in columns)
+        lines.append(f"| {name} | {sum(counts.values()):,} | {numbers} |")
+    return "\n".join(lines)
+
+
+def commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def main() -> int:
+    """The exit status: 1 where something was found."""
+    parser = argparse.ArgumentParser(description="Attack echoscale.")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--only", help="part of an attack's name")
+    parser.add_argument("--worker", nargs=3, metavar=("NAME", "FIRST", "SECONDS"))
+    given = parser.parse_args()
+    if given.worker:
+        worker(given.worker[0], int(given.worker[1]), float(given.worker[2]))
+        return 0
+    names = [name for name in attacks() if given.only is None or given.only in name]
+    totals: dict[str, Counter[str]] = {name: Counter() for name in names}
+    begin, everything = time.monotonic(), []
+    seeds = dict.fromkeys(names, int(time.time()) % 1_000_000 * 1000)
+    while (left := given.seconds - (time.monotonic() - begin)) > 0:
+        share = min(max(left / len(names), 2.0), 120.0)
+        for name in names:
+            counts, found, seeds[name] = observed(name, seeds[name], share)
+            totals[name] += counts
+            for each in found:
+                everything.append(each)
+                print(f"FOUND {each} -> {kept(each)}", flush=True)
+            print(f"{name}: {dict(totals[name])}", flush=True)
+            if time.monotonic() - begin > given.seconds:
+                break
+    result: dict[str, object] = {
+        "commit": commit(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "seconds": round(time.monotonic() - begin),
+        "attacks": {name: dict(totals[name]) for name in names if totals[name]},
+    }
+    if given.only is None:
+        folder = HERE / "results"
+        folder.mkdir(exist_ok=True)
+        (folder / "attacks.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        (folder / "attacks.md").write_text(table(result) + "\n", encoding="utf-8")
+    return 1 if everything else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
