@@ -42,6 +42,7 @@ _HOMES = {
     "auto": "automatic",
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
+    "ESNFeatures": "estimators",
     "ESNRegressor": "estimators",
     "StateWarning": "estimators",
     "sweep": "sweeps",
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from echoscale.esn import Matrices as Matrices
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
+    from echoscale.estimators import ESNFeatures as ESNFeatures
     from echoscale.estimators import ESNRegressor as ESNRegressor
     from echoscale.estimators import StateWarning as StateWarning
     from echoscale.hyper import Hyper as Hyper

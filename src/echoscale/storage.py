@@ -21,13 +21,15 @@ import scipy.sparse
 
 from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
-from echoscale.estimators import ESNClassifier, ESNRegressor
+from echoscale.estimators import ESNClassifier, ESNFeatures, ESNRegressor
+from echoscale.features.normal_scores import NormalScores
 from echoscale.files import write_atomically
 from echoscale.hyper import Hyper
 from echoscale.network import Concentric, Network
 from echoscale.network.matrix import Matrix
 from echoscale.online import OnlineLearner
 from echoscale.online import saved as archive
+from echoscale.readouts.hidden import Hidden
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS, RLSState
@@ -36,14 +38,15 @@ from echoscale.scaling import Scaling
 from echoscale.weights.drawn import Drawn
 
 # 2: estimators hold scalings, the curve of the ridge, and the statistics of a stream's folds.
-FORMAT_VERSION = 2
+# 3: classifiers of sequences hold their transformer, and rows of features in place of statistics.
+FORMAT_VERSION = 3
 KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
 # Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
-ARRAYS = ("state_", "last_target_", "steps_seen_")
+ARRAYS = ("state_", "last_target_", "steps_seen_", "rows_", "codes_")
 SCALINGS = ("scaling_", "target_scaling_")
 CURVE = ("relative", "errors", "unit")
 STATISTICS = ("count", "mean", "scatter")
-NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "washout_", "direct_", "n_features_in_")
+NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "steepness_", "washout_", "direct_", "n_features_in_")
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -215,11 +218,11 @@ def _pack_estimator(model: ESNRegressor | ESNClassifier, tensors: Tensors) -> di
     for name in ARRAYS:
         if hasattr(model, name):
             tensors[name] = np.asarray(getattr(model, name))
-    for name in Readout._fields:
-        tensors[f"readout.{name}"] = np.asarray(getattr(model.readout_, name))
-    for scaling in SCALINGS:
-        for name in Scaling._fields:
-            tensors[f"{scaling}.{name}"] = getattr(getattr(model, scaling), name)
+    for name, value in model.readout_._asdict().items():  # of a `Readout`, or a `Hidden`
+        tensors[f"readout.{name}"] = np.asarray(value)
+    for scaling in SCALINGS:  # a `Scaling`, or `NormalScores`
+        for name, value in getattr(model, scaling)._asdict().items():
+            tensors[f"{scaling}.{name}"] = value
     if model.ridge_curve_ is not None:
         for name in CURVE:
             tensors[f"ridge_curve_.{name}"] = np.asarray(getattr(model.ridge_curve_, name))
@@ -231,14 +234,13 @@ def _pack_estimator(model: ESNRegressor | ESNClassifier, tensors: Tensors) -> di
             tensors[f"fold_statistics_.{name}"] = np.stack([getattr(each, name) for each in folds])
     if hasattr(model, "classes_") and model.classes_.dtype.kind in "biuf":
         tensors["classes"] = model.classes_
-    parameters = {name: _plain(value, name) for name, value in model.get_params(deep=False).items() if name != "random_state"}
     return {
         "kind": type(model).__name__,
         "esn": _pack_esn(model.esn_, tensors),
-        # A generator cannot be written down; the seed that it gave can.
-        "parameters": {**parameters, "random_state": model.esn_.seed},
+        "parameters": _plain_parameters(model),
         "numbers": {name: _plain(getattr(model, name), name) for name in NUMBERS if hasattr(model, name)},
         "features": model.statistics_.features if hasattr(model, "statistics_") else None,
+        "transformer": _plain_parameters(model.transformer_) if hasattr(model, "transformer_") else None,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "class_names": [str(name) for name in model.classes_]
         if hasattr(model, "classes_") and "classes" not in tensors
@@ -246,7 +248,15 @@ def _pack_estimator(model: ESNRegressor | ESNClassifier, tensors: Tensors) -> di
     }
 
 
+def _plain_parameters(model: ESNRegressor | ESNClassifier | ESNFeatures) -> dict[str, Any]:
+    parameters = {name: _plain(value, name) for name, value in model.get_params(deep=False).items() if name != "random_state"}
+    # A generator cannot be written down; the seed that it gave can.
+    return {**parameters, "random_state": model.esn_.seed}
+
+
 def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
+    if about["kind"] == "ESNClassifier" and about["numbers"]["per_sequence_"] and about.get("transformer") is None:
+        raise ValueError("a classifier of sequences from before format 3, whose features were others: fit it again")
     # Models of format 1 had no scale: their network sees the units of the data.
     parameters = {"scale": None, **about["parameters"]}
     model = KINDS[about["kind"]](**{name: _rich(value) for name, value in parameters.items()})
@@ -257,12 +267,15 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
     # Nor did they know how many inputs the readout sees but from their parameter.
     for name, value in {"direct_": int(parameters["direct"] or 0), **about["numbers"]}.items():
         setattr(model, name, value)
-    model.readout_ = Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
+    readout = Hidden if "readout.outer" in tensors else Readout
+    model.readout_ = readout(*(tensors[f"readout.{name}"] for name in readout._fields))
     sizes = about["numbers"]["n_features_in_"], model.readout_.coef.shape[0]
     for scaling, size in zip(SCALINGS, sizes, strict=True):
-        known = f"{scaling}.mean" in tensors
-        found = Scaling(*(tensors[f"{scaling}.{name}"] for name in Scaling._fields)) if known else Scaling.none(size)
+        kind = next((each for each in (Scaling, NormalScores) if f"{scaling}.{each._fields[0]}" in tensors), None)
+        found = Scaling.none(size) if kind is None else kind(*(tensors[f"{scaling}.{name}"] for name in kind._fields))
         setattr(model, scaling, found)
+    if about.get("transformer") is not None:
+        _unpack_transformer(model, about["transformer"])
     model.ridge_curve_ = None
     if "ridge_curve_.relative" in tensors:
         relative, errors, unit = (tensors[f"ridge_curve_.{name}"] for name in CURVE)
@@ -278,7 +291,16 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
     if about["kind"] == "ESNClassifier":
         names = about["class_names"]
         model.classes_ = tensors["classes"] if names is None else np.array(names)
+        if not hasattr(model, "steepness_"):  # before format 3
+            model.settle_steepness()
     return model
+
+
+def _unpack_transformer(model: ESNClassifier, parameters: Mapping[str, Any]) -> None:
+    """What a classifier of sequences judges them by; its network and its scaling are the classifier's."""
+    made = ESNFeatures(**{name: _rich(value) for name, value in parameters.items()})
+    made.esn_, made.scaling_, made.n_features_in_ = model.esn_, model.scaling_, model.n_features_in_
+    model.transformer_ = made
 
 
 def _plain(value: object, name: str) -> Any:
