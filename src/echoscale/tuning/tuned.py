@@ -113,7 +113,7 @@ class Tuned:
         shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
         if self.classes is None:
             return ESNRegressor(**shared)
-        judged = {"features": "last", "changes": False, "ranks": False} if self.per_sequence else {}
+        judged: dict[str, Any] = {"features": "last", "changes": False, "ranks": False} if self.per_sequence else {}
         return ESNClassifier(**shared, **judged)
 
     def report(self) -> Table:
