@@ -1,12 +1,12 @@
-"""Does `ESNClassifier()` hold on labelled sequences, with nothing set? Beside MiniRocket, 1-NN dynamic time warping and a ridge.
+"""Does `ESNClassifier()` hold on labelled sequences, with nothing set? Beside MiniRocket, 1-NN time warping and a ridge.
 
     python benchmarks/classification.py            needs `make out/sequence_sets.npz`; resumes from --ledger
     python benchmarks/classification.py --quick    made sequences only, seconds
 
 Twelve sets that come inside packages, with the packages' own split into training and test (digits: the first 1,000 train). The
 defaults were set on `SET`. `JUDGED` was named before its first run, with inputs that were only standardised: 0.816 on its mean,
-where MiniRocket has 0.908, since ACSF1 and PLAID have a few huge values. Normal scores (`ranks`) were added for that, and judged
-on all sets: no set here is untouched.
+where MiniRocket has 0.908, since ACSF1 and PLAID have a few huge values. Normal scores (`ranks`) were added for that, and
+judged on all sets: no set here is untouched.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MadeSequences:
         self.labels, self.truth = np.arange(20) % 2, np.arange(40) % 2
         self.train, self.test = ([self._one(kind, rng) for kind in each] for each in (self.labels, self.truth))
 
-    def _one(self, kind: int, rng: np.random.Generator) -> Array:
+    def _one(self, kind: np.integer[Any], rng: np.random.Generator) -> Array:
         wave = np.sin(0.3 * np.arange(rng.integers(40, 60)) + rng.uniform(0, 6))
         shape = np.arcsin(wave) * 2 / np.pi if kind else wave
         return np.asarray((shape + 0.1 * rng.normal(size=len(wave)))[:, None])
@@ -61,7 +61,7 @@ def classifier(data: Any, seed: int, seconds: float) -> Array:
 
 
 def auto(data: Any, seed: int, seconds: float) -> Array:
-    model = es.auto(data.train, data.labels, seconds=seconds, seed=seed, labels=True).model
+    model: Any = es.auto(data.train, data.labels, seconds=seconds, seed=seed, labels=True).model
     return np.asarray(model.predict_proba(data.test))
 
 
@@ -74,7 +74,7 @@ def statistics(data: Any, seed: int, seconds: float) -> Array:
 
     model = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-4, 4, 17)))
     guess = model.fit(rows(data.train), data.labels).predict(rows(data.test))
-    return np.eye(int(data.labels.max()) + 1)[guess]
+    return np.asarray(np.eye(int(data.labels.max()) + 1)[guess])
 
 
 METHODS: dict[str, Callable[[Any, int, float], Array]] = {OURS: classifier, AUTO: auto, STATISTICS: statistics}
@@ -165,8 +165,8 @@ def table(raw: common.Raw) -> str:
         spent = [result["seconds"] for key, result in raw["results"].items() if key.split("|")[1] == method]
         lines += [
             f"Expected calibration error of {method}, ten bins: {error:.3f} over all test sequences together, "
-            f"{np.mean(each):.3f} as a mean of sets (small test sets have a large one by chance). Seconds for fit and test, mean: "
-            f"{np.mean(spent):.1f}."
+            f"{np.mean(each):.3f} as a mean of sets (small test sets have a large one by chance). Seconds for fit and test, "
+            f"mean: {np.mean(spent):.1f}."
         ]
     if raw["rivals"]:
         lines += ["MiniRocket sees shorter sequences padded with zeros; dynamic time warping has a window of 0.1."]

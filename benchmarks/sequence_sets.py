@@ -62,7 +62,7 @@ def sets() -> dict[str, Sequences]:
 
 def collect() -> None:
     """Read all sets from their packages, and keep them."""
-    from aeon.datasets import load_from_ts_file
+    load_from_ts_file: Any = importlib.import_module("aeon.datasets").load_from_ts_file
     from sklearn.datasets import load_digits
 
     found: dict[str, Array] = {}
@@ -87,8 +87,8 @@ def collect() -> None:
 
 def rivals() -> None:
     """MiniRocket with five seeds and 1-NN dynamic time warping: the share of right labels, and seconds."""
-    from aeon.classification.convolution_based import MiniRocketClassifier
-    from aeon.classification.distance_based import KNeighborsTimeSeriesClassifier
+    convolutions: Any = importlib.import_module("aeon.classification.convolution_based")
+    distances: Any = importlib.import_module("aeon.classification.distance_based")
 
     found: dict[str, dict[str, list[float]]] = {}
 
@@ -103,9 +103,9 @@ def rivals() -> None:
         longest = max(SHORTEST, *(len(x) for x in (*each.train, *each.test)))
         X, Z = (np.stack([np.pad(x, ((0, longest - len(x)), (0, 0))).T for x in part]) for part in (each.train, each.test))
         for seed in range(SEEDS):
-            judge(name, "MiniRocket", MiniRocketClassifier(random_state=seed), X, each.labels, Z, each.truth)
+            judge(name, "MiniRocket", convolutions.MiniRocketClassifier(random_state=seed), X, each.labels, Z, each.truth)
         own = [[np.ascontiguousarray(x.T) for x in part] for part in (each.train, each.test)]
-        nearest = KNeighborsTimeSeriesClassifier(distance="dtw", distance_params={"window": WINDOW})
+        nearest = distances.KNeighborsTimeSeriesClassifier(distance="dtw", distance_params={"window": WINDOW})
         judge(name, "1-NN DTW", nearest, own[0], each.labels, own[1], each.truth)
     RIVALS.write_text(json.dumps(found, indent=1))
 

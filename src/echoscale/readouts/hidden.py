@@ -202,7 +202,8 @@ def _epoch(
     def loss(layers: Layers, some: jax.Array, right: jax.Array, chance: jax.Array) -> jax.Array:
         z = outputs(layers, some, chance, dropout)
         squares = jnp.sum(layers["W"] ** 2) + jnp.sum(layers["V"] ** 2)
-        return optax.softmax_cross_entropy_with_integer_labels(z, right).mean() + ridge / 2 * squares
+        total: jax.Array = optax.softmax_cross_entropy_with_integer_labels(z, right).mean() + ridge / 2 * squares
+        return total
 
     def step(now: Any, minibatch: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
         (layers, state, chance), (which, rate) = now, minibatch
