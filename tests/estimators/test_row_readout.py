@@ -62,3 +62,16 @@ def test_folds_hold_all_classes() -> None:
     assert sorted(np.concatenate(parts).tolist()) == list(range(22))
     counts = np.array([np.bincount(classes[part], minlength=3) for part in parts])
     assert (np.ptp(counts, axis=0) <= 1).all()
+
+
+@pytest.mark.parametrize("features", [10, 100])
+def test_the_least_error_is_that_of_a_path_of_such_fits(features: int) -> None:
+    rows, codes = data(features)
+    x = standard(rows)
+    unit = (x**2).sum() / min(x.shape)
+    errors = []
+    for relative in 10.0 ** np.arange(-9, 4.5, 0.5):
+        z = cross_val_predict(Ridge(alpha=relative * unit, solver="svd"), x, codes, cv=KFold(len(x)))
+        errors.append(((z - codes) ** 2 / codes.var(axis=0)).mean())
+    assert 0 < np.argmin(errors) < len(errors) - 1
+    assert row_readout.least_error(rows, codes) == pytest.approx(min(errors), rel=1e-6)

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.estimators import fitting
-from echoscale.readouts import folds
+from echoscale.readouts import folds, penalties
 from echoscale.readouts.few_rows import turned
 from echoscale.readouts.penalties import RidgeCurve
-from echoscale.readouts.ridge import Readout
+from echoscale.readouts.ridge import Readout, threads_for
 from echoscale.readouts.statistics import of_rows
 from echoscale.scaling import Scaling
 
@@ -130,6 +130,43 @@ def solve(
     variance = codes.var(axis=0)
     error = float(((outputs - codes) ** 2 / np.where(variance > 0, variance, 1.0)).mean())
     return RowReadout(plain, found.ridge, found.curve, outputs, error)
+
+
+def least_error(features: npt.NDArray[Any], codes: Floats, *, fit_intercept: bool = True) -> float:
+    """The least error of rows left out one by one, over a path of penalties: from one decomposition, for comparisons.
+
+    With X = U s V^T, 1 - h = 1 - sum over k of U_k^2 s_k^2 / (s_k^2 + ridge), and 1 / R less with an intercept.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows.
+    codes : (R, O)
+        One-hot.
+    fit_intercept : bool
+        Whether the readout has an intercept.
+    """
+    x = standardising(features, fit_intercept=fit_intercept).forward(features)
+    y = codes - codes.mean(axis=0) * fit_intercept
+    with threads_for(np.empty((0, min(x.shape)))):
+        if len(x) <= x.shape[1]:
+            squares, u = np.linalg.eigh(x @ x.T)
+        else:
+            squares, v = np.linalg.eigh(x.T @ x)
+            u = x @ v / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
+    squares = np.maximum(squares, 0)
+    kept = squares > np.finfo(np.float64).eps * len(squares) * squares.max(initial=0.0)
+    squares, u = squares[kept], u[:, kept]
+    turned_codes, leverages = u.T @ y, u**2
+    variance = codes.var(axis=0)
+    least = np.inf
+    for relative in penalties.RELATIVE[penalties.RELATIVE >= LEAST_PENALTY]:
+        shrunk = squares / (squares + relative * squares.sum() / min(x.shape))
+        apart = y - u @ (shrunk[:, None] * turned_codes)
+        free = np.maximum(1 - leverages @ shrunk - fit_intercept / len(x), np.finfo(np.float64).eps)
+        error = float(((apart / free[:, None]) ** 2 / np.where(variance > 0, variance, 1.0)).mean())
+        least = min(least, error)
+    return least
 
 
 def left_out(rows: Floats, codes: Floats, ridge: float, *, fit_intercept: bool = True) -> Floats:

@@ -39,7 +39,7 @@ class ChosenFeatures(NamedTuple):
     rows : (B, columns)
         Features of these pools.
     found : RowReadout or None
-        The ridge readout; None where there was nothing to choose and another readout follows.
+        The ridge readout; None where another readout follows.
     """
 
     transformer: ESNFeatures
@@ -108,25 +108,21 @@ def choose(
     fit_intercept : bool
         Whether the readout has an intercept.
     ridge : bool
-        Whether a ridge readout is wanted, though there be nothing to choose.
+        Whether a ridge readout is wanted.
     """
-    best: ChosenFeatures | None = None
-    open_choice = len(candidates) * len(sets) > 1
-    penalties = chosen_from if ridge else None  # of another readout, the penalty has another meaning
+    tried = []
     for each in candidates:
         rows = each.begin(series).pool(series)
         for pools in sets:
-            columns = _columns(each, pools)
-            mine = rows[:, columns]
-            if not ridge and not open_choice:
-                return ChosenFeatures(each, pools, mine, None)
-            found = row_readout.solve(mine, codes, penalties, validation, fit_intercept=fit_intercept)
-            if best is None or best.found is None or found.error < best.found.error:
-                best = ChosenFeatures(each, pools, mine, found)
-    assert best is not None
+            mine = rows[:, _columns(each, pools)]
+            several = len(candidates) * len(sets) > 1
+            error = row_readout.least_error(mine, codes, fit_intercept=fit_intercept) if several else 0.0
+            tried.append((error, each, pools, mine))
+    _, transformer, pools, rows = min(tried, key=lambda one: one[0])
     # From now on, only the pools that were chosen are computed.
-    best.transformer.set_params(features=best.pools)
-    return best
+    transformer.set_params(features=pools)
+    found = row_readout.solve(rows, codes, chosen_from, validation, fit_intercept=fit_intercept) if ridge else None
+    return ChosenFeatures(transformer, pools, rows, found)
 
 
 def _columns(transformer: ESNFeatures, pools: Sequence[str]) -> npt.NDArray[np.int64]:
