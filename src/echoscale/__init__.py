@@ -47,6 +47,7 @@ _HOMES = {
     "Forecaster": "forecasting",
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
+    "ESNFeatures": "estimators",
     "ESNRegressor": "estimators",
     "StateWarning": "estimators",
     "sweep": "sweeps",
@@ -109,6 +110,7 @@ if TYPE_CHECKING:
     from echoscale.esn import Matrices as Matrices
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
+    from echoscale.estimators import ESNFeatures as ESNFeatures
     from echoscale.estimators import ESNRegressor as ESNRegressor
     from echoscale.estimators import StateWarning as StateWarning
     from echoscale.forecasting import Backtest as Backtest

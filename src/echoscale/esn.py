@@ -577,10 +577,16 @@ class ESN:
             for k in range(len(self.sizes))
         ]
 
+    @cached_property
+    def _largest_fed_back(self) -> list[float]:
+        """The largest row sum of |W_fb| of every reservoir."""
+        return [float(np.abs(each).sum(axis=1).max()) for each in self.drawn.feedback]
+
     def _most_input(self, hyper: Hyper) -> tuple[float, int]:
         """The largest |u| for which no sum leaves the range of the precision, and the reservoir that decides it.
 
-        |h_k| <= input_scaling |W_in| |u| + bias_scaling |b| + (spectral_radius |W| + sum of coupling |W_kl|) |x|
+        |h_k| <= (input_scaling |W_in| + feedback_scaling |W_fb|) |u| + bias_scaling |b|
+                 + (spectral_radius |W| + sum of coupling |W_kl|) |x|
         """
         if self._reach is not None and self._reach[0] is hyper:
             return self._reach[1], self._reach[2]
@@ -589,11 +595,12 @@ class ESN:
         found = []
         for k, (inputs, recurrent, coupled, bias) in enumerate(self._largest):
             radius, scaling = largest.spectral_radius[k], largest.input_scaling[k]
+            fed, back = (largest.feedback_scaling[k], self._largest_fed_back[k]) if self.n_outputs else (0.0, 0.0)
             heard = radius * recurrent + sum(largest.coupling[j] * each for j, each in coupled)
             left = limit - largest.bias_scaling[k] * bias - state * heard
-            alone = max(radius, scaling, largest.bias_scaling[k], *(largest.coupling[j] for j, _ in coupled))
+            alone = max(radius, scaling, fed, largest.bias_scaling[k], *(largest.coupling[j] for j, _ in coupled))
             # A factor by itself must be a number of this precision too.
-            found.append(-1.0 if alone > limit else left / max(scaling * inputs, 1e-300))
+            found.append(-1.0 if alone > limit else left / max(scaling * inputs + fed * back, 1e-300))
         place = int(np.argmin(found))
         self._reach = hyper, found[place], place
         return found[place], place
@@ -603,14 +610,14 @@ class ESN:
         most, place = self._most_input(hyper)
         values = series.values
         if isinstance(values, np.ndarray):
-            if np.abs(values).max() <= most:
+            if float(np.abs(values).max()) <= most:
                 return
-        elif all(np.abs(each).max() <= most for each in values):
+        elif all(float(np.abs(each).max()) <= most for each in values):
             return
         sizes = [np.abs(np.asarray(each)).max(axis=1) for each in series.values]
         b = int(np.argmax([each.max() for each in sizes]))
         t = int(np.argmax(sizes[b]))
-        names = [name for name in Hyper._fields if name != "coupling"]
+        names = [name for name in Hyper._fields if name != "coupling" and getattr(hyper, name)]
         said = ", ".join(f"{name}={float(np.max(getattr(hyper, name)[place])):g}" for name in names)
         raise ValueError(
             f"the states of reservoir {place} may not be finite from step {t} of {series.called(b)} on: with an input of "

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.series import Series
+from echoscale.tensors import Tensors, taken
 
 Floats = npt.NDArray[np.float64]
 
@@ -139,3 +140,21 @@ def scaling_of(scale: object, series: Series) -> Scaling:
         return Scaling.none(series.features)
     _checks.choice(scale, (STANDARD, None), "scale")
     return Scaling.of(series.values)
+
+
+def read_scaling(tensors: Tensors, name: str, size: int) -> Scaling:
+    """The scaling of so many columns out of a file, from arrays NAME.mean and NAME.spread.
+
+    Parameters
+    ----------
+    tensors : dict of arrays
+        What the file holds.
+    name : str
+        Under which.
+    size : int
+        Columns.
+    """
+    mean, spread = taken(tensors, f"{name}.mean", (size,)), taken(tensors, f"{name}.spread", (size,))
+    if not (spread > 0).all():
+        raise ValueError(f"{name}.spread must be above 0")
+    return Scaling(mean, spread)

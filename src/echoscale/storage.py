@@ -25,7 +25,9 @@ import scipy.sparse
 from echoscale import _checks
 from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
-from echoscale.estimators import ESNClassifier, ESNRegressor
+from echoscale.estimators import ESNClassifier, ESNFeatures, ESNRegressor
+from echoscale.features.normal_scores import read_heard
+from echoscale.features.pooling import check_pools
 from echoscale.files import write_atomically
 from echoscale.forecasting import Forecaster, forecaster_files
 from echoscale.hyper import Hyper
@@ -33,6 +35,7 @@ from echoscale.network import Concentric, Network
 from echoscale.network.matrix import Matrix
 from echoscale.online import OnlineLearner
 from echoscale.online import saved as archive
+from echoscale.readouts.hidden import Hidden
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS, RLSState
@@ -42,17 +45,27 @@ from echoscale.tensors import Tensors, kept_hyper, kept_labels, read_hyper, read
 from echoscale.weights.drawn import Drawn
 
 # 2: estimators hold scalings, the curve of the ridge, and the statistics of a stream's folds.
-# 3: the checksum covers the version, labels say what they are, and a file can be signed.
+# 3: the checksum covers the version, labels say what they are, and a file can be signed; classifiers of sequences hold their
+#    transformer, and rows of features in place of statistics.
 FORMAT_VERSION = 3
 VARIABLE = "ECHOSCALE_KEY"
 LEAST_KEY = 16  # bytes
 KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
 # Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
-ARRAYS = ("state_", "last_target_", "steps_seen_")
+ARRAYS = ("state_", "last_target_", "steps_seen_", "rows_", "codes_")
 SCALINGS = ("scaling_", "target_scaling_")
 CURVE = ("relative", "errors", "unit")
 STATISTICS = ("count", "mean", "scatter")
-NUMBERS = ("flat_targets_", "per_sequence_", "ridge_", "washout_", "direct_", "n_features_in_", "no_forecast_")
+NUMBERS = (
+    "flat_targets_",
+    "per_sequence_",
+    "ridge_",
+    "steepness_",
+    "washout_",
+    "direct_",
+    "n_features_in_",
+    "no_forecast_",
+)
 
 Key = str | bytes | None
 
@@ -304,11 +317,11 @@ def _pack_estimator(model: ESNRegressor | ESNClassifier, tensors: Tensors) -> di
     for name in ARRAYS:
         if hasattr(model, name):
             tensors[name] = np.asarray(getattr(model, name))
-    for name in Readout._fields:
-        tensors[f"readout.{name}"] = np.asarray(getattr(model.readout_, name))
-    for scaling in SCALINGS:
-        for name in Scaling._fields:
-            tensors[f"{scaling}.{name}"] = getattr(getattr(model, scaling), name)
+    for name, value in model.readout_._asdict().items():  # of a `Readout`, or a `Hidden`
+        tensors[f"readout.{name}"] = np.asarray(value)
+    for scaling in SCALINGS:  # a `Scaling`, or `NormalScores`
+        for name, value in getattr(model, scaling)._asdict().items():
+            tensors[f"{scaling}.{name}"] = value
     if model.ridge_curve_ is not None:
         for name in CURVE:
             tensors[f"ridge_curve_.{name}"] = np.asarray(getattr(model.ridge_curve_, name))
@@ -319,20 +332,27 @@ def _pack_estimator(model: ESNRegressor | ESNClassifier, tensors: Tensors) -> di
         if folds:
             tensors[f"fold_statistics_.{name}"] = np.stack([getattr(each, name) for each in folds])
     labels = kept_labels(model.classes_, tensors) if hasattr(model, "classes_") else None
-    parameters = {name: _plain(value, name) for name, value in model.get_params(deep=False).items() if name != "random_state"}
     return {
         "kind": type(model).__name__,
         "esn": _pack_esn(model.esn_, tensors),
-        # A generator cannot be written down; the seed that it gave can.
-        "parameters": {**parameters, "random_state": model.esn_.seed},
+        "parameters": _plain_parameters(model),
         "numbers": {name: _plain(getattr(model, name), name) for name in NUMBERS if hasattr(model, name)},
         "features": model.statistics_.features if hasattr(model, "statistics_") else None,
+        "transformer": _plain_parameters(model.transformer_) if hasattr(model, "transformer_") else None,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "labels": labels,
     }
 
 
+def _plain_parameters(model: ESNRegressor | ESNClassifier | ESNFeatures) -> dict[str, Any]:
+    parameters = {name: _plain(value, name) for name, value in model.get_params(deep=False).items() if name != "random_state"}
+    # A generator cannot be written down; the seed that it gave can.
+    return {**parameters, "random_state": model.esn_.seed}
+
+
 def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
+    if about["kind"] == "ESNClassifier" and about["numbers"]["per_sequence_"] and about.get("transformer") is None:
+        raise ValueError("a classifier of sequences from before format 3, whose features were others: fit it again")
     # Models of format 1 had no scale: their network sees the units of the data.
     parameters = {"scale": None, **about["parameters"]}
     model = KINDS[about["kind"]](**{name: _rich(value) for name, value in parameters.items()})
@@ -342,25 +362,25 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
     # Nor did they know how many inputs the readout sees but from their parameter.
     for name, value in {"direct_": int(parameters["direct"] or 0), **about["numbers"]}.items():
         setattr(model, name, _number(name, value))
-    features, direct = model.n_features_in_, model.direct_
-    if features != esn.n_inputs:
-        raise ValueError(f"the model has {features} inputs, its network {esn.n_inputs}")
-    outputs, columns = taken(tensors, "readout.coef", (None, None)).shape
-    per_sequence = bool(getattr(model, "per_sequence_", False))
+    features, direct, per_sequence = model.n_features_in_, model.direct_, bool(getattr(model, "per_sequence_", False))
+    transformer = about.get("transformer")
+    heard = features if transformer is None else features * (1 + bool(transformer["changes"]))
+    if heard != esn.n_inputs:
+        raise ValueError(f"the model has {heard} inputs, its network {esn.n_inputs}")
+    model.readout_ = _readout(tensors)
+    columns, outputs = model.readout_.coef.shape[1], _outputs(model.readout_)
     if not per_sequence and columns != esn.units * (1 + bool(model.squares)) + direct * esn.columns:
         raise ValueError(f"the readout has {columns} columns for {esn.units} states and {direct} of {esn.columns} inputs")
-    taken(tensors, "readout.intercept", (outputs,))
-    taken(tensors, "readout.ridge", (), least=0)
-    model.readout_ = Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
     _unpack_state(model, tensors, outputs)
-    for scaling, size in zip(SCALINGS, (features, outputs), strict=True):
-        if f"{scaling}.mean" in tensors:
-            mean, spread = (taken(tensors, f"{scaling}.{name}", (size,)) for name in Scaling._fields)
-            if not (spread > 0).all():
-                raise ValueError(f"{scaling}.spread must be above 0")
-            setattr(model, scaling, Scaling(mean, spread))
-        else:
-            setattr(model, scaling, Scaling.none(size))
+    for scaling, size in zip(SCALINGS, (heard, outputs), strict=True):
+        ranks = f"{scaling}.values" in tensors
+        known = ranks or f"{scaling}.mean" in tensors
+        setattr(model, scaling, read_heard(tensors, scaling, size, ranks) if known else Scaling.none(size))
+    if transformer is not None:
+        _unpack_transformer(model, transformer)
+    if "rows_" in tensors or "codes_" in tensors:
+        model.rows_ = taken(tensors, "rows_", (None, columns))
+        model.codes_ = taken(tensors, "codes_", (len(model.rows_), outputs))
     model.ridge_curve_ = None
     if "ridge_curve_.relative" in tensors:
         relative = taken(tensors, "ridge_curve_.relative", (None,))
@@ -386,7 +406,33 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
             model.classes_ = read_labels(about.get("labels"), tensors)
         if len(model.classes_) not in ((2,) if outputs == 1 else (outputs,)):
             raise ValueError(f"{len(model.classes_)} labels for {outputs} outputs")
+        if not hasattr(model, "steepness_"):  # before format 3
+            model.settle_steepness()
     return model
+
+
+def _readout(tensors: Tensors) -> Readout | Hidden:
+    """Linear, or with a hidden layer."""
+    rows, _ = taken(tensors, "readout.coef", (None, None)).shape
+    taken(tensors, "readout.intercept", (rows,))
+    if "readout.outer" not in tensors:
+        taken(tensors, "readout.ridge", (), least=0)
+        return Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
+    outputs, _ = taken(tensors, "readout.outer", (None, rows)).shape
+    taken(tensors, "readout.offset", (outputs,))
+    return Hidden(*(tensors[f"readout.{name}"] for name in Hidden._fields))
+
+
+def _outputs(readout: Readout | Hidden) -> int:
+    return len(readout.offset if isinstance(readout, Hidden) else readout.coef)
+
+
+def _unpack_transformer(model: ESNClassifier, parameters: Mapping[str, Any]) -> None:
+    """What a classifier of sequences judges them by; its network and its scaling are the classifier's."""
+    made = ESNFeatures(**{name: _rich(value) for name, value in parameters.items()})
+    check_pools(made.features)
+    made.esn_, made.scaling_, made.n_features_in_ = model.esn_, model.scaling_, model.n_features_in_
+    model.transformer_ = made
 
 
 def _unpack_state(model: Any, tensors: Tensors, outputs: int) -> None:
@@ -416,7 +462,7 @@ def _number(name: str, value: object) -> Any:
         if not isinstance(value, bool):
             raise ValueError(f"{name} must be true or false, not {value!r}")
         return value
-    if name == "ridge_":
+    if name in ("ridge_", "steepness_"):
         return _checks.non_negative(value, name)
     if name == "no_forecast_":
         if value is not None and not isinstance(value, str):

@@ -25,6 +25,7 @@ PARTS = {
     "online_plain",
     "real_series",
     "rows",
+    "sequence_sets",
     "speed_table",
     "suggest_problems",
     "tuning_methods",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +24,16 @@ NAMES = np.array(["ash", "birch", "cedar"])
 KINDS = pytest.mark.parametrize("kind", ["one", "batch", "list"])
 FEATURES = pytest.mark.parametrize(
     ("features", "every", "unequal"),
-    [("last", None, False), ("last", None, True), ("mean", None, False), ("mean", None, True), ("snapshots", 7, False)],
+    [
+        ("last", None, False),
+        ("last", None, True),
+        ("mean", None, False),
+        ("mean", None, True),
+        ("snapshots", 7, False),
+        ("snapshots", None, True),
+        (("segments", "std", "max", "min"), None, True),
+        (("mean", "std", "last"), None, False),
+    ],
 )
 
 
@@ -31,6 +42,10 @@ def model(**parameters: Any) -> ESNClassifier:
     defaults: dict[str, Any] = {
         "units": 12,
         "leak_rate": 0.6,
+        "input_scaling": 1.0,
+        "bias_scaling": 0.0,
+        "features": "last",
+        "changes": False,
         "dtype": "float64",
         "random_state": 1,
         "washout": WASHOUT,
@@ -78,15 +93,32 @@ def one_hot_ridge(
     return coef, y_mean - coef @ x_mean if fit_intercept else np.zeros(len(classes))
 
 
-def judged_by(esn: es.ESN, X: Any, features: str, every: int | None = None) -> Array:
-    """What each sequence is judged by, from all of its states, each sequence run alone."""
-    states = [esn.run(u) for u in X]
-    if features == "last":
-        return np.array([x[-1] for x in states])
-    if features == "mean":
-        return np.array([x[WASHOUT:].mean(axis=0) for x in states])
-    assert every is not None
-    return np.array([x[every - 1 :: every].ravel() for x in states])
+def standardised_ridge(
+    features: Array, labels: Array, classes: Array, penalty: float, fit_intercept: bool = True
+) -> tuple[Array, Array]:
+    """The same on features of mean 0 and standard deviation 1, as a readout of the features themselves."""
+    mean, spread = features.mean(axis=0) * fit_intercept, features.std(axis=0)
+    coef, intercept = one_hot_ridge((features - mean) / spread, labels, classes, penalty, fit_intercept)
+    return coef / spread, intercept - coef @ (mean / spread)
+
+
+def judged_by(esn: es.ESN, X: Any, features: str | tuple[str, ...], every: int | None = None, parts: int = 4) -> Array:
+    """What each sequence is judged by, from all of its states by a plain loop, each sequence run alone."""
+    names = (features,) if isinstance(features, str) else features
+    rows = []
+    for states in (esn.run(u) for u in X):
+        late, total, row = states[WASHOUT:], len(states), []
+        for name in names:
+            if name == "segments":
+                cuts = [(math.floor(k * len(late) / parts), math.ceil((k + 1) * len(late) / parts)) for k in range(parts)]
+                row += [late[a:b].mean(axis=0) for a, b in cuts]
+            elif name == "snapshots":
+                row += [states[math.ceil((k + 1) * total / parts) - 1] for k in range(parts)] if every is None else []
+                row += list(states[every - 1 :: every]) if every is not None else []
+            else:
+                row.append(states[-1] if name == "last" else getattr(np, name)(late, axis=0))
+        rows.append(np.concatenate(row))
+    return np.array(rows)
 
 
 def assert_same_readout(found: ESNClassifier, coef: Array, intercept: Array) -> None:
@@ -123,11 +155,11 @@ def test_labels_of_steps_are_those_of_one_hot_ridge_on_the_states(kind: str, fit
 @FEATURES
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_labels_of_sequences_are_those_of_one_hot_ridge_on_their_features(
-    features: str, every: int | None, unequal: bool, fit_intercept: bool
+    features: str | tuple[str, ...], every: int | None, unequal: bool, fit_intercept: bool
 ) -> None:
     (X, y), (unseen, truth) = sequences(unequal), sequences(unequal, seed=1)
     fitted = model(features=features, every=every, fit_intercept=fit_intercept).fit(X, y)
-    coef, intercept = one_hot_ridge(judged_by(fitted.esn_, X, features, every), y, NAMES, 0.1, fit_intercept)
+    coef, intercept = standardised_ridge(judged_by(fitted.esn_, X, features, every), y, NAMES, 0.1, fit_intercept)
     assert_same_readout(fitted, coef, intercept)
     scores = judged_by(fitted.esn_, unseen, features, every) @ coef.T + intercept
     np.testing.assert_allclose(fitted.decision_function(unseen), scores, rtol=0, atol=1e-9)
@@ -264,10 +296,11 @@ def test_the_penalty_is_the_best_on_held_out_sequences(validation: float | int) 
     X, y = sequences(noise=1.0)
     fitted = model(units=40, ridge=PENALTIES, validation=validation).fit(X, y)
     rows = judged_by(fitted.esn_, X, "last")
+    standard = (rows - rows.mean(axis=0)) / rows.std(axis=0)
     groups = dealt(y, min(validation, COUNT)) if isinstance(validation, int) else [np.arange(0, COUNT, 5)]
-    best = chosen(rows, y, [(np.setdiff1d(np.arange(COUNT), group), group) for group in groups])
+    best = chosen(standard, y, [(np.setdiff1d(np.arange(COUNT), group), group) for group in groups])
     assert fitted.ridge_ == best
-    assert_same_readout(fitted, *one_hot_ridge(rows, y, NAMES, best))
+    assert_same_readout(fitted, *standardised_ridge(rows, y, NAMES, best))
 
 
 def test_the_penalty_of_steps_is_the_best_on_the_tail() -> None:
@@ -320,11 +353,13 @@ def test_bad_data_is_named_by_fit(X: Any, y: Any, message: str) -> None:
 
 
 BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"features": "first"}, ValueError, "features must be one of 'last', 'mean', 'snapshots'; got 'first'"),
-    ({"features": "snapshots"}, ValueError, "features='snapshots' needs every=M"),
+    ({"features": "first"}, ValueError, "features must be one of 'mean', 'std', .*, or several of them; got 'first'"),
+    ({"features": ("mean", "mean")}, ValueError, "features must name at least one way of pooling, and each once"),
+    ({"features": ()}, ValueError, "features must name at least one way of pooling"),
+    ({"features": "segments", "parts": 0}, ValueError, "parts must be at least 1, got 0"),
     ({"features": "snapshots", "every": 0}, ValueError, "every must be at least 1, got 0"),
     ({"features": "snapshots", "every": 2.5}, TypeError, "every must be a whole number, got 2.5"),
-    ({"features": "snapshots", "every": 41}, ValueError, "every=41 is longer than the series of 40 steps"),
+    ({"features": "snapshots", "every": 41}, ValueError, "every=41 is longer than the sequences of 40 steps"),
     ({"features": "mean", "washout": 40}, ValueError, r"X\[0\] has 40 steps, not more than washout=40"),
     ({"washout": -1}, ValueError, "washout must be at least 0, got -1"),
     ({"ridge": []}, ValueError, "ridge is an empty list"),
@@ -379,8 +414,8 @@ def test_other_numbers_of_features_are_named() -> None:
 
 def test_snapshots_need_sequences_of_one_length() -> None:
     """In fit, and in predict the length that was fitted."""
-    with pytest.raises(ValueError, match="snapshots need series of one length, got 20 to 40 steps"):
-        model(features="snapshots", every=5).fit([S0[0], S0[1][:20]], ["ash", "birch"])
+    with pytest.raises(ValueError, match=r"every 5 steps need sequences of one length, got 20 to 40 steps\. Leave `every` out"):
+        model(features="snapshots", every=5).fit([S0[0], S0[1][:20], S0[2]], ["ash", "birch", "ash"])
     fitted = model(features="snapshots", every=5).fit(S0, L0)
     with pytest.raises(ValueError, match=r"(?s)20 steps.*snapshots|snapshots.*20 steps"):
         fitted.predict(S0[:, :20])
@@ -410,10 +445,9 @@ def test_partial_fit_needs_two_classes(per_sequence: bool) -> None:
             model().partial_fit(X, y, classes=classes)
 
 
-@pytest.mark.parametrize("per_sequence", [False, True])
-def test_partial_fit_needs_one_penalty(per_sequence: bool) -> None:
+def test_partial_fit_of_steps_needs_one_penalty() -> None:
     with pytest.raises(ValueError, match="partial_fit needs one fixed ridge or 'auto', got 2"):
-        model(ridge=[1.0, 2.0]).partial_fit(*((S0, L0) if per_sequence else (X0, Y0)))
+        model(ridge=[1.0, 2.0]).partial_fit(X0, Y0)
 
 
 def test_partial_fit_needs_the_series_of_the_chunk_before() -> None:
@@ -422,14 +456,43 @@ def test_partial_fit_needs_the_series_of_the_chunk_before() -> None:
         begun.partial_fit(np.stack([X0, X0]), np.stack([Y0, Y0]))
 
 
-def test_the_default_washout_of_a_mean_is_that_of_the_training_sequences() -> None:
-    """So the label of a sequence does not depend on the others that are judged with it."""
+def test_sequences_count_from_their_first_step_on() -> None:
+    """Unless a washout is given."""
     X, y = sequences(unequal=True)
-    tenth = min(map(len, X)) // 10
-    found, expected = model(features="mean", washout=None).fit(X, y), model(features="mean", washout=tenth).fit(X, y)
-    assert found.washout_ == tenth == 2
+    found, expected = model(features="mean", washout=None).fit(X, y), model(features="mean", washout=0).fit(X, y)
+    assert found.washout_ == 0
     assert_same_readout(found, expected.readout_.coef, expected.readout_.intercept)
     together = found.decision_function([X[0], X[1][:12]])
     np.testing.assert_allclose(together[:1], found.decision_function(X[:1]), rtol=0, atol=1e-12)
-    chunked = model(features="mean", washout=None).partial_fit(X, y).partial_fit([each[:9] for each in X], y)
-    assert chunked.washout_ == tenth
+
+
+def test_one_sequence_of_every_class_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"one sequence of each class, \['ash', 'birch', 'cedar'\].*Give at least two"):
+        model().fit([S0[0], S0[1], S0[2]], NAMES)
+
+
+def test_sequences_of_one_input_may_have_one_axis() -> None:
+    X, y = sequences(unequal=True)
+    columns = [each[:, :1] for each in X]
+    flat, expected = model().fit([each[:, 0] for each in X], y), model().fit(columns, y)
+    np.testing.assert_array_equal(flat.readout_.coef, expected.readout_.coef)
+    np.testing.assert_array_equal(flat.predict([each[:, 0] for each in X]), expected.predict(columns))
+    assert flat.score([pd.Series(each[:, 0]) for each in X], y) == expected.score(columns, y)
+
+
+def test_empty_sequences_are_named() -> None:
+    with pytest.raises(ValueError, match=r"X\[1\] is empty"):
+        model().fit([S0[0], S0[1][:0], S0[2]], ["ash", "birch", "ash"])
+
+
+def test_channels_in_front_of_time_are_noticed() -> None:
+    """Six channels of 100 steps look like six steps of 100 inputs; noise in either order does not."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(20) % 2
+    waves = np.sin(np.arange(100) * (0.1 + 0.1 * labels[:, None, None]) + rng.uniform(0, 6, (20, 6, 1)))
+    with pytest.warns(UserWarning, match=r"looks like 6 channels of 100 steps: then pass X.transpose\(0, 2, 1\)"):
+        model(washout=0).fit(waves, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(washout=0).fit(waves.transpose(0, 2, 1), labels)
+        model(washout=0).fit(rng.normal(size=(20, 6, 100)), labels)

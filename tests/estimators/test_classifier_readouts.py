@@ -10,12 +10,14 @@ import numpy.typing as npt
 import pytest
 from scipy.special import expit, softmax
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 from sklearn.utils import estimator_checks
 
 import echoscale as es
 from echoscale import ESNClassifier
 from echoscale.engine import lanes
 from echoscale.readouts import logistic
+from echoscale.readouts.calibration import steepness
 
 Array = npt.NDArray[Any]
 
@@ -29,6 +31,10 @@ def model(**parameters: Any) -> ESNClassifier:
     defaults: dict[str, Any] = {
         "units": 12,
         "leak_rate": 0.6,
+        "input_scaling": 1.0,
+        "bias_scaling": 0.0,
+        "features": "last",
+        "changes": False,
         "dtype": "float64",
         "random_state": 1,
         "washout": WASHOUT,
@@ -192,9 +198,9 @@ def test_digits_read_pixel_by_pixel_are_told_apart(readout: str) -> None:
     """2 x 50 neurons, 8 snapshots, 355 images to judge. Above 0.93; standard errors near that are 0.014. Guessing gives 0.1."""
     train, test = es.tasks.psdigits("train"), es.tasks.psdigits("test")
     net = es.hierarchical([50, 50], leak_rate=[1.0, 0.2], spectral_radius=0.99, connections=10, coupling=10**-0.5)
-    fitted = ESNClassifier(network=net, features="snapshots", every=8, readout=readout, random_state=0).fit(
-        train.u, train.labels
-    )
+    fitted = ESNClassifier(
+        network=net, features="snapshots", every=8, changes=False, ranks=False, readout=readout, random_state=0
+    ).fit(train.u, train.labels)
     assert fitted.score(test.u, test.labels) > 0.93
     p = fitted.predict_proba(test.u)
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
@@ -202,17 +208,86 @@ def test_digits_read_pixel_by_pixel_are_told_apart(readout: str) -> None:
     assert -np.log(right).mean() < 0.5, "probabilities are of use: ln 10 = 2.3 without any knowledge"
 
 
-def test_ridge_is_the_default_and_has_no_probabilities() -> None:
+def test_ridge_is_the_default() -> None:
     X, y = sequences()
     plain, named = ESNClassifier(12, random_state=1), ESNClassifier(12, random_state=1, readout="ridge", epochs=7)
     for each in (plain, named):
         each.fit(X, y)
     np.testing.assert_array_equal(plain.readout_.coef, named.readout_.coef)
-    assert not hasattr(plain, "predict_proba")
     assert not hasattr(plain, "history_")
-    with pytest.raises(AttributeError, match="predict_proba") as caught:
-        plain.predict_proba(X)
-    assert "choose 'softmax' or 'sigmoid'" in str(caught.value.__cause__)
+
+
+def test_what_is_left_open_is_what_ridge_folds_choose_for_every_readout() -> None:
+    X, y = sequences()
+    options: dict[str, Any] = {"units": 12, "random_state": 1, "epochs": 1}
+    solved, trained = (ESNClassifier(readout=readout, **options).fit(X, y).transformer_ for readout in ("ridge", "softmax"))
+    assert solved.get_params() == trained.get_params()
+
+
+def test_probabilities_of_a_ridge_readout_are_calibrated_on_sequences_left_out_one_by_one() -> None:
+    """Against n fits without one sequence, on features standardised over all, with the penalty of all."""
+    X, y = sequences(noise=1.0)
+    fitted = model(readout="ridge", ridge=3.0).fit(X, y)
+    rows = judged_by(fitted.esn_, X, "last")
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    right = codes(y)
+    z = np.array(
+        [
+            Ridge(alpha=3.0).fit(np.delete(rows, b, axis=0), np.delete(np.eye(3)[right], b, axis=0)).predict(rows[[b]])[0]
+            for b in range(COUNT)
+        ]
+    )
+    q = np.full((COUNT, 3), 0.5 / (COUNT + 2))
+    q[np.arange(COUNT), right] = (COUNT + 1) / (COUNT + 2)
+    betas = np.geomspace(0.01, 100, 4001)
+    entropies = [-(q * np.log(softmax(beta * z, axis=1))).sum() for beta in betas]
+    assert fitted.steepness_ == pytest.approx(betas[np.argmin(entropies)], rel=5e-3)
+    p = softmax(fitted.steepness_ * fitted.decision_function(X), axis=1)
+    np.testing.assert_allclose(fitted.predict_proba(X), p, rtol=0, atol=1e-12)
+    raw = model(readout="ridge", ridge=3.0, calibrate=False).fit(X, y)
+    np.testing.assert_allclose(raw.predict_proba(X), softmax(fitted.decision_function(X), axis=1), rtol=0, atol=1e-12)
+
+
+def test_probabilities_of_steps_follow_from_the_error_of_held_out_steps() -> None:
+    [X], [y] = steps((400,))
+    fitted = model(readout="ridge", ridge="auto").fit(X, y)
+    curve = fitted.ridge_curve_
+    assert curve is not None
+    shares = np.bincount(codes(y[WASHOUT:])) / (400 - WASHOUT)
+    variance = np.mean(shares * (1 - shares)) * curve.errors[curve.place] ** 2
+    assert fitted.steepness_ == pytest.approx(1 / variance, rel=1e-9)
+    np.testing.assert_allclose(
+        fitted.predict_proba(X), softmax(fitted.decision_function(X) / variance, axis=1), rtol=0, atol=1e-12
+    )
+
+
+def test_trained_readouts_are_calibrated_by_folds_where_asked() -> None:
+    """Five folds, dealt out class by class, each trained without its rows."""
+    X, y = sequences(noise=1.0)
+    fitted, plain = model(calibrate=True).fit(X, y), model().fit(X, y)
+    assert plain.steepness_ == 1
+    rows, order = judged_by(fitted.esn_, X, "last"), np.argsort(y, kind="stable")
+    z = np.empty((COUNT, 3))
+    for k in range(5):
+        out = np.sort(order[k::5])
+        found = expected(fitted, rows, y, validation=out, ridge=0.1 / (COUNT - len(out)))
+        z[out] = rows[out] @ found.coef.T + found.intercept
+    assert fitted.steepness_ == pytest.approx(steepness(z, codes(y)), rel=1e-4)
+
+
+def test_a_hidden_layer_tells_apart_what_a_linear_readout_cannot() -> None:
+    """The class is the sign of the product of two inputs, which stand still over a sequence; one linear neuron each."""
+    rng = np.random.default_rng(0)
+    levels = rng.uniform(-1, 1, (400, 1, 2))
+    X, y = np.repeat(levels, 3, axis=1), (levels[:, 0, 0] * levels[:, 0, 1] > 0).astype(int)
+    options: dict[str, Any] = {"units": 2, "spectral_radius": 0.0, "input_scaling": 0.1, "washout": 0, "ridge": 1e-3}
+    options |= {"minibatch": 40, "epochs": 100}
+    accuracy = {
+        readout: model(readout=readout, hidden=32, dropout=0.0, **options).fit(X[:300], y[:300]).score(X[300:], y[300:])
+        for readout in ("softmax", "hidden")
+    }
+    assert accuracy["softmax"] < 0.65
+    assert accuracy["hidden"] > 0.9
 
 
 def test_partial_fit_is_for_ridge() -> None:
@@ -221,13 +296,13 @@ def test_partial_fit_is_for_ridge() -> None:
         model().partial_fit(X, y)
     assert "readout='softmax' is trained on all data at once: use fit" in str(caught.value.__cause__)
     trained = model().fit(X, y).set_params(readout="ridge")
-    with pytest.raises(ValueError, match="no statistics to add to: fit it anew"):
+    with pytest.raises(ValueError, match="nothing to add to: fit it anew"):
         trained.partial_fit(X, y)
     solved = trained.fit(X, y)
     assert not hasattr(solved, "history_")
     solved.partial_fit(X, y)
     again = solved.set_params(readout="softmax").fit(X, y)
-    assert not hasattr(again, "statistics_")
+    assert not hasattr(again, "rows_")
 
 
 def test_parameters_are_kept_as_given_and_cloned() -> None:
@@ -243,10 +318,10 @@ def test_parameters_are_kept_as_given_and_cloned() -> None:
     np.testing.assert_array_equal(copy.fit(X, y).readout_.coef, fitted.readout_.coef)
 
 
-@pytest.mark.parametrize("per_sequence", [True, False])
-def test_saved_models_come_back_whole(per_sequence: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("per_sequence", "readout"), [(True, "sigmoid"), (False, "sigmoid"), (True, "hidden")])
+def test_saved_models_come_back_whole(per_sequence: bool, readout: str, tmp_path: Path) -> None:
     X, y = sequences() if per_sequence else (each[0] for each in steps((130,)))
-    fitted = model(readout="sigmoid", features="snapshots", every=8).fit(X, y)
+    fitted = model(readout=readout, features="snapshots", every=8).fit(X, y)
     loaded = es.load(es.save(fitted, tmp_path / "model.es"))
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
@@ -255,7 +330,7 @@ def test_saved_models_come_back_whole(per_sequence: bool, tmp_path: Path) -> Non
 
 
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"readout": "lasso"}, ValueError, "readout must be one of 'ridge', 'sigmoid', 'softmax'; got 'lasso'"),
+    ({"readout": "lasso"}, ValueError, "readout must be one of 'ridge', 'sigmoid', 'softmax', 'hidden'; got 'lasso'"),
     ({"epochs": 0}, ValueError, "epochs must be at least 1, got 0"),
     ({"epochs": 2.5}, TypeError, "epochs must be a whole number, got 2.5"),
     ({"rate": 0.0}, ValueError, "rate must be above 0, got 0.0"),

@@ -285,7 +285,7 @@ def test_files_of_format_1_say_it_by_their_parameter(direct: bool, tmp_path: Pat
     assert about["numbers"].pop("direct_") == int(direct)
     assert about["parameters"].pop("scale") is None
     text = json.dumps(about, sort_keys=True)
-    header = {"format": "echoscale", "version": "1", "model": text, "sha256": storage._digest(text, tensors)}
+    header = {"format": "echoscale", "version": "1", "model": text, "sha256": storage._digest(text, tensors, 1)}
     path.write_bytes(safetensors.numpy.save(tensors, metadata=header))
     loaded = es.load(path)
     assert loaded.direct_ == int(direct)

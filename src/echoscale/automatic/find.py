@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.automatic import design
+from echoscale.automatic import design, sequences
 from echoscale.automatic.found import Found
 from echoscale.automatic.model import Group
 from echoscale.automatic.origins import standard_errors
@@ -100,11 +100,9 @@ def auto(
     most = None if rounds is None else _checks.integer(rounds, "rounds", minimum=1)
     question = ask(u, y, labels, scale)
     if question.per_sequence:
-        from echoscale.automatic.sequences import SequenceRows
-
-        rows: Any = SequenceRows(question)
-    else:
-        rows = TimeRows(question)
+        with shown(progress, "auto") as tell:
+            return sequences.find(question, began + budget, most, seed, tell)
+    rows = TimeRows(question)
     suggested = _suggestion(question, rows, seed) if most or budget >= LEAST_FOR_SUGGESTION else None
     played = Rounds(rows, seed, suggested)
     try:

@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from echoscale import _checks
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import AutoModel, Group
-from echoscale.automatic.sequences import SequenceModel
+from echoscale.automatic.sequences import SequenceMember, SequenceModel
 from echoscale.esn import ESN
-from echoscale.scaling import Scaling
+from echoscale.estimators.transformer import ESNFeatures
+from echoscale.features.normal_scores import read_heard
+from echoscale.features.pooling import check_pools
+from echoscale.readouts.ridge import Readout
+from echoscale.scaling import read_scaling
 from echoscale.tensors import Tensors, kept_hyper, kept_labels, read_hyper, read_labels, taken
 
+PackESN = Callable[[ESN, Tensors], dict[str, Any]]
+UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
 KINDS = ("AutoModel", "SequenceModel")
 
 
-def pack(
-    model: AutoModel | SequenceModel, tensors: Tensors, pack_esn: Callable[[ESN, Tensors], dict[str, Any]]
-) -> dict[str, Any]:
+def pack(model: AutoModel | SequenceModel, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
     """Put the arrays into `tensors`; what is left, as JSON.
 
     Parameters
@@ -31,6 +38,8 @@ def pack(
     pack_esn : function of (ESN, tensors)
         Does the same with a network.
     """
+    if isinstance(model, SequenceModel):
+        return {"kind": "SequenceModel", "auto": _pack_sequences(model, tensors, pack_esn)}
     groups = []
     for g, group in enumerate(model.groups):
         own: Tensors = {"coef": group.coef}
@@ -41,16 +50,52 @@ def pack(
     tensors |= {"scaling.mean": model.scaling.mean, "scaling.spread": model.scaling.spread}
     about: dict[str, Any] = {"groups": groups, "lags": list(model.linear.lags), "labelled": model.classes_ is not None}
     about["labels"] = None if model.classes_ is None else kept_labels(model.classes_, tensors)
-    if isinstance(model, AutoModel):
-        tensors |= {"target.mean": model.target_scaling.mean, "target.spread": model.target_scaling.spread}
-        tensors |= {"drive.changes": model.drive.changes, "drive.spread": model.drive.spread, "state": model.state_}
-        about["flat"] = model.flat
-    return {"kind": type(model).__name__, "auto": about}
+    tensors |= {"target.mean": model.target_scaling.mean, "target.spread": model.target_scaling.spread}
+    tensors |= {"drive.changes": model.drive.changes, "drive.spread": model.drive.spread, "state": model.state_}
+    about["flat"] = model.flat
+    return {"kind": "AutoModel", "auto": about}
 
 
-def unpack(
-    kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Callable[[Mapping[str, Any], Tensors], ESN]
-) -> AutoModel | SequenceModel:
+def _pack_sequences(model: SequenceModel, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
+    members = []
+    for m, member in enumerate(model.members):
+        made, own = member.transformer, dict[str, npt.NDArray[Any]]()
+        members.append({"esn": pack_esn(made.esn_, own), "features": list(made.features), "ranks": made.ranks})
+        own |= {f"readout.{name}": np.asarray(value) for name, value in member.readout._asdict().items()}
+        own |= {f"heard.{name}": value for name, value in made.scaling_._asdict().items()}
+        tensors |= {f"member.{m}.{name}": array for name, array in own.items()}
+    if model.summary is not None:
+        tensors |= {f"summary.{name}": np.asarray(value) for name, value in model.summary._asdict().items()}
+    tensors |= {"scaling.mean": model.scaling.mean, "scaling.spread": model.scaling.spread}
+    return {"members": members, "labels": kept_labels(model.classes_, tensors), "steepness": model.steepness}
+
+
+def _unpack_sequences(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> SequenceModel:
+    (features,) = taken(tensors, "scaling.mean", (None,)).shape
+    classes = read_labels(about["labels"], tensors)
+    members = []
+    for m, each in enumerate(about["members"]):
+        own = _under(tensors, f"member.{m}.")
+        esn = unpack_esn(each["esn"], own)
+        ranks = _checks.choice(each["ranks"], (True, False), "ranks")
+        made = ESNFeatures(network=esn.network, features=tuple(each["features"]), ranks=ranks, random_state=esn.seed)
+        check_pools(made.features)
+        made.esn_, made.n_features_in_ = esn, features
+        made.scaling_ = read_heard(own, "heard", esn.n_inputs, ranks)  # type: ignore[assignment]
+        members.append(SequenceMember(made, _readout(own, "readout", len(classes))))
+    summary = _readout(tensors, "summary", len(classes)) if "summary.coef" in tensors else None
+    if not members and summary is None:
+        raise ValueError("a model of labels that reads nothing")
+    steepness = _checks.non_negative(about["steepness"], "steepness")
+    return SequenceModel(tuple(members), summary, read_scaling(tensors, "scaling", features), classes, steepness)
+
+
+def _readout(tensors: Tensors, start: str, outputs: int) -> Readout:
+    coef = taken(tensors, f"{start}.coef", (outputs, None))
+    return Readout(coef, taken(tensors, f"{start}.intercept", (outputs,)), taken(tensors, f"{start}.ridge", (), least=0))
+
+
+def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> AutoModel | SequenceModel:
     """The inverse of `pack`.
 
     Parameters
@@ -64,37 +109,29 @@ def unpack(
     unpack_esn : function of (JSON, tensors)
         Does the same with a network.
     """
+    if kind == "SequenceModel":
+        return _unpack_sequences(about, tensors, unpack_esn)
     groups = []
     for g, each in enumerate(about["groups"]):
-        start = f"group.{g}."
-        own = {name.removeprefix(start): array for name, array in tensors.items() if name.startswith(start)}
+        own = _under(tensors, f"group.{g}.")
         esn = unpack_esn(each, own)
         lanes = read_hyper(esn.hyper, own, "lanes")
         outputs = tensors["linear.intercept"].size
-        states = 2 * esn.units if kind == "SequenceModel" else esn.units
-        groups.append(Group(esn, lanes, taken(own, "coef", (lanes.lanes or 1, outputs, states))))
+        groups.append(Group(esn, lanes, taken(own, "coef", (lanes.lanes or 1, outputs, esn.units))))
     lags = tuple(_checks.integer(each, "lags") for each in about["lags"])
     (features,) = taken(tensors, "scaling.mean", (None,)).shape
-    coef = taken(tensors, "linear.coef", (None, 4 * features if kind == "SequenceModel" else len(lags) * features))
+    coef = taken(tensors, "linear.coef", (None, len(lags) * features))
     linear = LinearMap(lags, coef, taken(tensors, "linear.intercept", coef.shape[:1]))
-    scaling = _scaling(tensors, "scaling", features)
     classes = None
     if about.get("class_names") is not None:  # before format 3
         classes = read_labels({"dtype": "str", "names": about["class_names"]}, tensors)
     elif about.get("labelled", "classes" in tensors):
         classes = read_labels(about.get("labels"), tensors)
-    if kind == "SequenceModel":
-        if classes is None or len(classes) != len(coef):
-            raise ValueError("a model of labels without its labels")
-        return SequenceModel(linear, tuple(groups), scaling, classes)
-    target = _scaling(tensors, "target", len(coef))
+    scaling, target = read_scaling(tensors, "scaling", features), read_scaling(tensors, "target", len(coef))
     drive = Drive(taken(tensors, "drive.changes", (features,), "b"), taken(tensors, "drive.spread", (features,), least=0))
     state = taken(tensors, "state", (None,) * min(max(tensors["state"].ndim, 1), 2))
     return AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state)
 
 
-def _scaling(tensors: Tensors, name: str, size: int) -> Scaling:
-    mean, spread = taken(tensors, f"{name}.mean", (size,)), taken(tensors, f"{name}.spread", (size,))
-    if not (spread > 0).all():
-        raise ValueError(f"{name}.spread must be above 0")
-    return Scaling(mean, spread)
+def _under(tensors: Tensors, start: str) -> Tensors:
+    return {name.removeprefix(start): array for name, array in tensors.items() if name.startswith(start)}

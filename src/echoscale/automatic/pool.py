@@ -21,7 +21,6 @@ from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
 from echoscale.readouts.statistics import Statistics
 
 if TYPE_CHECKING:
-    from echoscale.automatic.sequences import SequenceRows
     from echoscale.automatic.steps import TimeRows
 
 Floats = npt.NDArray[np.float64]
@@ -59,7 +58,7 @@ class Member:
         return self.states
 
 
-def simple_members(rows: TimeRows | SequenceRows, origin: Origin) -> list[Member]:
+def simple_members(rows: TimeRows, origin: Origin) -> list[Member]:
     """Ridge on every set of lags, fitted to the target and to its change, by folds; the best first."""
     judging = rows.judging
     whole = judging.training(rows.simple, origin)
@@ -78,7 +77,7 @@ def simple_members(rows: TimeRows | SequenceRows, origin: Origin) -> list[Member
 
 
 def network_members(
-    rows: TimeRows | SequenceRows,
+    rows: TimeRows,
     statistics: Sequence[Statistics],
     state_sets: Sequence[Indices],
     units: int,
@@ -91,7 +90,7 @@ def network_members(
 
     Parameters
     ----------
-    rows : TimeRows or SequenceRows
+    rows : TimeRows
         The data.
     statistics : sequence of Statistics
         Of the network's columns, lags and targets, for every segment, with lanes.

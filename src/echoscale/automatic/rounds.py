@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +21,6 @@ from echoscale.engine import machine
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
 from echoscale.network import Network
-
-if TYPE_CHECKING:
-    from echoscale.automatic.sequences import SequenceRows
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,7 +39,7 @@ class Rounds:
     tried      (network with weights, lanes, structure) of every round
     """
 
-    rows: TimeRows | SequenceRows
+    rows: TimeRows
     seed: int
     suggested: Network | None = None
     simple: list[list[Member]] = field(init=False)

@@ -1,166 +1,96 @@
-"""Rows that are whole sequences: means and last values of states, beside a summary of the inputs.
+"""One label per sequence: the features of `ESNClassifier` from many networks, the best of which are averaged.
 
-x_b = (mean over t of x(t), x(T_b))       of every network
-z_b = (mean, standard deviation, first and last value of every input)       what a simple method sees
+    z_b = mean over members m of (W_m f_m,b + b_m)
+
+f_m,b are pooled states of network m (`ESNFeatures`). Every network is judged by its outputs for sequences that are left out one
+by one, and so is every mean of them. The rival is a ridge on a summary of the inputs: mean, standard deviation, first and last
+value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from itertools import cycle, islice, product
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.automatic.drive import Drive
-from echoscale.automatic.lags import LinearMap
-from echoscale.automatic.model import Group
-from echoscale.automatic.origins import Judging, Origin
+from echoscale.automatic.found import Found
 from echoscale.automatic.question import Question
-from echoscale.esn import ESN
-from echoscale.hyper import Hyper
-from echoscale.readouts.statistics import Statistics
+from echoscale.estimators import row_readout
+from echoscale.estimators.sequence_labels import IN_PARTS, INPUT_SCALINGS, union
+from echoscale.estimators.sequence_network import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS
+from echoscale.estimators.transformer import WHOLE, ESNFeatures
+from echoscale.features.pooling import columns
+from echoscale.losses import probabilities
+from echoscale.network import Network, hierarchical, parallel
+from echoscale.progress import Progress
+from echoscale.readouts import calibration, folds
+from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling
 from echoscale.series import Series, SeriesLike, as_series
+from echoscale.table import Table
 
 Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 LEAST_SEQUENCES = 4
+MOST_MEMBERS = 8
+MOST_ROUNDS = 60
+NETWORKS, SUMMARY, SHARES = "networks", "ridge on a summary", "shares of the classes"
+# Of the longest round: what another one takes.
+ROUND = 1.3
 
 
-class SequenceRows:
-    """The rows of a question about whole sequences; the interface of `TimeRows`, with the summary in place of lags."""
+class SequenceMember(NamedTuple):
+    """A network with its pools, and the readout of them.
 
-    def __init__(self, question: Question) -> None:
-        if question.series.count < LEAST_SEQUENCES:
-            raise ValueError(f"{question.series.count} sequences are too few to choose by: give at least {LEAST_SEQUENCES}.")
-        self.question = question
-        self.targets = np.concatenate(list(question.targets.values))
-        self.judging = Judging.of_groups(self.targets.argmax(axis=1))
-        self.part = np.array([int(np.argmax(np.diff(each))) for each in self.judging.edges])
-        self.sets = [(0,)]
-        self.lags = (0,)
-        self.drive = Drive(np.zeros(question.series.features, bool), np.ones(question.series.features))
+    Attributes
+    ----------
+    transformer : ESNFeatures
+        What it is judged by.
+    readout : Readout
+        W and b.
+    """
 
-    @cached_property
-    def summary(self) -> Floats:
-        """z_b, (B, 4 F)."""
-        return summary_of(self.question.series)
+    transformer: ESNFeatures
+    readout: Readout
 
-    @property
-    def width(self) -> int:
-        """Columns of the summary."""
-        return int(self.summary.shape[1])
 
-    @property
-    def features(self) -> int:
-        """Columns of the summary."""
-        return self.width
+class Judged(NamedTuple):
+    """A member, its outputs for sequences left out one by one, (B, O), and their error."""
 
-    def columns(self, chosen: tuple[int, ...]) -> Indices:
-        """All of the summary."""
-        return np.arange(self.width)
-
-    def targets_after(self, features: int) -> list[Indices]:
-        """Columns of the classes, after so many columns of features."""
-        return [features + np.arange(self.question.outputs)]
-
-    def state_sets(self, esn: ESN) -> list[Indices]:
-        """Mean, last, or both."""
-        return [np.arange(esn.units), esn.units + np.arange(esn.units), np.arange(2 * esn.units)]
-
-    @cached_property
-    def simple(self) -> list[Statistics]:
-        """Of summary and classes, for every segment."""
-        found = self._statistics(np.concatenate([self.summary, self.targets], axis=1)[None])
-        return [each.lane(0) for each in found]
-
-    def statistics(self, esn: ESN, hyper: Hyper) -> list[Statistics]:
-        """Of states, summary and classes, for every segment, with lanes."""
-        states = states_of(esn, hyper, self.question.series)
-        fixed = np.concatenate([self.summary, self.targets], axis=1)
-        return self._statistics(np.concatenate([states, np.broadcast_to(fixed, (len(states), *fixed.shape))], axis=2))
-
-    def _statistics(self, rows: Floats) -> list[Statistics]:
-        """Of rows (lanes, B, P), part by part; the gaps between parts are empty."""
-        found = []
-        columns = rows.shape[2]
-        features = columns - self.question.outputs
-        for segment in range(2 * self.judging.parts - 1):
-            mine = rows[:, self.part == segment]
-            count = np.full(len(rows), float(mine.shape[1]))
-            mean = mine.mean(axis=1) if mine.shape[1] else np.zeros((len(rows), columns))
-            apart = mine - mean[:, None]
-            found.append(Statistics(count, mean, np.swapaxes(apart, 1, 2) @ apart, features))
-        return found
-
-    def _judged(self, origin: Origin) -> npt.NDArray[np.bool_]:
-        return np.asarray((self.part >= 2 * origin.trained) & (self.part < 2 * origin.judged))
-
-    def judged(self, origin: Origin) -> tuple[Floats, Floats]:
-        """Summary and classes of the sequences that judge an origin."""
-        rows = self._judged(origin)
-        return self.summary[rows], self.targets[rows]
-
-    def lag_matrix(self, chosen: tuple[int, ...], origin: Origin) -> Floats:
-        """The summary of the sequences that judge an origin."""
-        return self.judged(origin)[0]
-
-    def persistence(self) -> LinearMap | None:
-        """Labels have no present."""
-        return None
-
-    def seasonal_naive(self) -> LinearMap | None:
-        """Nor a season."""
-        return None
-
-    def constant(self) -> LinearMap:
-        """The shares of the classes."""
-        return LinearMap((0,), np.zeros((self.question.outputs, self.width)), self.targets.mean(axis=0))
-
-    def outputs(self, esn: ESN, hyper: Hyper, coefs: Sequence[Sequence[tuple[int, Floats]]]) -> list[Floats]:
-        """Sums of state outputs of the sequences that judge, for every origin, from pairs of a lane and its coef (O, 2 N)."""
-        states = states_of(esn, hyper, self.question.series)
-        found = []
-        for origin, pairs in zip(self.judging.origins[: len(coefs)], coefs, strict=True):
-            rows = self._judged(origin)
-            total = np.zeros((int(rows.sum()), self.question.outputs))
-            for lane, coef in pairs:
-                total += states[lane][rows] @ coef.T
-            found.append(total)
-        return found
-
-    def model(self, linear: LinearMap, groups: Sequence[Group]) -> SequenceModel:
-        """The fitted model."""
-        assert self.question.classes is not None
-        return SequenceModel(linear, tuple(groups), self.question.scaling, self.question.classes)
+    member: SequenceMember
+    outputs: Floats
+    error: float
 
 
 @dataclass(eq=False)
 class SequenceModel:
-    """class of sequence b = argmax of A z_b + b + sum_m W_m x_m,b; made by `es.auto` for one label per sequence.
+    """class of sequence b = argmax of the mean over members of W_m f_m,b + b_m; made by `es.auto` for one label per sequence.
 
     Attributes
     ----------
-    linear : LinearMap
-        A and b, on the summary of the inputs.
-    groups : tuple of Group
-        The networks; none where a simple method won.
+    members : tuple of SequenceMember
+        The networks; none where a ridge on a summary of the inputs won.
+    summary : Readout or None
+        Of the summary, where it won.
     scaling : Scaling
-        Units of the inputs.
+        Units of the inputs of both.
     classes_ : array
         The labels in the order of the outputs.
+    steepness : float
+        beta in p = softmax(beta z).
     state_ : None
         Every sequence begins anew.
     """
 
-    linear: LinearMap
-    groups: tuple[Group, ...]
+    members: tuple[SequenceMember, ...]
+    summary: Readout | None
     scaling: Scaling
     classes_: npt.NDArray[Any]
+    steepness: float
     state_: None = None
 
     def predict(self, X: SeriesLike, *, state: None = None) -> npt.NDArray[Any]:
@@ -180,6 +110,16 @@ class SequenceModel:
         """
         return np.asarray(self.classes_[np.argmax(self.predict_scores(X, state=state), axis=1)])
 
+    def predict_proba(self, X: SeriesLike) -> Floats:
+        """softmax(beta z), (B, classes), calibrated on sequences left out one by one.
+
+        Parameters
+        ----------
+        X : (B, T, F) or list of (T_b, F)
+            Sequences, in units of the data.
+        """
+        return probabilities("softmax", self.steepness * self.predict_scores(X))
+
     def predict_scores(self, X: SeriesLike, *, state: None = None) -> Floats:
         """The outputs before the largest is taken, (B, classes): near 1 for the right class, near 0 for the others.
 
@@ -195,29 +135,190 @@ class SequenceModel:
         series = self.scaling.apply(as_series(X, len(self.scaling.mean), name="X"))
         if series.kind == "one":
             raise ValueError("this model labels whole sequences: pass (B, T, F) or a list of (T, F), for one sequence X[None].")
-        found = self.linear.outputs(summary_of(series))
-        for group in self.groups:
-            states = states_of(group.esn, group.hyper, series)
-            found = found + np.einsum("mbf,mof->bo", states, group.coef)
-        return np.asarray(found)
+        if self.summary is not None:
+            return self.summary.predict(summary_of(series))
+        return np.asarray(np.mean([each.readout.predict(each.transformer.pool(series)) for each in self.members], axis=0))
 
 
 def summary_of(series: Series) -> Floats:
-    """z_b of every sequence, (B, 4 F)."""
+    """Mean, standard deviation, first and last value of every input, (B, 4 F).
+
+    Parameters
+    ----------
+    series : Series
+        Sequences.
+    """
     rows = [np.asarray(each) for each in series.values]
     return np.stack([np.concatenate([each.mean(axis=0), each.std(axis=0), each[0], each[-1]]) for each in rows])
 
 
-def states_of(esn: ESN, hyper: Hyper, series: Series) -> Floats:
-    """Mean and last states of every sequence, (lanes, B, 2 N)."""
-    lanes, count, units = hyper.lanes or 1, series.count, esn.units
-    sums = np.zeros((lanes * count, units))
+def plans(rounds: int, seed: int) -> list[tuple[Network, bool]]:
+    """Networks, and whether they hear normal scores: first those of `ESNClassifier`, then others around them.
 
-    def add(which: Indices, start: int, states: Any) -> None:
-        rows = np.asarray(states)
-        live = start + np.arange(len(rows))[:, None] < series.lengths[which % count]
-        sums[which] += np.einsum("tbn,tb->bn", rows, live, dtype=np.float64)
+    Parameters
+    ----------
+    rounds : int
+        How many.
+    seed : int
+        Of what is drawn.
+    """
+    leaks = [float(f"{each:.3g}") for each in np.geomspace(1, SLOWEST, len(UNITS))]
+    shared = {"spectral_radius": SPECTRAL_RADIUS, "bias_scaling": BIAS_SCALING}
+    first = [
+        (parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)  # type: ignore[arg-type]
+        for ranks, strength in product((False, True), INPUT_SCALINGS)
+    ]
+    rng, found = np.random.default_rng([seed, 16]), list(first)
+    for network, ranks in islice(cycle(first), max(rounds - len(first), 0)):
+        strength = float(network.reservoirs[0].input_scaling * 2 ** rng.uniform(-1, 1))
+        slowest, radius = 10 ** rng.uniform(-2, -0.5), float(rng.uniform(0.8, 1.0))
+        levels = [float(each) for each in np.geomspace(1, slowest, len(UNITS))]
+        options: dict[str, Any] = {"leak_rate": levels, "spectral_radius": radius, "bias_scaling": BIAS_SCALING}
+        make = hierarchical if rng.uniform() < 0.25 else parallel
+        found.append((make(list(UNITS), input_scaling=strength, **options), ranks))
+    return found[:rounds]
 
-    last = esn.run_chunks(series, add, hyper=hyper)
-    means = sums.reshape(lanes, count, units) / series.lengths[:, None]
-    return np.concatenate([means, np.asarray(last, np.float64).reshape(lanes, count, units)], axis=2)
+
+def find(question: Question, deadline: float, rounds: int | None, seed: int, tell: Progress) -> Found:
+    """The best mean of networks, or the ridge on a summary where that is better.
+
+    Parameters
+    ----------
+    question : Question
+        Sequences with one label each.
+    deadline : float
+        By `time.perf_counter`: no round begins that would end later.
+    rounds : int or None
+        Play so many; None: as many as fit.
+    seed : int
+        Of all that is drawn.
+    tell : function
+        progress(rounds done, rounds, note).
+    """
+    series, classes = question.series, question.classes
+    if series.count < LEAST_SEQUENCES:
+        raise ValueError(f"{series.count} sequences are too few to choose by: give at least {LEAST_SEQUENCES}.")
+    assert classes is not None
+    began = time.perf_counter()
+    codes = np.concatenate([np.asarray(each) for each in question.targets.values])
+    simple = row_readout.solve(summary_of(series), codes, None, folds.FOLDS)
+    total, longest, judged = rounds or MOST_ROUNDS, 0.0, list[Judged]()
+    for played, (network, ranks) in enumerate(plans(total, seed), 1):
+        before = time.perf_counter()
+        # The first four have the weights of `ESNClassifier`; each later one has weights of its own.
+        weights = seed if played <= 2 * len(INPUT_SCALINGS) else seed * MOST_ROUNDS + played
+        judged += judge(series, codes, network, ranks, weights)
+        best = mean_of_best(judged, codes)
+        longest = max(longest, time.perf_counter() - before)
+        tell(played, total, f"error of sequences left out {best.error:.4g}")
+        if rounds is None and time.perf_counter() + ROUND * longest > deadline:
+            break
+    return _result(question, codes, simple, judged, classes, played, time.perf_counter() - began)
+
+
+def judge(series: Series, codes: Floats, network: Network, ranks: bool, seed: int) -> list[Judged]:
+    """Both sets of pools of one network.
+
+    Parameters
+    ----------
+    series : Series
+        Sequences, in units of the network.
+    codes : (B, O)
+        One-hot labels.
+    network : Network
+        The description.
+    ranks : bool
+        Whether it hears normal scores.
+    seed : int
+        Of its weights.
+    """
+    sets = (WHOLE, IN_PARTS)
+    whole = ESNFeatures(network=network, features=union(sets), ranks=ranks, random_state=seed).begin(series)
+    rows = whole.pool(series)
+    found = []
+    for pools in sets:
+        where = columns(union(sets), whole.esn_.units, whole.parts, 0)
+        mine = np.concatenate([rows[:, where[name]] for name in pools], axis=1)
+        solved = row_readout.solve(mine, codes, None, folds.FOLDS)
+        made = ESNFeatures(network=network, features=pools, ranks=ranks, random_state=seed)
+        made.esn_, made.scaling_, made.n_features_in_ = whole.esn_, whole.scaling_, whole.n_features_in_
+        found.append(Judged(SequenceMember(made, solved.readout), solved.outputs, solved.error))
+    return found
+
+
+class Mean(NamedTuple):
+    """Members, the mean of their outputs for sequences left out, and its error."""
+
+    members: list[Judged]
+    outputs: Floats
+    error: float
+
+
+def mean_of_best(judged: list[Judged], codes: Floats) -> Mean:
+    """Members added one after another, each the one that lowers the error of the mean most, until none does.
+
+    Parameters
+    ----------
+    judged : list of Judged
+        All there are.
+    codes : (B, O)
+        One-hot labels.
+    """
+    variance = codes.var(axis=0)
+    weight = 1 / np.where(variance > 0, variance, 1.0)
+
+    def error(outputs: Floats) -> float:
+        return float(((outputs - codes) ** 2 * weight).mean())
+
+    members: list[Judged] = []
+    total, least = np.zeros_like(codes), np.inf
+    while len(members) < min(MOST_MEMBERS, len(judged)):
+        left = [each for each in judged if not any(each is other for other in members)]
+        errors = [error((total + each.outputs) / (len(members) + 1)) for each in left]
+        place = int(np.argmin(errors))
+        if errors[place] >= least:
+            break
+        least, total = errors[place], total + left[place].outputs
+        members.append(left[place])
+    return Mean(members, total / max(len(members), 1), least)
+
+
+def _result(
+    question: Question,
+    codes: Floats,
+    simple: row_readout.RowReadout,
+    judged: list[Judged],
+    classes: npt.NDArray[Any],
+    rounds: int,
+    seconds: float,
+) -> Found:
+    best, right = mean_of_best(judged, codes), codes.argmax(axis=1)
+    outputs = {NETWORKS: best.outputs, SUMMARY: simple.outputs, SHARES: np.tile(codes.mean(axis=0), (len(codes), 1))}
+    squares = {name: float(((each - codes) ** 2).mean()) for name, each in outputs.items()}
+    winner = NETWORKS if best.error <= simple.error else SUMMARY
+    wrong = {name: float((each.argmax(axis=1) != right).mean()) for name, each in outputs.items()}
+    model = SequenceModel(
+        tuple(each.member for each in best.members) if winner == NETWORKS else (),
+        simple.readout if winner == SUMMARY else None,
+        question.scaling,
+        classes,
+        calibration.steepness(outputs[winner], right),
+    )
+    rows = tuple(
+        (name, wrong[name], squares[name], "taken" if name == winner else "")
+        for name in sorted(squares, key=squares.__getitem__)
+    )
+    table = Table(
+        ("method", "wrong_labels", "squared_error", "choice"),
+        rows,
+        f"Errors on {len(codes):,} sequences, each left out of the readout that judges it",
+        ("Which networks are averaged was chosen by the same sequences: expect a little more on new data.",),
+    )
+    networks = tuple(each.transformer.esn_.network for each in model.members)
+    heard = sum(each.transformer.ranks for each in model.members)
+    reasons = [
+        f"{winner[0].upper()}{winner[1:]}: {wrong[winner]:.3g} of the sequences left out have a wrong label.",
+        *([f"{len(networks)} networks are averaged; {heard} of them hear ranks of the inputs."] if networks else []),
+        f"{rounds} networks tried, each with two sets of pools.",
+    ]
+    return Found(model, winner, wrong[winner], table, tuple(reasons), networks, rounds, seconds)

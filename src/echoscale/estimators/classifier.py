@@ -13,17 +13,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from echoscale import _checks
+from echoscale import _checks, losses
 from echoscale.esn import ESN
-from echoscale.estimators import fitting, minibatches
-from echoscale.estimators.base import ESNEstimator, as_table, counted, map_given, name_gaps
-from echoscale.estimators.seed import RandomState
-from echoscale.estimators.sequence_features import FEATURES, sequence_features
+from echoscale.estimators import fitting, minibatches, row_readout, sequence_labels
+from echoscale.estimators.base import as_table, counted, map_given, name_gaps
+from echoscale.estimators.class_labels import classes_of, codes_of, in_columns, refuse_single_sequences, warn_of_axes
+from echoscale.estimators.seed import RandomState, seed_of
+from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
+from echoscale.estimators.shared_parameters import explained
 from echoscale.estimators.state_warnings import check_states
+from echoscale.estimators.transformer import ESNFeatures
 from echoscale.network import Network
-from echoscale.readouts import folds, logistic
+from echoscale.readouts import calibration, folds, logistic
+from echoscale.readouts.ridge import mean_squared_errors
 from echoscale.readouts.state_rows import state_rows
-from echoscale.readouts.statistics import Statistics, of_rows
 from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, refuse_masked
 from echoscale.undo import all_or_nothing
@@ -32,39 +35,37 @@ if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
 
 Array = npt.NDArray[Any]
-
 Floats = npt.NDArray[np.float64]
 
-READOUTS = ("ridge", *logistic.OF_CLASSES)
-
-
-def _has_probabilities(model: ESNClassifier) -> bool:
-    if model.readout not in logistic.OF_CLASSES:
-        raise AttributeError(f"readout={model.readout!r} has no probabilities: choose 'softmax' or 'sigmoid'.")
-    return True
+RIDGE, HIDDEN = "ridge", "hidden"
+READOUTS = (RIDGE, *logistic.OF_CLASSES, HIDDEN)
 
 
 def _adds_up(model: ESNClassifier) -> bool:
-    if model.readout in logistic.OF_CLASSES:
+    if model.readout in READOUTS[1:]:
         raise AttributeError(
-            f"partial_fit adds up the statistics of a ridge readout; readout={model.readout!r} is trained on all data at once: "
-            "use fit. For streams, see echoscale.OnlineLearner."
+            f"partial_fit adds to what a ridge readout is solved from; readout={model.readout!r} is trained on all data at "
+            "once: use fit. For streams, see echoscale.OnlineLearner."
         )
     return True
 
 
-class ESNClassifier(ClassifierMixin, ESNEstimator):
-    """z = W_out x + b; the class is the largest z. One label per step, or one per sequence.
+@explained(input_scaling="the better of 0.3 and 1 on held-out\n        sequences; 0.3 with one label per step.")
+class ESNClassifier(ClassifierMixin, SequenceNetwork):
+    """z = W_out f + b; the class is the largest z. One label per sequence, or one per step.
 
-    "ridge"    least squares on one-hot targets, solved at once and with flat memory; the only one with `partial_fit`
+    f is a sequence's row of `ESNFeatures`, standardised; with one label per step it is the state x(t).
+
+    "ridge"    least squares on one-hot targets, solved at once; the only one with `partial_fit`
     "softmax"  least cross-entropy of softmax(z) and the class, trained by minibatches (`echoscale.readouts.logistic`)
     "sigmoid"  likewise with every class by itself, sigmoid(z), as in the paper
+    "hidden"   z = V relu(W f + b) + c, one hidden layer, trained likewise (`echoscale.readouts.hidden`); for sequences
 
-    The last two have `predict_proba`. They keep what they are trained on: the features of all sequences, or all states after
-    the washout. They see standardised features; the penalty stands beside the summed loss, sum of E + ridge/2 |W|^2.
+    The last three keep what they are trained on: the features of all sequences, or all states after the washout. They see
+    standardised features; the penalty stands beside the summed loss, sum of E + ridge/2 |W|^2.
 
-    One label per step: X (T, F) with y (T,), X (B, T, F) with y (B, T), or lists of both.
     One label per sequence: X (B, T, F) or a list of (T_b, F), with y (B,).
+    One label per step: X (T, F) with y (T,), X (B, T, F) with y (B, T), or lists of both.
 
     State: `fit`, `predict` and `score` start every series from the zero state; `predict(X, state=...)` carries on, as in
     `ESNRegressor`. `partial_fit` with one label per step carries on from the chunk before; with one label per sequence every
@@ -72,72 +73,58 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
     Parameters
     ----------
-    units : int or tuple of int
-        Neurons, of every level.
-    structure : "single", "parallel" or "hierarchical"
-        How the levels are joined. Two levels: units=(50, 50), structure="hierarchical".
-    leak_rate : float or tuple
-        alpha in (0, 1] of all levels, or of each; 1 forgets at once.
-    spectral_radius : float or tuple
-        Of the recurrent weights.
-    input_scaling : float or tuple
-        Of the input weights. In a hierarchy, one number is that of the first level; the others have 0.
-    bias_scaling : float or tuple
-        Of the biases; 0 is none.
-    coupling : float or tuple
-        Strength of the links of a hierarchy.
-    connections : int, tuple or None
-        Non-zero weights in each row; None: 10, or all where there are fewer units.
-    topology : str, Concentric or (units, units) matrix
-        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
-    coupling_delay : 0 or 1
-        Steps that a link takes.
-    features : "last", "mean" or "snapshots"
-        What a sequence is judged by: its last state, the mean of its states after the washout, or the states after every
-        `every` steps side by side.
-    every : int or None
-        Steps between two snapshots.
-    readout : "ridge", "softmax" or "sigmoid"
+    {NETWORK}
+    features : "auto", str or tuple of str
+        How the states of a sequence are pooled, see `ESNFeatures`: "mean", "std", "max", "min", "last", "segments",
+        "snapshots", or several of them. "auto": ("mean", "std", "max", "min") or ("segments", "std", "max", "min"), whichever
+        is better on held-out sequences.
+    {SEQUENCES}
+    ranks : bool or None
+        Whether the network hears normal scores of the inputs, see `ESNFeatures`. None: as held-out sequences say; False with
+        scale=None, or with one label per step.
+    readout : "ridge", "softmax", "sigmoid" or "hidden"
         How z is found, see above.
+    hidden : int
+        Units of the hidden layer.
+    dropout : float
+        Share of features, and of the hidden layer, that is left out at random in every step of its training.
     epochs : int
         Of a trained readout: how often every row is seen.
     rate : float
         Of a trained readout: the first step of Adam, which falls to 0 along a cosine.
     minibatch : int
         Of a trained readout: rows of a step, or all where there are fewer.
+    calibrate : bool or None
+        Whether held-out sequences set how steep probabilities are. A trained readout is then trained once more for every
+        fold; None: yes for "ridge", where it costs nothing, no for the others.
     network : Network or None
-        Any network, in place of all the parameters above.
+        Any network, in place of the parameters from `units` to `coupling_delay`.
     washout : int or None
-        Steps at the start of every series that `fit` and `score`, and the "mean" of a sequence, do not count. None: 100, or a
-        tenth of the shortest series where that is less. `partial_fit` does not know the end of its series: None is then the
-        washout of a `fit` before it, or 100 (of sequences: by those of the first call). With a number, chunks equal one fit of
+        Steps at the start of every series that `fit` and `score`, and the pools of a sequence, do not count. None: with one
+        label per sequence 0; per step 100, or a tenth of the shortest series where that is less. `partial_fit` does not know
+        the end of its series: None is then the washout of a `fit` before it, or 100. With a number, chunks equal one fit of
         the whole.
     scale : "standard" or None
         "standard": the network sees inputs of mean 0 and standard deviation 1, over all data of `fit`, or over the first
-        chunk of `partial_fit`; results are in units of the data. A column that is constant there becomes 0. None: the network
-        sees the data as they are.
+        chunk of `partial_fit`. A column that is constant there becomes 0. None: the network sees the data as they are.
     ridge : "auto", float or list of floats
-        The penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of the
-        states, the best on held-out folds; a list: the best of it. Where the smallest of the path is among the best, it goes on
-        down to 0 with an exact solution that needs the states of all steps at once (up to 512 MiB). With too little data for
-        two folds of four steps or sequences, "auto" is 1e-4 times that mean square. A
-        trained readout has 1e-5, which folds would train many times over. In `partial_fit`, every chunk (or sequence)
-        is a block, dealt out to the folds in turn, and "auto" chooses anew at every call; before there are two folds it is 1e-4
-        times the mean square, and after a `fit` the relative penalty of that fit stays.
+        The penalty on the readout's weights; of sequences, on those of standardised features. "auto": from a path of 1e-12 to
+        1e4 times the mean squared singular value of the features, the best on held-out folds; a list: the best of it. Where
+        the smallest of the path is among the best, it goes on down to 0 with an exact solution that needs all rows at once (up
+        to 512 MiB). With too little data for two folds of four steps or sequences, "auto" is 1e-4 times that mean square. A
+        trained readout has 1e-5, which folds would train many times over. In `partial_fit` of steps, every chunk is a block,
+        dealt out to the folds in turn, and "auto" chooses anew at every call; before there are two folds it is 1e-4 times the
+        mean square, and after a `fit` the relative penalty of that fit stays. Of sequences, all so far are judged again.
     validation : int or float
-        What a penalty is chosen by: a number of folds, which are blocks of time with a gap of a twentieth of a fold between
-        them (whole series where there are as many series as folds; fewer folds where data are short), or the share of a
-        validation tail. With one label per sequence: folds of whole sequences, with every class in each as far as can be, or
-        every k-th sequence.
+        What is chosen by: a number of folds, or the share of a validation tail. Folds of sequences have every class in each as
+        far as can be (a share: every k-th sequence). Folds of steps are blocks of time with a gap of a twentieth of a fold
+        between them (whole series where there are as many series as folds; fewer folds where data are short).
     fit_intercept : bool
         Whether the readout has an intercept, which is not penalised.
     direct : bool or int
         How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1. Those before the start of a
         series are 0, in units of the network. For one label per step.
-    dtype : "float32" or "float64"
-        Precision of the network.
-    device : None, "cpu", "gpu" or a jax.Device
-        Where it runs; None: JAX's choice.
+    {MACHINE}
     random_state : int, numpy.random.RandomState or None
         Seed of the weights and of the order of minibatches; None: fresh entropy.
 
@@ -145,27 +132,33 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     ----------
     classes_ : (O,) array
         The labels, sorted.
+    transformer_ : ESNFeatures
+        With one label per sequence: what was chosen, with `features`, `ranks` and `input_scaling`.
     esn_ : ESN
         The network with its weights.
-    readout_ : Readout
-        W_out and b (O,).
+    readout_ : Readout or Hidden
+        W_out and b (O,), for features that are not standardised.
+    steepness_ : float
+        beta in p = softmax(beta z), of `predict_proba`.
     ridge_ : float
         The penalty, as given or as chosen.
     ridge_curve_ : RidgeCurve or None
         The error of the held-out folds against the penalty, with `plot()` and `table()`; None where nothing was chosen.
-    scaling_ : Scaling
-        `mean` and `spread` of every input.
+    scaling_ : Scaling or NormalScores
+        From inputs to what the network hears.
     washout_ : int
         The steps that the last fit did not count.
     per_sequence_ : bool
         Whether there is one label per sequence.
+    rows_, codes_ : (B, columns) and (B, O) arrays
+        With one label per sequence and "ridge": features and one-hot labels so far, to which `partial_fit` adds.
     state_ : (N,) or (B, N) array
         With one label per step: the states after the last step that was fitted, and with direct > 1 the last inputs, as in
         `ESNRegressor`.
     statistics_ : Statistics
-        Of a ridge readout; `partial_fit` adds to them.
+        With one label per step and "ridge"; `partial_fit` adds to them.
     history_ : TrainingHistory
-        Of a trained readout (not saved to files).
+        Of "softmax" and "sigmoid" (not saved to files).
     n_features_in_ : int
         F.
 
@@ -177,30 +170,43 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     >>> labels = np.repeat(["slow", "fast"], 20)
     >>> step = np.where(labels == "slow", 0.2, 0.6)[:, None]
     >>> X = np.sin(step * np.arange(50) + rng.uniform(0, 6, (40, 1)))[..., None]
-    >>> model = es.ESNClassifier(units=30, bias_scaling=0.5, features="mean", random_state=0).fit(X, labels)
-    >>> model.classes_, model.washout_, model.score(X, labels)
-    (array(['fast', 'slow'], dtype='<U4'), 5, 1.0)
+    >>> model = es.ESNClassifier(random_state=0).fit(X[::2], labels[::2])
+    >>> model.classes_, model.score(X[1::2], labels[1::2])
+    (array(['fast', 'slow'], dtype='<U4'), 1.0)
+    >>> bool(model.predict_proba(X[1:2])[0, 1] > 0.8)
+    True
     """
+
+    transformer_: ESNFeatures
+    rows_: Floats
+    codes_: Floats
+    steepness_: float
 
     def __init__(
         self,
-        units: int | Sequence[int] = 100,
-        structure: str = "single",
-        leak_rate: float | Sequence[float] = 1.0,
-        spectral_radius: float | Sequence[float] = 0.95,
-        input_scaling: float | Sequence[float] = 1.0,
-        bias_scaling: float | Sequence[float] = 0.0,
+        units: int | Sequence[int] = UNITS,
+        structure: str = "parallel",
+        leak_rate: float | Sequence[float] | None = None,
+        spectral_radius: float | Sequence[float] = SPECTRAL_RADIUS,
+        input_scaling: float | Sequence[float] | None = None,
+        bias_scaling: float | Sequence[float] = BIAS_SCALING,
         coupling: float | Sequence[float] = 1.0,
         connections: int | Sequence[int | None] | None = None,
         topology: object = "normal",
         coupling_delay: int = 1,
         *,
-        features: str = "last",
+        features: str | Sequence[str] = sequence_labels.AUTO,
         every: int | None = None,
-        readout: str = "ridge",
+        parts: int = 4,
+        changes: bool = True,
+        ranks: bool | None = None,
+        readout: str = RIDGE,
+        hidden: int = 256,
+        dropout: float = 0.2,
         epochs: int = 30,
         rate: float = 1e-3,
         minibatch: int = 50,
+        calibrate: bool | None = None,
         network: Network | None = None,
         washout: int | None = None,
         scale: str | None = "standard",
@@ -215,9 +221,9 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         super().__init__(
             units,
             structure,
-            leak_rate,
+            cast(Any, leak_rate),
             spectral_radius,
-            input_scaling,
+            cast(Any, input_scaling),
             bias_scaling,
             coupling,
             connections,
@@ -236,10 +242,16 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         )
         self.features = features
         self.every = every
+        self.parts = parts
+        self.changes = changes
+        self.ranks = ranks
         self.readout = readout
+        self.hidden = hidden
+        self.dropout = dropout
         self.epochs = epochs
         self.rate = rate
         self.minibatch = minibatch
+        self.calibrate = calibrate
 
     @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> ESNClassifier:
@@ -247,10 +259,10 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
         Parameters
         ----------
-        X : (T, F), (B, T, F) or list of (T_b, F)
-            Inputs.
-        y : (T,), (B, T) or list of (T_b,); or (B,)
-            Labels of every step, or of every sequence.
+        X : (B, T, F), list of (T_b, F), or (T, F)
+            Inputs; sequences of one input may have one axis each.
+        y : (B,); or (T,), (B, T) or list of (T_b,)
+            Labels of every sequence, or of every step.
 
         Returns
         -------
@@ -258,16 +270,17 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             Itself.
         """
         series, labels = self._data(X, y, reset=True, least=2)
-        self.classes_ = self._classes(labels)
-        solved = _checks.choice(self.readout, READOUTS, "readout") == "ridge"
+        self.classes_ = classes_of(labels)
+        solved = _checks.choice(self.readout, READOUTS, "readout") == RIDGE
+        for name in ("transformer_", "rows_", "codes_", "history_", "statistics_", "fold_statistics_"):
+            self.__dict__.pop(name, None)  # of another fit before
         if self.per_sequence_:
-            self._fit_sequences(series, np.asarray(labels))
+            self._fit_sequences(series, codes_of(np.asarray(labels), self.classes_))
         elif solved:
             self._fit_steps(series, self._one_hot(labels, series))
+            self.settle_steepness()
         else:
             self._train_steps(series, self._one_hot(labels, series))
-        for name in ("history_",) if solved else ("statistics_", "fold_statistics_"):
-            self.__dict__.pop(name, None)  # of a readout of the other kind, fitted before
         return self
 
     @available_if(_adds_up)  # type: ignore[untyped-decorator]
@@ -277,14 +290,14 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     ) -> ESNClassifier:
         """Add a chunk (one label per step: it continues the one before) or more sequences. For readout="ridge".
 
-        The first call sets the scaling of the inputs.
+        The first call sets the scaling of the inputs, and all that was left open but the penalty.
 
         Parameters
         ----------
-        X : (T, F), (B, T, F) or list of (T_b, F)
+        X : (B, T, F), list of (T_b, F), or (T, F)
             Inputs.
-        y : (T,), (B, T) or list of (T_b,); or (B,)
-            Labels of every step, or of every sequence.
+        y : (B,); or (T,), (B, T) or list of (T_b,)
+            Labels of every sequence, or of every step.
         classes : list of labels, or None
             All classes there are, for the first call; None: those in y.
         new_series : bool
@@ -297,25 +310,23 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         """
         _checks.choice(self.readout, READOUTS, "readout")
         first = not hasattr(self, "esn_")
-        if not first and not hasattr(self, "statistics_"):
-            raise ValueError("this model was trained by minibatches, which leaves no statistics to add to: fit it anew.")
+        if not first and not hasattr(self, "statistics_") and not hasattr(self, "rows_"):
+            raise ValueError("this model was trained by minibatches, which leaves nothing to add to: fit it anew.")
         series, labels = self._data(X, y, reset=first)
         if first:
-            self.classes_ = self._classes(labels if classes is None else np.asarray(classes))
+            self.classes_ = classes_of(labels if classes is None else np.asarray(classes))
         if not self.per_sequence_:
             self._partial_fit_steps(series, self._one_hot(labels, series), new_series)
+            if hasattr(self, "readout_"):
+                self.settle_steepness()
             return self
-        chosen_from = self._check_stream()
-        inputs = scaling_of(self.scale, series) if first else self.scaling_
-        esn = self._build(series.features) if first else self.esn_
-        washout = self.washout_ if self.washout is None and not first else self._washout(series)
-        features, codes = self._sequence_features(esn, inputs.apply(series), washout), self._codes(np.asarray(labels))
-        fold = folds.of_sequences(codes.argmax(axis=1), self._stream_folds, 0 if first else int(self.statistics_.count))
-        self.esn_, self.washout_, self.scaling_, self.target_scaling_ = esn, washout, inputs, Scaling.none(codes.shape[1])
-        parts: dict[int | None, Statistics] = {
-            k: of_rows(features[fold == k], codes[fold == k]) for k in np.unique(fold).tolist()
-        }
-        self._add(parts, chosen_from, first, features.shape[1])
+        codes = codes_of(np.asarray(labels), self.classes_)
+        if first:
+            self._fit_sequences(series, codes, stream=True)
+            return self
+        rows = np.concatenate([self.rows_, self._pooled(series, None)])
+        codes = np.concatenate([self.codes_, codes])
+        self._solve_rows(rows, codes, self._check_parameters())
         return self
 
     def decision_function(self, X: SeriesLike, *, state: npt.ArrayLike | None = None) -> Any:
@@ -336,30 +347,33 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             z, without the last axis for two classes.
         """
         self._check_ready()
-        scores, _ = self._scores(self._series(X, reset=False), state)
+        scores, _ = self._scores(self._series(in_columns(X), reset=False), state)
         if len(self.classes_) > 2:
             return scores
         return map_given(lambda each: each[..., 1] - each[..., 0], scores)
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: SeriesLike, *, state: npt.ArrayLike | None = None) -> Any:
-        """softmax(z), or sigmoid(z) over its sum: probabilities of the classes. For readout="softmax" and "sigmoid".
+        """softmax(beta z), or sigmoid(beta z) over its sum: probabilities of the classes.
+
+        With "ridge", beta makes the labels of sequences that are left out one by one most likely (`readouts.calibration`);
+        with one label per step it is one over the mean squared error of held-out steps. Trained readouts have
+        beta = 1 unless `calibrate`.
 
         Parameters
         ----------
-        X : (T, F), (B, T, F) or list of (T_b, F)
+        X : (B, T, F), list of (T_b, F), or (T, F)
             Inputs.
         state : (N,) or (B, N), or None
             Where the network begins; None: zero.
 
         Returns
         -------
-        (T, O), (B, T, O) or list; with one label per sequence (B, O)
+        (B, O) array; with one label per step (T, O), (B, T, O) or list
             They add up to 1 over the last axis.
         """
         self._check_ready()
-        scores, _ = self._scores(self._series(X, reset=False), state)
-        return map_given(lambda each: logistic.probabilities(self.readout, each), scores)
+        scores, _ = self._scores(self._series(in_columns(X), reset=False), state)
+        return map_given(lambda each: losses.probabilities(self._loss, self.steepness_ * each), scores)
 
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
         """The class with the largest z, of every step (washout included) or of every sequence.
@@ -381,7 +395,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         self._check_ready()
         if return_state and self.per_sequence_:
             raise ValueError("return_state=True is for one label per step: every sequence is judged as a whole.")
-        scores, last = self._scores(self._series(X, reset=False), state)
+        scores, last = self._scores(self._series(in_columns(X), reset=False), state)
         labels = map_given(lambda each: self.classes_[np.argmax(each, axis=-1)], scores)
         return (labels, last) if return_state else labels
 
@@ -416,6 +430,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
     def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Any]:
         """Checked series and labels: (T,) for one series, (B,) per sequence, otherwise (T_b,) for every series."""
+        X = in_columns(X)
         if not self._many(X):
             name_gaps(X, y)
             X, y = validate_data(
@@ -442,68 +457,90 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         return series, labels
 
     def _check_parameters(self) -> Floats | None:
-        _checks.choice(self.features, FEATURES, "features")
+        sequence_labels.pool_sets(self.features)
+        _checks.integer(self.parts, "parts", minimum=1)
         if self.every is not None:
             _checks.integer(self.every, "every", minimum=1)
         _checks.integer(self.minibatch, "minibatch", minimum=1)
         return super()._check_parameters()
 
-    def _classes(self, labels: Array | Sequence[Array]) -> Array:
-        classes = np.unique(labels if isinstance(labels, np.ndarray) else np.concatenate(labels))
-        if len(classes) < 2:
-            raise ValueError(f"there is one class only, {classes.tolist()}: a classifier needs at least two.")
-        return classes
-
-    def _codes(self, labels: Array) -> Array:
-        """One-hot rows, (rows, classes)."""
-        unknown = np.setdiff1d(labels, self.classes_)
-        if len(unknown):
-            raise ValueError(f"y holds {unknown.tolist()}, which are not among the classes {self.classes_.tolist()}.")
-        codes: Array = (labels[:, None] == self.classes_).astype(np.float64)
-        return codes
-
     def _one_hot(self, labels: Array | Sequence[Array], series: Series) -> Series:
         if series.kind == "one":
-            return as_targets(self._codes(np.asarray(labels)), series)
-        return as_targets([self._codes(each) for each in labels], series)
+            return as_targets(codes_of(np.asarray(labels), self.classes_), series)
+        return as_targets([codes_of(each, self.classes_) for each in labels], series)
 
-    def _fit_sequences(self, series: Series, labels: Array) -> None:
-        chosen_from, washout = self._check_parameters(), self._washout(series)
-        inputs = scaling_of(self.scale, series)
-        esn = self._build(series.features)
-        features, codes = self._sequence_features(esn, inputs.apply(series), washout), self._codes(labels)
-        groups = self._groups(codes.argmax(axis=1), chosen_from is None or len(chosen_from) > 1)
-        if self.readout == "ridge":
-            parts = [of_rows(features[rows], codes[rows]) for rows in groups]
-            solved = fitting.solve(
-                chosen_from,
-                parts,
-                lambda: (features, codes, groups),
-                self.validation,
-                fit_intercept=bool(self.fit_intercept),
-                gaps=False,
-            )
-            self.esn_ = esn
-            self.__dict__.pop("fold_statistics_", None)
-            self._keep(solved, Scaling.none(codes.shape[1]))
-            self._check_states(features.shape[1])
+    def _candidates(self, sets: Sequence[tuple[str, ...]]) -> list[ESNFeatures]:
+        """What is chosen from: transformers with the same weights."""
+        settled = self.make_network()  # checks the parameters
+        shared = {name: getattr(self, name) for name in ESNFeatures().get_params() if hasattr(self, name)}
+        shared |= {
+            "features": sequence_labels.union(sets),
+            "standardise": False,
+            "washout": 0 if self.washout is None else self.washout,
+            "random_state": seed_of(self.random_state),
+        }
+        tried = sequence_labels.settings(self.ranks, self.input_scaling, self.scale, self.network is settled)
+        return [ESNFeatures(**{**shared, **each}) for each in tried]
+
+    def _fit_sequences(self, series: Series, codes: Floats, stream: bool = False) -> None:
+        if self.direct:
+            raise ValueError(f"direct={self.direct} has no meaning with one label per sequence; leave it False.")
+        warn_of_axes(series)
+        if not stream:
+            refuse_single_sequences(codes, self.classes_)
+        chosen_from, sets = self._check_parameters(), sequence_labels.pool_sets(self.features)
+        intercept, solved = bool(self.fit_intercept), self.readout == RIDGE
+        chosen = sequence_labels.choose(
+            self._candidates(sets),
+            sets,
+            series,
+            codes,
+            chosen_from,
+            self.validation,
+            fit_intercept=intercept,
+            ridge=solved,
+        )
+        made = chosen.transformer
+        if solved and chosen.found is not None:
+            self._keep_rows(chosen.rows, codes, chosen.found)
         else:
-            self._train(esn, features, codes.argmax(axis=1), groups, chosen_from)
-        self.washout_, self.scaling_ = washout, inputs
+            self._train(made.esn_, chosen.rows, codes.argmax(axis=1), chosen_from)
+        self.transformer_, self.esn_, self.scaling_, self.washout_ = made, made.esn_, made.scaling_, int(made.washout or 0)
+        self.target_scaling_ = Scaling.none(codes.shape[1])
+        sequence_labels.warn_of_states(chosen.rows, chosen.pools, made.esn_.units, self.parts, made.esn_.dtype)
 
-    def _groups(self, classes: Array, several: bool) -> list[Array]:
-        """The sequences of every fold; or of training and validation; or all together."""
-        count = len(classes)
-        if several and fitting.by_folds(self.validation) and count >= folds.FEWEST:
-            fold = folds.of_sequences(classes, min(int(self.validation), count))
-            return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
-        if several and not fitting.by_folds(self.validation):
-            held_out = np.arange(count) % max(round(1 / float(self.validation)), 2) == 0
-            return [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
-        return [np.arange(count)]
+    def _solve_rows(self, rows: Floats, codes: Floats, chosen_from: Floats | None) -> None:
+        intercept = bool(self.fit_intercept)
+        self._keep_rows(rows, codes, row_readout.solve(rows, codes, chosen_from, self.validation, fit_intercept=intercept))
+
+    def _keep_rows(self, rows: Floats, codes: Floats, found: row_readout.RowReadout) -> None:
+        self.rows_, self.codes_ = rows, codes
+        self.readout_, self.ridge_, self.ridge_curve_ = found.readout, found.ridge, found.curve
+        right = codes.argmax(axis=1)
+        self.steepness_ = calibration.steepness(found.outputs, right) if self.calibrate is not False else 1.0
+
+    def settle_steepness(self) -> None:
+        """Of steps: z is a one-hot code with normal errors of variance v, so p = softmax(z / v). v is that of held-out folds,
+        or of all steps where nothing was held out.
+        """
+        if not hasattr(self, "statistics_"):
+            self.steepness_ = 1.0
+            return
+        found = self.statistics_
+        f = found.features
+        spread = np.diagonal(found.scatter)[f:] / found.count
+        if self.ridge_curve_ is not None:
+            variance = float((spread * self.ridge_curve_.errors[self.ridge_curve_.place] ** 2).mean())
+        else:
+            variance = float(mean_squared_errors(self.readout_, found).mean())
+        self.steepness_ = 1 / max(variance, np.finfo(np.float64).eps)
 
     def _train_steps(self, series: Series, targets: Series) -> None:
         """All states after the washout are rows to train on, in the order of the series."""
+        if self.readout == HIDDEN:
+            raise ValueError(
+                "readout='hidden' is for one label per sequence: choose 'ridge', 'softmax' or 'sigmoid' for steps."
+            )
         chosen_from, washout = self._check_parameters(), self._washout(series)
         check_longer_than(series, washout, "X")
         left = int((series.lengths - washout).sum())
@@ -515,20 +552,45 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         direct = self._direct(series, washout)
         rows, last = state_rows(esn, scaled, washout, direct)
         edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is not None and len(chosen_from) > 1)
-        groups = folds.rows(edges)[::2]  # without the gaps
-        self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), groups, chosen_from)
+        self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), chosen_from, folds.rows(edges)[::2])
         self.washout_, self.direct_, self.scaling_ = washout, direct, inputs
         self._remember(scaled, targets, last)
+        states = rows[:, : esn.units]
+        check_states(states.mean(axis=0, dtype=np.float64), states.var(axis=0, dtype=np.float64), esn.dtype)
 
-    def _train(self, esn: ESN, rows: Array, labels: Array, groups: list[Array], chosen_from: Floats | None) -> None:
-        found, ridge = minibatches.train(
-            rows,
-            labels,
-            groups if fitting.by_folds(self.validation) else groups[-1:],
-            chosen_from,
-            inside=None if sum(map(len, groups)) == len(rows) else np.sort(np.concatenate(groups)),
+    def _train(
+        self, esn: ESN, rows: Array, labels: Array, chosen_from: Floats | None, groups: list[Array] | None = None
+    ) -> None:
+        """A readout by minibatches; groups are the rows of folds without gaps, or None for sequences."""
+        if groups is None:
+            several = chosen_from is not None and len(chosen_from) > 1
+            groups = row_readout.groups(labels, self.validation, several)
+        inside = None if sum(map(len, groups)) == len(rows) else np.sort(np.concatenate(groups))
+        held_out = groups if fitting.by_folds(self.validation) else groups[-1:]
+        found, ridge = minibatches.train(self._trainer(esn), rows, labels, held_out, chosen_from, inside=inside)
+        beta = 1.0
+        if self.calibrate:
+            parts = row_readout.groups(labels, folds.FOLDS, True) if self.per_sequence_ else groups
+            beta = minibatches.steepness(self._trainer(esn), rows, labels, parts, ridge)
+        # Only now: a fit that fails leaves the last one whole.
+        self.esn_, self.ridge_, self.ridge_curve_, self.steepness_ = esn, ridge, None, beta
+        self.target_scaling_ = Scaling.none(len(self.classes_))
+        if isinstance(found, logistic.Trained):
+            self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(ridge)), found.history
+        else:
+            self.readout_ = found  # type: ignore[assignment]
+
+    @property
+    def _loss(self) -> str:
+        """What outputs mean: every class by itself, or one of several."""
+        return "sigmoid" if self.readout == "sigmoid" else "softmax"
+
+    def _trainer(self, esn: ESN) -> minibatches.Trainer:
+        return minibatches.Trainer(
             classes=len(self.classes_),
-            loss=self.readout,
+            loss=self._loss,
+            hidden=self.hidden if self.readout == HIDDEN else None,
+            dropout=self.dropout,
             rate=self.rate,
             epochs=self.epochs,
             minibatch=self.minibatch,
@@ -537,11 +599,6 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             dtype=esn.dtype,
             device=esn.device,
         )
-        self.esn_, self.ridge_, self.ridge_curve_ = esn, ridge, None  # only now: a fit that fails leaves the last one whole
-        self.target_scaling_ = Scaling.none(len(self.classes_))
-        self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(ridge)), found.history
-        states = rows if self.per_sequence_ else rows[:, : esn.units]
-        check_states(states.mean(axis=0, dtype=np.float64), states.var(axis=0, dtype=np.float64), esn.dtype)
 
     def _scores(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array | None]:
         if not self.per_sequence_:
@@ -550,21 +607,17 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
             raise ValueError(
                 "this model gives one label per sequence: pass (B, T, F) or a list of (T, F), for one sequence X[None]."
             )
-        features = self._sequence_features(self.esn_, self.scaling_.apply(series), self.washout_, state)
-        fitted = self.readout_.coef.shape[1]
-        if features.shape[1] != fitted:
-            per_snapshot = self.esn_.units
-            raise ValueError(
-                f"sequences of {series.lengths[0]} steps give {features.shape[1] // per_snapshot} snapshots, those of the fit "
-                f"gave {fitted // per_snapshot}: they must be of the same length."
-            )
-        return self.readout_.predict(features), None
+        return self.readout_.predict(self._pooled(series, state)), None
 
-    def _sequence_features(self, esn: ESN, series: Series, washout: int, state: npt.ArrayLike | None = None) -> Array:
-        """What every sequence is judged by, (B, features), from inputs in units of the network."""
-        if self.direct:
-            raise ValueError(f"direct={self.direct} has no meaning with one label per sequence; leave it False.")
-        return sequence_features(esn, series, self.features, self.every, washout, state)
+    def _pooled(self, series: Series, state: npt.ArrayLike | None) -> Floats:
+        """Features of every sequence, as many as in the fit."""
+        found, fitted = self.transformer_.pool(series, state), self.readout_.coef.shape[1]
+        if found.shape[1] != fitted:
+            raise ValueError(
+                f"sequences of {series.lengths[0]} steps give {found.shape[1]} features, those of the fit gave {fitted}: with "
+                "snapshots every so many steps they must be of the same length."
+            )
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

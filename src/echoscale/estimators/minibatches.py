@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_softmax
 
-from echoscale.readouts import logistic
+from echoscale.readouts import calibration, logistic
+from echoscale.readouts import hidden as layers
 
 if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
@@ -19,27 +21,118 @@ Array = npt.NDArray[Any]
 TRAINED_RIDGE = 1e-5
 
 
+class Trainer(NamedTuple):
+    """How a readout is trained, but for its rows and its penalty: least sum of E + ridge/2 |W|^2 on standardised rows.
+
+    Attributes
+    ----------
+    classes : int
+        How many there are.
+    loss : "softmax" or "sigmoid"
+        Of the outputs.
+    hidden : int or None
+        Units of a hidden layer; None: none.
+    dropout : float
+        Of a hidden layer.
+    rate, epochs, minibatch, fit_intercept, seed, dtype, device
+        As in `logistic.fit`; a minibatch is all rows where there are fewer.
+    """
+
+    classes: int
+    loss: str
+    hidden: int | None
+    dropout: float
+    rate: float
+    epochs: int
+    minibatch: int
+    fit_intercept: bool
+    seed: int
+    dtype: str
+    device: DeviceLike
+
+    def train(
+        self, rows: Array, labels: Array, penalty: float, validation: Array | None = None
+    ) -> logistic.Trained | layers.Hidden:
+        """The readout of all rows but those held out.
+
+        Parameters
+        ----------
+        rows : (R, F)
+            Features.
+        labels : (R,)
+            Classes, as whole numbers.
+        penalty : float
+            Beside the summed loss.
+        validation : (r,) or None
+            Rows that are held out.
+        """
+        count = len(rows) - (0 if validation is None else len(validation))
+        if self.hidden is not None:
+            kept = np.delete(np.arange(len(rows)), [] if validation is None else validation)
+            return layers.fit(
+                rows[kept],
+                labels[kept],
+                self.classes,
+                hidden=self.hidden,
+                dropout=self.dropout,
+                rate=self.rate,
+                epochs=self.epochs,
+                minibatch=min(self.minibatch, count),
+                ridge=penalty / count,
+                seed=self.seed,
+                dtype=self.dtype,
+                device=self.device,
+            )
+        return logistic.fit(
+            rows,
+            labels,
+            self.classes,
+            loss=self.loss,
+            rate=self.rate,
+            schedule="cosine",
+            epochs=self.epochs,
+            minibatch=min(self.minibatch, count),
+            ridge=penalty / count,
+            standardise=True,
+            fit_intercept=self.fit_intercept,
+            validation=validation,
+            seed=self.seed,
+            dtype=self.dtype,
+            device=self.device,
+        )
+
+    def loss_on(self, rows: Array, labels: Array, penalty: float, held_out: Array) -> float:
+        """The summed loss of rows that are held out.
+
+        Parameters
+        ----------
+        rows, labels, penalty
+            As in `train`.
+        held_out : (r,)
+            Which rows.
+        """
+        found = self.train(rows, labels, penalty, held_out)
+        if isinstance(found, logistic.Trained):
+            return float(found.history.loss[-1]) * len(held_out)
+        logs = log_softmax(found.predict(rows[held_out]), axis=1)
+        return float(-logs[np.arange(len(held_out)), labels[held_out]].sum())
+
+
 def train(
+    trainer: Trainer,
     rows: Array,
     labels: Array,
     held_out: Sequence[Array],
     chosen_from: npt.NDArray[np.float64] | None,
     *,
-    inside: Array | None,
-    classes: int,
-    loss: str,
-    rate: float,
-    epochs: int,
-    minibatch: int,
-    fit_intercept: bool,
-    seed: int,
-    dtype: str,
-    device: DeviceLike,
-) -> tuple[logistic.Trained, float]:
-    """Least sum of E + ridge/2 |W|^2 on standardised rows, and the penalty.
+    inside: Array | None = None,
+) -> tuple[logistic.Trained | layers.Hidden, float]:
+    """The readout and its penalty.
 
     Parameters
     ----------
+    trainer : Trainer
+        How.
     rows : (R, F)
         Features.
     labels : (R,)
@@ -50,32 +143,7 @@ def train(
         The penalties; None ("auto"): 1e-5.
     inside : (r,) or None
         The rows that take part in the choice, sorted; None: all. (Those of gaps do not.)
-    classes : int
-        How many there are.
-    loss, rate, epochs, minibatch, fit_intercept, seed, dtype, device
-        As in `logistic.fit`; a minibatch is all rows where there are fewer.
     """
-
-    def trained(rows: Array, labels: Array, penalty: float, validation: Array | None = None) -> logistic.Trained:
-        count = len(rows) - (0 if validation is None else len(validation))
-        return logistic.fit(
-            rows,
-            labels,
-            classes,
-            loss=loss,
-            rate=rate,
-            schedule="cosine",
-            epochs=epochs,
-            minibatch=min(minibatch, count),
-            ridge=penalty / count,
-            standardise=True,
-            fit_intercept=fit_intercept,
-            validation=validation,
-            seed=seed,
-            dtype=dtype,
-            device=device,
-        )
-
     best = TRAINED_RIDGE if chosen_from is None else float(chosen_from[0])
     if chosen_from is not None and len(chosen_from) > 1:
         some, known, groups = rows, labels, list(held_out)
@@ -83,6 +151,31 @@ def train(
             some, known, groups = rows[inside], labels[inside], [np.searchsorted(inside, each) for each in held_out]
         if not all(0 < len(each) < len(some) for each in groups):
             raise ValueError(f"ridge holds {len(chosen_from)} penalties, but there is too little data to choose by: give one.")
-        losses = [sum(trained(some, known, each, out).history.loss[-1] * len(out) for out in groups) for each in chosen_from]
-        best = float(chosen_from[int(np.argmin(losses))])
-    return trained(rows, labels, best), best
+        summed = [sum(trainer.loss_on(some, known, each, out) for out in groups) for each in chosen_from]
+        best = float(chosen_from[int(np.argmin(summed))])
+    return trainer.train(rows, labels, best), best
+
+
+def steepness(trainer: Trainer, rows: Array, labels: Array, groups: Sequence[Array], penalty: float) -> float:
+    """beta of `readouts.calibration`, from readouts that were trained without the rows they judge; 1 without folds.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        How.
+    rows, labels : arrays
+        As in `train`.
+    groups : sequence of arrays
+        The rows of every fold.
+    penalty : float
+        The penalty.
+    """
+    if len(groups) < 2:
+        return 1.0
+    outputs = [trainer.train(rows, labels, penalty, each) for each in groups]
+    found = [
+        (made.readout if isinstance(made, logistic.Trained) else made).predict(rows[each])
+        for made, each in zip(outputs, groups, strict=True)
+    ]
+    right = np.concatenate([labels[each] for each in groups])
+    return calibration.steepness(np.concatenate(found), right, trainer.loss)

@@ -111,7 +111,10 @@ class Tuned:
             "random_state": self.seed,
         }
         shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
-        return ESNRegressor(**shared) if self.classes is None else ESNClassifier(**shared)
+        if self.classes is None:
+            return ESNRegressor(**shared)
+        judged: dict[str, Any] = {"features": "last", "changes": False, "ranks": False} if self.per_sequence else {}
+        return ESNClassifier(**shared, **judged)
 
     def report(self) -> Table:
         """Errors and hyper-parameters of all starts, a column each, the best first; below, the verdict of the test part."""

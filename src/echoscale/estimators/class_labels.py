@@ -1,0 +1,106 @@
+"""Labels as one-hot codes, and data whose axes look as if they were in another order."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.series import Series, SeriesLike
+
+Array = npt.NDArray[Any]
+
+# Neighbours along the last axis are so much more alike than along time that it is probably time itself.
+MUCH_SMOOTHER = 0.5
+
+
+def classes_of(labels: Array | Sequence[Array]) -> Array:
+    """The labels, sorted; one alone is refused.
+
+    Parameters
+    ----------
+    labels : array, or sequence of arrays
+        Of all steps or sequences.
+    """
+    classes = np.unique(labels if isinstance(labels, np.ndarray) else np.concatenate(labels))
+    if len(classes) < 2:
+        raise ValueError(f"there is one class only, {classes.tolist()}: a classifier needs at least two.")
+    return classes
+
+
+def codes_of(labels: Array, classes: Array) -> npt.NDArray[np.float64]:
+    """One-hot rows, (rows, classes).
+
+    Parameters
+    ----------
+    labels : (rows,)
+        Labels.
+    classes : (O,)
+        All there are.
+    """
+    unknown = np.setdiff1d(labels, classes)
+    if len(unknown):
+        raise ValueError(f"y holds {unknown.tolist()}, which are not among the classes {classes.tolist()}.")
+    return np.asarray(labels[:, None] == classes, np.float64)
+
+
+def in_columns(X: SeriesLike) -> SeriesLike:
+    """A list of arrays of one axis is a list of sequences with one input.
+
+    Parameters
+    ----------
+    X : array, list or data frame
+        As the user gave it.
+    """
+    if isinstance(X, list | tuple) and len(X) and all(getattr(each, "ndim", 0) == 1 for each in X):
+        return [np.asarray(each)[:, None] for each in X]
+    return X
+
+
+def refuse_single_sequences(codes: Array, classes: Array) -> None:
+    """Nothing can be held out where every class has one sequence.
+
+    Parameters
+    ----------
+    codes : (B, O)
+        One-hot.
+    classes : (O,)
+        The labels.
+    """
+    if (codes.sum(axis=0) <= 1).all():
+        raise ValueError(
+            f"y holds one sequence of each class, {classes.tolist()[:10]}: nothing tells what a class has in common. "
+            "Give at least two sequences of a class."
+        )
+
+
+def warn_of_axes(series: Series) -> None:
+    """Warn where (B, T, F) looks like (B, channels, time): F > T, and neighbours along the last axis are far more alike.
+
+    Parameters
+    ----------
+    series : Series
+        Sequences.
+    """
+    values = series.values
+    if not isinstance(values, np.ndarray) or series.kind != "batch" or values.shape[2] <= values.shape[1]:
+        return
+    along_last = _roughness(values, 2)
+    along_time = _roughness(values, 1) if values.shape[1] > 1 else np.inf
+    if values.shape[2] >= 8 and along_last < MUCH_SMOOTHER * along_time:
+        count, steps, features = values.shape
+        warnings.warn(
+            f"X has shape {values.shape}, which is taken for {count} sequences of {steps} steps with {features} inputs each. "
+            f"It looks like {steps} channels of {features} steps: then pass X.transpose(0, 2, 1).",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _roughness(values: Array, axis: int) -> float:
+    """Mean squared difference of neighbours, over the variance along this axis."""
+    spread = float(values.var(axis=axis).mean())
+    return float((np.diff(values, axis=axis) ** 2).mean()) / spread if spread > 0 else np.inf

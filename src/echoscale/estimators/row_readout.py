@@ -1,0 +1,193 @@
+"""A ridge readout of classes from rows that are all there: standardised features, the penalty and the pools chosen by folds.
+
+    z = W (f - mean) / spread + b
+
+Where there are more features than rows, the rows are turned first (`readouts.few_rows`), so that folds cost little.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.estimators import fitting
+from echoscale.readouts import folds, penalties
+from echoscale.readouts.few_rows import turned
+from echoscale.readouts.penalties import RidgeCurve
+from echoscale.readouts.ridge import Readout, threads_for
+from echoscale.readouts.statistics import of_rows
+from echoscale.scaling import Scaling
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+# Of the largest spread of all features: what varies by less is rounding of the states.
+LEAST_SPREAD = 1e-5
+LEAST_PENALTY = 1e-9
+
+
+class RowReadout(NamedTuple):
+    """What was solved.
+
+    Attributes
+    ----------
+    readout : Readout
+        W (O, F) and b, for features as they are.
+    ridge : float
+        The penalty on the weights of standardised features.
+    curve : RidgeCurve or None
+        The error of held-out folds against the penalty; None where nothing was chosen.
+    outputs : (R, O)
+        z of every row from the readout of all others.
+    error : float
+        Mean squared error of these, in units of the variance of every class.
+    """
+
+    readout: Readout
+    ridge: float
+    curve: RidgeCurve | None
+    outputs: Floats
+    error: float
+
+
+def standardising(features: npt.NDArray[Any], *, fit_intercept: bool = True) -> Scaling:
+    """Means and spreads of features over the rows; without an intercept, means of 0.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows.
+    fit_intercept : bool
+        Whether the readout has an intercept.
+    """
+    found = Scaling.of(np.asarray(features)[None])
+    constant = np.asarray(features).min(axis=0) == np.asarray(features).max(axis=0)
+    moving = found.spread[~constant]
+    least = LEAST_SPREAD * float(moving.max(initial=0.0))
+    spread = np.where(constant, 1.0, np.maximum(found.spread, least))
+    return Scaling(found.mean if fit_intercept else np.zeros_like(found.mean), spread)
+
+
+def groups(classes: Indices, validation: float | int, several: bool) -> list[Indices]:
+    """The rows of every fold, with as many of every class in each as can be; or of training and validation; or all together.
+
+    Parameters
+    ----------
+    classes : (R,)
+        The class of every row, as a whole number.
+    validation : int or float
+        A number of folds, or a share: every k-th row.
+    several : bool
+        Whether there is something to choose.
+    """
+    count = len(classes)
+    if several and fitting.by_folds(validation) and count >= folds.FEWEST:
+        fold = folds.of_sequences(classes, min(int(validation), count))
+        return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
+    if several and not fitting.by_folds(validation):
+        held_out = np.arange(count) % max(round(1 / float(validation)), 2) == 0
+        return [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
+    return [np.arange(count)]
+
+
+def solve(
+    features: npt.NDArray[Any],
+    codes: Floats,
+    chosen_from: Floats | None,
+    validation: float | int,
+    *,
+    fit_intercept: bool = True,
+) -> RowReadout:
+    """The readout with the penalty that held-out rows choose.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows.
+    codes : (R, O)
+        One-hot.
+    chosen_from : (n,) or None
+        Penalties, from `penalties.check`; None is "auto".
+    validation : int or float
+        Folds, or a share of the rows.
+    fit_intercept : bool
+        Whether the readout has an intercept.
+    """
+    scaling = standardising(features, fit_intercept=fit_intercept)
+    work = turned(scaling.forward(features))
+    several = chosen_from is None or len(chosen_from) > 1
+    each = groups(codes.argmax(axis=1), validation, several)
+    parts = [of_rows(work.rows[rows], codes[rows]) for rows in each]
+    found = fitting.solve(
+        chosen_from, parts, lambda: (work.rows, codes, each), validation, fit_intercept=fit_intercept, gaps=False
+    )
+    readout = work.back(found.readout)
+    coef = np.ascontiguousarray(readout.coef / scaling.spread)
+    plain = Readout(coef, readout.intercept - coef @ scaling.mean, readout.ridge)
+    outputs = left_out(work.rows, codes, found.ridge, fit_intercept=fit_intercept)
+    variance = codes.var(axis=0)
+    error = float(((outputs - codes) ** 2 / np.where(variance > 0, variance, 1.0)).mean())
+    return RowReadout(plain, found.ridge, found.curve, outputs, error)
+
+
+def least_error(features: npt.NDArray[Any], codes: Floats, *, fit_intercept: bool = True) -> float:
+    """The least error of rows left out one by one, over a path of penalties: from one decomposition, for comparisons.
+
+    With X = U s V^T, 1 - h = 1 - sum over k of U_k^2 s_k^2 / (s_k^2 + ridge), and 1 / R less with an intercept.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows.
+    codes : (R, O)
+        One-hot.
+    fit_intercept : bool
+        Whether the readout has an intercept.
+    """
+    x = standardising(features, fit_intercept=fit_intercept).forward(features)
+    y = codes - codes.mean(axis=0) * fit_intercept
+    with threads_for(np.empty((0, min(x.shape)))):
+        if len(x) <= x.shape[1]:
+            squares, u = np.linalg.eigh(x @ x.T)
+        else:
+            squares, v = np.linalg.eigh(x.T @ x)
+            u = x @ v / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
+    squares = np.maximum(squares, 0)
+    kept = squares > np.finfo(np.float64).eps * len(squares) * squares.max(initial=0.0)
+    squares, u = squares[kept], u[:, kept]
+    turned_codes, leverages = u.T @ y, u**2
+    variance = codes.var(axis=0)
+    least = np.inf
+    for relative in penalties.RELATIVE[penalties.RELATIVE >= LEAST_PENALTY]:
+        shrunk = squares / (squares + relative * squares.sum() / min(x.shape))
+        apart = y - u @ (shrunk[:, None] * turned_codes)
+        free = np.maximum(1 - leverages @ shrunk - fit_intercept / len(x), np.finfo(np.float64).eps)
+        error = float(((apart / free[:, None]) ** 2 / np.where(variance > 0, variance, 1.0)).mean())
+        least = min(least, error)
+    return least
+
+
+def left_out(rows: Floats, codes: Floats, ridge: float, *, fit_intercept: bool = True) -> Floats:
+    """z of every row from the readout of all others, without solving for it: y - (y - z) / (1 - h).
+
+    h is the leverage of a row, the diagonal of X (X^T X + ridge I)^-1 X^T, and 1 / R more with an intercept.
+
+    Parameters
+    ----------
+    rows : (R, F)
+        Features.
+    codes : (R, O)
+        One-hot.
+    ridge : float
+        The penalty; at least 1e-9 of the mean squared singular value is taken, since h = 1 leaves nothing to divide.
+    fit_intercept : bool
+        Whether the readout has an intercept.
+    """
+    x, y = (each - each.mean(axis=0) * fit_intercept for each in (rows, codes))
+    gram = x.T @ x
+    least = LEAST_PENALTY * max(float(np.trace(gram)), np.finfo(np.float64).tiny) / gram.shape[0]
+    solved = np.linalg.solve(gram + max(ridge, least) * np.eye(len(gram)), x.T)
+    leverage = np.einsum("rf,fr->r", x, solved) + fit_intercept / len(x)
+    return np.asarray(codes - (y - x @ (solved @ y)) / np.maximum(1 - leverage, np.finfo(np.float64).eps)[:, None])

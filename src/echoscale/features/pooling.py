@@ -1,0 +1,164 @@
+"""What a whole sequence is judged by: its states x(1), ..., x(T), pooled to one row of fixed length.
+
+    mean       1/T sum over t of x(t)
+    std        the standard deviation of x(t) over t
+    max, min   of every neuron over t
+    last       x(T)
+    segments   means over P parts of equal length, side by side
+    snapshots  x(M), x(2M), ..., x(SM), side by side; or P of them at relative positions, x(ceil(k T / P)), k = 1, ..., P
+
+States are pooled as they come, chunk by chunk: memory does not grow with the length of a sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper
+from echoscale.series import Series, check_longer_than
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+POOLS = ("mean", "std", "max", "min", "last", "segments", "snapshots")
+
+
+def check_pools(pools: object) -> tuple[str, ...]:
+    """The names as a tuple; one that is not known, or stands there twice, is named.
+
+    Parameters
+    ----------
+    pools : str or sequence of str
+        As the user gave it.
+    """
+    names = (pools,) if isinstance(pools, str) else tuple(pools) if isinstance(pools, Sequence) else ()
+    for name in names:
+        if name not in POOLS:
+            raise ValueError(f"features must be one of {', '.join(map(repr, POOLS))}, or several of them; got {name!r}.")
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"features must name at least one way of pooling, and each once; got {pools!r}.")
+    return names
+
+
+def columns(pools: Sequence[str], units: int, parts: int, snapshots: int) -> dict[str, slice]:
+    """Which columns of a row every pool has.
+
+    Parameters
+    ----------
+    pools : sequence of str
+        In the order of the columns.
+    units : int
+        N.
+    parts : int
+        P.
+    snapshots : int
+        How many of them.
+    """
+    widths = {name: units * {"segments": parts, "snapshots": snapshots}.get(name, 1) for name in pools}
+    ends = np.cumsum(list(widths.values())).tolist()
+    return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
+
+
+def pooled(
+    esn: ESN,
+    series: Series,
+    pools: Sequence[str],
+    *,
+    parts: int = 4,
+    every: int | None = None,
+    washout: int = 0,
+    state: npt.ArrayLike | None = None,
+    hyper: Hyper | None = None,
+) -> Floats:
+    """One row for every sequence, (B, columns), or (H, B, columns) with lanes.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    series : Series
+        B sequences.
+    pools : sequence of str
+        Out of `POOLS`; their columns stand side by side.
+    parts : int
+        P, of segments, and of snapshots without `every`.
+    every : int or None
+        M, the steps between two snapshots of sequences of one length.
+    washout : int
+        Steps at the start of every sequence that do not count (in snapshots they do).
+    state : (N,), (B, N) or (H, B, N), optional
+        Where to start; zero unless given.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own, with H lanes or none.
+    """
+    check_longer_than(series, washout, "X")
+    lengths, count, lanes, units = series.lengths, series.count, (hyper or esn.hyper).lanes, esn.units
+    first, end = _parts(lengths, washout, parts)
+    taken = _moments(lengths, parts, every) if "snapshots" in pools else np.zeros((count, 0), np.int64)
+    where = columns(pools, units, parts, taken.shape[1])
+    rows = np.zeros((count * (lanes or 1), sum(each.stop - each.start for each in where.values())))
+    total = np.zeros((len(rows), units))
+    for name, worst in (("max", -np.inf), ("min", np.inf)):
+        if name in where:
+            rows[:, where[name]] = worst
+
+    def add(which: Indices, start: int, states: Any) -> None:
+        x, own = np.asarray(states, np.float64), which % count
+        times = start + np.arange(len(x))
+        live = (times[:, None] >= washout) & (times[:, None] < lengths[own])
+        if "mean" in where or "std" in where:
+            counted = x if live.all() else np.where(live[..., None], x, 0.0)
+            total[which] += counted.sum(axis=0)
+            if "std" in where:
+                rows[which, where["std"]] += np.einsum("tbn,tbn->bn", counted, counted)
+        # Rows past the end of a sequence repeat its last state: they change neither extreme.
+        for name, extreme in (("max", np.maximum), ("min", np.minimum)):
+            if name in where and start + len(x) > washout:
+                found = extreme.reduce(x[max(washout - start, 0) :], axis=0)
+                rows[which, where[name]] = extreme(rows[which, where[name]], found)
+        if "segments" in where:
+            inside = (times >= first[own, :, None]) & (times < end[own, :, None])  # (b, P, t)
+            rows[which, where["segments"]] += (inside.astype(np.float64) @ x.swapaxes(0, 1)).reshape(len(which), -1)
+        if taken.shape[1]:
+            lane, place = np.nonzero((taken[own] >= start) & (taken[own] < start + len(x)))
+            kept = rows[:, where["snapshots"]].reshape(len(rows), -1, units)  # a view
+            kept[which[lane], place] = x[taken[own[lane], place] - start, lane]
+
+    last = esn.run_chunks(series, add, state=state, hyper=hyper)
+    steps = np.tile(lengths - washout, lanes or 1)[:, None].astype(np.float64)
+    if "mean" in where:
+        rows[:, where["mean"]] = total / steps
+    if "std" in where:
+        rows[:, where["std"]] = np.sqrt(np.maximum(rows[:, where["std"]] / steps - (total / steps) ** 2, 0))
+    if "segments" in where:
+        rows[:, where["segments"]] /= np.repeat(np.tile(end - first, (lanes or 1, 1)), units, axis=1)
+    if "last" in where:
+        rows[:, where["last"]] = np.asarray(last).reshape(len(rows), -1)
+    return rows if lanes is None else rows.reshape(lanes, count, -1)
+
+
+def _parts(lengths: Indices, washout: int, parts: int) -> tuple[Indices, Indices]:
+    """First step of every part and the one after its last, (B, P) each; neighbours share a step that lies in both."""
+    cuts = np.arange(parts + 1) * (lengths - washout)[:, None]
+    return washout + cuts[:, :-1] // parts, washout - (-cuts[:, 1:] // parts)
+
+
+def _moments(lengths: Indices, parts: int, every: int | None) -> Indices:
+    """The step of every snapshot, (B, S), from 0 on."""
+    if every is None:
+        return -(-np.arange(1, parts + 1) * lengths[:, None] // parts) - 1
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    if shortest != longest:
+        raise ValueError(
+            f"snapshots every {every} steps need sequences of one length, got {shortest} to {longest} steps. Leave `every` "
+            "out: snapshots then stand at relative positions."
+        )
+    if longest < every:
+        raise ValueError(f"every={every} is longer than the sequences of {longest} steps: there would be no snapshot.")
+    return np.tile(np.arange(every, longest + 1, every) - 1, (len(lengths), 1))

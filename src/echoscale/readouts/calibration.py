@@ -1,0 +1,85 @@
+"""Probabilities that mean what they say: outputs of held-out folds set how steep they are.
+
+    p = softmax(beta z),    beta = argmin of - sum over rows of sum over classes of q log p
+
+z are outputs of rows that took no part in the readout they come from. The row's own class has q = (R + 1) / (R + 2) for R rows,
+and the others share the rest (Platt 1999): rows that are all told apart do not make probabilities of 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+
+from echoscale.losses import probabilities
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+# Decimal logarithms of beta, in units of the outputs' standard deviation.
+BOUNDS = (-4.0, 4.0)
+
+
+def steepness(outputs: npt.ArrayLike, labels: npt.ArrayLike, loss: str = "softmax") -> float:
+    """beta, from outputs of rows that were held out.
+
+    Parameters
+    ----------
+    outputs : (R, O)
+        z.
+    labels : (R,)
+        Whole numbers from 0 to O - 1.
+    loss : "softmax" or "sigmoid"
+        What beta z means, see `echoscale.losses.probabilities`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from echoscale.readouts.calibration import steepness
+    >>> z = np.tile([[1.0, 0.0]], (1000, 1))
+    >>> beta = steepness(z, np.arange(1000) % 4 == 0)  # right in three of four cases
+    >>> round(float(1 / (1 + np.exp(-beta))), 2)
+    0.75
+    """
+    z, right = np.asarray(outputs, np.float64), np.asarray(labels, np.int64)
+    rows, classes = z.shape
+    spread = float((z - z.mean(axis=1, keepdims=True)).std())
+    if spread == 0:
+        return 1.0
+    wanted = np.full(z.shape, 1 / (rows + 2) / max(classes - 1, 1))
+    wanted[np.arange(rows), right] = (rows + 1) / (rows + 2)
+
+    def entropy(power: float) -> float:
+        p = probabilities(loss, 10**power / spread * z)
+        return float(-(wanted * np.log(np.maximum(p, np.finfo(np.float64).tiny))).sum())
+
+    found: Any = minimize_scalar(entropy, bounds=BOUNDS, method="bounded", options={"xatol": 1e-6})
+    return float(10**found.x / spread)
+
+
+def calibration_error(p: npt.ArrayLike, labels: npt.ArrayLike, bins: int = 10) -> float:
+    """Expected calibration error: sum over bins of (rows in it) / R |share of right labels - mean largest probability|.
+
+    Parameters
+    ----------
+    p : (R, O)
+        Probabilities.
+    labels : (R,)
+        Whole numbers from 0 to O - 1.
+    bins : int
+        Of equal width, over the largest probability.
+
+    Examples
+    --------
+    >>> from echoscale.readouts.calibration import calibration_error
+    >>> calibration_error([[0.75, 0.25]] * 4, [0, 0, 0, 1])  # right in three of four cases, as it says
+    0.0
+    """
+    given, right = np.asarray(p, np.float64), np.asarray(labels)
+    sure, hit = given.max(axis=1), given.argmax(axis=1) == right
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    apart = np.bincount(place, hit - sure, minlength=bins)
+    return float(np.abs(apart).sum() / len(given))

@@ -1,0 +1,111 @@
+"""`ESNFeatures` among the tools of scikit-learn, and inside the classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from echoscale import ESNClassifier, ESNFeatures
+
+Array = npt.NDArray[Any]
+
+REASON = "rows are consecutive steps of one series, not exchangeable samples: the states of a row depend on the rows before it"
+EXPECTED = {
+    "check_methods_sample_order_invariance": REASON,
+    "check_methods_subset_invariance": REASON,
+    "check_fit1d": "a series of one input may be given as (T,), since time is its only axis",
+}
+
+
+@parametrize_with_checks([ESNFeatures(units=(10, 10))], expected_failed_checks=lambda estimator: EXPECTED)  # type: ignore[untyped-decorator]
+def test_scikit_learn_checks(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
+    check(estimator)
+
+
+def sequences(count: int = 40) -> tuple[list[Array], Array]:
+    rng = np.random.default_rng(0)
+    labels = np.arange(count) % 2
+    lengths = rng.integers(20, 50, count)
+    waves = [np.sin(np.arange(n) * (0.2 + 0.3 * k))[:, None] for n, k in zip(lengths, labels, strict=True)]
+    return [each + 0.5 * rng.normal(size=each.shape) for each in waves], labels
+
+
+def test_features_are_standardised_pools_of_what_the_network_hears() -> None:
+    X, _ = sequences()
+    model = ESNFeatures(units=(4, 3), features=("mean", "last"), dtype="float64", random_state=0)
+    found = model.fit_transform(X)
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(found.std(axis=0), 1, rtol=1e-12)
+    np.testing.assert_allclose(model.transform(X), found, atol=1e-12)
+    u = np.concatenate(X)
+    changes = np.concatenate([np.diff(each, axis=0, prepend=each[:1]) for each in X])
+    heard = np.hstack([(X[3] - u.mean()) / u.std(), (np.diff(X[3], axis=0, prepend=X[3][:1]) - changes.mean()) / changes.std()])
+    states = model.esn_.run(heard)
+    raw = np.concatenate([states.mean(axis=0), states[-1]])
+    np.testing.assert_allclose(model.feature_scaling_.back(found[3]), raw, atol=1e-10)
+    assert model.get_feature_names_out().tolist() == [f"mean {k}" for k in range(7)] + [f"last {k}" for k in range(7)]
+
+
+def test_one_series_becomes_its_states() -> None:
+    X, _ = sequences()
+    model = ESNFeatures(units=5, changes=False, scale=None, standardise=False, dtype="float64", random_state=0).fit(X[0])
+    np.testing.assert_allclose(model.transform(X[1]), model.esn_.run(X[1]), atol=1e-12)
+
+
+def test_any_readout_may_follow() -> None:
+    X, y = sequences()
+    model = make_pipeline(ESNFeatures(units=(20, 20), random_state=0), LogisticRegression())
+    padded = np.stack([each[:20] for each in X])
+    assert cross_val_score(model, padded, y, cv=4).mean() > 0.8
+    assert clone(model).fit(X[:30], y[:30]).score(X[30:], y[30:]) > 0.8
+
+
+def test_a_classifier_is_features_and_a_readout() -> None:
+    """With nothing left open: the same rows, the same weights of the network."""
+    X, y = sequences()
+    options: dict[str, Any] = {
+        "units": (6, 5),
+        "input_scaling": 0.5,
+        "ranks": True,
+        "features": ("mean", "max"),
+        "random_state": 3,
+    }
+    rows = ESNFeatures(standardise=False, **options).fit_transform(X)
+    fitted = ESNClassifier(**options).fit(X, y)
+    np.testing.assert_array_equal(fitted.rows_, rows)
+    z = rows @ fitted.readout_.coef.T + fitted.readout_.intercept
+    np.testing.assert_allclose(fitted.decision_function(X), z[:, 1] - z[:, 0], atol=1e-12)
+
+
+def test_what_is_left_open_is_the_best_of_its_candidates() -> None:
+    """Two input scalings, ranks or not, whole sequences or parts: each judged by itself has no less an error."""
+    X, y = sequences()
+    options: dict[str, Any] = {"units": (6, 5), "random_state": 3, "dtype": "float64"}
+    codes = np.eye(2)[y]
+
+    def error(model: ESNClassifier) -> float:
+        """Of sequences left out one by one, the least over penalties, by fits without them."""
+        x = (model.rows_ - model.rows_.mean(axis=0)) / model.rows_.std(axis=0)
+        unit = (x**2).sum() / min(x.shape)
+        fits = [Ridge(alpha=relative * unit, solver="svd") for relative in 10.0 ** np.arange(-4, 4.5, 0.5)]
+        return float(min(((cross_val_predict(fit, x, codes, cv=KFold(len(x))) - codes) ** 2).mean() for fit in fits))
+
+    found = error(ESNClassifier(**options).fit(X, y))
+    pools = [("mean", "std", "max", "min"), ("segments", "std", "max", "min")]
+    tried = [
+        error(ESNClassifier(input_scaling=strength, ranks=ranks, features=names, **options).fit(X, y))
+        for strength in (0.3, 1.0)
+        for ranks in (False, True)
+        for names in pools
+    ]
+    assert found == pytest.approx(min(tried), rel=1e-9)
+    assert max(tried) > 1.01 * min(tried)
