@@ -40,6 +40,7 @@ ROOMS = {
     "estimators": "scikit-learn estimators, closed-loop forecasts",
     "automatic": "from data to a fitted model beside the simple methods that it must beat",
     "storage": "save and load",
+    "adapters": "estimators in the form of other libraries",
     "experiments": "one experiment: its protocol, its scores, its job, and the ledger that keeps it",
     "sweeps": "grids of experiments",
     "paper": "the figures of the paper, and all of them as the main job",
