@@ -82,6 +82,8 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
     ranks : bool or None
         Whether the network hears normal scores of the inputs, see `ESNFeatures`. None: as held-out sequences say; False with
         scale=None, or with one label per step.
+    standardise : bool
+        Whether a ridge readout of sequences sees standardised features. Trained readouts always do.
     readout : "ridge", "softmax", "sigmoid" or "hidden"
         How z is found, see above.
     hidden : int
@@ -200,6 +202,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         parts: int = 4,
         changes: bool = True,
         ranks: bool | None = None,
+        standardise: bool = True,
         readout: str = RIDGE,
         hidden: int = 256,
         dropout: float = 0.2,
@@ -245,6 +248,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         self.parts = parts
         self.changes = changes
         self.ranks = ranks
+        self.standardise = standardise
         self.readout = readout
         self.hidden = hidden
         self.dropout = dropout
@@ -498,6 +502,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             chosen_from,
             self.validation,
             fit_intercept=intercept,
+            standardise=bool(self.standardise),
             ridge=solved,
         )
         made = chosen.transformer
@@ -510,8 +515,8 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         sequence_labels.warn_of_states(chosen.rows, chosen.pools, made.esn_.units, self.parts, made.esn_.dtype)
 
     def _solve_rows(self, rows: Floats, codes: Floats, chosen_from: Floats | None) -> None:
-        intercept = bool(self.fit_intercept)
-        self._keep_rows(rows, codes, row_readout.solve(rows, codes, chosen_from, self.validation, fit_intercept=intercept))
+        options = {"fit_intercept": bool(self.fit_intercept), "standardise": bool(self.standardise)}
+        self._keep_rows(rows, codes, row_readout.solve(rows, codes, chosen_from, self.validation, **options))
 
     def _keep_rows(self, rows: Floats, codes: Floats, found: row_readout.RowReadout) -> None:
         self.rows_, self.codes_ = rows, codes

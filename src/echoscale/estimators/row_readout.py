@@ -99,6 +99,7 @@ def solve(
     validation: float | int,
     *,
     fit_intercept: bool = True,
+    standardise: bool = True,
 ) -> RowReadout:
     """The readout with the penalty that held-out rows choose.
 
@@ -114,8 +115,12 @@ def solve(
         Folds, or a share of the rows.
     fit_intercept : bool
         Whether the readout has an intercept.
+    standardise : bool
+        Whether the penalty stands on the weights of standardised features, or of features as they are.
     """
     scaling = standardising(features, fit_intercept=fit_intercept)
+    if not standardise:
+        scaling = scaling._replace(spread=np.ones_like(scaling.spread))
     work = turned(scaling.forward(features))
     several = chosen_from is None or len(chosen_from) > 1
     each = groups(codes.argmax(axis=1), validation, several)

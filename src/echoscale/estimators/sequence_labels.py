@@ -87,6 +87,7 @@ def choose(
     validation: float | int,
     *,
     fit_intercept: bool,
+    standardise: bool,
     ridge: bool,
 ) -> ChosenFeatures:
     """The transformer and the pools with the least error on held-out sequences.
@@ -107,6 +108,8 @@ def choose(
         Folds, or the share of the sequences that judge.
     fit_intercept : bool
         Whether the readout has an intercept.
+    standardise : bool
+        Whether the ridge readout sees standardised features.
     ridge : bool
         Whether a ridge readout is wanted.
     """
@@ -121,7 +124,8 @@ def choose(
     _, transformer, pools, rows = min(tried, key=lambda one: one[0])
     # From now on, only the pools that were chosen are computed.
     transformer.set_params(features=pools)
-    found = row_readout.solve(rows, codes, chosen_from, validation, fit_intercept=fit_intercept) if ridge else None
+    options = {"fit_intercept": fit_intercept, "standardise": standardise}
+    found = row_readout.solve(rows, codes, chosen_from, validation, **options) if ridge else None
     return ChosenFeatures(transformer, pools, rows, found)
 
 

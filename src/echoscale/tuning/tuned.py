@@ -113,8 +113,9 @@ class Tuned:
         shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
         if self.classes is None:
             return ESNRegressor(**shared)
-        judged: dict[str, Any] = {"features": "last", "changes": False, "ranks": False} if self.per_sequence else {}
-        return ESNClassifier(**shared, **judged)
+        # What tuning judges a sequence by: its last state, as it is.
+        last: dict[str, Any] = {"features": "last", "changes": False, "ranks": False, "standardise": False}
+        return ESNClassifier(**shared, **(last if self.per_sequence else {}))
 
     def report(self) -> Table:
         """Errors and hyper-parameters of all starts, a column each, the best first; below, the verdict of the test part."""
