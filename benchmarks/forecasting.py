@@ -205,7 +205,8 @@ def table(raw: common.Raw) -> str:
                 each = means_of(raw, groups, method, what)
                 cells.append(f"{np.mean(each):.3f}" if each else "–")
         for what in ("inside80", "inside95"):
-            cells.append(f"{np.mean(means_of(raw, ('set', 'judged'), method, what)):.3f}")
+            each = means_of(raw, ("set", "judged"), method, what)
+            cells.append(f"{np.mean(each):.3f}" if each else "–")
         body.append(cells)
     heads = ["method", *(f"{what}, {group}" for what in ("MASE", "pinball") for group in ("set", "judged", "all"))]
     lines += common.rows([*heads, "inside 80 %", "inside 95 %"], body)

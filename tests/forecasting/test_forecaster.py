@@ -289,3 +289,13 @@ def test_bad_input_is_named(call: Any, words: str) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     assert words in str(caught.value)
+
+
+def test_labels_come_back_as_they_were(tmp_path: Path) -> None:
+    y = monthly()
+    nameless = quick().fit(y.rename(None))
+    assert nameless.predict(2).mean.name is None
+    numbered = quick().fit(pd.DataFrame({1: y, 2: 2 * y}))
+    assert list(numbered.predict(2).mean.columns) == [1, 2]
+    assert list(es.load(es.save(numbered, tmp_path / "f.safetensors")).predict(2).mean.columns) == [1, 2]
+    assert list(quick().fit({3: y, "b": y}).predict(2).mean) == [3, "b"]

@@ -17,6 +17,18 @@ Floats = npt.NDArray[np.float64]
 
 LEVEL, LAST, SEASON, BOTH = "level", "last", "season", "both"
 BASES = (LEVEL, LAST, SEASON, BOTH)
+FAR = 10.0
+
+
+def far(history: Floats) -> Floats:
+    """What a forecast from every history may reach, (...,): many times what was seen. What goes beyond is lost, and held there.
+
+    Parameters
+    ----------
+    history : (..., W)
+        Values, the newest last.
+    """
+    return np.asarray(FAR * np.maximum(np.abs(history).max(axis=-1), 1.0))
 
 
 def reach(base: str, period: int | None) -> int:

@@ -184,7 +184,9 @@ class Contest:
         return found
 
     def _lanes(self, recipe: Recipe, structure: str, units: int, lanes: int, seed: int, number: int) -> list[Option]:
-        changes = np.concatenate([bases.changes(recipe.base, recipe.period, line.values) for line in self.lines])
+        # From the time before the first cut: what is judged later must not be known.
+        known = [line.values[: blocks[0][0] + 1] for line, blocks in zip(self.lines, self.timing.blocks, strict=True)]
+        changes = np.concatenate([bases.changes(recipe.base, recipe.period, each) for each in known])
         spread = float(changes.std()) or 1.0
         features = 1 + self.lines[0].future.shape[1] + self.lines[0].past.shape[1]
         esn, hyper = reservoirs.draw(structure, units, lanes, features, seed, number)

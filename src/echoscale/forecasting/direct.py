@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from echoscale.automatic import paths
 from echoscale.automatic.origins import Judging, Origin
+from echoscale.forecasting import bases
 from echoscale.forecasting.lag_rows import Rows
 from echoscale.readouts.penalties import UNCHOSEN, in_units
 from echoscale.readouts.ridge import Readout, ridge
@@ -23,6 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 RELATIVE = 10.0 ** np.arange(-9, 3.1, 0.5)
 LEAST_ROWS = 8
+STILL = 1e-20
 
 
 def some_horizons(horizon: int) -> list[int]:
@@ -116,7 +118,12 @@ def solve(whole: Statistics, relative: Floats) -> Readout:
     relative : (H,)
         Penalties in units of the mean squared singular value.
     """
-    return ridge(in_units(whole), relative)
+    f = whole.features
+    squares = np.einsum("hff->h", whole.scatter[:, :f, :f])
+    # Series are standardised: features that vary by rounding alone say nothing.
+    still = squares <= STILL * np.maximum(whole.count, 1)
+    scatter = np.where(still[:, None, None], 0.0, whole.scatter)
+    return ridge(in_units(Statistics(whole.count, whole.mean, scatter, f)), relative)
 
 
 def forecasts(rows: Rows, readout: Readout, steps: Sequence[int], which: npt.NDArray[np.int64]) -> Floats:
@@ -139,5 +146,7 @@ def forecasts(rows: Rows, readout: Readout, steps: Sequence[int], which: npt.NDA
         use = np.flatnonzero(rows.at[which] + each <= limit)
         if len(use):
             some = which[use]
-            found[use, k] = rows.starts(each, some) + rows.features(each, some) @ readout.coef[k, 0] + readout.intercept[k, 0]
+            value = rows.starts(each, some) + rows.features(each, some) @ readout.coef[k, 0] + readout.intercept[k, 0]
+            limits = bases.far(rows.history[some])
+            found[use, k] = np.clip(value, -limits, limits)
     return found

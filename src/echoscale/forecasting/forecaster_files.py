@@ -53,7 +53,7 @@ def pack(model: Forecaster, tensors: Tensors, pack_esn: PackESN) -> dict[str, An
         tensors |= {f"core.{c}.{name}": array for name, array in own.items()}
     return {
         "settings": {name: getattr(model, name) for name in SETTINGS},
-        "form": asdict(model._form),
+        "form": {**asdict(model._form), "labels": [_plain(each) for each in model._form.labels]},
         "clocks": [asdict(clock) for clock in model._clocks],
         "columns": list(model._columns),
         "places": list(model._places),
@@ -78,7 +78,7 @@ def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) ->
     """
     model = Forecaster(**about["settings"])
     form = about["form"]
-    model._form = Form(form["shape"], form["library"], tuple(form["names"]), tuple(form["dims"]))
+    model._form = Form(form["shape"], form["library"], tuple(form["names"]), tuple(form["labels"]), tuple(form["dims"]))
     model._clocks = [Clock(**each) for each in about["clocks"]]
     model._columns, model._places = tuple(about["columns"]), tuple(about["places"])
     count = len(model._clocks)
@@ -88,6 +88,13 @@ def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) ->
     model._groups, model.horizon_, model.season_ = about["groups"], about["horizon"], about["season"]
     model._cores = [_unpack_core(each, _under(tensors, f"core.{c}."), unpack_esn) for c, each in enumerate(about["cores"])]
     return model
+
+
+def _plain(label: object) -> str | int | float | None:
+    """A label as JSON: names and numbers stay what they are, others become their text."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    return label if label is None or isinstance(label, str | int | float) else str(label)
 
 
 def _under(tensors: Tensors, start: str) -> Tensors:

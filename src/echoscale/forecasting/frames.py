@@ -37,7 +37,9 @@ class Form:
     library : "array", "pandas" or "xarray"
         What it was made of.
     names : tuple of str
-        Of the series.
+        Of the series, for errors and pictures.
+    labels : tuple
+        The same as the user wrote them: any keys; None for a series without a name.
     dims : tuple of str
         Of a DataArray.
     """
@@ -45,6 +47,7 @@ class Form:
     shape: str
     library: str
     names: tuple[str, ...]
+    labels: tuple[Any, ...]
     dims: tuple[str, ...] = ()
 
 
@@ -96,17 +99,17 @@ def series_of(y: Any, name: str = "y") -> Given:
     if isinstance(y, Mapping) and library == ARRAY:
         if not y:
             raise ValueError(f"{name} is an empty panel: give at least one series.")
-        return _panel([str(key) for key in y], list(y.values()), DICT, name)
+        return _panel(list(y), list(y.values()), DICT, name)
     if isinstance(y, list | tuple) and (not len(y) or any(axes(each) >= 1 for each in y)):
         if not len(y):
             raise ValueError(f"{name} is empty: give at least one series.")
-        return _panel([str(k) for k in range(len(y))], list(y), LIST, name)
+        return _panel(list(range(len(y))), list(y), LIST, name)
     values = _numbers(y, name)
     index, dims = _index_of(y), tuple(str(each) for each in y.dims) if library == XARRAY else ()
     if values.ndim == 1:
         given = None if library == ARRAY else y.name
         _check(values, name)
-        return Given([values], [index], Form(ONE, library, (str(given) if given is not None else "y",), dims))
+        return Given([values], [index], Form(ONE, library, ("y" if given is None else str(given),), (given,), dims))
     if values.ndim != 2:
         raise ValueError(f"{name} must be one series (T,), columns (T, B), or a dict or list of series; got {values.shape}.")
     if values.shape[1] == 0:
@@ -115,10 +118,11 @@ def series_of(y: Any, name: str = "y") -> Given:
     if len(set(names)) < len(names):
         twice = next(each for each in names if names.count(each) > 1)
         raise ValueError(f"{name} has two columns named {twice!r}: give every series its own name.")
+    labels = tuple(y.columns) if library == PANDAS else tuple(names)
     columns = [np.ascontiguousarray(values[:, b]) for b in range(values.shape[1])]
     for each, label in zip(columns, names, strict=True):
         _check(each, f"{name}[{label!r}]")
-    return Given(columns, [index] * len(columns), Form(COLUMNS, library, tuple(names), dims))
+    return Given(columns, [index] * len(columns), Form(COLUMNS, library, tuple(names), labels, dims))
 
 
 def tables_of(X: Any, form: Form, name: str = "X") -> Given:
@@ -203,13 +207,13 @@ def returned(values: Sequence[Floats], clocks: Sequence[Clock], form: Form) -> A
     def one(b: int) -> Any:
         if form.library == ARRAY:
             return values[b]
-        return _series(values[b], clocks[b], form.names[b], form)
+        return _series(values[b], clocks[b], form.labels[b] if form.shape == ONE else form.names[b], form)
 
     if form.shape == ONE:
         return one(0)
     if form.shape in (DICT, LIST):
         each = [one(b) for b in range(len(values))]
-        return dict(zip(form.names, each, strict=True)) if form.shape == DICT else each
+        return dict(zip(form.labels, each, strict=True)) if form.shape == DICT else each
     table = np.stack(values, axis=1)
     if form.library == ARRAY:
         return table
@@ -221,10 +225,10 @@ def returned(values: Sequence[Floats], clocks: Sequence[Clock], form: Form) -> A
         return xr.DataArray(table, {time: _stamps(index), name: list(form.names)}, form.dims)
     import pandas as pd
 
-    return pd.DataFrame(table, index=index, columns=list(form.names))
+    return pd.DataFrame(table, index=index, columns=list(form.labels))
 
 
-def _series(values: Floats, clock: Clock, name: str, form: Form) -> Any:
+def _series(values: Floats, clock: Clock, name: object, form: Form) -> Any:
     index = clock.index(1, len(values) + 1)
     if form.library == XARRAY:
         import xarray as xr
@@ -241,7 +245,8 @@ def _stamps(index: Any) -> Any:
     return index.to_timestamp() if hasattr(index, "to_timestamp") else index
 
 
-def _panel(names: list[str], each: list[Any], shape: str, name: str) -> Given:
+def _panel(labels: list[Any], each: list[Any], shape: str, name: str) -> Given:
+    names = [str(label) for label in labels]
     values, indices, libraries = [], [], []
     dims: tuple[str, ...] = ()
     if len(set(names)) < len(names):
@@ -259,7 +264,7 @@ def _panel(names: list[str], each: list[Any], shape: str, name: str) -> Given:
         dims = tuple(str(d) for d in one.dims) if libraries[-1] == XARRAY else dims
     if len(set(libraries)) > 1:
         raise TypeError(f"the series of {name} must be of one kind, got {', '.join(sorted(set(libraries)))}.")
-    return Given(values, indices, Form(shape, libraries[0], tuple(names), dims))
+    return Given(values, indices, Form(shape, libraries[0], tuple(names), tuple(labels), dims))
 
 
 def _numbers(value: Any, what: str) -> Floats:

@@ -17,9 +17,6 @@ from echoscale.readouts.ridge import Readout
 
 Floats = npt.NDArray[np.float64]
 
-# In standard deviations of the series: what leaves this is lost, and is held there.
-FAR = 10.0
-
 
 def closed_loop(rows: Rows, readout: Readout, steps: int, which: npt.NDArray[np.int64], net: Net | None = None) -> Floats:
     """z(t+1) .. z(t+steps) of some origins, (R, steps).
@@ -42,6 +39,7 @@ def closed_loop(rows: Rows, readout: Readout, steps: int, which: npt.NDArray[np.
     states = rows.shared[which][:, : net.esn.units] if net is not None else None
     # Known inputs end somewhere: what lies beyond is not forecast.
     limit = len(line.future) - 1 if line.future.shape[1] else np.inf
+    far = bases.far(history)
     found = np.full((len(which), steps), np.nan)
     for step in range(steps):
         now = at + step
@@ -54,7 +52,8 @@ def closed_loop(rows: Rows, readout: Readout, steps: int, which: npt.NDArray[np.
         safe = now if limit == np.inf else np.minimum(now, int(limit) - 1)
         features.append(lag_rows.inputs(recipe, line, safe, 1, at))
         value = bases.start(recipe.base, recipe.period, history, 1)
-        value = np.clip(value + np.concatenate(features, axis=1) @ readout.coef[0, 0] + readout.intercept[0, 0], -FAR, FAR)
+        value = value + np.concatenate(features, axis=1) @ readout.coef[0, 0] + readout.intercept[0, 0]
+        value = np.clip(value, -far, far)
         found[live, step] = value[live]
         history = np.concatenate([history[:, 1:], value[:, None]], axis=1)
         if net is not None and states is not None and step + 1 < steps:
