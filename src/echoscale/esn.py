@@ -550,7 +550,7 @@ class ESN:
             left = limit - largest.bias_scaling[k] * bias - state * heard
             alone = max(radius, scaling, largest.bias_scaling[k], *(largest.coupling[j] for j, _ in coupled))
             # A factor by itself must be a number of this precision too.
-            found.append(-1.0 if alone > limit else left / max(scaling * inputs, 1e-300))
+            found.append(-1.0 if alone > limit else min(left / max(scaling * inputs, 1e-300), 4 * limit))
         place = int(np.argmin(found))
         self._reach = hyper, found[place], place
         return found[place], place
