@@ -90,7 +90,7 @@ def is_whole(content: bytes) -> bool | None:
     if len(found) != 2 or found[0] != found[1] or not content.endswith(SEAL.encode() + found[0]):
         return False
     empty = content[: -len(unsealed())].replace(found[0], b"0" * 64)
-    return hashlib.sha256(empty).hexdigest().encode() == found[0]
+    return bool(hashlib.sha256(empty).hexdigest().encode() == found[0])
 
 
 def make_folder(folder: Path) -> None:
