@@ -549,7 +549,8 @@ class ESN:
             heard = radius * recurrent + sum(largest.coupling[j] * each for j, each in coupled)
             left = limit - largest.bias_scaling[k] * bias - state * heard
             alone = max(radius, scaling, largest.bias_scaling[k], *(largest.coupling[j] for j, _ in coupled))
-            # A factor by itself must be a number of this precision too.
+            alone = max(alone, inputs, recurrent, bias, *(each for _, each in coupled))
+            # Factors and weights by themselves must be numbers of this precision too: an infinity times 0 is NaN.
             found.append(-1.0 if alone > limit else min(left / max(scaling * inputs, 1e-300), 4 * limit))
         place = int(np.argmin(found))
         self._reach = hyper, found[place], place
