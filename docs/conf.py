@@ -15,7 +15,15 @@ release = version = echoscale.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "reference"]
 master_doc = "docs/index"
-include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md", "docs/api/*.rst", "benchmarks/results/*.md"]
+include_patterns = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "docs/*.md",
+    "docs/api/*.rst",
+    "benchmarks/results/*.md",
+]
 exclude_patterns = ["benchmarks/results/*-partial.md", "benchmarks/results/*-quick.md"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath", "amsmath"]

@@ -599,8 +599,9 @@ class ESN:
             heard = radius * recurrent + sum(largest.coupling[j] * each for j, each in coupled)
             left = limit - largest.bias_scaling[k] * bias - state * heard
             alone = max(radius, scaling, fed, largest.bias_scaling[k], *(largest.coupling[j] for j, _ in coupled))
-            # A factor by itself must be a number of this precision too.
-            found.append(-1.0 if alone > limit else left / max(scaling * inputs + fed * back, 1e-300))
+            alone = max(alone, inputs, back, recurrent, bias, *(each for _, each in coupled))
+            # Factors and weights by themselves must be numbers of this precision too: an infinity times 0 is NaN.
+            found.append(-1.0 if alone > limit else min(left / max(scaling * inputs + fed * back, 1e-300), 4 * limit))
         place = int(np.argmin(found))
         self._reach = hyper, found[place], place
         return found[place], place

@@ -50,7 +50,8 @@ def write_atomically(target: Path, content: bytes) -> None:
         raise
 
 
-# Stands in a file that is sealed, in a place for text: the sha256 of the whole file with zeros there.
+# Stands in a file that is sealed, in a place for text and at its end: the sha256 of the whole file with zeros there. Twice, so
+# that damage to one does not make of it a file that never had one.
 SEAL = "echoscale-sha256:"
 _SEALS = re.compile(SEAL.encode() + rb"([0-9a-f]{64})")
 
@@ -61,17 +62,18 @@ def unsealed() -> str:
 
 
 def sealed(content: bytes) -> bytes:
-    """The content of a file with its checksum in the place of `unsealed()`, which it holds once.
+    """The content of a file with its checksum in the place of `unsealed()`, which it holds once, and at the end.
 
     Parameters
     ----------
     content : bytes
-        Of a file that has room for text, such as an attribute of netCDF.
+        Of a file that has room for text, such as an attribute, and whose readers do not mind more at its end: netCDF.
     """
     empty = unsealed().encode()
     if content.count(empty) != 1:
         raise ValueError("a file is sealed in one place.")
-    return content.replace(empty, SEAL.encode() + hashlib.sha256(content).hexdigest().encode())
+    seal = SEAL.encode() + hashlib.sha256(content).hexdigest().encode()
+    return content.replace(empty, seal) + seal
 
 
 def is_whole(content: bytes) -> bool | None:
@@ -83,10 +85,12 @@ def is_whole(content: bytes) -> bool | None:
         All of the file.
     """
     found = _SEALS.findall(content)
-    if not found:
+    if not found and SEAL.encode() not in content:
         return None
-    empty = content.replace(found[0], b"0" * 64)
-    return len(found) == 1 and hashlib.sha256(empty).hexdigest().encode() == found[0]
+    if len(found) != 2 or found[0] != found[1] or not content.endswith(SEAL.encode() + found[0]):
+        return False
+    empty = content[: -len(unsealed())].replace(found[0], b"0" * 64)
+    return bool(hashlib.sha256(empty).hexdigest().encode() == found[0])
 
 
 def make_folder(folder: Path) -> None:

@@ -362,6 +362,9 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
     # Nor did they know how many inputs the readout sees but from their parameter.
     for name, value in {"direct_": int(parameters["direct"] or 0), **about["numbers"]}.items():
         setattr(model, name, _number(name, value))
+    needed = {"n_features_in_", "ridge_", "washout_", "flat_targets_" if about["kind"] == "ESNRegressor" else "per_sequence_"}
+    if missing := sorted(needed - set(about["numbers"])):
+        raise ValueError(f"the model has no {missing[0]}")
     features, direct, per_sequence = model.n_features_in_, model.direct_, bool(getattr(model, "per_sequence_", False))
     transformer = about.get("transformer")
     heard = features if transformer is None else features * (1 + bool(transformer["changes"]))

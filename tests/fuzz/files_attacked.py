@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -24,7 +25,7 @@ from echoscale import storage
 from echoscale.experiments.ledger import Ledger, LedgerError
 from echoscale.features import store
 from echoscale.paper import gallery
-from echoscale.tasks.mnist import idx
+from echoscale.tasks.mnist import idx, known_files
 
 
 @cache
@@ -280,17 +281,27 @@ def damaged_ledger(rng: np.random.Generator, folder: Path) -> str:
     return "right" if len(found) == len(JOBS) and linked else "anew"
 
 
+IMAGES = b"\x00\x00\x08\x03" + b"".join(size.to_bytes(4, "big") for size in (3, 4, 5)) + bytes(range(60))
+
+
 def damaged_images(rng: np.random.Generator, folder: Path) -> str:
-    """A file of MNIST's format whose sizes do not fit is refused before anything is made of it."""
-    content = b"\x00\x00\x08\x03" + b"".join(size.to_bytes(4, "big") for size in (3, 4, 5)) + bytes(range(60))
-    spoilt = flipped(content, rng)
+    """A file of images is used only with the right SHA-256; sizes that do not fit are refused before anything is made of them."""
+    known = known_files.File("images", len(IMAGES), "none", hashlib.sha256(IMAGES).hexdigest())
+    spoilt = flipped(IMAGES, rng)
+    (folder / known.name).write_bytes(spoilt)
     try:
         made = idx.parse(spoilt, "images", 3)
+        if made.size != len(spoilt) - 16:
+            raise Found("silent", "images of another size")
+    except ValueError as error:
+        clear(error)
+    try:
+        [content] = known_files.contents(folder, [known])
     except Exception as error:
         return clear(error)
-    if made.size != len(spoilt) - 16:
-        raise Found("silent", "images of another size")
-    return "right"  # pixels have their checksum elsewhere
+    if content != IMAGES:
+        raise Found("silent", "changed images were used")
+    return "right"
 
 
 WRITER = """

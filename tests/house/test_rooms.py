@@ -44,7 +44,6 @@ ROOMS = {
     "forecasting": "series into their future: candidates, weights, intervals, backtests",
     "adapters": "the same models behind the interfaces of other libraries",
     "storage": "save and load",
-    "adapters": "estimators in the form of other libraries",
     "experiments": "one experiment: its protocol, its scores, its job, and the ledger that keeps it",
     "sweeps": "grids of experiments",
     "paper": "the figures of the paper, and all of them as the main job",
