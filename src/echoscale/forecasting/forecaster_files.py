@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from echoscale.esn import ESN
 from echoscale.forecasting.clock import Clock
 from echoscale.forecasting.core import Core, Part, View
