@@ -285,7 +285,7 @@ IMAGES = b"\x00\x00\x08\x03" + b"".join(size.to_bytes(4, "big") for size in (3, 
 
 
 def damaged_images(rng: np.random.Generator, folder: Path) -> str:
-    """A file of images is used only with the right SHA-256; sizes that do not fit are refused before anything is made of them."""
+    """A file of images is used only with the right SHA-256; sizes that do not fit are refused first."""
     known = known_files.File("images", len(IMAGES), "none", hashlib.sha256(IMAGES).hexdigest())
     spoilt = flipped(IMAGES, rng)
     (folder / known.name).write_bytes(spoilt)
