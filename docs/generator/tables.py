@@ -496,7 +496,31 @@ def soak() -> str:
     return (ROOT / "tests" / "fuzz" / "results" / "soak.md").read_text(encoding="utf-8")
 
 
+def classification() -> str:
+    """The mean share of right labels, and the calibration error over all test sequences."""
+    raw = benchmark("classification")
+    if raw is None:
+        return NOT_YET.format("classification")
+    rows = []
+    rivals = dict.fromkeys(name for each in raw["rivals"].values() for name in each)
+    for method in (*raw["methods"], *rivals):
+        cells = [f"`{method}`" if method.startswith(("ES", "es.")) else method]
+        for group in ("set", "judged"):
+            means = []
+            for name in raw["groups"][group]:
+                start = f"{name}|{method}|"
+                own = [each["accuracy"] for key, each in raw["results"].items() if key.startswith(start)]
+                means.append(np.mean(own or raw["rivals"][name][method]))
+            cells.append(f"{np.mean(means):.3f}")
+        error = raw["pooled_ece"].get(method)
+        rows.append([*cells, "" if error is None else f"{error:.3f}"])
+    looked, judged = (len(raw["groups"][group]) for group in ("set", "judged"))
+    header = ("method", f"{looked} sets that set defaults", f"{judged} sets judged only", "calibration error")
+    return table(header, rows, numbers=True)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "classification": classification,
     "closed-loop": closed_loop,
     "feedback": feedback,
     "forecasting": forecasting,
