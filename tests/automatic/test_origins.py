@@ -48,14 +48,6 @@ def test_many_series_are_held_out_whole() -> None:
         assert 0 < sum(high > low for low, high in spans) < 30
 
 
-def test_sequences_are_dealt_by_class() -> None:
-    labels = np.repeat([0, 1, 2], [24, 12, 12])
-    judging = Judging.of_groups(labels)
-    part = np.array([int(np.argmax(np.diff(each))) // 2 for each in judging.edges])
-    counts = np.array([[((part == p) & (labels == c)).sum() for c in range(3)] for p in range(judging.parts)])
-    assert (counts == [2, 1, 1]).all()
-
-
 def test_standard_errors_of_independent_errors() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=400) ** 2, rng.normal(size=400) ** 2 + 0.3

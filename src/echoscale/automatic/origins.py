@@ -83,18 +83,6 @@ class Judging:
             edges = [_times(each, washout, parts, gap) for each in known]
         return cls(edges, parts, _origins(parts, rows))
 
-    @classmethod
-    def of_groups(cls, labels: Indices) -> Judging:
-        """Sequences dealt to parts class by class, so that every part holds all classes as evenly as can be."""
-        smallest = int(np.bincount(labels).min())
-        parts = int(np.clip(smallest, 2, MOST_PARTS))
-        group = np.empty(len(labels), np.int64)
-        for each in np.unique(labels):
-            mine = np.flatnonzero(labels == each)
-            group[mine] = np.arange(len(mine)) % parts
-        edges = [np.where(np.arange(2 * parts) <= 2 * g, 0, 1) for g in group]
-        return cls(edges, parts, _origins(parts, len(labels)))
-
     def training(self, statistics: Sequence[Statistics], origin: Origin) -> Statistics:
         """All that is known at an origin."""
         return folds.total(statistics[: 2 * origin.trained - 1])
