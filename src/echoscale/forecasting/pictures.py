@@ -88,10 +88,20 @@ def draw_forecast(axes: Axes, forecast: Forecast, only: int | None = None, label
     for color, b in enumerate(shown):
         times = places(forecast.clocks[b].index(1, len(forecast.means[b]) + 1))
         hue = f"C{(2 * color + 1) % 10}"
-        for level, bounds in sorted(forecast.bounds.items(), reverse=True):
-            axes.fill_between(times, *bounds[b], color=hue, alpha=0.2, linewidth=0, label=f"{level:g} %" if labels else None)
+        for k, (level, bounds) in enumerate(sorted(forecast.bounds.items(), reverse=True)):
+            # Opaque, so that the legend has the colours of the bands where they lie over each other.
+            shade = _lighter(hue, 0.22 + 0.22 * k)
+            axes.fill_between(times, *bounds[b], color=shade, linewidth=0, label=f"{level:g} %" if labels else None)
         axes.plot(times, forecast.means[b], color=hue, linewidth=1.5, label="forecast" if labels else None)
     name_dates(axes, forecast.clocks[0].index(1, 2))
+
+
+def _lighter(color: str, share: float) -> tuple[float, float, float]:
+    """A colour mixed with white, of which it keeps this share."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (1 - (1 - each) * min(share, 1.0) for each in to_rgb(color))
+    return red, green, blue
 
 
 def draw_backtest(axes: Axes, backtest: Backtest, series: int) -> None:
@@ -108,6 +118,6 @@ def draw_backtest(axes: Axes, backtest: Backtest, series: int) -> None:
     """
     for k, (forecast, truth) in enumerate(zip(backtest.forecasts, backtest.truths, strict=True)):
         times = places(forecast.clocks[series].index(1, len(truth[series]) + 1))
-        axes.plot(times, truth[series], color="black", linewidth=1, label="y" if k == 0 else None)
+        axes.plot(times, truth[series], color="black", linewidth=1, label=forecast.form.names[series] if k == 0 else None)
         draw_forecast(axes, forecast, series, labels=k == 0)
     axes.legend(frameon=False)
