@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from echoscale import _checks
 from echoscale.esn import ESN
 from echoscale.forecasting.clock import Clock
 from echoscale.forecasting.core import Core, Part, View
 from echoscale.forecasting.forecaster import Forecaster
 from echoscale.forecasting.frames import Form
+from echoscale.forecasting.intervals import GRID
 from echoscale.forecasting.lag_rows import Recipe
 from echoscale.forecasting.lines import Line
 from echoscale.forecasting.members import Reader
@@ -20,8 +22,8 @@ from echoscale.forecasting.reservoirs import Net
 from echoscale.forecasting.smoothing import Smoothing
 from echoscale.forecasting.units import Units
 from echoscale.readouts.statistics import Statistics
-from echoscale.scaling import Scaling
-from echoscale.tensors import Tensors, kept_hyper, read_hyper
+from echoscale.scaling import read_scaling
+from echoscale.tensors import Tensors, kept_hyper, read_hyper, taken
 
 PackESN = Callable[[ESN, Tensors], dict[str, Any]]
 UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
@@ -78,18 +80,42 @@ def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) ->
     unpack_esn : function of (JSON, tensors)
         Does the same with a network.
     """
+    for name, array in tensors.items():
+        if array.dtype.kind == "f" and not name.startswith(("y.", "X.")) and not name.endswith(".floors"):
+            taken(tensors, name, (None,) * array.ndim)  # finite: only data have gaps, and floors may be minus infinity
     model = Forecaster(**about["settings"])
     form = about["form"]
     model._form = Form(form["shape"], form["library"], tuple(form["names"]), tuple(form["labels"]), tuple(form["dims"]))
     model._clocks = [Clock(**each) for each in about["clocks"]]
-    model._columns, model._places = tuple(about["columns"]), tuple(about["places"])
-    count = len(model._clocks)
-    model._values = [tensors[f"y.{b}"] for b in range(count)]
-    model._tables_given = [tensors[f"X.{b}"] for b in range(count)]
-    model._scaling = Scaling(tensors["scaling.mean"], tensors["scaling.spread"])
-    model._groups, model.horizon_, model.season_ = about["groups"], about["horizon"], about["season"]
+    model._columns = tuple(str(each) for each in about["columns"])
+    wide, count = len(model._columns), len(model._clocks)
+    model._places = tuple(_place(each, wide, "places") for each in about["places"])
+    model._values = [taken(tensors, f"y.{b}", (None,), finite=False) for b in range(count)]
+    lengths = [len(each) for each in model._values]
+    model._tables_given = [taken(tensors, f"X.{b}", (lengths[b], wide), finite=False) for b in range(count)]
+    model._scaling = read_scaling(tensors, "scaling", wide)
+    model._groups = [[_place(b, count, "groups") for b in group] for group in about["groups"]]
+    if sorted(b for group in model._groups for b in group) != list(range(count)) or len(about["cores"]) != len(model._groups):
+        raise ValueError("groups must hold every series once, and each has what was learned of it")
+    model.horizon_, model.season_ = _checks.integer(about["horizon"], "horizon", minimum=1), about["season"]
     model._cores = [_unpack_core(each, _under(tensors, f"core.{c}."), unpack_esn) for c, each in enumerate(about["cores"])]
+    for core, group in zip(model._cores, model._groups, strict=True):
+        _try(core, len(group), model.horizon_, wide - len(model._places))
     return model
+
+
+def _try(core: Core, series: int, horizon: int, inputs: int) -> None:
+    """Raise where what was read cannot forecast: shapes that do not fit each other show here, and not at a user's call."""
+    found = core.forecast(horizon, [np.zeros((horizon, inputs))] * series)
+    if len(core.scales) != series or any(each.shape != (horizon,) or not np.isfinite(each).all() for each in found):
+        raise ValueError("what was learned does not forecast")
+
+
+def _place(value: object, count: int, name: str) -> int:
+    place = _checks.integer(value, name)
+    if place >= count:
+        raise ValueError(f"{name} names {place} of {count}")
+    return place
 
 
 def _plain(label: object) -> str | int | float | None:
@@ -147,33 +173,52 @@ def _pack_core(core: Core, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any
 
 
 def _unpack_core(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> Core:
-    views = []
-    for v, each in enumerate(about["views"]):
-        lines = []
-        for b, first in enumerate(each["first"]):
-            values, known, future, past = (tensors[f"view.{v}.{b}.{name}"] for name in LINE)
-            lines.append(Line(values, known, future, past, first))
-        lanes = []
-        for b, (period, time, count, skip) in enumerate(each["lanes"]):
-            factors, level, slope, seasons, squares = (tensors[f"lanes.{v}.{b}.{name}"] for name in LANES)
-            lanes.append(Smoothing(period, time, factors, level, slope, seasons, squares, count, skip))
-        views.append(View([Units(*unit) for unit in each["units"]], lines, lanes))
+    horizon = _checks.integer(about["horizon"], "horizon", minimum=1)
+    (series,) = taken(tensors, "scales", (None,), least=0).shape
+    views = [_unpack_view(each, tensors, v, series) for v, each in enumerate(about["views"])]
     parts = []
     for p, each in enumerate(about["parts"]):
         own = _under(tensors, f"part.{p}.")
         reader = None if each["reader"] is None else _unpack_reader(each["reader"], own, unpack_esn)
-        trails = [own[f"trail.{b}"] for b in range(len(views[0].lines))] if reader is not None else []
-        parts.append(Part(own["weights"], each["view"], each["trend"], reader, trails))
+        trails = [taken(own, f"trail.{b}", (None, None)) for b in range(series)] if reader is not None else []
+        weights = taken(own, "weights", (horizon,))
+        parts.append(Part(weights, _place(each["view"], len(views), "view"), int(each["trend"]), reader, trails))
     candidates = tuple((str(name), float(error), float(weight)) for name, error, weight in about["candidates"])
-    scales, table, floors = tensors["scales"], tensors["table"], tensors["floors"]
-    return Core(about["period"], about["horizon"], views, parts, scales, table, floors, candidates)
+    table, floors = taken(tensors, "table", (len(GRID), horizon)), taken(tensors, "floors", (series,), finite=False)
+    return Core(about["period"], horizon, views, parts, tensors["scales"], table, floors, candidates)
+
+
+def _unpack_view(about: Mapping[str, Any], tensors: Tensors, v: int, series: int) -> View:
+    lines, lanes = [], []
+    if not len(about["first"]) == len(about["units"]) == series or len(about["lanes"]) not in (0, series):
+        raise ValueError(f"view {v} must hold {series} series")
+    for b, first in enumerate(about["first"]):
+        own = _under(tensors, f"view.{v}.{b}.")
+        values = taken(own, "values", (None,))
+        known, past = taken(own, "known", values.shape, "b"), taken(own, "past", (len(values), None))
+        future = taken(own, "future", (None, None))
+        if len(future) < len(values):
+            raise ValueError("inputs that are known ahead are shorter than the series")
+        lines.append(Line(values, known, future, past, _checks.integer(first, "first")))
+    for b, (period, time, count, skip) in enumerate(about["lanes"]):
+        own = _under(tensors, f"lanes.{v}.{b}.")
+        factors = taken(own, "factors", (5, None))
+        wide, period = factors.shape[1], _checks.integer(period, "period", minimum=1)
+        level, slope, squares = (taken(own, name, (wide,)) for name in ("level", "slope", "squares"))
+        seasons = taken(own, "seasons", (period, wide))
+        steps, skipped = _checks.integer(time, "time"), _checks.integer(skip, "skip")
+        lanes.append(Smoothing(period, steps, factors, level, slope, seasons, squares, float(count), skipped))
+    return View([Units(*unit) for unit in about["units"]], lines, lanes)
 
 
 def _unpack_reader(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> Reader:
     net = None
     if about["net"] is not None:
         esn = unpack_esn(about["net"]["esn"], tensors)
-        net = Net(esn, read_hyper(esn.hyper, tensors, "lane"), about["net"]["spread"])
-    count, mean, scatter = (tensors[name] for name in STATISTICS)
-    statistics = Statistics(count, mean, scatter, about["features"])
-    return Reader(Recipe(*about["recipe"]), net, about["loop"], tensors["relative"], statistics)
+        net = Net(esn, read_hyper(esn.hyper, tensors, "lane"), float(about["net"]["spread"]))
+    relative = taken(tensors, "relative", (None,), least=0)
+    features, fitted = _checks.integer(about["features"], "features"), len(relative)
+    count = taken(tensors, "count", (fitted,), least=0)
+    mean = taken(tensors, "mean", (fitted, features + 1))
+    statistics = Statistics(count, mean, taken(tensors, "scatter", (fitted, features + 1, features + 1)), features)
+    return Reader(Recipe(*about["recipe"]), net, bool(about["loop"]), relative, statistics)
