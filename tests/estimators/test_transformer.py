@@ -88,7 +88,7 @@ def test_a_classifier_is_features_and_a_readout() -> None:
 
 def test_what_is_left_open_is_the_best_of_its_candidates() -> None:
     """Two input scalings, ranks or not, whole sequences or parts: each judged by itself has no less an error."""
-    X, y = sequences()
+    X, y = sequences(20)
     options: dict[str, Any] = {"units": (6, 5), "random_state": 3, "dtype": "float64"}
     codes = np.eye(2)[y]
 

@@ -237,7 +237,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         """
         heard = self.scaling_.apply(with_changes(series) if self.changes else series)
         if series.kind == "one":
-            self.columns_ = {"states": slice(0, self.esn_.units)}
+            self._name_columns({"states": slice(0, self.esn_.units)})
             return np.asarray(self.esn_.run(heard, state=state), np.float64)
         pools = pooling.check_pools(self.features)
         rows = pooling.pooled(
@@ -245,8 +245,13 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         )
         fixed = sum(self.parts if name == "segments" else 1 for name in pools if name != "snapshots")
         snapshots = rows.shape[1] // self.esn_.units - fixed
-        self.columns_ = pooling.columns(pools, self.esn_.units, self.parts, snapshots)
+        self._name_columns(pooling.columns(pools, self.esn_.units, self.parts, snapshots))
         return rows
+
+    def _name_columns(self, columns: dict[str, slice]) -> None:
+        # Set where it says something new: calls that only look leave the object as it is.
+        if getattr(self, "columns_", None) != columns:
+            self.columns_ = columns
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
         """ "mean 0", "mean 1", ...: the pool, and the place in it.
