@@ -62,6 +62,19 @@ def taken(
     return array
 
 
+def under(tensors: Tensors, start: str) -> Tensors:
+    """The arrays whose names begin so, by the rest of their names.
+
+    Parameters
+    ----------
+    tensors : dict of arrays
+        What the file holds.
+    start : str
+        Of the names.
+    """
+    return {name.removeprefix(start): array for name, array in tensors.items() if name.startswith(start)}
+
+
 def kept_labels(labels: npt.NDArray[Any], tensors: Tensors, name: str = "classes") -> dict[str, Any] | None:
     """Labels of classes as an array in `tensors`, or as JSON; with what `read_labels` needs to make them again.
 

@@ -19,7 +19,7 @@ from echoscale.features.normal_scores import read_heard
 from echoscale.features.pooling import check_pools
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import read_scaling
-from echoscale.tensors import Tensors, kept_hyper, kept_labels, read_hyper, read_labels, taken
+from echoscale.tensors import Tensors, kept_hyper, kept_labels, read_hyper, read_labels, taken, under
 
 PackESN = Callable[[ESN, Tensors], dict[str, Any]]
 UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
@@ -75,7 +75,7 @@ def _unpack_sequences(about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
     classes = read_labels(about["labels"], tensors)
     members = []
     for m, each in enumerate(about["members"]):
-        own = _under(tensors, f"member.{m}.")
+        own = under(tensors, f"member.{m}.")
         esn = unpack_esn(each["esn"], own)
         ranks = _checks.choice(each["ranks"], (True, False), "ranks")
         made = ESNFeatures(network=esn.network, features=tuple(each["features"]), ranks=ranks, random_state=esn.seed)
@@ -113,7 +113,7 @@ def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
         return _unpack_sequences(about, tensors, unpack_esn)
     groups = []
     for g, each in enumerate(about["groups"]):
-        own = _under(tensors, f"group.{g}.")
+        own = under(tensors, f"group.{g}.")
         esn = unpack_esn(each, own)
         lanes = read_hyper(esn.hyper, own, "lanes")
         outputs = tensors["linear.intercept"].size
@@ -131,7 +131,3 @@ def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
     drive = Drive(taken(tensors, "drive.changes", (features,), "b"), taken(tensors, "drive.spread", (features,), least=0))
     state = taken(tensors, "state", (None,) * min(max(tensors["state"].ndim, 1), 2))
     return AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state)
-
-
-def _under(tensors: Tensors, start: str) -> Tensors:
-    return {name.removeprefix(start): array for name, array in tensors.items() if name.startswith(start)}

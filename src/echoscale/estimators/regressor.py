@@ -17,6 +17,7 @@ from echoscale.estimators.base import ESNEstimator, as_given, as_table, counted,
 from echoscale.estimators.closed_loop import closed_loop, generated
 from echoscale.estimators.one_step import NOT_SHOWN, why_not
 from echoscale.estimators.seed import RandomState
+from echoscale.estimators.shared_parameters import explained
 from echoscale.network import Network
 from echoscale.readouts import folds, recent
 from echoscale.readouts.ridge import Readout
@@ -42,6 +43,7 @@ Floats = npt.NDArray[np.float64]
 TARGETS = ("value", "change")
 
 
+@explained()
 class ESNRegressor(RegressorMixin, ESNEstimator):
     """y(t) = W_out [x(t), u(t), ..., u(t - direct + 1)] + b, with x(t) the states of an echo state network driven by X.
 
@@ -71,16 +73,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         Of the recurrent weights.
     input_scaling : float or tuple
         Of the input weights. In a hierarchy, one number is that of the first level; the others have 0.
-    bias_scaling : float or tuple
-        Of the biases; 0 is none.
-    coupling : float or tuple
-        Strength of the links of a hierarchy.
-    connections : int, tuple or None
-        Non-zero weights in each row; None: 10, or all where there are fewer units.
-    topology : str, Concentric or (units, units) matrix
-        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
-    coupling_delay : 0 or 1
-        Steps that a link takes.
+    {LINKS}
     feedback_scaling : float or tuple
         Of the output feedback: the network hears its last output y(t-1) beside the inputs. 0 is none. In a hierarchy, one
         number is that of the first level; the others have 0.
@@ -120,10 +113,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         the start of a series are 0, in units of the network. None: 13, or fewer, so that there are five steps after the
         washout for each column of them, and 1 at least (`direct_`). A stream of `partial_fit` takes 13, since its end is not
         known, or those of a `fit` before it.
-    dtype : "float32" or "float64"
-        Precision of the network.
-    device : None, "cpu", "gpu" or a jax.Device
-        Where it runs; None: JAX's choice.
+    {MACHINE}
     random_state : int, numpy.random.RandomState or None
         Seed of the weights; None: fresh entropy.
 

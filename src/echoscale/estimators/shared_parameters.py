@@ -7,6 +7,18 @@ from typing import TypeVar
 
 Kind = TypeVar("Kind", bound=type)
 
+LINKS = """
+    bias_scaling : float or tuple
+        Of the biases; 0 is none.
+    coupling : float or tuple
+        Strength of the links of a hierarchy.
+    connections : int, tuple or None
+        Non-zero weights in each row; None: 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix
+        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
+    coupling_delay : 0 or 1
+        Steps that a link takes.
+"""
 NETWORK = """
     units : int or tuple of int
         Neurons, of every level.
@@ -19,16 +31,7 @@ NETWORK = """
         Of the recurrent weights.
     input_scaling : float, tuple or None
         Of the input weights. In a hierarchy, one number is that of the first level; the others have 0. None: {input_scaling}
-    bias_scaling : float or tuple
-        Of the biases; 0 is none.
-    coupling : float or tuple
-        Strength of the links of a hierarchy.
-    connections : int, tuple or None
-        Non-zero weights in each row; None: 10, or all where there are fewer units.
-    topology : str, Concentric or (units, units) matrix
-        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
-    coupling_delay : 0 or 1
-        Steps that a link takes.
+    {LINKS}
 """
 SEQUENCES = """
     every : int or None
@@ -48,7 +51,7 @@ MACHINE = """
 
 
 def explained(**words: str) -> Callable[[Kind], Kind]:
-    """A class whose docstring holds {NETWORK}, {SEQUENCES} or {MACHINE} gets their text there.
+    """A class whose docstring holds {NETWORK}, {LINKS}, {SEQUENCES} or {MACHINE} gets their text there.
 
     Parameters
     ----------
@@ -58,8 +61,10 @@ def explained(**words: str) -> Callable[[Kind], Kind]:
 
     def put(kind: Kind) -> Kind:
         text = kind.__doc__ or ""
-        for name, given in (("NETWORK", NETWORK), ("SEQUENCES", SEQUENCES), ("MACHINE", MACHINE)):
-            text = text.replace(f"    {{{name}}}\n", given[1:].format(**words) if name == "NETWORK" else given[1:])
+        for name, given in (("NETWORK", NETWORK), ("LINKS", LINKS), ("SEQUENCES", SEQUENCES), ("MACHINE", MACHINE)):
+            text = text.replace(f"    {{{name}}}\n", given[1:])
+        for name, given in words.items():
+            text = text.replace(f"{{{name}}}", given)
         kind.__doc__ = text
         return kind
 

@@ -23,7 +23,7 @@ from echoscale.forecasting.smoothing import Smoothing
 from echoscale.forecasting.units import Units
 from echoscale.readouts.statistics import Statistics
 from echoscale.scaling import read_scaling
-from echoscale.tensors import Tensors, kept_hyper, read_hyper, taken
+from echoscale.tensors import Tensors, kept_hyper, read_hyper, taken, under
 
 PackESN = Callable[[ESN, Tensors], dict[str, Any]]
 UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
@@ -98,7 +98,7 @@ def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) ->
     if sorted(b for group in model._groups for b in group) != list(range(count)) or len(about["cores"]) != len(model._groups):
         raise ValueError("groups must hold every series once, and each has what was learned of it")
     model.horizon_, model.season_ = _checks.integer(about["horizon"], "horizon", minimum=1), about["season"]
-    model._cores = [_unpack_core(each, _under(tensors, f"core.{c}."), unpack_esn) for c, each in enumerate(about["cores"])]
+    model._cores = [_unpack_core(each, under(tensors, f"core.{c}."), unpack_esn) for c, each in enumerate(about["cores"])]
     for core, group in zip(model._cores, model._groups, strict=True):
         _try(core, len(group), model.horizon_, wide - len(model._places))
     return model
@@ -123,10 +123,6 @@ def _plain(label: object) -> str | int | float | None:
     if isinstance(label, np.generic):
         label = label.item()
     return label if label is None or isinstance(label, str | int | float) else str(label)
-
-
-def _under(tensors: Tensors, start: str) -> Tensors:
-    return {name.removeprefix(start): array for name, array in tensors.items() if name.startswith(start)}
 
 
 def _pack_core(core: Core, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
@@ -178,7 +174,7 @@ def _unpack_core(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackE
     views = [_unpack_view(each, tensors, v, series) for v, each in enumerate(about["views"])]
     parts = []
     for p, each in enumerate(about["parts"]):
-        own = _under(tensors, f"part.{p}.")
+        own = under(tensors, f"part.{p}.")
         reader = None if each["reader"] is None else _unpack_reader(each["reader"], own, unpack_esn)
         trails = [taken(own, f"trail.{b}", (None, None)) for b in range(series)] if reader is not None else []
         weights = taken(own, "weights", (horizon,))
@@ -193,7 +189,7 @@ def _unpack_view(about: Mapping[str, Any], tensors: Tensors, v: int, series: int
     if not len(about["first"]) == len(about["units"]) == series or len(about["lanes"]) not in (0, series):
         raise ValueError(f"view {v} must hold {series} series")
     for b, first in enumerate(about["first"]):
-        own = _under(tensors, f"view.{v}.{b}.")
+        own = under(tensors, f"view.{v}.{b}.")
         values = taken(own, "values", (None,))
         known, past = taken(own, "known", values.shape, "b"), taken(own, "past", (len(values), None))
         future = taken(own, "future", (None, None))
@@ -201,7 +197,7 @@ def _unpack_view(about: Mapping[str, Any], tensors: Tensors, v: int, series: int
             raise ValueError("inputs that are known ahead are shorter than the series")
         lines.append(Line(values, known, future, past, _checks.integer(first, "first")))
     for b, (period, time, count, skip) in enumerate(about["lanes"]):
-        own = _under(tensors, f"lanes.{v}.{b}.")
+        own = under(tensors, f"lanes.{v}.{b}.")
         factors = taken(own, "factors", (5, None))
         wide, period = factors.shape[1], _checks.integer(period, "period", minimum=1)
         level, slope, squares = (taken(own, name, (wide,)) for name in ("level", "slope", "squares"))
