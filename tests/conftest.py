@@ -1,6 +1,7 @@
 """Set up before anything is imported."""
 
 import os
+from collections.abc import Iterator
 
 # scikit-learn's check of array API input is skipped without it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -45,3 +46,13 @@ def compiled_fast_or_well(request: pytest.FixtureRequest) -> None:
         del os.environ[SWITCH]
     jax.config.update("jax_disable_most_optimizations", fast)  # type: ignore[no-untyped-call]
     jax.clear_caches()  # type: ignore[no-untyped-call]
+
+
+@pytest.fixture(autouse=True)
+def environment_kept() -> Iterator[None]:
+    """Commands run in this process set variables, such as the folder of compiled programs: no later test inherits them."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)

@@ -27,6 +27,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_figures_are_made_and_compiled_programs_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)  # a folder of the user's own would be taken instead
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # a fast machine compiles all of it at once
     command = [sys.executable, "-m", "echoscale", "figure", "8", "--scale", "smoke", "--out", str(tmp_path / "out")]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "Figure 8" in result.stdout
