@@ -27,7 +27,7 @@ import echoscale as es
 from echoscale.experiments.ledger import Ledger
 from echoscale.files import write_atomically
 
-SECONDS = 1.2  # of each attack, after its first
+SECONDS = 0.5  # of each attack, after its first
 CRASHES = sorted((Path(__file__).parent / "crashes").glob("*.json"))
 
 
