@@ -1,8 +1,9 @@
 """Many starts that go downhill together, one step a round, and begin again near the best where they are stuck.
 
 A round: the quadratic model at every live start, the step that it asks for within a box, a shorter and a longer one, all tried
-in one run; the best is taken. Where the error is rough, points scattered over the box are tried beside them. A start rests when it gains no more. One that rests far above the best, or lags behind for long,
-is moved: to the best of some points that mix the numbers of the good starts.
+in one run; the best is taken. Where the error is rough, points scattered over the box are tried beside them. A start rests when
+it gains no more. One that rests far above the best, or lags behind for long, is moved: to the best of some points that mix the
+numbers of the good starts.
 """
 
 from __future__ import annotations
