@@ -105,7 +105,7 @@ def compared(
 
 
 def reached(figure: int, claim: str, values: npt.ArrayLike, paper: float, words: str) -> Finding:
-    """The verdict on a printed value: agrees where the mean is as near as it is printed, differs where the interval leaves it out.
+    """The verdict on a printed value: agrees where the mean is as near as printed, differs where the interval leaves it out.
 
     Parameters
     ----------
