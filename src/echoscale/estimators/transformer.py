@@ -217,7 +217,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         if self.every is not None:
             _checks.integer(self.every, "every", minimum=1)
         heard = with_changes(series) if self.changes else series
-        vars(self).pop("columns_", None)
+        self.__dict__.pop("columns_", None)
         self.n_features_in_ = series.features
         self.scaling_ = NormalScores.of(heard.values) if self.ranks else scaling_of(self.scale, heard)  # type: ignore[assignment]
         self.esn_ = self._build(heard.features)
