@@ -1,15 +1,10 @@
-"""Attacks on files: models, features, data of figures, ledgers, MNIST; damaged, crafted, and killed while being written."""
+"""Attacks on files: models, features, data of figures, ledgers, MNIST; damaged, or crafted."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -372,42 +367,6 @@ def damaged_images(rng: np.random.Generator, folder: Path) -> str:
     return "right"
 
 
-WRITER = """
-import sys, time
-from pathlib import Path
-from echoscale.files import write_atomically
-content = [bytes([k]) * 3_000_000 for k in (65, 66)]
-print("ready", flush=True)
-while True:
-    for each in content:
-        write_atomically(Path(sys.argv[1]), each)
-"""
-
-
-def killed_writer(rng: np.random.Generator, folder: Path) -> str:
-    """kill -9 at any time: the file is whole, and the next writer leaves nothing but the file."""
-    from echoscale.files import write_atomically
-
-    path = folder / f"killed {rng.integers(1 << 30)}.bin"
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
-    assert writer.stdout is not None
-    try:
-        writer.stdout.readline()
-        time.sleep(float(rng.uniform(0.005, 0.08)))
-    finally:
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-    if path.exists() and (len(content := path.read_bytes()) != 3_000_000 or len(set(content)) != 1):
-        raise Found("lost", "half a file")
-    write_atomically(path, b"next")
-    left = [each for each in folder.glob(".echoscale-*") if each.suffix == ".tmp"]
-    path.unlink()
-    if left:
-        raise Found("lost", f"temporary files stay: {left}")
-    return "right"
-
-
 ATTACKS: dict[str, Attack] = {
     "model files, damaged": damaged_model,
     "model files, crafted with a right checksum": crafted_model,
@@ -416,5 +375,4 @@ ATTACKS: dict[str, Attack] = {
     "figure data, damaged": damaged_figure,
     "ledgers, damaged": damaged_ledger,
     "image files, damaged": damaged_images,
-    "writers, killed": killed_writer,
 }
