@@ -128,6 +128,13 @@ def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
     elif about.get("labelled", "classes" in tensors):
         classes = read_labels(about.get("labels"), tensors)
     scaling, target = read_scaling(tensors, "scaling", features), read_scaling(tensors, "target", len(coef))
-    drive = Drive(taken(tensors, "drive.changes", (features,), "b"), taken(tensors, "drive.spread", (features,), least=0))
+    drive = Drive(taken(tensors, "drive.changes", (features,), "b"), taken(tensors, "drive.spread", (features,)))
+    if not (drive.spread > 0).all():
+        raise ValueError("drive.spread must be above 0")
+    if classes is not None and len(classes) != len(coef):
+        raise ValueError(f"{len(coef)} outputs have {len(classes)} labels")
     state = taken(tensors, "state", (None,) * min(max(tensors["state"].ndim, 1), 2))
-    return AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state)
+    model = AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state)
+    if state.shape[-1] != model.state_size:
+        raise ValueError(f"the state has {state.shape[-1]} numbers, the networks and lags need {model.state_size}")
+    return model
