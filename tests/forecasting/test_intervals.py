@@ -9,6 +9,7 @@ import pytest
 
 import echoscale as es
 from echoscale.forecasting import intervals, learn
+from echoscale.forecasting.core import Part
 
 
 def test_quantiles_of_many_errors_are_the_known_ones() -> None:
@@ -82,7 +83,7 @@ def test_intervals_are_wider_where_members_differ_more() -> None:
     forecast = model.predict(6)
     parts, alone = core.parts, []
     for part in parts:
-        core.parts = [learn.Part(np.ones(6), part.view, part.trend, part.reader, part.trails)]
+        core.parts = [Part(np.ones(6), part.view, part.trend, part.reader, part.trails)]
         alone.append(core.forecast(6, [np.empty((6, 0))])[0][0])
     core.parts = parts
     weights = np.stack([part.weights for part in parts])
