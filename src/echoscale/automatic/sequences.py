@@ -10,8 +10,9 @@ value.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from echoscale.estimators import row_readout
 from echoscale.estimators.sequence_labels import IN_PARTS, INPUT_SCALINGS, union
 from echoscale.estimators.sequence_network import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS
 from echoscale.estimators.transformer import WHOLE, ESNFeatures
+from echoscale.features.normal_scores import ONLY
 from echoscale.features.pooling import columns
 from echoscale.losses import probabilities
 from echoscale.network import Network, hierarchical, parallel
@@ -38,6 +40,17 @@ Floats = npt.NDArray[np.float64]
 LEAST_SEQUENCES = 4
 MOST_MEMBERS = 8
 MOST_ROUNDS = 60
+# What later networks hear: changes beside inputs, alone, or none; from the end to the start, or forwards.
+HEARD: tuple[tuple[bool | str, bool], ...] = (
+    (True, True),
+    (ONLY, False),
+    (False, True),
+    (ONLY, True),
+    (False, False),
+    (True, False),
+)
+# Later networks are near so many of the first; so many of them are hierarchical.
+NEAR, HIERARCHICAL = 2, 0.25
 NETWORKS, SUMMARY, SHARES = "networks", "ridge on a summary", "shares of the classes"
 # Of the longest round: what another one takes.
 ROUND = 1.3
@@ -152,31 +165,45 @@ def summary_of(series: Series) -> Floats:
     return np.stack([np.concatenate([each.mean(axis=0), each.std(axis=0), each[0], each[-1]]) for each in rows])
 
 
-def plans(rounds: int, seed: int) -> list[tuple[Network, bool]]:
-    """Networks, and whether they hear normal scores: first those of `ESNClassifier`, then others around them.
+class Plan(NamedTuple):
+    """A network, and what it hears: see `ESNFeatures`."""
+
+    network: Network
+    ranks: bool
+    changes: bool | str = True
+    backwards: bool = False
+
+
+def first_plans() -> list[Plan]:
+    """What `ESNClassifier` chooses from."""
+    leaks = [float(f"{each:.3g}") for each in np.geomspace(1, SLOWEST, len(UNITS))]
+    shared = {"spectral_radius": SPECTRAL_RADIUS, "bias_scaling": BIAS_SCALING}
+    return [
+        Plan(parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)  # type: ignore[arg-type]
+        for ranks, strength in product((False, True), INPUT_SCALINGS)
+    ]
+
+
+def later_plan(number: int, good: Sequence[Plan], rng: np.random.Generator) -> Plan:
+    """Near a good one of the first, but hearing something else: networks that differ are worth most in a mean.
 
     Parameters
     ----------
-    rounds : int
-        How many.
-    seed : int
-        Of what is drawn.
+    number : int
+        Counts the later ones.
+    good : sequence of Plan
+        The best of the first.
+    rng : numpy.random.Generator
+        Where chance comes from.
     """
-    leaks = [float(f"{each:.3g}") for each in np.geomspace(1, SLOWEST, len(UNITS))]
-    shared = {"spectral_radius": SPECTRAL_RADIUS, "bias_scaling": BIAS_SCALING}
-    first = [
-        (parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)  # type: ignore[arg-type]
-        for ranks, strength in product((False, True), INPUT_SCALINGS)
-    ]
-    rng, found = np.random.default_rng([seed, 16]), list(first)
-    for network, ranks in islice(cycle(first), max(rounds - len(first), 0)):
-        strength = float(network.reservoirs[0].input_scaling * 2 ** rng.uniform(-1, 1))
-        slowest, radius = 10 ** rng.uniform(-2, -0.5), float(rng.uniform(0.8, 1.0))
-        levels = [float(each) for each in np.geomspace(1, slowest, len(UNITS))]
-        options: dict[str, Any] = {"leak_rate": levels, "spectral_radius": radius, "bias_scaling": BIAS_SCALING}
-        make = hierarchical if rng.uniform() < 0.25 else parallel
-        found.append((make(list(UNITS), input_scaling=strength, **options), ranks))
-    return found[:rounds]
+    changes, backwards = HEARD[number % len(HEARD)]
+    near = good[(number + number // len(HEARD)) % len(good)]
+    strength = float(near.network.reservoirs[0].input_scaling * 2 ** rng.uniform(-1, 1))
+    slowest, radius = 10 ** rng.uniform(-2, -0.5), float(rng.uniform(0.8, 1.0))
+    levels = [float(each) for each in np.geomspace(1, slowest, len(UNITS))]
+    options: dict[str, Any] = {"leak_rate": levels, "spectral_radius": radius, "bias_scaling": BIAS_SCALING}
+    make = hierarchical if rng.uniform() < HIERARCHICAL else parallel
+    return Plan(make(list(UNITS), input_scaling=strength, **options), near.ranks, changes, backwards)
 
 
 def find(question: Question, deadline: float, rounds: int | None, seed: int, tell: Progress) -> Found:
@@ -203,11 +230,15 @@ def find(question: Question, deadline: float, rounds: int | None, seed: int, tel
     codes = np.concatenate([np.asarray(each) for each in question.targets.values])
     simple = row_readout.solve(summary_of(series), codes, None, folds.FOLDS)
     total, longest, judged = rounds or MOST_ROUNDS, 0.0, list[Judged]()
-    for played, (network, ranks) in enumerate(plans(total, seed), 1):
-        before = time.perf_counter()
-        # The first four have the weights of `ESNClassifier`; each later one has weights of its own.
-        weights = seed if played <= 2 * len(INPUT_SCALINGS) else seed * MOST_ROUNDS + played
-        judged += judge(series, codes, network, ranks, weights)
+    first, rng, errors = first_plans(), np.random.default_rng([seed, 16]), list[float]()
+    for played in range(1, total + 1):
+        before, later = time.perf_counter(), played - len(first) - 1
+        good = [first[k] for k in np.argsort(errors[: len(first)], kind="stable")[:NEAR]]
+        # The first have the weights of `ESNClassifier`; each later one has weights of its own.
+        plan, weights = (first[played - 1], seed) if later < 0 else (later_plan(later, good, rng), seed * MOST_ROUNDS + played)
+        found = judge(series, codes, plan, weights)
+        judged += found
+        errors.append(min(each.error for each in found))
         best = mean_of_best(judged, codes)
         longest = max(longest, time.perf_counter() - before)
         tell(played, total, f"error of sequences left out {best.error:.4g}")
@@ -216,7 +247,7 @@ def find(question: Question, deadline: float, rounds: int | None, seed: int, tel
     return _result(question, codes, simple, judged, classes, played, time.perf_counter() - began)
 
 
-def judge(series: Series, codes: Floats, network: Network, ranks: bool, seed: int) -> list[Judged]:
+def judge(series: Series, codes: Floats, plan: Plan, seed: int) -> list[Judged]:
     """Both sets of pools of one network.
 
     Parameters
@@ -225,22 +256,20 @@ def judge(series: Series, codes: Floats, network: Network, ranks: bool, seed: in
         Sequences, in units of the network.
     codes : (B, O)
         One-hot labels.
-    network : Network
-        The description.
-    ranks : bool
-        Whether it hears normal scores.
+    plan : Plan
+        The network, and what it hears.
     seed : int
         Of its weights.
     """
     sets = (WHOLE, IN_PARTS)
-    whole = ESNFeatures(network=network, features=union(sets), ranks=ranks, random_state=seed).begin(series)
+    whole = ESNFeatures(**plan._asdict(), features=union(sets), random_state=seed).begin(series)
     rows = whole.pool(series)
     found = []
     for pools in sets:
         where = columns(union(sets), whole.esn_.units, whole.parts, 0)
         mine = np.concatenate([rows[:, where[name]] for name in pools], axis=1)
         solved = row_readout.solve(mine, codes, None, folds.FOLDS)
-        made = ESNFeatures(network=network, features=pools, ranks=ranks, random_state=seed)
+        made = ESNFeatures(**plan._asdict(), features=pools, random_state=seed)
         made.esn_, made.scaling_, made.n_features_in_ = whole.esn_, whole.scaling_, whole.n_features_in_
         found.append(Judged(SequenceMember(made, solved.readout), solved.outputs, solved.error))
     return found
@@ -316,9 +345,17 @@ def _result(
     )
     networks = tuple(each.transformer.esn_.network for each in model.members)
     heard = sum(each.transformer.ranks for each in model.members)
+    turned = sum(each.transformer.backwards for each in model.members)
     reasons = [
         f"{winner[0].upper()}{winner[1:]}: {wrong[winner]:.3g} of the sequences left out have a wrong label.",
-        *([f"{len(networks)} networks are averaged; {heard} of them hear ranks of the inputs."] if networks else []),
+        *(
+            [
+                f"{len(networks)} networks are averaged; {heard} of them hear ranks of the inputs, {turned} hear sequences "
+                "from their end."
+            ]
+            if networks
+            else []
+        ),
         f"{rounds} networks tried, each with two sets of pools.",
     ]
     return Found(model, winner, wrong[winner], table, tuple(reasons), networks, rounds, seconds)
