@@ -1,16 +1,17 @@
 """One label per sequence: the features of `ESNClassifier` from many networks, the best of which are averaged.
 
-    z_b = mean over members m of (W_m f_m,b + b_m)
+    z_b = sum over members m of u_m (W_m f_m,b + b_m)
 
 f_m,b are pooled states of network m (`ESNFeatures`). Every network is judged by its outputs for sequences that are left out one
-by one, and so is every mean of them. The rival is a ridge on a summary of the inputs: mean, standard deviation, first and last
-value.
+by one; the shares u_m come from these errors (`shares`). The rival is a ridge on a summary of the inputs: mean, standard
+deviation, first and last value.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.automatic import shares
 from echoscale.automatic.found import Found
 from echoscale.automatic.question import Question
 from echoscale.estimators import row_readout
@@ -38,7 +40,8 @@ from echoscale.table import Table
 Floats = npt.NDArray[np.float64]
 
 LEAST_SEQUENCES = 4
-MOST_MEMBERS = 8
+# Networks in a mean, and the least share of a set of pools.
+MOST_MEMBERS, LEAST_SHARE = 16, 0.01
 MOST_ROUNDS = 60
 # What later networks hear: changes beside inputs, alone, or none; from the end to the start, or forwards.
 HEARD: tuple[tuple[bool | str, bool], ...] = (
@@ -72,21 +75,22 @@ class SequenceMember(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A member, its outputs for sequences left out one by one, (B, O), and their error."""
+    """A member, which network it reads, its outputs for sequences left out one by one, (B, O), and their error."""
 
     member: SequenceMember
+    network: int
     outputs: Floats
     error: float
 
 
 @dataclass(eq=False)
 class SequenceModel:
-    """class of sequence b = argmax of the mean over members of W_m f_m,b + b_m; made by `es.auto` for one label per sequence.
+    """class of sequence b = argmax of the sum over members of W_m f_m,b + b_m; made by `es.auto` for one label per sequence.
 
     Attributes
     ----------
     members : tuple of SequenceMember
-        The networks; none where a ridge on a summary of the inputs won.
+        The networks, each with its share in W_m and b_m; none where a ridge on a summary of the inputs won.
     summary : Readout or None
         Of the summary, where it won.
     scaling : Scaling
@@ -150,7 +154,7 @@ class SequenceModel:
             raise ValueError("this model labels whole sequences: pass (B, T, F) or a list of (T, F), for one sequence X[None].")
         if self.summary is not None:
             return self.summary.predict(summary_of(series))
-        return np.asarray(np.mean([each.readout.predict(each.transformer.pool(series)) for each in self.members], axis=0))
+        return np.asarray(np.sum([each.readout.predict(each.transformer.pool(series)) for each in self.members], axis=0))
 
 
 def summary_of(series: Series) -> Floats:
@@ -236,10 +240,10 @@ def find(question: Question, deadline: float, rounds: int | None, seed: int, tel
         good = [first[k] for k in np.argsort(errors[: len(first)], kind="stable")[:NEAR]]
         # The first have the weights of `ESNClassifier`; each later one has weights of its own.
         plan, weights = (first[played - 1], seed) if later < 0 else (later_plan(later, good, rng), seed * MOST_ROUNDS + played)
-        found = judge(series, codes, plan, weights)
+        found = judge(series, codes, plan, played, weights)
         judged += found
         errors.append(min(each.error for each in found))
-        best = mean_of_best(judged, codes)
+        best = best_mean(judged, codes)
         longest = max(longest, time.perf_counter() - before)
         tell(played, total, f"error of sequences left out {best.error:.4g}")
         if rounds is None and time.perf_counter() + ROUND * longest > deadline:
@@ -247,7 +251,7 @@ def find(question: Question, deadline: float, rounds: int | None, seed: int, tel
     return _result(question, codes, simple, judged, classes, played, time.perf_counter() - began)
 
 
-def judge(series: Series, codes: Floats, plan: Plan, seed: int) -> list[Judged]:
+def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> list[Judged]:
     """Both sets of pools of one network.
 
     Parameters
@@ -258,6 +262,8 @@ def judge(series: Series, codes: Floats, plan: Plan, seed: int) -> list[Judged]:
         One-hot labels.
     plan : Plan
         The network, and what it hears.
+    number : int
+        Tells networks apart.
     seed : int
         Of its weights.
     """
@@ -271,45 +277,70 @@ def judge(series: Series, codes: Floats, plan: Plan, seed: int) -> list[Judged]:
         solved = row_readout.solve(mine, codes, None, folds.FOLDS)
         made = ESNFeatures(**plan._asdict(), features=pools, random_state=seed)
         made.esn_, made.scaling_, made.n_features_in_ = whole.esn_, whole.scaling_, whole.n_features_in_
-        found.append(Judged(SequenceMember(made, solved.readout), solved.outputs, solved.error))
+        found.append(Judged(SequenceMember(made, solved.readout), number, solved.outputs, solved.error))
     return found
 
 
 class Mean(NamedTuple):
-    """Members, the mean of their outputs for sequences left out, and its error."""
+    """Judged members with their shares, the mean of their outputs for sequences left out, and its error."""
 
-    members: list[Judged]
+    members: list[tuple[float, Judged]]
     outputs: Floats
     error: float
 
 
-def mean_of_best(judged: list[Judged], codes: Floats) -> Mean:
-    """Members added one after another, each the one that lowers the error of the mean most, until none does.
+def best_mean(judged: Sequence[Judged], codes: Floats) -> Mean:
+    """The mean with the shares of `shares.of_errors`, of the networks with the largest.
 
     Parameters
     ----------
-    judged : list of Judged
+    judged : sequence of Judged
         All there are.
     codes : (B, O)
         One-hot labels.
     """
-    variance = codes.var(axis=0)
-    weight = 1 / np.where(variance > 0, variance, 1.0)
+    spread = np.where(codes.std(axis=0) > 0, codes.std(axis=0), 1.0)
+    errors = np.stack([((each.outputs - codes) / spread).ravel() for each in judged])
+    found = shares.of_errors(errors)
+    by_network: dict[int, float] = {}
+    for share, each in zip(found, judged, strict=True):
+        by_network[each.network] = by_network.get(each.network, 0.0) + share
+    best = sorted(by_network, key=lambda network: -by_network[network])[:MOST_MEMBERS]
+    kept = [k for k, each in enumerate(judged) if each.network in best]
+    found = shares.of_errors(errors[kept])
+    found = np.where(found >= LEAST_SHARE, found, 0.0)
+    members = [(float(share), judged[k]) for share, k in zip(found / found.sum(), kept, strict=True) if share > 0]
+    outputs = np.sum([share * each.outputs for share, each in members], axis=0)
+    return Mean(members, outputs, float((((outputs - codes) / spread) ** 2).mean()))
 
-    def error(outputs: Floats) -> float:
-        return float(((outputs - codes) ** 2 * weight).mean())
 
-    members: list[Judged] = []
-    total, least = np.zeros_like(codes), np.inf
-    while len(members) < min(MOST_MEMBERS, len(judged)):
-        left = [each for each in judged if not any(each is other for other in members)]
-        errors = [error((total + each.outputs) / (len(members) + 1)) for each in left]
-        place = int(np.argmin(errors))
-        if errors[place] >= least:
-            break
-        least, total = errors[place], total + left[place].outputs
-        members.append(left[place])
-    return Mean(members, total / max(len(members), 1), least)
+def joined(members: Sequence[tuple[float, Judged]]) -> tuple[SequenceMember, ...]:
+    """One member for every network, with all pools that it is read from, and its share inside its readout.
+
+    Parameters
+    ----------
+    members : sequence of (share, Judged)
+        Of a mean.
+    """
+    found = []
+    for network in dict.fromkeys(each.network for _, each in members):
+        mine = [(share, each.member) for share, each in members if each.network == network]
+        first = mine[0][1].transformer
+        pools = union([tuple(each.transformer.features) for _, each in mine])
+        where = columns(pools, first.esn_.units, first.parts, 0)
+        outputs = len(mine[0][1].readout.intercept)
+        coef = np.zeros((outputs, max(each.stop for each in where.values())))
+        intercept = np.zeros(outputs)
+        for share, (transformer, readout) in mine:
+            own = columns(transformer.features, first.esn_.units, first.parts, 0)
+            for name, place in own.items():
+                coef[:, where[name]] += share * readout.coef[:, place]
+            intercept += share * readout.intercept
+        made = copy(first)
+        made.features = pools
+        made.__dict__.pop("columns_", None)  # of other pools
+        found.append(SequenceMember(made, Readout(coef, intercept, mine[0][1].readout.ridge)))
+    return tuple(found)
 
 
 def _result(
@@ -321,13 +352,13 @@ def _result(
     rounds: int,
     seconds: float,
 ) -> Found:
-    best, right = mean_of_best(judged, codes), codes.argmax(axis=1)
+    best, right = best_mean(judged, codes), codes.argmax(axis=1)
     outputs = {NETWORKS: best.outputs, SUMMARY: simple.outputs, SHARES: np.tile(codes.mean(axis=0), (len(codes), 1))}
     squares = {name: float(((each - codes) ** 2).mean()) for name, each in outputs.items()}
     winner = NETWORKS if best.error <= simple.error else SUMMARY
     wrong = {name: float((each.argmax(axis=1) != right).mean()) for name, each in outputs.items()}
     model = SequenceModel(
-        tuple(each.member for each in best.members) if winner == NETWORKS else (),
+        joined(best.members) if winner == NETWORKS else (),
         simple.readout if winner == SUMMARY else None,
         question.scaling,
         classes,
