@@ -26,7 +26,7 @@ from echoscale import _checks
 from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
 from echoscale.estimators import ESNClassifier, ESNFeatures, ESNRegressor
-from echoscale.features.normal_scores import read_heard
+from echoscale.features.normal_scores import columns_heard, read_heard
 from echoscale.features.pooling import check_pools
 from echoscale.files import write_atomically
 from echoscale.forecasting import Forecaster, forecaster_files
@@ -367,7 +367,7 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
         raise ValueError(f"the model has no {missing[0]}")
     features, direct, per_sequence = model.n_features_in_, model.direct_, bool(getattr(model, "per_sequence_", False))
     transformer = about.get("transformer")
-    heard = features if transformer is None else features * (1 + bool(transformer["changes"]))
+    heard = features if transformer is None else columns_heard(features, transformer["changes"])
     if heard != esn.n_inputs:
         raise ValueError(f"the model has {heard} inputs, its network {esn.n_inputs}")
     model.readout_ = _readout(tensors)
