@@ -69,8 +69,8 @@ class ESN:
         h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
                    + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
 
-    O_k is the identity unless a reservoir has a `residual`. A network with output feedback is run over series of F + O columns: the inputs s(t), then the outputs y(t-1), known ones
-    (`es.teacher_forced(u, y)`) or its own.
+    O_k is the identity unless a reservoir has a `residual`. A network with output feedback is run over series of F + O columns:
+    the inputs s(t), then the outputs y(t-1), known ones (`es.teacher_forced(u, y)`) or its own.
 
     States are arrays whose last axis holds all N neurons, reservoir after reservoir (`network.slices`).
     `run` starts from the zero state unless a `state` is passed; an ESN itself remembers nothing between calls.
@@ -490,9 +490,7 @@ class ESN:
         from echoscale.timescales.linear_regime import linearise
 
         m = self.matrices(hyper)
-        return linearise(
-            m.W, m.W_in, m.bias, m.leak_rate, self.network.slices, self.network.coupling_delay, state, m.residual
-        )
+        return linearise(m.W, m.W_in, m.bias, m.leak_rate, self.network.slices, self.network.coupling_delay, state, m.residual)
 
     def spectrum(self, reservoir: int | None = None, *, dt: float = 1.0, hyper: Hyper | None = None) -> Spectrum:
         """Eigenvalues, timescales and periods of the linear regime.

@@ -4,7 +4,8 @@
     h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
                + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
 
-O is the identity unless a reservoir is residual. A leak rate is one number, or one for every neuron (`neuron_leaks`). Fed-back outputs y(t-1) are further columns of the input, after those of s(t).
+O is the identity unless a reservoir is residual. A leak rate is one number, or one for every neuron (`neuron_leaks`). Fed-back
+outputs y(t-1) are further columns of the input, after those of s(t).
 
 Layout: a state is neuron-major, one array (n_k, lanes) per reservoir, lanes contiguous; a lane is one network with its own
 series or its own hyper-parameters.

@@ -77,7 +77,12 @@ def turn(residual: Neighbours | Array | Shift | None, x: Array) -> Array:
     """O x: (n, n) applied to (n, lanes); None is the identity."""
     if residual is None:
         return x
-    return jnp.roll(x, 1, axis=0) if isinstance(residual, Shift) else apply(residual, x)
+    if not isinstance(residual, Shift):
+        return apply(residual, x)
+    if x.shape[1] < FEW_LANES:
+        # By itself a roll is two copies; inside of another kernel it would be a choice for every number (benchmarks/levels.py).
+        return jax.lax.optimization_barrier(jnp.roll(x, 1, axis=0))  # type: ignore[no-untyped-call, no-any-return]
+    return x[np.roll(np.arange(x.shape[0]), 1)]
 
 
 def project(inputs: Array, u: Array) -> Array:

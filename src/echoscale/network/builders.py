@@ -76,14 +76,14 @@ def single(
 def parallel(
     units: Sequence[int],
     *,
-    leak_rate: LeakLike | Sequence[LeakLike] = 1.0,
+    leak_rate: LeakLike | Sequence[Any] = 1.0,
     spectral_radius: float | Sequence[float] = 0.95,
     input_scaling: float | Sequence[float] = 1.0,
     bias_scaling: float | Sequence[float] = 0.0,
     connections: int | Sequence[int | None] | None = None,
     topology: TopologyLike | Sequence[TopologyLike] = "normal",
     feedback_scaling: float | Sequence[float] = 0.0,
-    residual: ResidualLike | Sequence[ResidualLike] = "identity",
+    residual: ResidualLike | Sequence[Any] = "identity",
 ) -> Network:
     """Reservoirs side by side, all of which see the input (paper, Fig. 2C, "unconnected").
 
@@ -94,8 +94,8 @@ def parallel(
     units : list of int
         Neurons of each reservoir.
     leak_rate : float, LogUniform, LogNormal or list
-        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an array (units,)
-        as an entry of a list, gives every neuron its own.
+        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an array
+        (units,) as an entry of a list, gives every neuron its own.
     spectral_radius : float or list
         rho, the factor on W.
     input_scaling : float or list
@@ -139,7 +139,7 @@ def parallel(
 def hierarchical(
     units: Sequence[int],
     *,
-    leak_rate: LeakLike | Sequence[LeakLike] = 1.0,
+    leak_rate: LeakLike | Sequence[Any] = 1.0,
     spectral_radius: float | Sequence[float] = 0.95,
     input_scaling: float | Sequence[float] = 1.0,
     bias_scaling: float | Sequence[float] = 0.0,
@@ -150,7 +150,7 @@ def hierarchical(
     coupling_connections: int | Sequence[int | None] | None = None,
     coupling_normalisation: str | Sequence[str] = "none",
     feedback_scaling: float | Sequence[float] = 0.0,
-    residual: ResidualLike | Sequence[ResidualLike] = "identity",
+    residual: ResidualLike | Sequence[Any] = "identity",
 ) -> Network:
     """A chain in which every level drives the next (paper, Fig. 2B, "connected").
 
@@ -162,8 +162,8 @@ def hierarchical(
     units : list of int
         Neurons of each level, the one next to the input first.
     leak_rate : float, LogUniform, LogNormal or list
-        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an array (units,)
-        as an entry of a list, gives every neuron its own.
+        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an array
+        (units,) as an entry of a list, gives every neuron its own.
     spectral_radius : float or list
         rho, the factor on W.
     input_scaling : float or list

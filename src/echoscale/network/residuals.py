@@ -40,7 +40,7 @@ def check_residual(value: ResidualLike, units: int) -> Residual:
     largest = float(np.abs(off).max())
     if largest > TOLERANCE:
         raise ValueError(
-            f"a residual matrix O must be orthogonal: an entry of O^T O - I is {largest:.3g}. Take the Q of numpy.linalg.qr(O), "
+            f"a residual matrix O must be orthogonal: an entry of O^T O - I is {largest:.3g}. Take Q of numpy.linalg.qr(O), "
             'or residual="orthogonal".'
         )
     return kept

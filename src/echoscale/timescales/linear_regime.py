@@ -155,8 +155,10 @@ def linearise(
         Sparse((np.where(which, entries.data, 0.0), (entries.row, entries.col)), shape=(size, size))
         for which in (~fresh, fresh)
     )
-    kept = scipy.sparse.diags_array(1 - leak_rate) @ (scipy.sparse.eye_array(size) if residual is None else residual)
-    gain = scipy.sparse.diags_array(leak_rate * _slopes(old, new, np.asarray(bias), leak_rate, slices, x, kept @ x))
+    stay = scipy.sparse.eye_array(size) if residual is None else residual
+    kept = Sparse(scipy.sparse.diags_array(1 - leak_rate) @ stay)
+    slopes = _slopes(old, new, np.asarray(bias), leak_rate, slices, x, np.asarray(kept @ x))
+    gain = scipy.sparse.diags_array(leak_rate * slopes)
     M = own = Sparse(kept + gain @ old)
     B = drive = gain @ np.asarray(W_in)
     if fresh.any():

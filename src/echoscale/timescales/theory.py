@@ -300,7 +300,9 @@ def _row(k: int, reservoir: Reservoir, dt: float, notes: dict[str, None]) -> tup
         if random and isinstance(reservoir.residual, str) and not reservoir.leak_spread:
             low, high = decay_bounds(alpha, rho, dt)
             spread = float(high / low) if low > 0 else np.inf
-            notes[f"{name}: a residual level; its times are decay times, its periods all from {2 * dt:g} on (decay_bounds)."] = None
+            notes[
+                f"{name}: a residual level; its times are decay times, its periods all from {2 * dt:g} on (decay_bounds)."
+            ] = None
         else:
             notes[f"{name}: of this residual level the modes are known after building only: esn.timescales()."] = None
     elif reservoir.leak_spread and 0 < rho <= 1 and random:

@@ -179,7 +179,7 @@ class Space:
             return np.asarray(np.clip(np.log(np.abs(values)), self.low, self.high))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """Random points, (count, P): leak rates, their spreads and radii uniform, scalings and penalties uniform in their logarithm."""
+        """Random points, (count, P): leak rates, their spreads and radii uniform, the others uniform in their logarithm."""
         at = rng.random((count, len(self.low)))
         even = np.array([name.startswith(("leak_", "spectral_radius")) for name in self.names])
         ends = np.exp(self.first), np.exp(self.last)

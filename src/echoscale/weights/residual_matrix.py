@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from echoscale.engine.machine import one_thread
@@ -24,9 +25,9 @@ def residual_matrix(rng: np.random.Generator, reservoir: Reservoir) -> scipy.spa
     return scipy.sparse.csr_array(random_orthogonal(rng, size))
 
 
-def random_orthogonal(rng: np.random.Generator, size: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def random_orthogonal(rng: np.random.Generator, size: int) -> npt.NDArray[np.float64]:
     """A uniformly distributed rotation or reflection, (n, n): Q of a normal matrix, its signs set by the diagonal of R."""
     with one_thread():
         Q, R = np.linalg.qr(rng.standard_normal((size, size)))
     # Twelve digits: LAPACK differs from machine to machine in the last ones, the weights must not.
-    return np.round(Q * np.sign(np.diagonal(R)), 12)
+    return np.asarray(np.round(Q * np.sign(np.diagonal(R)), 12))
