@@ -246,12 +246,12 @@ def _digest(text: str, tensors: Tensors, version: int = FORMAT_VERSION) -> str:
 
 
 def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:
-    for name in ("recurrent", "couplings"):
+    for name in ("recurrent", "couplings", "residuals"):
         for k, matrix in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}.data"] = matrix.data
             tensors[f"{name}.{k}.indices"] = matrix.indices.astype(np.int32)
             tensors[f"{name}.{k}.indptr"] = matrix.indptr.astype(np.int32)
-    for name in ("inputs", "biases", "feedback"):
+    for name in ("inputs", "biases", "feedback", "leak_places"):
         for k, array in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}"] = array
     tensors |= kept_hyper(esn._check_single(esn.hyper), "hyper")
@@ -288,6 +288,10 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
             sparse("couplings", j, (sizes[each.target], sizes[each.source])) for j, each in enumerate(network.couplings)
         ),
         feedback=tuple(taken(tensors, f"feedback.{k}", (sizes[k], outputs)) for k in levels) if outputs else (),
+        leak_places=tuple(taken(tensors, f"leak_places.{k}", (sizes[k],), least=0, most=1) for k in levels)
+        if network.spreads_leaks
+        else (),
+        residuals=tuple(sparse("residuals", k, (sizes[k], sizes[k])) for k in levels) if network.turns else (),
     )
     hyper = read_hyper(Hyper.of(network), tensors, "hyper")
     if hyper.lanes is not None:

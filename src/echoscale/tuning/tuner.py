@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-ALL = ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "feedback_scaling", "ridge")
+ALL = ("leak_rate", "leak_spread", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "feedback_scaling", "ridge")
 LOSSES = ("mse", "cross_entropy")
 
 
