@@ -61,6 +61,7 @@ _MODULES = (
     "features",
     "forecasting",
     "gradients",
+    "measures",
     "network",
     "online",
     "paper",
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from echoscale import features as features
     from echoscale import forecasting as forecasting
     from echoscale import gradients as gradients
+    from echoscale import measures as measures
     from echoscale import network as network
     from echoscale import online as online
     from echoscale import paper as paper
