@@ -45,6 +45,7 @@ _HOMES = {
     "Backtest": "forecasting",
     "Forecast": "forecasting",
     "Forecaster": "forecasting",
+    "NVAR": "estimators",
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNFeatures": "estimators",
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from echoscale.automatic import auto as auto
     from echoscale.esn import ESN as ESN
     from echoscale.esn import Matrices as Matrices
+    from echoscale.estimators import NVAR as NVAR
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
     from echoscale.estimators import ESNFeatures as ESNFeatures
