@@ -25,7 +25,7 @@ import scipy.sparse
 from echoscale import _checks
 from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
-from echoscale.estimators import ESNClassifier, ESNFeatures, ESNRegressor
+from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, nvar_files
 from echoscale.features.normal_scores import columns_heard, read_heard
 from echoscale.features.pooling import check_pools
 from echoscale.files import write_atomically
@@ -75,7 +75,7 @@ class StorageError(ValueError):
 
 
 def save(
-    model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS | AutoModel | SequenceModel | Forecaster,
+    model: ESN | ESNRegressor | ESNClassifier | NVAR | OnlineLearner | RLS | AutoModel | SequenceModel | Forecaster,
     path: str | os.PathLike[str],
     *,
     key: Key = None,
@@ -84,7 +84,7 @@ def save(
 
     Parameters
     ----------
-    model : ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
+    model : ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
         A built network, a fitted estimator, a learner, a model of `es.auto`, or a forecaster.
     path : path
         Where to; a file that is there is replaced, with its permissions. A link is followed.
@@ -118,11 +118,13 @@ def save(
         about = packing.pack(model, tensors, _pack_esn)
     elif isinstance(model, Forecaster):
         about = {"kind": "Forecaster", "forecaster": forecaster_files.pack(model, tensors, _pack_esn)}
+    elif isinstance(model, NVAR):
+        about = {"kind": "NVAR", "nvar": nvar_files.pack(model, tensors)}
     elif type(model).__name__ in KINDS:
         about = _pack_estimator(model, tensors)
     else:
         raise TypeError(
-            "save takes an ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, Forecaster or a model of es.auto, "
+            "save takes an ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, Forecaster or a model of es.auto, "
             f"got {type(model).__name__}."
         )
     tensors = {name: np.array(array, order="C") for name, array in tensors.items()}
@@ -151,7 +153,7 @@ def load(path: str | os.PathLike[str], *, key: Key = None) -> Any:
 
     Returns
     -------
-    ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
+    ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
     """
     source = Path(path)
     if not source.is_file():
@@ -180,6 +182,8 @@ def _unpack(about: Mapping[str, Any], tensors: Tensors) -> Any:
             raise ValueError(f"{name} is of {array.dtype}, which no model holds")
     if about["kind"] == "RLS":
         return _unpack_rls(about["rls"], tensors)
+    if about["kind"] == "NVAR":
+        return nvar_files.unpack(about["nvar"], tensors)
     if about["kind"] == "Forecaster":
         return forecaster_files.unpack(about["forecaster"], tensors, _unpack_esn)
     if about["kind"] in packing.KINDS:
