@@ -15,7 +15,7 @@ from echoscale.automatic.model import AutoModel, Group
 from echoscale.automatic.sequences import SequenceMember, SequenceModel
 from echoscale.esn import ESN
 from echoscale.estimators.transformer import ESNFeatures
-from echoscale.features.normal_scores import read_heard
+from echoscale.features.normal_scores import ONLY, columns_heard, read_heard
 from echoscale.features.pooling import check_pools
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import read_scaling
@@ -60,7 +60,8 @@ def _pack_sequences(model: SequenceModel, tensors: Tensors, pack_esn: PackESN) -
     members = []
     for m, member in enumerate(model.members):
         made, own = member.transformer, dict[str, npt.NDArray[Any]]()
-        members.append({"esn": pack_esn(made.esn_, own), "features": list(made.features), "ranks": made.ranks})
+        heard = {"ranks": made.ranks, "changes": made.changes, "backwards": made.backwards}
+        members.append({"esn": pack_esn(made.esn_, own), "features": list(made.features), **heard})
         own |= {f"readout.{name}": np.asarray(value) for name, value in member.readout._asdict().items()}
         own |= {f"heard.{name}": value for name, value in made.scaling_._asdict().items()}
         tensors |= {f"member.{m}.{name}": array for name, array in own.items()}
@@ -78,7 +79,17 @@ def _unpack_sequences(about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
         own = under(tensors, f"member.{m}.")
         esn = unpack_esn(each["esn"], own)
         ranks = _checks.choice(each["ranks"], (True, False), "ranks")
-        made = ESNFeatures(network=esn.network, features=tuple(each["features"]), ranks=ranks, random_state=esn.seed)
+        changes: Any = _checks.choice(each["changes"], (True, False, ONLY), "changes")
+        if columns_heard(features, changes) != esn.n_inputs:
+            raise ValueError(f"member {m} hears {columns_heard(features, changes)} inputs, its network {esn.n_inputs}")
+        made = ESNFeatures(
+            network=esn.network,
+            features=tuple(each["features"]),
+            ranks=ranks,
+            changes=changes,
+            backwards=_checks.choice(each["backwards"], (True, False), "backwards"),
+            random_state=esn.seed,
+        )
         check_pools(made.features)
         made.esn_, made.n_features_in_ = esn, features
         made.scaling_ = read_heard(own, "heard", esn.n_inputs, ranks)  # type: ignore[assignment]

@@ -17,7 +17,7 @@ from echoscale.estimators.seed import RandomState
 from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
 from echoscale.estimators.shared_parameters import explained
 from echoscale.features import pooling
-from echoscale.features.normal_scores import NormalScores, with_changes
+from echoscale.features.normal_scores import ONLY, NormalScores, heard_of
 from echoscale.network import Network
 from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike
@@ -46,6 +46,8 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         equal length), "snapshots" (states at `parts` relative positions, or after every `every` steps); several stand side
         by side.
     {SEQUENCES}
+    backwards : bool
+        Whether the network hears every sequence from its end to its start.
     ranks : bool
         Whether the network hears normal scores, the rank of every value among those of the training data as a normal
         variable, in place of `scale`: for inputs with few huge values.
@@ -104,7 +106,8 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         features: str | Sequence[str] = WHOLE,
         every: int | None = None,
         parts: int = 4,
-        changes: bool = True,
+        changes: bool | str = True,
+        backwards: bool = False,
         ranks: bool = False,
         standardise: bool = True,
         network: Network | None = None,
@@ -128,6 +131,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         self.every = every
         self.parts = parts
         self.changes = changes
+        self.backwards = backwards
         self.ranks = ranks
         self.standardise = standardise
         self.network = network
@@ -216,7 +220,8 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         _checks.integer(self.washout, "washout")
         if self.every is not None:
             _checks.integer(self.every, "every", minimum=1)
-        heard = with_changes(series) if self.changes else series
+        _checks.choice(self.changes, (True, False, ONLY), "changes")
+        heard = heard_of(series, self.changes, self.backwards)
         self.__dict__.pop("columns_", None)
         self.n_features_in_ = series.features
         self.scaling_ = NormalScores.of(heard.values) if self.ranks else scaling_of(self.scale, heard)  # type: ignore[assignment]
@@ -238,10 +243,11 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         (B, columns) or (T, N)
             Features.
         """
-        heard = self.scaling_.apply(with_changes(series) if self.changes else series)
+        heard = self.scaling_.apply(heard_of(series, self.changes, self.backwards))
         if series.kind == "one":
             self._name_columns({"states": slice(0, self.esn_.units)})
-            return np.asarray(self.esn_.run(heard, state=state), np.float64)
+            states = np.asarray(self.esn_.run(heard, state=state), np.float64)
+            return states[::-1] if self.backwards else states
         pools = pooling.check_pools(self.features)
         rows = pooling.pooled(
             self.esn_, heard, pools, parts=self.parts, every=self.every, washout=int(self.washout or 0), state=state

@@ -254,10 +254,11 @@ class Forecaster:
         for core, group in zip(self._cores, self._groups, strict=True):
             found = core.forecast(steps, [future[b] for b in group])
             for place, b in enumerate(group):
-                means[b] = _checks.finite(found[place], "forecasts")
+                mean, size = found[place]
+                means[b] = _checks.finite(mean, "forecasts")
                 for each in levels:
                     tails = [intervals.at(core.table, 0.5 + sign * each / 200)[:steps] for sign in (-1, 1)]
-                    bounds[each][b] = np.maximum(found[place] + core.scales[place] * np.stack(tails), core.floors[place])
+                    bounds[each][b] = np.maximum(means[b] + size * np.stack(tails), core.floors[place])
         return Forecast(means, bounds, tuple(self._clocks), self._form)
 
     def backtest(self, horizon: int, origins: int = 4, level: Sequence[float] = LEVELS) -> Backtest:

@@ -149,7 +149,9 @@ def _spread(value: object) -> float:
 def _try(core: Core, series: int, horizon: int, inputs: int) -> None:
     """Raise where what was read cannot forecast: shapes that do not fit each other show here, and not at a user's call."""
     found = core.forecast(horizon, [np.zeros((horizon, inputs))] * series)
-    if len(core.scales) != series or any(each.shape != (horizon,) or not np.isfinite(each).all() for each in found):
+    if len(core.scales) != series or any(
+        each.shape != (horizon,) or not np.isfinite(each).all() for one in found for each in one
+    ):
         raise ValueError("what was learned does not forecast")
 
 
@@ -168,7 +170,7 @@ def _plain(label: object) -> str | int | float | None:
 
 
 def _pack_core(core: Core, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
-    tensors |= {"scales": core.scales, "table": core.table, "floors": core.floors}
+    tensors |= {"scales": core.scales, "table": core.table, "usual": core.usual, "floors": core.floors}
     views, parts = [], []
     for v, view in enumerate(core.views):
         for b, line in enumerate(view.lines):
@@ -225,7 +227,8 @@ def _unpack_core(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackE
             raise ValueError(f"there is no trend {parts[-1].trend!r}")
     candidates = tuple((str(name), float(error), float(weight)) for name, error, weight in about["candidates"])
     table, floors = taken(tensors, "table", (len(GRID), horizon)), taken(tensors, "floors", (series,), finite=False)
-    return Core(_period(about["period"]), horizon, views, parts, tensors["scales"], table, floors, candidates)
+    usual = taken(tensors, "usual", (horizon,), least=0)
+    return Core(_period(about["period"]), horizon, views, parts, tensors["scales"], table, usual, floors, candidates)
 
 
 def _unpack_view(about: Mapping[str, Any], tensors: Tensors, v: int, series: int) -> View:
