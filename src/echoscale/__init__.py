@@ -15,6 +15,8 @@ _HOMES = {
     "Concentric": "network",
     "Coupling": "network",
     "EchoStateWarning": "network",
+    "LogNormal": "network",
+    "LogUniform": "network",
     "Matrix": "network",
     "Network": "network",
     "Reservoir": "network",
@@ -127,6 +129,8 @@ if TYPE_CHECKING:
     from echoscale.network import Concentric as Concentric
     from echoscale.network import Coupling as Coupling
     from echoscale.network import EchoStateWarning as EchoStateWarning
+    from echoscale.network import LogNormal as LogNormal
+    from echoscale.network import LogUniform as LogUniform
     from echoscale.network import Matrix as Matrix
     from echoscale.network import Network as Network
     from echoscale.network import Reservoir as Reservoir

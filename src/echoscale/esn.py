@@ -35,7 +35,7 @@ MOST_STATE = {"float32": 1e19, "float64": 1e150}
 
 
 class Matrices(NamedTuple):
-    """One reservoir that equals the whole network: x(t+1) = (1 - a) x + a tanh(W x + W_in s + bias), a = leak_rate.
+    """One reservoir that equals the whole network: x(t+1) = (1 - a) O x + a tanh(W x + W_in s + bias), a = leak_rate.
 
     With output feedback s is (s(t), y(t-1)), and W_in is (W_in, W_fb).
 
@@ -52,23 +52,26 @@ class Matrices(NamedTuple):
         Biases.
     leak_rate : (N,)
         The leak rate of every neuron.
+    residual : (N, N) scipy sparse array or None
+        O; None is the identity.
     """
 
     W: scipy.sparse.csr_array
     W_in: npt.NDArray[np.float64]
     bias: npt.NDArray[np.float64]
     leak_rate: npt.NDArray[np.float64]
+    residual: scipy.sparse.csr_array | None = None
 
 
 class ESN:
     """A network with drawn weights; `network.build(n_inputs, seed)` makes one.
 
-        x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
+        x_k(t+1) = (1 - leak_rate_k) O_k x_k(t) + leak_rate_k tanh(h_k(t))
         h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
                    + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
 
-    A network with output feedback is run over series of F + O columns: the inputs s(t), then the outputs y(t-1), known ones
-    (`es.teacher_forced(u, y)`) or its own.
+    O_k is the identity unless a reservoir has a `residual`. A network with output feedback is run over series of F + O columns:
+    the inputs s(t), then the outputs y(t-1), known ones (`es.teacher_forced(u, y)`) or its own.
 
     States are arrays whose last axis holds all N neurons, reservoir after reservoir (`network.slices`).
     `run` starts from the zero state unless a `state` is passed; an ESN itself remembers nothing between calls.
@@ -456,8 +459,18 @@ class ESN:
             W=scipy.sparse.csr_array(scipy.sparse.block_array(blocks, format="csr")),
             W_in=W_in,
             bias=np.concatenate([s * b for s, b in zip(numbers.bias_scaling, self.drawn.biases, strict=True)]),
-            leak_rate=np.repeat([float(leak) for leak in numbers.leak_rate], self.sizes),
+            leak_rate=np.concatenate([self._leak_rates(numbers, k) for k in range(count)]),
+            residual=scipy.sparse.csr_array(scipy.sparse.block_diag(self.drawn.residuals, format="csr"))
+            if self.drawn.residuals
+            else None,
         )
+
+    def _leak_rates(self, hyper: Hyper, k: int) -> npt.NDArray[np.float64]:
+        """alpha_i of every neuron of reservoir k, (n_k,)."""
+        leak = float(hyper.leak_rate[k])
+        if not hyper.leak_spread:
+            return np.full(self.sizes[k], leak)
+        return np.asarray(leak * np.exp(-float(hyper.leak_spread[k]) * self.drawn.leak_places[k]))
 
     def linearised(self, hyper: Hyper | None = None, state: npt.ArrayLike | None = None) -> LinearSystem:
         """x(t+1) = M x(t) + B s(t), the network in its linear regime.
@@ -478,7 +491,7 @@ class ESN:
         from echoscale.timescales.linear_regime import linearise
 
         m = self.matrices(hyper)
-        return linearise(m.W, m.W_in, m.bias, m.leak_rate, self.network.slices, self.network.coupling_delay, state)
+        return linearise(m.W, m.W_in, m.bias, m.leak_rate, self.network.slices, self.network.coupling_delay, state, m.residual)
 
     def spectrum(self, reservoir: int | None = None, *, dt: float = 1.0, hyper: Hyper | None = None) -> Spectrum:
         """Eigenvalues, timescales and periods of the linear regime.
@@ -511,6 +524,7 @@ class ESN:
         """The measured timescales of every reservoir by itself and of the whole network, as a small table.
 
         Without feedback the whole has the timescales of its parts; with it, others. `network.timescales()` is the theory.
+        With a residual level decay times stand beside them: its modes turn.
 
         Parameters
         ----------
@@ -520,7 +534,8 @@ class ESN:
         from echoscale.timescales import spectrum
 
         parts = {f"R{k + 1}": self.spectrum(k, dt=dt) for k in range(len(self.sizes))}
-        return spectrum.table({**parts, "all": self.spectrum(dt=dt)} if len(parts) > 1 else parts, dt)
+        whole = {"all": self.spectrum(dt=dt)} if len(parts) > 1 else {}
+        return spectrum.table({**parts, **whole}, dt, turns=self.network.turns)
 
     def measure(self, u: SeriesLike, **settings: Any) -> Measured:
         """What the network remembers, computes and forgets at inputs u, as a table and a figure; see `es.measures.measure`.

@@ -26,7 +26,7 @@ from echoscale import _checks
 from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, nvar_files
-from echoscale.features.normal_scores import read_heard
+from echoscale.features.normal_scores import columns_heard, read_heard
 from echoscale.features.pooling import check_pools
 from echoscale.files import write_atomically
 from echoscale.forecasting import Forecaster, forecaster_files
@@ -250,12 +250,12 @@ def _digest(text: str, tensors: Tensors, version: int = FORMAT_VERSION) -> str:
 
 
 def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:
-    for name in ("recurrent", "couplings"):
+    for name in ("recurrent", "couplings", "residuals"):
         for k, matrix in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}.data"] = matrix.data
             tensors[f"{name}.{k}.indices"] = matrix.indices.astype(np.int32)
             tensors[f"{name}.{k}.indptr"] = matrix.indptr.astype(np.int32)
-    for name in ("inputs", "biases", "feedback"):
+    for name in ("inputs", "biases", "feedback", "leak_places"):
         for k, array in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}"] = array
     tensors |= kept_hyper(esn._check_single(esn.hyper), "hyper")
@@ -292,6 +292,10 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
             sparse("couplings", j, (sizes[each.target], sizes[each.source])) for j, each in enumerate(network.couplings)
         ),
         feedback=tuple(taken(tensors, f"feedback.{k}", (sizes[k], outputs)) for k in levels) if outputs else (),
+        leak_places=tuple(taken(tensors, f"leak_places.{k}", (sizes[k],), least=0, most=1) for k in levels)
+        if network.spreads_leaks
+        else (),
+        residuals=tuple(sparse("residuals", k, (sizes[k], sizes[k])) for k in levels) if network.turns else (),
     )
     hyper = read_hyper(Hyper.of(network), tensors, "hyper")
     if hyper.lanes is not None:
@@ -371,7 +375,7 @@ def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
         raise ValueError(f"the model has no {missing[0]}")
     features, direct, per_sequence = model.n_features_in_, model.direct_, bool(getattr(model, "per_sequence_", False))
     transformer = about.get("transformer")
-    heard = features if transformer is None else features * (1 + bool(transformer["changes"]))
+    heard = features if transformer is None else columns_heard(features, transformer["changes"])
     if heard != esn.n_inputs:
         raise ValueError(f"the model has {heard} inputs, its network {esn.n_inputs}")
     model.readout_ = _readout(tensors)

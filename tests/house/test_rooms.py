@@ -48,6 +48,7 @@ ROOMS = {
     "experiments": "one experiment: its protocol, its scores, its job, and the ledger that keeps it",
     "sweeps": "grids of experiments",
     "paper": "the figures of the paper, and all of them as the main job",
+    "report": "results as a page that opens anywhere",
     "cli": "the command line",
 }
 # Conveniences that reach up from inside a function: a description builds and explains its network, a network its timescales

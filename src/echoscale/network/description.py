@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from echoscale import _checks
 from echoscale.network.dictionaries import check_known, from_dict, to_dict
+from echoscale.network.leaks import check_places, is_spread, leaks_of
 from echoscale.network.matrix import Matrix
+from echoscale.network.residuals import IDENTITY, check_residual
 from echoscale.network.topologies import RANDOM_TOPOLOGIES, Topology, check_topology
 
 if TYPE_CHECKING:
@@ -61,8 +63,10 @@ class Reservoir(_Readable):
     ----------
     units : int
         Neurons.
-    leak_rate : float
-        alpha in (0, 1]; a neuron's own timescale is tau = dt / alpha.
+    leak_rate : float, LogUniform, LogNormal or (units,) array
+        alpha in (0, 1]; a neuron's own timescale is tau = dt / alpha. A distribution, `LogUniform(0.05, 1.0)` or
+        `LogNormal(0.2, 0.5)`, or an array (units,) gives every neuron its own, and is kept as the next two fields and the
+        largest of them here.
     spectral_radius : float
         rho, the factor on W, which is normalised to unit spectral radius.
     input_scaling : float
@@ -79,6 +83,15 @@ class Reservoir(_Readable):
         is, and `spectral_radius` becomes a plain factor.
     feedback_scaling : float
         phi, the factor on W_fb, whose entries are U[-1, 1]; 0 is no output feedback.
+    leak_spread : float
+        s >= 0 of alpha_i = alpha exp(-s q_i): the logarithm of the fastest neuron's leak rate over the slowest's; 0 is one leak
+        rate for all.
+    leak_places : str or (units,) numbers
+        q_i in [0, 1], 0 for the fastest neuron: "even" (leak rates of equal ratio), "normal" (normal quantiles), both in a
+        seeded permutation, or one number for every neuron.
+    residual : str or (units, units) orthogonal matrix
+        O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity"; "shift" (neuron i keeps what neuron i - 1 had);
+        "orthogonal" (a random rotation); or your own. States then turn or travel instead of fading where they are.
 
     Examples
     --------
@@ -88,7 +101,7 @@ class Reservoir(_Readable):
     """
 
     units: int
-    leak_rate: float = 1.0
+    leak_rate: Any = 1.0  # a `LeakLike`, kept as a float
     spectral_radius: float = 0.95
     input_scaling: float = 1.0
     bias_scaling: float = 0.0
@@ -96,6 +109,9 @@ class Reservoir(_Readable):
     topology: Any = "normal"  # a `TopologyLike`, kept as a `Topology`
     normalise: bool = True
     feedback_scaling: float = 0.0
+    leak_spread: float = 0.0
+    leak_places: Any = "even"  # kept as a name or a tuple
+    residual: Any = IDENTITY  # a `ResidualLike`, kept as a `Residual`
 
     _always_shown = ("leak_rate", "spectral_radius", "input_scaling")
 
@@ -104,13 +120,28 @@ class Reservoir(_Readable):
             object.__setattr__(self, name, value)
 
         keep("units", _checks.integer(self.units, "units", minimum=1))
-        keep("leak_rate", _checks.leak_rate(self.leak_rate))
+        self._spread_leaks(keep)
         for name in ("spectral_radius", "input_scaling", "bias_scaling", "feedback_scaling"):
             keep(name, _checks.non_negative(getattr(self, name), name))
         keep("topology", check_topology(self.topology, self.units))
+        keep("residual", check_residual(self.residual, self.units))
         keep("connections", _connections(self.connections, self.topology, self.units, "units"))
         if not isinstance(self.normalise, bool):
             raise TypeError(f"normalise must be True or False, got {self.normalise!r}.")
+
+    def _spread_leaks(self, keep: Callable[[str, object], None]) -> None:
+        if is_spread(self.leak_rate):
+            if self.leak_spread:
+                raise ValueError(
+                    f"leak_rate={self.leak_rate!r:.80} has a spread of its own: leave leak_spread={self.leak_spread} out."
+                )
+            for name, value in zip(
+                ("leak_rate", "leak_spread", "leak_places"), leaks_of(self.leak_rate, self.units), strict=True
+            ):
+                keep(name, value)
+        keep("leak_rate", _checks.leak_rate(self.leak_rate))
+        keep("leak_spread", _checks.leak_spread(self.leak_spread))
+        keep("leak_places", check_places(self.leak_places, self.units, self.leak_spread))
 
     @property
     def links(self) -> int:
@@ -271,6 +302,16 @@ class Network(_Readable):
     def feeds_back(self) -> bool:
         """Whether a reservoir hears the outputs of the step before."""
         return any(reservoir.feedback_scaling > 0 for reservoir in self.reservoirs)
+
+    @property
+    def spreads_leaks(self) -> bool:
+        """Whether the neurons of a reservoir have leak rates of their own."""
+        return any(reservoir.leak_spread > 0 for reservoir in self.reservoirs)
+
+    @property
+    def turns(self) -> bool:
+        """Whether a reservoir has a residual matrix other than the identity."""
+        return any(reservoir.residual != IDENTITY for reservoir in self.reservoirs)
 
     @property
     def slices(self) -> tuple[slice, ...]:

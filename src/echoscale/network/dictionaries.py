@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     Member = TypeVar("Member", Reservoir, Coupling)
 
+# Fields that are written only where they differ from their default.
+LATER = ("feedback_scaling", "leak_spread", "leak_places", "residual")
+
 
 def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
     """The fields of a reservoir or coupling as plain values."""
@@ -24,8 +27,14 @@ def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
         plain["topology"] = {"matrix": topology.to_dict()}
     elif isinstance(topology, Concentric):
         plain["topology"] = {"concentric": {"rings": topology.rings, "jump": topology.jump}}
-    if not plain.get("feedback_scaling", 1):
-        del plain["feedback_scaling"]  # networks without it are written, and named, as they were before there was any
+    if isinstance(plain.get("residual"), Matrix):
+        plain["residual"] = {"matrix": plain["residual"].to_dict()}
+    # Networks without these are written, and named, as they were before there were any.
+    for field in fields(member):
+        if field.name in LATER and plain[field.name] == field.default:
+            del plain[field.name]
+    if isinstance(plain.get("leak_places"), tuple):
+        plain["leak_places"] = list(plain["leak_places"])
     return plain
 
 
@@ -42,6 +51,9 @@ def from_dict(kind: type[Member], plain: Mapping[str, Any]) -> Member:
         if name == "concentric":
             check_known(content, [field.name for field in fields(Concentric)], "Concentric")
         values["topology"] = Matrix.from_dict(content) if name == "matrix" else Concentric(**content)
+    if isinstance(values.get("residual"), Mapping):
+        check_known(values["residual"], ["matrix"], "a residual")
+        values["residual"] = Matrix.from_dict(values["residual"].get("matrix", {}))
     return kind(**values)
 
 

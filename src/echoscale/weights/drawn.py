@@ -11,9 +11,11 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from echoscale.network import Coupling, Network, Reservoir
+from echoscale.network.leaks import places_of
 from echoscale.network.matrix import Matrix
 from echoscale.network.topologies import FILES, name_of
 from echoscale.weights.eigen import spectral_radius
+from echoscale.weights.residual_matrix import residual_matrix
 from echoscale.weights.topologies.random_links import random_sparse
 
 Sparse = scipy.sparse.csr_array
@@ -35,6 +37,11 @@ class Drawn(NamedTuple):
         W_kl of each coupling, (n_target, n_source).
     feedback : tuple of arrays
         W_fb of each reservoir, (n_k, O), U[-1, 1]; empty for a network without output feedback.
+    leak_places : tuple of arrays
+        q of each reservoir, (n_k,), in [0, 1]: neuron i has the leak rate alpha exp(-s q_i); empty where no reservoir spreads
+        them.
+    residuals : tuple of csr_array
+        O of each reservoir, (n_k, n_k); empty where all are the identity.
     """
 
     recurrent: tuple[Sparse, ...]
@@ -42,6 +49,8 @@ class Drawn(NamedTuple):
     biases: tuple[Floats, ...]
     couplings: tuple[Sparse, ...]
     feedback: tuple[Floats, ...] = ()
+    leak_places: tuple[Floats, ...] = ()
+    residuals: tuple[Sparse, ...] = ()
 
 
 def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Drawn:
@@ -67,7 +76,15 @@ def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Draw
         feedback=tuple(rng(4, k).uniform(-1, 1, (n_outputs, reservoir.units)).T.copy() for k, reservoir in members)
         if network.feeds_back
         else (),
+        leak_places=tuple(leak_places(rng(5, k), reservoir) for k, reservoir in members) if network.spreads_leaks else (),
+        residuals=tuple(residual_matrix(rng(6, k), reservoir) for k, reservoir in members) if network.turns else (),
     )
+
+
+def leak_places(rng: np.random.Generator, reservoir: Reservoir) -> Floats:
+    """q of one reservoir, (n,): a named shape in a random order, places of one's own as they are."""
+    places = places_of(reservoir.leak_places, reservoir.units)
+    return rng.permutation(places) if isinstance(reservoir.leak_places, str) else places
 
 
 def recurrent_matrix(rng: np.random.Generator, reservoir: Reservoir) -> Sparse:
