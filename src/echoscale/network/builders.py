@@ -25,6 +25,7 @@ def single(
     topology: TopologyLike = "normal",
     feedback_scaling: float = 0.0,
     residual: ResidualLike = "identity",
+    activation: str = "tanh",
 ) -> Network:
     """One reservoir (paper, Fig. 2A): x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + bias).
 
@@ -44,11 +45,13 @@ def single(
     connections : int or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     feedback_scaling : float
         phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
     residual : str or (units, units) orthogonal matrix
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
+    activation : "tanh" or "identity"
+        "identity" is a linear level.
 
     Returns
     -------
@@ -70,6 +73,7 @@ def single(
         topology=[topology],  # so that nested lists are read as a matrix, not as one entry per level
         feedback_scaling=feedback_scaling,
         residual=[residual],
+        activation=activation,
     )
 
 
@@ -84,6 +88,7 @@ def parallel(
     topology: TopologyLike | Sequence[TopologyLike] = "normal",
     feedback_scaling: float | Sequence[float] = 0.0,
     residual: ResidualLike | Sequence[Any] = "identity",
+    activation: str | Sequence[str] = "tanh",
 ) -> Network:
     """Reservoirs side by side, all of which see the input (paper, Fig. 2C, "unconnected").
 
@@ -105,11 +110,13 @@ def parallel(
     connections : int, list or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix, or list of these
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     feedback_scaling : float or list
         phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
     residual : str, (units, units) orthogonal matrix, or list of these
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
+    activation : "tanh", "identity" or list of these
+        "identity" is a linear level.
 
     Returns
     -------
@@ -132,6 +139,7 @@ def parallel(
             topology=topology,
             feedback_scaling=feedback_scaling,
             residual=residual,
+            activation=activation,
         )
     )
 
@@ -151,6 +159,7 @@ def hierarchical(
     coupling_normalisation: str | Sequence[str] = "none",
     feedback_scaling: float | Sequence[float] = 0.0,
     residual: ResidualLike | Sequence[Any] = "identity",
+    activation: str | Sequence[str] = "tanh",
 ) -> Network:
     """A chain in which every level drives the next (paper, Fig. 2B, "connected").
 
@@ -175,7 +184,7 @@ def hierarchical(
     connections : int, list or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix, or list of these
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     coupling_delay : 0 or 1
         1: a level sees the last state of the one before it (the paper). 0: its new state (the DeepESN convention).
     coupling_connections : int, list or None
@@ -187,6 +196,8 @@ def hierarchical(
         others have 0; a list gives every level its own.
     residual : str, (units, units) orthogonal matrix, or list of these
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
+    activation : "tanh", "identity" or list of these
+        "identity" is a linear level.
 
     Returns
     -------
@@ -217,6 +228,7 @@ def hierarchical(
         topology=topology,
         feedback_scaling=feedback_scaling,
         residual=residual,
+        activation=activation,
     )
     links = zip(
         _spread(coupling, count - 1, "coupling", "links"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NORMALISATIONS = ("none", "spectral_radius", "sqrt_connections")
 DEFAULT_CONNECTIONS = 10
+TANH, LINEAR = ACTIVATIONS = ("tanh", "identity")
 
 
 class EchoStateWarning(UserWarning):
@@ -51,7 +52,7 @@ class _Readable:
 
 @dataclass(frozen=True, repr=False)
 class Reservoir(_Readable):
-    """One reservoir of leaky tanh neurons.
+    """One reservoir of leaky tanh (or linear) neurons.
 
         x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + phi W_fb y(t-1) + rho W x(t) + beta b + couplings)
 
@@ -76,8 +77,8 @@ class Reservoir(_Readable):
     connections : int or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix
-        "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your
-        own, dense or scipy sparse.
+        "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal" (complex
+        pairs, uniform in the disc, as 2x2 rotations), or a matrix of your own, dense or scipy sparse.
     normalise : bool
         Divide W by its spectral radius (a delay line is nilpotent: its weights are 1 instead). False leaves the matrix as it
         is, and `spectral_radius` becomes a plain factor.
@@ -92,6 +93,9 @@ class Reservoir(_Readable):
     residual : str or (units, units) orthogonal matrix
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity"; "shift" (neuron i keeps what neuron i - 1 had);
         "orthogonal" (a random rotation); or your own. States then turn or travel instead of fading where they are.
+    activation : "tanh" or "identity"
+        "identity" makes the level linear, x(t+1) = (1 - alpha) O x(t) + alpha h(t): its memory does not saturate. Its spectral
+        radius must stay below 1.
 
     Examples
     --------
@@ -112,6 +116,7 @@ class Reservoir(_Readable):
     leak_spread: float = 0.0
     leak_places: Any = "even"  # kept as a name or a tuple
     residual: Any = IDENTITY  # a `ResidualLike`, kept as a `Residual`
+    activation: str = TANH
 
     _always_shown = ("leak_rate", "spectral_radius", "input_scaling")
 
@@ -124,6 +129,7 @@ class Reservoir(_Readable):
         for name in ("spectral_radius", "input_scaling", "bias_scaling", "feedback_scaling"):
             keep(name, _checks.non_negative(getattr(self, name), name))
         keep("topology", check_topology(self.topology, self.units))
+        _checks.choice(self.activation, ACTIVATIONS, "activation")
         keep("residual", check_residual(self.residual, self.units))
         keep("connections", _connections(self.connections, self.topology, self.units, "units"))
         if not isinstance(self.normalise, bool):
@@ -314,6 +320,12 @@ class Network(_Readable):
         return any(reservoir.residual != IDENTITY for reservoir in self.reservoirs)
 
     @property
+    def linear(self) -> tuple[bool, ...]:
+        """Which reservoirs are linear; empty where none is."""
+        each = tuple(reservoir.activation == LINEAR for reservoir in self.reservoirs)
+        return each if any(each) else ()
+
+    @property
     def slices(self) -> tuple[slice, ...]:
         """Where each reservoir's neurons stand in a state vector of length `units`."""
         ends = [0]
@@ -431,7 +443,17 @@ def _connections(value: object, topology: Topology, size: int | None, what: str)
 
 def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
     """Python shows a warning of the same text once: a sweep over networks does not repeat it."""
-    large = [f"{each.spectral_radius:g} (reservoir {k})" for k, each in enumerate(reservoirs) if each.spectral_radius >= 1]
+    large = []
+    for k, each in enumerate(reservoirs):
+        if each.activation == LINEAR and each.normalise and each.spectral_radius > 1:
+            warnings.warn(
+                f"reservoir {k} is linear with a spectral radius of {each.spectral_radius:g}, above 1: its states grow without "
+                "bound. Set it below 1.",
+                EchoStateWarning,
+                stacklevel=1,
+            )
+        elif each.spectral_radius >= 1:
+            large.append(f"{each.spectral_radius:g} (reservoir {k})")
     if large:
         warnings.warn(
             f"spectral radius {', '.join(large)} is 1 or above: the network may not forget its initial state.",

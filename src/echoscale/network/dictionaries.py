@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Member = TypeVar("Member", Reservoir, Coupling)
 
 # Fields that are written only where they differ from their default.
-LATER = ("feedback_scaling", "leak_spread", "leak_places", "residual")
+LATER = ("feedback_scaling", "leak_spread", "leak_places", "residual", "activation")
 
 
 def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
