@@ -9,7 +9,10 @@ from echoscale import _checks
 from echoscale.network.description import Coupling, Network, Reservoir
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from echoscale.network.leaks import LeakLike
+    from echoscale.network.own_weights import WeightsLike
     from echoscale.network.residuals import ResidualLike
     from echoscale.network.topologies import TopologyLike
 
@@ -26,6 +29,9 @@ def single(
     feedback_scaling: float = 0.0,
     residual: ResidualLike = "identity",
     activation: str = "tanh",
+    input_weights: WeightsLike | None = None,
+    input_connections: int | float | None = None,
+    bias: npt.ArrayLike | None = None,
 ) -> Network:
     """One reservoir (paper, Fig. 2A): x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + bias).
 
@@ -52,6 +58,12 @@ def single(
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
     activation : "tanh" or "identity"
         "identity" is a linear level.
+    input_weights : (units, F) matrix or None
+        W_in of your own, before `input_scaling`; (units,) for one input. None: drawn.
+    input_connections : int, float or None
+        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
+    bias : (units,) numbers or None
+        b of your own, before `bias_scaling`. None: drawn.
 
     Returns
     -------
@@ -74,6 +86,9 @@ def single(
         feedback_scaling=feedback_scaling,
         residual=[residual],
         activation=activation,
+        input_weights=[input_weights],
+        input_connections=input_connections,
+        bias=[bias],
     )
 
 
@@ -89,6 +104,9 @@ def parallel(
     feedback_scaling: float | Sequence[float] = 0.0,
     residual: ResidualLike | Sequence[Any] = "identity",
     activation: str | Sequence[str] = "tanh",
+    input_weights: Sequence[Any] | None = None,
+    input_connections: int | float | Sequence[int | float | None] | None = None,
+    bias: Sequence[npt.ArrayLike | None] | None = None,
 ) -> Network:
     """Reservoirs side by side, all of which see the input (paper, Fig. 2C, "unconnected").
 
@@ -117,6 +135,12 @@ def parallel(
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
     activation : "tanh", "identity" or list of these
         "identity" is a linear level.
+    input_weights : (units, F) matrix, None, or list of these
+        W_in of your own, before `input_scaling`. None: drawn.
+    input_connections : int, float, None, or list of these
+        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
+    bias : list of (units,) numbers or None
+        b of every level of your own, before `bias_scaling`. None: drawn.
 
     Returns
     -------
@@ -140,6 +164,9 @@ def parallel(
             feedback_scaling=feedback_scaling,
             residual=residual,
             activation=activation,
+            input_weights=input_weights,
+            input_connections=input_connections,
+            bias=bias,
         )
     )
 
@@ -160,6 +187,9 @@ def hierarchical(
     feedback_scaling: float | Sequence[float] = 0.0,
     residual: ResidualLike | Sequence[Any] = "identity",
     activation: str | Sequence[str] = "tanh",
+    input_weights: Sequence[Any] | None = None,
+    input_connections: int | float | Sequence[int | float | None] | None = None,
+    bias: Sequence[npt.ArrayLike | None] | None = None,
 ) -> Network:
     """A chain in which every level drives the next (paper, Fig. 2B, "connected").
 
@@ -198,6 +228,12 @@ def hierarchical(
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
     activation : "tanh", "identity" or list of these
         "identity" is a linear level.
+    input_weights : (units, F) matrix, None, or list of these
+        W_in of your own, before `input_scaling`. None: drawn.
+    input_connections : int, float, None, or list of these
+        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
+    bias : list of (units,) numbers or None
+        b of every level of your own, before `bias_scaling`. None: drawn.
 
     Returns
     -------
@@ -229,6 +265,9 @@ def hierarchical(
         feedback_scaling=feedback_scaling,
         residual=residual,
         activation=activation,
+        input_weights=input_weights,
+        input_connections=input_connections,
+        bias=bias,
     )
     links = zip(
         _spread(coupling, count - 1, "coupling", "links"),

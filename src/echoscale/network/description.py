@@ -15,6 +15,7 @@ from echoscale import _checks
 from echoscale.network.dictionaries import check_known, from_dict, to_dict
 from echoscale.network.leaks import check_places, is_spread, leaks_of
 from echoscale.network.matrix import Matrix
+from echoscale.network.own_weights import check_bias, check_input_connections, check_input_weights
 from echoscale.network.residuals import IDENTITY, check_residual
 from echoscale.network.topologies import RANDOM_TOPOLOGIES, Topology, check_topology
 
@@ -96,6 +97,13 @@ class Reservoir(_Readable):
     activation : "tanh" or "identity"
         "identity" makes the level linear, x(t+1) = (1 - alpha) O x(t) + alpha h(t): its memory does not saturate. Its spectral
         radius must stay below 1.
+    input_weights : (units, F) matrix or None
+        W_in of your own, dense or scipy sparse; (units,) for one input. `input_scaling` stays a factor on it. None: drawn.
+    input_connections : int, float or None
+        Sparse input weights: a whole number is how many inputs each neuron hears, a share in (0, 1] how many of the neurons
+        hear each input. None: all hear all.
+    bias : (units,) numbers or None
+        b of your own, times `bias_scaling`. None: drawn.
 
     Examples
     --------
@@ -117,6 +125,9 @@ class Reservoir(_Readable):
     leak_places: Any = "even"  # kept as a name or a tuple
     residual: Any = IDENTITY  # a `ResidualLike`, kept as a `Residual`
     activation: str = TANH
+    input_weights: Any = None  # kept as a `Matrix`
+    input_connections: int | float | None = None
+    bias: Any = None  # kept as a tuple
 
     _always_shown = ("leak_rate", "spectral_radius", "input_scaling")
 
@@ -129,6 +140,9 @@ class Reservoir(_Readable):
         for name in ("spectral_radius", "input_scaling", "bias_scaling", "feedback_scaling"):
             keep(name, _checks.non_negative(getattr(self, name), name))
         keep("topology", check_topology(self.topology, self.units))
+        keep("input_weights", check_input_weights(self.input_weights, self.units))
+        keep("input_connections", check_input_connections(self.input_connections, self.input_weights))
+        keep("bias", check_bias(self.bias, self.units, self.bias_scaling))
         _checks.choice(self.activation, ACTIVATIONS, "activation")
         keep("residual", check_residual(self.residual, self.units))
         keep("connections", _connections(self.connections, self.topology, self.units, "units"))
