@@ -37,7 +37,7 @@ EMITTERS = "xla_cpu_use_fusion_emitters"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Programs that several workers, modules or processes need are compiled once: they lie in a folder that goes with the run."""
+    """Programs that several workers, modules or processes need are compiled once, into a folder that goes with the run."""
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # of the user, or of the run that this worker belongs to

@@ -33,6 +33,7 @@ from echoscale.forecasting import Forecaster, forecaster_files
 from echoscale.hyper import Hyper
 from echoscale.network import Concentric, Network
 from echoscale.network.matrix import Matrix
+from echoscale.network.residuals import check_residual
 from echoscale.online import OnlineLearner
 from echoscale.online import saved as archive
 from echoscale.readouts.hidden import Hidden
@@ -297,6 +298,8 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
         else (),
         residuals=tuple(sparse("residuals", k, (sizes[k], sizes[k])) for k in levels) if network.turns else (),
     )
+    for each, size in zip(drawn.residuals, sizes, strict=False):
+        check_residual(each, size)
     hyper = read_hyper(Hyper.of(network), tensors, "hyper")
     if hyper.lanes is not None:
         raise ValueError(f"the hyper-parameters of a network are numbers, not {hyper.lanes} lanes")

@@ -52,7 +52,7 @@ def models() -> tuple[Any, ...]:
 
 @cache
 def found_models() -> tuple[Any, ...]:
-    """Small models of es.auto, of numbers, labels of steps and labels of sequences, and forecasters."""
+    """Small models of es.auto, of numbers, labels of steps and labels of sequences; forecasters; networks of other neurons."""
     rng = np.random.default_rng(1)
     u = rng.normal(size=(30, 2))
     esn = es.single(4, leak_rate=0.5).build(2, seed=0)
@@ -68,7 +68,12 @@ def found_models() -> tuple[Any, ...]:
     )
     members = (SequenceMember(pools, of_two), SequenceMember(rank_pools, of_ranks))
     y = 3 + np.sin(np.pi * np.arange(180) / 6) + 0.1 * rng.normal(size=180)
+    turned = es.Network(
+        [es.Reservoir(4, leak_rate=es.LogUniform(0.1, 1.0), residual="orthogonal"), es.Reservoir(3, residual="shift")]
+    )
     return (
+        turned.build(1, seed=0),
+        es.NVAR().fit(u[:-1], u[1:]),
         AutoModel(linear, (group,), units, outputs, None, False, drive, np.zeros(12)),
         AutoModel(linear, (group,), units, outputs, np.array(["a", "b", "c"]), False, drive, np.zeros(12)),
         SequenceModel(members, None, Scaling.none(2), names, 2.0),
@@ -370,7 +375,7 @@ def damaged_images(rng: np.random.Generator, folder: Path) -> str:
 ATTACKS: dict[str, Attack] = {
     "model files, damaged": damaged_model,
     "model files, crafted with a right checksum": crafted_model,
-    "files of es.auto and forecasters, crafted": crafted_found,
+    "files of es.auto, NVAR and forecasters, crafted": crafted_found,
     "feature files, damaged": damaged_features,
     "figure data, damaged": damaged_figure,
     "ledgers, damaged": damaged_ledger,
