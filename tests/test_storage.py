@@ -363,6 +363,20 @@ def test_a_crafted_file_is_refused(name: str, tmp_path: Path) -> None:
     assert len(str(refused.value)) < 1000
 
 
+def test_numbers_that_are_too_large_are_refused_where_they_are_used(tmp_path: Path) -> None:
+    def steep(about: Any, tensors: Any) -> None:
+        about["auto"]["steepness"] = 1e308
+        tensors["member.0.readout.intercept"].fill(10.0)
+
+    path = crafted(es.save(every_kind()["automatic, sequences"], tmp_path / "model.es"), steep)
+    with pytest.warns(RuntimeWarning, match="overflow"), pytest.raises(ValueError, match="not finite"):
+        es.load(path).predict_proba(np.full((2, 20, 1), 3.0))
+    path = es.save(every_kind()["automatic"], tmp_path / "model.es")
+    crafted(path, lambda about, tensors: tensors["linear.coef"].fill(1e308))
+    with pytest.warns(RuntimeWarning, match="overflow"), pytest.raises(ValueError, match="not finite"):
+        es.load(path).predict_scores(np.full((9, 1), 3.0))
+
+
 def test_numbers_that_numpy_does_not_have_are_refused(tmp_path: Path) -> None:
     """Eight bits a number: safetensors has them."""
     path, content = saved(tmp_path)
