@@ -15,6 +15,8 @@ _HOMES = {
     "Concentric": "network",
     "Coupling": "network",
     "EchoStateWarning": "network",
+    "LogNormal": "network",
+    "LogUniform": "network",
     "Matrix": "network",
     "Network": "network",
     "Reservoir": "network",
@@ -45,6 +47,7 @@ _HOMES = {
     "Backtest": "forecasting",
     "Forecast": "forecasting",
     "Forecaster": "forecasting",
+    "NVAR": "estimators",
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNFeatures": "estimators",
@@ -61,6 +64,7 @@ _MODULES = (
     "features",
     "forecasting",
     "gradients",
+    "measures",
     "network",
     "online",
     "paper",
@@ -94,6 +98,7 @@ if TYPE_CHECKING:
     from echoscale import features as features
     from echoscale import forecasting as forecasting
     from echoscale import gradients as gradients
+    from echoscale import measures as measures
     from echoscale import network as network
     from echoscale import online as online
     from echoscale import paper as paper
@@ -108,6 +113,7 @@ if TYPE_CHECKING:
     from echoscale.automatic import auto as auto
     from echoscale.esn import ESN as ESN
     from echoscale.esn import Matrices as Matrices
+    from echoscale.estimators import NVAR as NVAR
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
     from echoscale.estimators import ESNFeatures as ESNFeatures
@@ -123,6 +129,8 @@ if TYPE_CHECKING:
     from echoscale.network import Concentric as Concentric
     from echoscale.network import Coupling as Coupling
     from echoscale.network import EchoStateWarning as EchoStateWarning
+    from echoscale.network import LogNormal as LogNormal
+    from echoscale.network import LogUniform as LogUniform
     from echoscale.network import Matrix as Matrix
     from echoscale.network import Network as Network
     from echoscale.network import Reservoir as Reservoir

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale import _checks
 from echoscale.automatic import shares
 from echoscale.automatic.found import Found
 from echoscale.automatic.question import Question
@@ -153,8 +154,9 @@ class SequenceModel:
         if series.kind == "one":
             raise ValueError("this model labels whole sequences: pass (B, T, F) or a list of (T, F), for one sequence X[None].")
         if self.summary is not None:
-            return self.summary.predict(summary_of(series))
-        return np.asarray(np.sum([each.readout.predict(each.transformer.pool(series)) for each in self.members], axis=0))
+            return _checks.finite(self.summary.predict(summary_of(series)), "scores")
+        scores = [each.readout.predict(each.transformer.pool(series)) for each in self.members]
+        return _checks.finite(np.sum(scores, axis=0), "scores")
 
 
 def summary_of(series: Series) -> Floats:

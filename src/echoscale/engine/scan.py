@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from echoscale.engine import neuron_leaks
 from echoscale.engine.dynamics import Array, State, Weights, masked_step, step
 from echoscale.engine.machine import SCAN_OPTIONS
 from echoscale.hyper import Hyper
@@ -58,6 +59,7 @@ def _scan(
         # Turned here, while in the cache, not afterwards in memory.
         return carry, tuple(each.T for each in carry[0]) if apart else jnp.concatenate(carry[0]).T
 
+    hyper = neuron_leaks.resolved(weights, hyper)  # once, not at every step
     parts = u.reshape(u.shape[0] // every, every, *u.shape[1:])
     (last, _), states = jax.lax.scan(stretch, (state, jnp.int32(0)), parts)
     return last, states

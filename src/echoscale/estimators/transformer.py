@@ -21,6 +21,7 @@ from echoscale.features.normal_scores import ONLY, NormalScores, heard_of
 from echoscale.network import Network
 from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike
+from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
@@ -161,6 +162,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         self.fit_transform(X, y)
         return self
 
+    @all_or_nothing
     def fit_transform(self, X: SeriesLike, y: object = None) -> Floats:
         """`fit`, and the features of the same data, from one run.
 
@@ -220,6 +222,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
             _checks.integer(self.every, "every", minimum=1)
         _checks.choice(self.changes, (True, False, ONLY), "changes")
         heard = heard_of(series, self.changes, self.backwards)
+        self.__dict__.pop("columns_", None)
         self.n_features_in_ = series.features
         self.scaling_ = NormalScores.of(heard.values) if self.ranks else scaling_of(self.scale, heard)  # type: ignore[assignment]
         self.esn_ = self._build(heard.features)
@@ -255,8 +258,8 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         return rows
 
     def _name_columns(self, columns: dict[str, slice]) -> None:
-        # Set where it says something new: calls that only look leave the object as it is.
-        if getattr(self, "columns_", None) != columns:
+        # By the first data after `begin`: calls that only look leave the object as it is.
+        if not hasattr(self, "columns_"):
             self.columns_ = columns
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:

@@ -145,8 +145,8 @@ class Core:
             found.append((np.maximum(total, self.floors[b]), self.scales[b] * wider))
         return found
 
-    def update(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> None:
-        """Take more values of every series.
+    def updated(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> Core:
+        """With more values of every series.
 
         Parameters
         ----------
@@ -154,7 +154,29 @@ class Core:
             In units of the data; gaps are NaN.
         future, past : sequence of (n_b, K) and (n_b, Q)
             Inputs of these steps, scaled.
+
+        Returns
+        -------
+        Core
+            After these values; this one stays as it is.
         """
+        core = self._copied()
+        core._update(values, future, past)
+        return core
+
+    def _copied(self) -> Core:
+        """The same, with its own of all that an update changes in place."""
+        views = [
+            View(each.units, list(each.lines), [replace(lanes, seasons=lanes.seasons.copy()) for lanes in each.lanes])
+            for each in self.views
+        ]
+        parts = [
+            replace(each, reader=None if each.reader is None else replace(each.reader), trails=list(each.trails))
+            for each in self.parts
+        ]
+        return replace(self, views=views, parts=parts)
+
+    def _update(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> None:
         for view in self.views:
             for b, more in enumerate(values):
                 line = view.lines[b]
