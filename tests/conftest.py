@@ -1,7 +1,9 @@
 """Set up before anything is imported."""
 
 import os
+import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 # scikit-learn's check of array API input is skipped without it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -30,6 +32,31 @@ FAST = {
     "test_sequence_starts",
 }
 SWITCH = "JAX_DISABLE_MOST_OPTIMIZATIONS"
+# Kernels by the older of XLA's two emitters: half the time to compile, and slower by nothing that matters here.
+EMITTERS = "xla_cpu_use_fusion_emitters"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Programs that several workers, modules or processes need are compiled once, into a folder that goes with the run."""
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # of the user, or of the run that this worker belongs to
+        folder = tempfile.TemporaryDirectory(prefix="echoscale-tests-", ignore_cleanup_errors=True)
+        config.add_cleanup(folder.cleanup)
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = folder.name
+
+
+def emitters_switched(fast: bool) -> None:
+    """JAX has no setting for it."""
+    from jax._src import compiler
+
+    given: Any = getattr(compiler.get_compile_options, "__wrapped__", compiler.get_compile_options)
+
+    def options(*arguments: Any, env_options_overrides: dict[str, Any] | None = None, **named: Any) -> Any:
+        return given(*arguments, env_options_overrides={**(env_options_overrides or {}), EMITTERS: False}, **named)
+
+    options.__wrapped__ = given  # type: ignore[attr-defined]
+    compiler.get_compile_options = options if fast else given
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -45,6 +72,7 @@ def compiled_fast_or_well(request: pytest.FixtureRequest) -> None:
     else:
         del os.environ[SWITCH]
     jax.config.update("jax_disable_most_optimizations", fast)  # type: ignore[no-untyped-call]
+    emitters_switched(fast)
     jax.clear_caches()  # type: ignore[no-untyped-call]
 
 

@@ -47,6 +47,7 @@ _HOMES = {
     "Backtest": "forecasting",
     "Forecast": "forecasting",
     "Forecaster": "forecasting",
+    "NVAR": "estimators",
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNFeatures": "estimators",
@@ -63,6 +64,7 @@ _MODULES = (
     "features",
     "forecasting",
     "gradients",
+    "measures",
     "network",
     "online",
     "paper",
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from echoscale import features as features
     from echoscale import forecasting as forecasting
     from echoscale import gradients as gradients
+    from echoscale import measures as measures
     from echoscale import network as network
     from echoscale import online as online
     from echoscale import paper as paper
@@ -110,6 +113,7 @@ if TYPE_CHECKING:
     from echoscale.automatic import auto as auto
     from echoscale.esn import ESN as ESN
     from echoscale.esn import Matrices as Matrices
+    from echoscale.estimators import NVAR as NVAR
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
     from echoscale.estimators import ESNFeatures as ESNFeatures

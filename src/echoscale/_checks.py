@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 T = TypeVar("T")
 
@@ -46,6 +49,13 @@ def leak_rate(value: object, name: str = "leak_rate") -> float:
             f"{name} must lie in (0, 1], got {result}. 1 forgets at once, values near 0 remember for about 1/{name} steps."
         )
     return result
+
+
+def finite(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Numbers that a model gives, all finite."""
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} are not finite: the inputs, or numbers in the model, are too large. Scale the data.")
+    return values
 
 
 def leak_spread(value: object, name: str = "leak_spread") -> float:

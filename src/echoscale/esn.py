@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from echoscale.engine.lanes import Indices
     from echoscale.engine.machine import DeviceLike
     from echoscale.engine.shared_runs import SharedRuns
+    from echoscale.measures import Measured
     from echoscale.table import Table
     from echoscale.timescales import Spectrum
     from echoscale.timescales.linear_regime import LinearSystem
@@ -630,6 +631,20 @@ class ESN:
         parts = {f"R{k + 1}": self.spectrum(k, dt=dt) for k in range(len(self.sizes))}
         whole = {"all": self.spectrum(dt=dt)} if len(parts) > 1 else {}
         return spectrum.table({**parts, **whole}, dt, turns=self.network.turns)
+
+    def measure(self, u: SeriesLike, **settings: Any) -> Measured:
+        """What the network remembers, computes and forgets at inputs u, as a table and a figure; see `es.measures.measure`.
+
+        Parameters
+        ----------
+        u : (T, F)
+            Inputs.
+        **settings
+            As of `es.measures.measure`.
+        """
+        from echoscale.measures import measure
+
+        return measure(self, u, **settings)
 
     def weights(self, lanes: int = 1) -> Weights:
         """The weights on the device, stored in the way that suits this number of lanes (`dynamics.Weights`).

@@ -111,8 +111,6 @@ def test_a_failed_computation_leaves_no_file(tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_command_line_makes_figures_and_names_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     result = CliRunner().invoke(app, ["figure", "2", "--scale", "smoke", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert (tmp_path / "fig2-smoke.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

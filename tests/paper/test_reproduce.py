@@ -72,8 +72,6 @@ def test_one_seed_has_no_error() -> None:
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     result = CliRunner().invoke(app, ["reproduce", "--scale", "smoke", "--figures", "2", "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     assert "Figure 2" in result.output

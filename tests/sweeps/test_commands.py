@@ -110,8 +110,6 @@ class Desk(NamedTuple):
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     (tmp_path / "cli_series.py").write_text(f"PATIENCE = {PATIENCE}\n{MODULE}")
     (tmp_path / "log").touch()
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     monkeypatch.setenv("COLUMNS", "2000")  # no line is broken in two
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]))

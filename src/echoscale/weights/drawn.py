@@ -32,8 +32,8 @@ class Drawn(NamedTuple):
     recurrent : tuple of csr_array
         W of each reservoir, (n_k, n_k), of unit spectral radius.
     inputs : tuple of arrays
-        W_in of each reservoir, (n_k, F), U[-1, 1] or the user's own; drawn even where `input_scaling` is 0, so that a zero can
-        be learned away.
+        W_in of each reservoir, (n_k, F), U[-1, 1] or the user's own; drawn even where `input_scaling` is 0, so that it can be
+        learned away.
     biases : tuple of arrays
         b of each reservoir, (n_k,), U[-1, 1]; likewise.
     couplings : tuple of csr_array
