@@ -15,14 +15,15 @@ from echoscale.scaling import Scaling
 from echoscale.series import as_series
 
 
-def henon(steps: int = 260) -> np.ndarray:
-    x = np.zeros(steps + 100)
+def cosine_map(steps: int = 260) -> np.ndarray:
+    """Chaos that is no polynomial: products of lags do not explain it."""
+    x = np.full(steps + 100, 0.1)
     for t in range(2, len(x)):
-        x[t] = 1 - 1.4 * x[t - 1] ** 2 + 0.3 * x[t - 2]
+        x[t] = np.cos(2.8 * x[t - 1]) + 0.3 * x[t - 2]
     return x[100:]
 
 
-SERIES = henon()
+SERIES = cosine_map()
 TRAIN = 200
 
 
@@ -164,7 +165,7 @@ def test_members_that_hear_changes_from_the_end_are_saved(tmp_path: Path) -> Non
 
 
 def test_several_series_and_outputs() -> None:
-    many = [henon(120 + 10 * k)[k:] for k in range(3)]
+    many = [cosine_map(120 + 10 * k)[k:] for k in range(3)]
     result = es.auto([x[:-1, None] for x in many], [np.stack([x[1:], x[1:] ** 2], axis=1) for x in many], rounds=1)
     outputs = result.model.predict([x[:-1, None] for x in many])
     assert [each.shape for each in outputs] == [(len(x) - 1, 2) for x in many]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.automatic.drive import Drive
-from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.lags import LinearMap, ProductMap
 from echoscale.automatic.model import AutoModel, Group
 from echoscale.automatic.sequences import SequenceMember, SequenceModel
 from echoscale.esn import ESN
@@ -47,8 +47,10 @@ def pack(model: AutoModel | SequenceModel, tensors: Tensors, pack_esn: PackESN) 
         own |= kept_hyper(group.hyper, "lanes")
         tensors |= {f"group.{g}.{name}": array for name, array in own.items()}
     tensors |= {"linear.coef": model.linear.coef, "linear.intercept": model.linear.intercept}
+    tensors |= {f"products.{k}": each.coef for k, each in enumerate(model.linear.products)}
     tensors |= {"scaling.mean": model.scaling.mean, "scaling.spread": model.scaling.spread}
     about: dict[str, Any] = {"groups": groups, "lags": list(model.linear.lags), "labelled": model.classes_ is not None}
+    about["products"] = [list(each.lags) for each in model.linear.products]
     about["labels"] = None if model.classes_ is None else kept_labels(model.classes_, tensors)
     tensors |= {"target.mean": model.target_scaling.mean, "target.spread": model.target_scaling.spread}
     tensors |= {"drive.changes": model.drive.changes, "drive.spread": model.drive.spread, "state": model.state_}
@@ -132,7 +134,14 @@ def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
     lags = tuple(_checks.integer(each, "lags") for each in about["lags"])
     (features,) = taken(tensors, "scaling.mean", (None,)).shape
     coef = taken(tensors, "linear.coef", (None, len(lags) * features))
-    linear = LinearMap(lags, coef, taken(tensors, "linear.intercept", coef.shape[:1]))
+    products = []
+    for k, each in enumerate(about.get("products", [])):
+        own_lags = tuple(_checks.integer(lag, "lags") for lag in each)
+        size = len(own_lags) * features
+        if not set(own_lags) <= set(lags) or not own_lags:
+            raise ValueError("products of lags that the model does not see")
+        products.append(ProductMap(own_lags, taken(tensors, f"products.{k}", (len(coef), size * (size + 1) // 2))))
+    linear = LinearMap(lags, coef, taken(tensors, "linear.intercept", coef.shape[:1]), tuple(products))
     classes = None
     if about.get("class_names") is not None:  # before format 3
         classes = read_labels({"dtype": "str", "names": about["class_names"]}, tensors)
