@@ -28,8 +28,8 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 LANES = (1, 16, 64)
 LINEAR = ((100, 100_000), (1000, 100_000))  # units, steps
-# A run should take some milliseconds: long enough for the clock, short enough to fall between what else runs.
-NEURON_STEPS = 1 << 20
+# A run should take a millisecond: long enough for the clock, short enough to fall between what else runs.
+NEURON_STEPS = 1 << 18
 
 
 def runner(units: int, lanes: int, steps: int, options: dict[str, Any]) -> Callable[[], Any]:
@@ -80,7 +80,7 @@ def compile_seconds(units: int, distinct: int) -> float:
 
 def measure(options: argparse.Namespace) -> common.Raw:
     quick = options.quick
-    sizes, lanes, rounds = ((50,), (1,), 2) if quick else ((100, 1000), LANES, 60)
+    sizes, lanes, rounds = ((50,), (1,), 2) if quick else ((100, 1000), LANES, 150)
     found = []
     for units in sizes:
         for count in lanes:

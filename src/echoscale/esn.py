@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -19,6 +19,8 @@ from echoscale.series import Series, SeriesLike, as_numbers, as_series
 from echoscale.weights.drawn import Drawn, draw
 
 if TYPE_CHECKING:
+    import jax
+
     from echoscale.engine.dynamics import Weights
     from echoscale.engine.feed import Consumer, SharedConsumer
     from echoscale.engine.lanes import Indices
@@ -485,6 +487,41 @@ class ESN:
                 start = found[begin : begin + steps][-1]
         self._check_finite(found[-1:])
         return found
+
+    def function(self) -> Callable[..., jax.Array]:
+        """A pure function (hyper, u, state=None) -> states for programs of your own in JAX: x(t+1) = step(hyper, x(t), u(t)).
+
+        It may be differentiated, mapped and compiled (`jax.grad`, `jax.vmap`, `jax.jit`) by any of the hyper-parameters, the
+        inputs and the state; nothing is checked inside. The drawn weights are constants of it. float64 needs
+        `jax.config.update("jax_enable_x64", True)`.
+
+        Returns
+        -------
+        function of (hyper, u, state=None)
+            hyper is a `Hyper` of scalars, u (T, F) and state (N,), zero unless given; gives the states (T, N), as of `run`.
+
+        Examples
+        --------
+        >>> import jax, numpy as np, echoscale as es
+        >>> esn = es.single(20, leak_rate=0.5).build(n_inputs=1, seed=0)
+        >>> states, u = esn.function(), np.sin(np.arange(50.0, dtype=np.float32))[:, None]
+        >>> slope = jax.grad(lambda hyper: (states(hyper, u)[-1] ** 2).sum())(esn.hyper.map(np.float32))
+        >>> slope.leak_rate[0].shape
+        ()
+        """
+        import jax.numpy as jnp
+
+        from echoscale.engine import scan
+
+        if self.dtype == "float64" and jnp.result_type(float) != np.float64:
+            raise ValueError('a network in float64 needs jax.config.update("jax_enable_x64", True), or dtype="float32".')
+        weights, sizes, units, dtype = self.weights(), self.sizes, self.units, self.dtype
+
+        def states(hyper: Hyper, u: npt.ArrayLike | jax.Array, state: npt.ArrayLike | jax.Array | None = None) -> jax.Array:
+            start = jnp.zeros(units, dtype) if state is None else jnp.asarray(state, dtype)
+            return scan.along(weights, hyper, jnp.asarray(u, dtype), start, sizes)
+
+        return states
 
     def matrices(self, hyper: Hyper | None = None) -> Matrices:
         """The block matrix, input matrix, bias and leak vector with all factors applied; see `Matrices`.
