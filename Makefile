@@ -24,8 +24,9 @@ test-lowest: $(LOWEST_VENV)/.ready
 
 # Attacks on files, calls and the command line for so many seconds; what is found is kept in tests/fuzz/crashes.
 SECONDS ?= 600
+PROCESSES ?= 1
 fuzz: $(VENV)/.ready
-	$(VENV)/bin/python tests/fuzz/run.py --seconds $(SECONDS)
+	$(VENV)/bin/python tests/fuzz/run.py --seconds $(SECONDS) --processes $(PROCESSES)
 
 # Streaming, saving, loading, killing and new shapes for so many seconds; memory must stay flat.
 soak: $(VENV)/.ready
