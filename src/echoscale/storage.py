@@ -29,6 +29,7 @@ from echoscale.files import write_atomically
 from echoscale.forecasting import Forecaster, forecaster_files
 from echoscale.hyper import Hyper
 from echoscale.network import Network
+from echoscale.network.residuals import check_residual
 from echoscale.online import OnlineLearner
 from echoscale.online import saved as archive
 from echoscale.readouts.rls import RLS, RLSState
@@ -273,6 +274,8 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
         else (),
         residuals=tuple(sparse("residuals", k, (sizes[k], sizes[k])) for k in levels) if network.turns else (),
     )
+    for each, size in zip(drawn.residuals, sizes, strict=False):
+        check_residual(each, size)
     hyper = read_hyper(Hyper.of(network), tensors, "hyper")
     if hyper.lanes is not None:
         raise ValueError(f"the hyper-parameters of a network are numbers, not {hyper.lanes} lanes")

@@ -72,3 +72,18 @@ def test_what_is_refused() -> None:
         lyapunov_exponents(ESN, U, 13)
     with pytest.raises(ValueError, match=r"u has 60 steps, but a Lyapunov exponent needs at least 106"):
         lyapunov_exponents(ESN, U[:60])
+
+
+def test_levels_with_a_residual_matrix_and_spread_leak_rates() -> None:
+    """J = (1 - A) O + A (1 - tanh^2 h) W with a leak rate for every neuron: the sum of all exponents is that of log |det J|."""
+    net = es.single(5, leak_rate=es.LogUniform(0.2, 0.9), residual="orthogonal", spectral_radius=0.9)
+    esn = net.build(1, seed=0)
+    m = esn.matrices()
+    assert m.residual is not None
+    W, turn, A, x, logs = m.W.toarray(), m.residual.toarray(), m.leak_rate, np.zeros(5), []
+    for s in U:
+        f = np.tanh(W @ x + m.W_in @ s + m.bias)
+        logs.append(np.linalg.slogdet((1 - A)[:, None] * turn + (A * (1 - f**2))[:, None] * W)[1])
+        x = (1 - A) * (turn @ x) + A * f
+    found = lyapunov_exponents(esn, U, 5, washout=WASHOUT)
+    assert float(found.exponent.sum()) == pytest.approx(np.mean(logs[WASHOUT:]), abs=1e-9)

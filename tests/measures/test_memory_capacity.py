@@ -96,3 +96,10 @@ def test_too_short_too_far_too_alike() -> None:
         linear_memory_capacity(esn, hyper=esn.hyper.replace(spectral_radius=1.2))
     with pytest.raises(ValueError, match="2 series"):
         memory_capacity(esn, np.zeros((2, 1000, 1)))
+
+
+def test_an_orthogonal_residual_level_remembers_almost_as_many_steps_as_it_has_neurons() -> None:
+    """ES2N (Ceni and Gallicchio 2025): about 98 of 100."""
+    esn = es.single(100, residual="orthogonal", leak_rate=0.05, spectral_radius=0.9, input_scaling=0.1).build(1, seed=0)
+    assert float(linear_memory_capacity(esn).capacity) == pytest.approx(99, abs=0.01)
+    assert float(memory_capacity(esn, noise(4000), lags=150).capacity) == pytest.approx(98.5, abs=1)

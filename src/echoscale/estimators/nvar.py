@@ -208,7 +208,8 @@ class NVAR(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "readout_")
         series = self.scaling_.apply(self._series(X, reset=False))
         before = self._before(state, series)
-        outputs = as_given(self._outputs(series, before), series)
+        found = [_checks.finite(each, "predictions") for each in self._outputs(series, before)]
+        outputs = as_given(found, series)
         if self.flat_targets_:
             outputs = map_given(lambda each: each[..., 0], outputs)
         return (outputs, self._last(series, before)) if return_state else outputs
