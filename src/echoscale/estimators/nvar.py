@@ -94,7 +94,7 @@ class NVAR(RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import echoscale as es
-    >>> u, y = es.tasks.narma(1500, order=10, seed=0)
+    >>> u, y = es.tasks.narma(1500, order=10, seed=1)
     >>> model = es.NVAR(lags=12).fit(u[:1000], y[:1000])
     >>> model.readout_.coef.shape, model.score(u[1000:], y[1000:]) > 0.8
     ((1, 90), True)
