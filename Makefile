@@ -37,7 +37,7 @@ lint: $(VENV)/.ready
 	$(VENV)/bin/mypy
 
 docs: $(VENV)/.ready
-	$(VENV)/bin/sphinx-build -W -q -c docs . build/site
+	$(VENV)/bin/sphinx-build -E -W -q -c docs . build/site
 
 # The peers live in an environment of their own. Add resdag (and with it PyTorch) there by hand to include it.
 bench: $(BENCH_VENV)/.ready

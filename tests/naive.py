@@ -31,6 +31,7 @@ class Reservoir(NamedTuple):
     W_fb: Array = np.zeros((0, 0))
     phi: float = 0.0
     O: Array = np.zeros((0, 0))  # noqa: E741  (n, n); empty: the identity
+    linear: bool = False
 
 
 class Coupling(NamedTuple):
@@ -87,7 +88,7 @@ def step(
                     h += coupling.strength * weighted_sum(coupling.W[i], heard)
             leak = leak_of(reservoir, i)
             kept = weighted_sum(reservoir.O[i], state[k]) if len(reservoir.O) else x
-            moved.append((1 - leak) * kept + leak * math.tanh(h))
+            moved.append((1 - leak) * kept + leak * (h if reservoir.linear else math.tanh(h)))
         new.append(moved)
     return new
 
@@ -144,6 +145,7 @@ def _parts(esn: Any, hyper: Any = None, lane: int | None = None) -> tuple[list[R
             W_fb=esn.drawn.feedback[k] if esn.drawn.feedback else np.zeros((0, 0)),
             phi=factor(numbers.feedback_scaling[k]) if numbers.feedback_scaling else 0.0,
             O=esn.drawn.residuals[k].toarray() if esn.drawn.residuals else np.zeros((0, 0)),
+            linear=esn.network.reservoirs[k].activation == "identity",
         )
         for k in range(len(esn.drawn.recurrent))
     ]
@@ -204,11 +206,12 @@ def traces_of(esn: Any, u: Any, name: str, place: int, *, own: bool, y: Any = No
                         change += coupling.strength * weighted_sum(coupling.W[i], heard_trace)
                         if name == "coupling" and place == j:
                             change += weighted_sum(coupling.W[i], heard)
-                f = math.tanh(h)
+                f = h if reservoir.linear else math.tanh(h)
+                slope = 1.0 if reservoir.linear else 1 - f * f
                 leak = leak_of(reservoir, i)
                 turned = weighted_sum(reservoir.O[i], trace[k]) if len(reservoir.O) else trace[k][i]
                 kept = weighted_sum(reservoir.O[i], state[k]) if len(reservoir.O) else x
-                e = (1 - leak) * turned + leak * (1 - f * f) * change
+                e = (1 - leak) * turned + leak * slope * change
                 if here and name == "leak_rate":
                     e += (leak / float(esn.hyper.leak_rate[k])) * (f - kept)
                 if here and name == "leak_spread":

@@ -56,6 +56,7 @@ _HOMES = {
     "sweep": "sweeps",
     "load": "storage",
     "save": "storage",
+    "write_report": "report",
 }
 _MODULES = (
     "automatic",
@@ -144,6 +145,7 @@ if TYPE_CHECKING:
     from echoscale.readouts.rls import RLS as RLS
     from echoscale.readouts.statistics import Statistics as Statistics
     from echoscale.readouts.statistics import statistics as statistics
+    from echoscale.report import write_report as write_report
     from echoscale.series import teacher_forced as teacher_forced
     from echoscale.storage import load as load
     from echoscale.storage import save as save

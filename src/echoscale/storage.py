@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import numbers
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import safetensors
@@ -25,23 +24,16 @@ import scipy.sparse
 from echoscale import _checks
 from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
-from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, nvar_files
-from echoscale.features.normal_scores import columns_heard, read_heard
-from echoscale.features.pooling import check_pools
+from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor, estimator_files, nvar_files
 from echoscale.files import write_atomically
 from echoscale.forecasting import Forecaster, forecaster_files
 from echoscale.hyper import Hyper
-from echoscale.network import Concentric, Network
-from echoscale.network.matrix import Matrix
+from echoscale.network import Network
+from echoscale.network.residuals import check_residual
 from echoscale.online import OnlineLearner
 from echoscale.online import saved as archive
-from echoscale.readouts.hidden import Hidden
-from echoscale.readouts.penalties import RidgeCurve
-from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS, RLSState
-from echoscale.readouts.statistics import Statistics
-from echoscale.scaling import Scaling
-from echoscale.tensors import Tensors, kept_hyper, kept_labels, read_hyper, read_labels, taken
+from echoscale.tensors import Tensors, kept_hyper, read_hyper, taken
 from echoscale.weights.drawn import Drawn
 
 # 2: estimators hold scalings, the curve of the ridge, and the statistics of a stream's folds.
@@ -50,23 +42,6 @@ from echoscale.weights.drawn import Drawn
 FORMAT_VERSION = 3
 VARIABLE = "ECHOSCALE_KEY"
 LEAST_KEY = 16  # bytes
-KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
-# Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
-ARRAYS = ("state_", "last_target_", "steps_seen_", "rows_", "codes_")
-SCALINGS = ("scaling_", "target_scaling_")
-CURVE = ("relative", "errors", "unit")
-STATISTICS = ("count", "mean", "scatter")
-NUMBERS = (
-    "flat_targets_",
-    "per_sequence_",
-    "ridge_",
-    "steepness_",
-    "washout_",
-    "direct_",
-    "n_features_in_",
-    "no_forecast_",
-)
-
 Key = str | bytes | None
 
 
@@ -120,8 +95,8 @@ def save(
         about = {"kind": "Forecaster", "forecaster": forecaster_files.pack(model, tensors, _pack_esn)}
     elif isinstance(model, NVAR):
         about = {"kind": "NVAR", "nvar": nvar_files.pack(model, tensors)}
-    elif type(model).__name__ in KINDS:
-        about = _pack_estimator(model, tensors)
+    elif type(model).__name__ in estimator_files.KINDS:
+        about = estimator_files.pack(model, tensors, _pack_esn)
     else:
         raise TypeError(
             "save takes an ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, Forecaster or a model of es.auto, "
@@ -190,7 +165,9 @@ def _unpack(about: Mapping[str, Any], tensors: Tensors) -> Any:
         return packing.unpack(about["kind"], about["auto"], tensors, _unpack_esn)
     if about["kind"] == "OnlineLearner":
         return archive.unpack(about["learner"], _unpack_esn(about["esn"], tensors), tensors)
-    return _unpack_esn(about["esn"], tensors) if about["kind"] == "ESN" else _unpack_estimator(about, tensors)
+    if about["kind"] == "ESN":
+        return _unpack_esn(about["esn"], tensors)
+    return estimator_files.unpack(about, tensors, _unpack_esn)
 
 
 def _said(error: Exception) -> str:
@@ -297,6 +274,8 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
         else (),
         residuals=tuple(sparse("residuals", k, (sizes[k], sizes[k])) for k in levels) if network.turns else (),
     )
+    for each, size in zip(drawn.residuals, sizes, strict=False):
+        check_residual(each, size)
     hyper = read_hyper(Hyper.of(network), tensors, "hyper")
     if hyper.lanes is not None:
         raise ValueError(f"the hyper-parameters of a network are numbers, not {hyper.lanes} lanes")
@@ -317,203 +296,3 @@ def _unpack_rls(about: Mapping[str, Any], tensors: Tensors) -> RLS:
         values: Any = [tensors[f"rls.{name}"] for name in RLSState._fields]
         model.state = RLSState(*values)
     return model
-
-
-def _pack_estimator(model: ESNRegressor | ESNClassifier, tensors: Tensors) -> dict[str, Any]:
-    if not hasattr(model, "readout_"):
-        raise ValueError(f"this {type(model).__name__} is not fitted yet: there is nothing to save. Call fit first.")
-    for name in ARRAYS:
-        if hasattr(model, name):
-            tensors[name] = np.asarray(getattr(model, name))
-    for name, value in model.readout_._asdict().items():  # of a `Readout`, or a `Hidden`
-        tensors[f"readout.{name}"] = np.asarray(value)
-    for scaling in SCALINGS:  # a `Scaling`, or `NormalScores`
-        for name, value in getattr(model, scaling)._asdict().items():
-            tensors[f"{scaling}.{name}"] = value
-    if model.ridge_curve_ is not None:
-        for name in CURVE:
-            tensors[f"ridge_curve_.{name}"] = np.asarray(getattr(model.ridge_curve_, name))
-    folds = getattr(model, "fold_statistics_", [])
-    for name in STATISTICS:
-        if hasattr(model, "statistics_"):  # a readout that was trained by minibatches has none
-            tensors[f"statistics.{name}"] = np.asarray(getattr(model.statistics_, name))
-        if folds:
-            tensors[f"fold_statistics_.{name}"] = np.stack([getattr(each, name) for each in folds])
-    labels = kept_labels(model.classes_, tensors) if hasattr(model, "classes_") else None
-    return {
-        "kind": type(model).__name__,
-        "esn": _pack_esn(model.esn_, tensors),
-        "parameters": _plain_parameters(model),
-        "numbers": {name: _plain(getattr(model, name), name) for name in NUMBERS if hasattr(model, name)},
-        "features": model.statistics_.features if hasattr(model, "statistics_") else None,
-        "transformer": _plain_parameters(model.transformer_) if hasattr(model, "transformer_") else None,
-        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
-        "labels": labels,
-    }
-
-
-def _plain_parameters(model: ESNRegressor | ESNClassifier | ESNFeatures) -> dict[str, Any]:
-    parameters = {name: _plain(value, name) for name, value in model.get_params(deep=False).items() if name != "random_state"}
-    # A generator cannot be written down; the seed that it gave can.
-    return {**parameters, "random_state": model.esn_.seed}
-
-
-def _unpack_estimator(about: Mapping[str, Any], tensors: Tensors) -> Any:
-    if about["kind"] == "ESNClassifier" and about["numbers"]["per_sequence_"] and about.get("transformer") is None:
-        raise ValueError("a classifier of sequences from before format 3, whose features were others: fit it again")
-    # Models of format 1 had no scale: their network sees the units of the data.
-    parameters = {"scale": None, **about["parameters"]}
-    model = KINDS[about["kind"]](**{name: _rich(value) for name, value in parameters.items()})
-    model._check_parameters()
-    model.make_network()
-    model.esn_ = esn = _unpack_esn(about["esn"], tensors)
-    # Nor did they know how many inputs the readout sees but from their parameter.
-    for name, value in {"direct_": int(parameters["direct"] or 0), **about["numbers"]}.items():
-        setattr(model, name, _number(name, value))
-    needed = {"n_features_in_", "ridge_", "washout_", "flat_targets_" if about["kind"] == "ESNRegressor" else "per_sequence_"}
-    if missing := sorted(needed - set(about["numbers"])):
-        raise ValueError(f"the model has no {missing[0]}")
-    features, direct, per_sequence = model.n_features_in_, model.direct_, bool(getattr(model, "per_sequence_", False))
-    transformer = about.get("transformer")
-    heard = features if transformer is None else columns_heard(features, transformer["changes"])
-    if heard != esn.n_inputs:
-        raise ValueError(f"the model has {heard} inputs, its network {esn.n_inputs}")
-    model.readout_ = _readout(tensors)
-    columns, outputs = model.readout_.coef.shape[1], _outputs(model.readout_)
-    if not per_sequence and columns != esn.units * (1 + bool(model.squares)) + direct * esn.columns:
-        raise ValueError(f"the readout has {columns} columns for {esn.units} states and {direct} of {esn.columns} inputs")
-    _unpack_state(model, tensors, outputs)
-    for scaling, size in zip(SCALINGS, (heard, outputs), strict=True):
-        ranks = f"{scaling}.values" in tensors
-        known = ranks or f"{scaling}.mean" in tensors
-        setattr(model, scaling, read_heard(tensors, scaling, size, ranks) if known else Scaling.none(size))
-    if transformer is not None:
-        _unpack_transformer(model, transformer)
-    if "rows_" in tensors or "codes_" in tensors:
-        model.rows_ = taken(tensors, "rows_", (None, columns))
-        model.codes_ = taken(tensors, "codes_", (len(model.rows_), outputs))
-    model.ridge_curve_ = None
-    if "ridge_curve_.relative" in tensors:
-        relative = taken(tensors, "ridge_curve_.relative", (None,))
-        errors = taken(tensors, "ridge_curve_.errors", relative.shape, finite=False)
-        model.ridge_curve_ = RidgeCurve(relative, errors, float(taken(tensors, "ridge_curve_.unit", ())))
-    if about["features"] is not None:
-        seen = _checks.integer(about["features"], "features", minimum=1)
-        if seen != columns:
-            raise ValueError(f"statistics of {seen} features for a readout of {columns}")
-        model.statistics_ = _statistics(tensors, "statistics", (), columns, outputs)
-        if "fold_statistics_.count" in tensors:
-            (count,) = taken(tensors, "fold_statistics_.count", (None,)).shape
-            whole = _statistics(tensors, "fold_statistics_", (count,), columns, outputs)
-            model.fold_statistics_ = [whole.lane(k) for k in range(count)]
-    if about["feature_names"]:
-        if len(about["feature_names"]) != features or not all(isinstance(each, str) for each in about["feature_names"]):
-            raise ValueError("the names of the inputs are not theirs")
-        model.feature_names_in_ = np.array(about["feature_names"], dtype=object)
-    if about["kind"] == "ESNClassifier":
-        if about.get("class_names") is not None:  # before format 3
-            model.classes_ = read_labels({"dtype": "str", "names": about["class_names"]}, tensors)
-        else:
-            model.classes_ = read_labels(about.get("labels"), tensors)
-        if len(model.classes_) not in ((2,) if outputs == 1 else (outputs,)):
-            raise ValueError(f"{len(model.classes_)} labels for {outputs} outputs")
-        if not hasattr(model, "steepness_"):  # before format 3
-            model.settle_steepness()
-    return model
-
-
-def _readout(tensors: Tensors) -> Readout | Hidden:
-    """Linear, or with a hidden layer."""
-    rows, _ = taken(tensors, "readout.coef", (None, None)).shape
-    taken(tensors, "readout.intercept", (rows,))
-    if "readout.outer" not in tensors:
-        taken(tensors, "readout.ridge", (), least=0)
-        return Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
-    outputs, _ = taken(tensors, "readout.outer", (None, rows)).shape
-    taken(tensors, "readout.offset", (outputs,))
-    return Hidden(*(tensors[f"readout.{name}"] for name in Hidden._fields))
-
-
-def _outputs(readout: Readout | Hidden) -> int:
-    return len(readout.offset if isinstance(readout, Hidden) else readout.coef)
-
-
-def _unpack_transformer(model: ESNClassifier, parameters: Mapping[str, Any]) -> None:
-    """What a classifier of sequences judges them by; its network and its scaling are the classifier's."""
-    made = ESNFeatures(**{name: _rich(value) for name, value in parameters.items()})
-    check_pools(made.features)
-    made.esn_, made.scaling_, made.n_features_in_ = model.esn_, model.scaling_, model.n_features_in_
-    model.transformer_ = made
-
-
-def _unpack_state(model: Any, tensors: Tensors, outputs: int) -> None:
-    """Where the last fit ended: states, last targets, and the steps of every series."""
-    if "state_" in tensors:
-        state = tensors["state_"]
-        esn = model.esn_
-        width = esn.units + max(model.direct_ - 1, 0) * esn.columns + esn.n_outputs
-        model.state_ = taken(tensors, "state_", (width,) if state.ndim < 2 else (None, width))
-    if "last_target_" in tensors:
-        target = tensors["last_target_"]
-        model.last_target_ = taken(tensors, "last_target_", (outputs,) if target.ndim < 2 else (None, outputs))
-    if "steps_seen_" in tensors:
-        model.steps_seen_ = taken(tensors, "steps_seen_", (None,), "i", least=0)
-
-
-def _statistics(tensors: Tensors, start: str, lanes: tuple[int, ...], features: int, outputs: int) -> Statistics:
-    both = features + outputs
-    count = taken(tensors, f"{start}.count", lanes, least=0)
-    mean, scatter = taken(tensors, f"{start}.mean", (*lanes, both)), taken(tensors, f"{start}.scatter", (*lanes, both, both))
-    return Statistics(count, mean, scatter, features)
-
-
-def _number(name: str, value: object) -> Any:
-    """A fitted number, checked by its name."""
-    if name in ("flat_targets_", "per_sequence_"):
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} must be true or false, not {value!r}")
-        return value
-    if name in ("ridge_", "steepness_"):
-        return _checks.non_negative(value, name)
-    if name == "no_forecast_":
-        if value is not None and not isinstance(value, str):
-            raise ValueError(f"{name} must be a reason or nothing, not {value!r}")
-        return value
-    if name not in NUMBERS:
-        raise ValueError(f"a model has no {name}")
-    return _checks.integer(value, name, minimum=int(name == "n_features_in_"))
-
-
-def _plain(value: object, name: str) -> Any:
-    """A parameter as JSON."""
-    if isinstance(value, Network):
-        return {"network": value.to_dict()}
-    if isinstance(value, Concentric):
-        return {"concentric": {"rings": value.rings, "jump": value.jump}}
-    if isinstance(value, np.generic):
-        return value.item()
-    if name == "topology" and not isinstance(value, str | list | tuple):
-        return {"matrix": Matrix.of(cast(Any, value)).to_dict()}
-    if isinstance(value, list | tuple | range | np.ndarray):
-        return [_plain(each, name) for each in value]
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, numbers.Real):  # a fraction
-        return float(value)
-    if name == "device":
-        return None  # a device object: the machine that loads has its own
-    raise TypeError(f"{name}={value!r} of type {type(value).__name__} cannot be saved: give a number, a string or a list.")
-
-
-def _rich(value: object) -> Any:
-    """The inverse of `_plain`; sequences come back as tuples."""
-    if isinstance(value, list):
-        return tuple(_rich(each) for each in value)
-    if isinstance(value, dict):
-        [(kind, content)] = value.items()
-        if kind == "concentric":
-            return Concentric(**content)
-        return Network.from_dict(content) if kind == "network" else Matrix.from_dict(content)
-    return value

@@ -85,7 +85,7 @@ def test_tune_moves_the_spread() -> None:
 
 
 def test_learners_follow_the_gradient(esn: es.ESN) -> None:
-    """One step of Adam without memory goes against the sign of the gradient by back-propagation."""
+    """Back-propagation gives the difference quotient of the error; a learner moves both parameters of the distribution."""
     small = es.single(6, leak_rate=es.LogUniform(0.1, 0.9), residual="shift").build(1, seed=1, dtype="float64")
     y = np.cumsum(U, axis=0) / 5
     readout = es.ridge(es.statistics(small, U, y, washout=0), 1e-2)
@@ -93,7 +93,9 @@ def test_learners_follow_the_gradient(esn: es.ESN) -> None:
     _, found = es.gradients.bptt.gradient(small, U, y, readout, parameters=names, washout=0)
     step = 1e-5
     moved = [
-        es.gradients.bptt.gradient(small, U, y, readout, washout=0, hyper=small.hyper.replace(leak_spread=value))[0]
+        es.gradients.bptt.gradient(
+            small, U, y, readout, parameters=names, washout=0, hyper=small.hyper.replace(leak_spread=value)
+        )[0]
         for value in (small.hyper.leak_spread[0] + step, small.hyper.leak_spread[0] - step)
     ]
     assert found.parameters["leak_spread[0]"] == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-6)

@@ -35,6 +35,8 @@ def network(shapes: np.random.Generator, rng: np.random.Generator, most: int = 1
                 spectral_radius=float(rng.uniform(0, 0.99)),
                 input_scaling=float(rng.choice([0.0, 0.5, 3.0])),
                 bias_scaling=float(rng.choice([0.0, 0.3])),
+                leak_spread=float(rng.uniform(0, 3)) if shapes.random() < 0.3 else 0.0,
+                residual=str(shapes.choice(["identity", "identity", "shift", "orthogonal"])),
                 topology=topology,
                 connections=int(shapes.integers(1, units + 1))
                 if topology in ("normal", "uniform") and shapes.random() < 0.5

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,7 +31,7 @@ LOADING = 8.0  # seconds before the first
 LEAST = {
     "model files, damaged": 12_000,
     "model files, crafted with a right checksum": 3_000,
-    "files of es.auto and forecasters, crafted": 3_000,
+    "files of es.auto, NVAR and forecasters, crafted": 3_000,
     "feature files, damaged": 4_000,
     "figure data, damaged": 12_000,
     "ledgers, damaged": 12_000,
@@ -146,6 +147,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Attack echoscale.")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--only", help="part of an attack's name")
+    parser.add_argument("--processes", type=int, default=1, help="attacks at once")
     parser.add_argument("--worker", nargs=4, metavar=("NAME", "FIRST", "SECONDS", "MOST"))
     given = parser.parse_args()
     if given.worker:
@@ -156,30 +158,39 @@ def main() -> int:
     begin, everything = time.monotonic(), []
     seeds = dict.fromkeys(names, int(time.time()) % 1_000_000 * 1000)
     end = begin + given.seconds
+
+    def turn(name: str, share: float) -> None:
+        most = LEAST[name] - totals[name].total()
+        counts, found, seeds[name] = observed(name, seeds[name], share, most if most > 0 else LEAST[name])
+        totals[name] += counts
+        for each in found:
+            everything.append(each)
+            print(f"FOUND {each} -> {kept(each)}", flush=True)
+        print(f"{name}: {dict(totals[name])}", flush=True)
+        if given.only is None:
+            written(totals, time.monotonic() - begin)
+
     while time.monotonic() < end:
         few = [name for name in names if totals[name].total() < LEAST[name]] or names
-        for place, name in enumerate(few):
-            # Every attack has its turn in a short run too; loading and compiling come on top.
-            share = min(max((end - time.monotonic()) / (len(few) - place) - LOADING, 2.0), 120.0)
-            most = LEAST[name] - totals[name].total()
-            counts, found, seeds[name] = observed(name, seeds[name], share, most if most > 0 else LEAST[name])
-            totals[name] += counts
-            for each in found:
-                everything.append(each)
-                print(f"FOUND {each} -> {kept(each)}", flush=True)
-            print(f"{name}: {dict(totals[name])}", flush=True)
+        # Every attack has its turn in a short run too; loading and compiling come on top.
+        share = max((end - time.monotonic()) * given.processes / len(few) - LOADING, 2.0)
+        with ThreadPoolExecutor(given.processes) as pool:
+            list(pool.map(turn, few, [share] * len(few)))
+    return 1 if everything else 0
+
+
+def written(totals: dict[str, Counter[str]], seconds: float) -> None:
+    """The counts so far, as the page shows them."""
     result: dict[str, object] = {
         "commit": commit(),
         "date": datetime.now(UTC).date().isoformat(),
-        "seconds": round(time.monotonic() - begin),
-        "attacks": {name: dict(totals[name]) for name in names if totals[name]},
+        "seconds": round(seconds),
+        "attacks": {name: dict(counts) for name, counts in totals.items() if counts},
     }
-    if given.only is None:
-        folder = HERE / "results"
-        folder.mkdir(exist_ok=True)
-        (folder / "attacks.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        (folder / "attacks.md").write_text(table(result) + "\n", encoding="utf-8")
-    return 1 if everything else 0
+    folder = HERE / "results"
+    folder.mkdir(exist_ok=True)
+    (folder / "attacks.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    (folder / "attacks.md").write_text(table(result) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -259,5 +259,6 @@ def _reasons(
             f"{max(slow):.3g} steps."
         )
     lanes = sum(len(np.atleast_1d(hyper.leak_rate[0])) for _, hyper, _ in played.tried)
-    reasons.append(f"{len(played.tried)} rounds, {lanes} networks tried; seed {played.seed}.")
+    many = len(played.tried)
+    reasons.append(f"{many} round{'s' * (many != 1)}, {lanes} networks tried; seed {played.seed}.")
     return reasons

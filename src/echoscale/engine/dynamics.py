@@ -36,7 +36,7 @@ State = tuple[Array, ...]
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=["recurrent", "inputs", "biases", "couplings", "feedback", "leak_places", "residuals"],
-    meta_fields=["links", "coupling_delay"],
+    meta_fields=["links", "coupling_delay", "linear"],
 )
 @dataclass(frozen=True)
 class Weights:
@@ -49,6 +49,7 @@ class Weights:
     leak_places           (n_k, 1); empty where no reservoir spreads its leak rates
     residuals             None (the identity), `Shift`, `Neighbours` or dense (n_k, n_k); empty where all are the identity
     links                 (source, target) of every coupling
+    linear                whether each reservoir is linear; empty where none is
     """
 
     recurrent: tuple[Any, ...]
@@ -60,6 +61,7 @@ class Weights:
     residuals: tuple[Any, ...]
     links: tuple[tuple[int, int], ...]
     coupling_delay: int
+    linear: tuple[bool, ...]
 
 
 def store(network: Network, drawn: Drawn, dtype: np.dtype[Any], lanes: int) -> Weights:
@@ -77,6 +79,7 @@ def store(network: Network, drawn: Drawn, dtype: np.dtype[Any], lanes: int) -> W
         ),
         links=tuple((each.source, each.target) for each in network.couplings),
         coupling_delay=network.coupling_delay,
+        linear=network.linear,
     )
 
 
@@ -98,7 +101,7 @@ def step(
 
     A reservoir may have fewer lanes than one that it drives: each of them then stands for a group of consecutive lanes there.
     `own` is what each reservoir hears of itself, its state unless given: a derivative with `own` fixed leaves that way out.
-    `fire(k, h)` stands for tanh(h) of reservoir k where it is given.
+    `fire(k, h)` stands for the activation of reservoir k where it is given.
     """
     hyper = neuron_leaks.resolved(weights, hyper)
     new: list[Array] = []
@@ -120,8 +123,13 @@ def step(
                 h = h + hyper.coupling[j] * heard
         leak = hyper.leak_rate[k]
         kept = turn(weights.residuals[k], x) if weights.residuals else x
-        new.append((1 - leak) * kept + leak * (jnp.tanh(h) if fire is None else fire(k, h)))
+        new.append((1 - leak) * kept + leak * (activate(weights, k, h) if fire is None else fire(k, h)))
     return tuple(new)
+
+
+def activate(weights: Weights, k: int, h: Array) -> Array:
+    """tanh(h), or h of a linear reservoir k."""
+    return h if weights.linear and weights.linear[k] else jnp.tanh(h)
 
 
 def _copies(lanes: int, x: Array) -> Any:

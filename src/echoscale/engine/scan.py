@@ -68,6 +68,18 @@ def _scan(
 scan = jax.jit(_scan, static_argnames=("every", "apart", "whole", "pairs"), compiler_options=SCAN_OPTIONS)
 
 
+def along(weights: Weights, hyper: Hyper, u: Array, state: Array, sizes: tuple[int, ...]) -> Array:
+    """All states (T, N) of one network along u (T, F), from the state (N,); leaves of `hyper` are scalars. Pure."""
+    numbers = neuron_leaks.resolved(weights, hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, state.dtype), (1,))))
+
+    def body(now: State, u_t: Array) -> tuple[State, Array]:
+        new = step(weights, numbers, now, u_t[:, None])
+        return new, jnp.concatenate(new)[:, 0]
+
+    parts = tuple(jnp.split(state[:, None], np.cumsum(sizes)[:-1].tolist()))
+    return jax.lax.scan(body, parts, u)[1]
+
+
 @partial(jax.jit, static_argnames="sizes", compiler_options=SCAN_OPTIONS)
 def advance(weights: Weights, hyper: Hyper, state: Array, u: Array, sizes: tuple[int, ...]) -> Array:
     """One step of whole state vectors: (B, N) and inputs (B, F) -> (B, N).

@@ -1,4 +1,4 @@
-"""Labels as one-hot codes, and data whose axes look as if they were in another order."""
+"""Labels as given and as one-hot codes, and data whose axes look as if they were in another order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
 
-from echoscale.series import Series, SeriesLike
+from echoscale.series import Series, SeriesLike, refuse_masked
 
 Array = npt.NDArray[Any]
 
@@ -29,6 +30,25 @@ def classes_of(labels: Array | Sequence[Array]) -> Array:
     if len(classes) < 2:
         raise ValueError(f"there is one class only, {classes.tolist()}: a classifier needs at least two.")
     return classes
+
+
+def labels_of(y: Any, series: Series) -> tuple[Any, bool]:
+    """Labels of several series, and whether there is one for each of them: (B,), or (T_b,) for every series.
+
+    Parameters
+    ----------
+    y : (B,), (B, T) or list of (T_b,)
+        As the user gave them.
+    series : Series
+        What they belong to.
+    """
+    refuse_masked(y, "y")
+    labels = [np.asarray(each) for each in y]
+    if len(labels) != series.count:
+        raise ValueError(f"y holds {len(labels)} entries for {series.count} series: give one label or one row of labels each.")
+    per_sequence = all(each.ndim == 0 for each in labels)
+    check_classification_targets(np.asarray(labels) if per_sequence else np.concatenate(labels))
+    return np.asarray(labels) if per_sequence else labels, per_sequence
 
 
 def codes_of(labels: Array, classes: Array) -> npt.NDArray[np.float64]:

@@ -17,7 +17,7 @@ from echoscale import _checks, losses
 from echoscale.esn import ESN
 from echoscale.estimators import fitting, minibatches, row_readout, sequence_labels
 from echoscale.estimators.base import as_table, counted, map_given, name_gaps
-from echoscale.estimators.class_labels import classes_of, codes_of, in_columns, refuse_single_sequences, warn_of_axes
+from echoscale.estimators.class_labels import classes_of, codes_of, in_columns, labels_of, refuse_single_sequences, warn_of_axes
 from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
 from echoscale.estimators.shared_parameters import explained
@@ -25,10 +25,9 @@ from echoscale.estimators.state_warnings import check_states
 from echoscale.estimators.transformer import ESNFeatures
 from echoscale.network import Network
 from echoscale.readouts import calibration, folds, logistic
-from echoscale.readouts.ridge import mean_squared_errors
 from echoscale.readouts.state_rows import state_rows
 from echoscale.scaling import Scaling, scaling_of
-from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, refuse_masked
+from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than
 from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
@@ -444,15 +443,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             series, labels, per_sequence = as_series(X, name="X"), y, False
         else:
             series = self._series(X, reset)
-            refuse_masked(y, "y")
-            labels = [np.asarray(each) for each in y]
-            per_sequence = all(each.ndim == 0 for each in labels)
-            if len(labels) != series.count:
-                raise ValueError(
-                    f"y holds {len(labels)} entries for {series.count} series: give one label or one row of labels each."
-                )
-            check_classification_targets(np.asarray(labels) if per_sequence else np.concatenate(labels))
-            labels = np.asarray(labels) if per_sequence else labels
+            labels, per_sequence = labels_of(y, series)
         if reset:
             self.per_sequence_ = per_sequence
         elif per_sequence != self.per_sequence_:
@@ -475,16 +466,12 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
 
     def _candidates(self, sets: Sequence[tuple[str, ...]]) -> list[ESNFeatures]:
         """What is chosen from: transformers with the same weights."""
-        settled = self.make_network()  # checks the parameters
+        given_network = self.network is self.make_network()  # checks the parameters
         shared = {name: getattr(self, name) for name in ESNFeatures().get_params() if hasattr(self, name)}
-        shared |= {
-            "features": sequence_labels.union(sets),
-            "standardise": False,
-            "washout": 0 if self.washout is None else self.washout,
-            "random_state": seed_of(self.random_state),
-        }
-        tried = sequence_labels.settings(self.ranks, self.input_scaling, self.scale, self.network is settled)
-        return [ESNFeatures(**{**shared, **each}) for each in tried]
+        washout = 0 if self.washout is None else self.washout
+        shared |= {"washout": washout, "random_state": seed_of(self.random_state)}
+        tried = sequence_labels.settings(self.ranks, self.input_scaling, self.scale, given_network)
+        return sequence_labels.transformers(shared, sets, tried)
 
     def _fit_sequences(self, series: Series, codes: Floats, stream: bool = False) -> None:
         if self.direct:
@@ -525,20 +512,11 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         self.steepness_ = calibration.steepness(found.outputs, right) if self.calibrate is not False else 1.0
 
     def settle_steepness(self) -> None:
-        """Of steps: z is a one-hot code with normal errors of variance v, so p = softmax(z / v). v is that of held-out folds,
-        or of all steps where nothing was held out.
-        """
-        if not hasattr(self, "statistics_"):
-            self.steepness_ = 1.0
-            return
-        found = self.statistics_
-        f = found.features
-        spread = np.diagonal(found.scatter)[f:] / found.count
-        if self.ridge_curve_ is not None:
-            variance = float((spread * self.ridge_curve_.errors[self.ridge_curve_.place] ** 2).mean())
+        """Set beta of a ridge readout of steps; 1 for one that was trained by minibatches."""
+        if hasattr(self, "statistics_"):
+            self.steepness_ = calibration.steepness_of_steps(self.statistics_, self.readout_, self.ridge_curve_)
         else:
-            variance = float(mean_squared_errors(self.readout_, found).mean())
-        self.steepness_ = 1 / max(variance, np.finfo(np.float64).eps)
+            self.steepness_ = 1.0
 
     def _train_steps(self, series: Series, targets: Series) -> None:
         """All states after the washout are rows to train on, in the order of the series."""

@@ -94,7 +94,7 @@ class NVAR(RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import echoscale as es
-    >>> u, y = es.tasks.narma(1500, order=10, seed=0)
+    >>> u, y = es.tasks.narma(1500, order=10, seed=1)
     >>> model = es.NVAR(lags=12).fit(u[:1000], y[:1000])
     >>> model.readout_.coef.shape, model.score(u[1000:], y[1000:]) > 0.8
     ((1, 90), True)
@@ -208,7 +208,8 @@ class NVAR(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "readout_")
         series = self.scaling_.apply(self._series(X, reset=False))
         before = self._before(state, series)
-        outputs = as_given(self._outputs(series, before), series)
+        found = [_checks.finite(each, "predictions") for each in self._outputs(series, before)]
+        outputs = as_given(found, series)
         if self.flat_targets_:
             outputs = map_given(lambda each: each[..., 0], outputs)
         return (outputs, self._last(series, before)) if return_state else outputs

@@ -13,8 +13,9 @@ from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
 from echoscale.esn import ESN
+from echoscale.estimators import change, own_outputs
 from echoscale.estimators.base import ESNEstimator, as_given, as_table, counted, map_given
-from echoscale.estimators.closed_loop import closed_loop, generated
+from echoscale.estimators.closed_loop import closed_loop
 from echoscale.estimators.one_step import NOT_SHOWN, why_not
 from echoscale.estimators.seed import RandomState
 from echoscale.estimators.shared_parameters import explained
@@ -30,7 +31,6 @@ from echoscale.series import (
     axes,
     check_longer_than,
     refuse_masked,
-    teacher_forced,
 )
 from echoscale.undo import all_or_nothing
 
@@ -413,44 +413,18 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                     "feedback_noise is noise on fed-back targets, but feedback_scaling is 0: set it, or leave noise out."
                 )
             return scaled
-        as_targets(
-            targets.values[0] if scaled.kind == "one" else list(targets.values), scaled
-        )  # says where a target is unknown
-        forced = teacher_forced(scaled, targets, None if begin else self.state_[..., -esn.n_outputs :])
-        if not self.feedback_noise:
-            return forced
         # Chunks of a stream have noise of their own.
-        rng = np.random.default_rng([esn.seed, 0 if begin else int(self.steps_seen_.sum())])
-        values = [np.array(each) for each in forced.values]
-        for each in values:
-            each[:, scaled.features :] += self.feedback_noise * rng.standard_normal((len(each), esn.n_outputs))
-        return Series(np.stack(values) if isinstance(forced.values, np.ndarray) else values, forced.kind, forced.name)
+        before, drawn = (None, 0) if begin else (self.state_[..., -esn.n_outputs :], int(self.steps_seen_.sum()))
+        return own_outputs.taught(scaled, targets, before, self.feedback_noise, [esn.seed, drawn])
 
     def _fitted_to(self, heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, direct: int) -> Series:
         """The targets, or what they add to the last value that is known: both in units of the network."""
-        if self.target == "value":
-            return wanted
-        if not direct:
-            raise ValueError("target='change' adds the last value back, which the readout must see: direct must be 1 at least.")
-        if heard.features == inputs.mean.size != wanted.features:
-            raise ValueError(
-                f"target='change' takes the change from u(t) to y(t), but there are {heard.features} inputs and "
-                f"{wanted.features} outputs. Give outputs that are inputs too, or use output feedback."
-            )
-        fed_back = heard.features > inputs.mean.size
-        shift, gain = (np.zeros(wanted.features), np.ones(wanted.features)) if fed_back else _between(inputs, outputs)
-        values = [y - shift - gain * u[:, -wanted.features :] for u, y in zip(heard.values, wanted.values, strict=True)]
-        return Series(np.stack(values) if isinstance(wanted.values, np.ndarray) else values, wanted.kind, wanted.name)
+        return wanted if self.target == "value" else change.changes(heard, wanted, inputs, outputs, direct)
 
     def _finished(self, readout: Readout, outputs: Scaling) -> Readout:
         """With target="change" the last known value is added back: a weight on an input that the readout sees."""
         if self.target == "change":
-            size, columns = len(readout.intercept), self.esn_.columns
-            fed_back = self.esn_.n_outputs > 0
-            shift, gain = (np.zeros(size), np.ones(size)) if fed_back else _between(self.scaling_, outputs)
-            coef, first = np.array(readout.coef), self.esn_.units * (1 + self.squares) + columns - size
-            coef[np.arange(size), first + np.arange(size)] += gain
-            readout = readout._replace(coef=coef, intercept=readout.intercept + shift)
+            readout = change.added_back(readout, self.esn_, self.scaling_, outputs, self.squares)
         return super()._finished(readout, outputs)
 
     def _split_state(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
@@ -475,21 +449,13 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         esn, direct = self.esn_, self.direct_
         if not esn.n_outputs:
             return super()._outputs(series, state)
-        scaled = self.scaling_.apply(series)
         forced = Series([np.zeros((1, esn.columns))] * series.count, series.kind)  # its form alone
         begins, before = self._split_state(state, forced, esn)
-        shape = series.count, esn.units
-        start = (
-            np.zeros(shape) if begins is None else np.broadcast_to(begins, shape),
-            np.zeros((series.count, max(direct - 1, 0) * esn.columns)) if before is None else before,
-            np.zeros((series.count, esn.n_outputs))
-            if state is None
-            else np.broadcast_to(np.asarray(state)[..., -esn.n_outputs :], (series.count, esn.n_outputs)),
-        )
+        heard = None if state is None else np.asarray(state)[..., -esn.n_outputs :]
         units = self.target_scaling_
         truth = None if known is None else units.apply(known)
-        made = generated(esn, self.readout_, scaled, truth, start, direct, units, self.squares)
-        last = np.concatenate([made.state, made.recent, made.heard], axis=-1)
+        scaled, start = self.scaling_.apply(series), (begins, before, heard)
+        made, last = own_outputs.followed(esn, self.readout_, scaled, truth, start, direct, units, self.squares)
         return as_given(made.outputs, series), last[0] if series.kind == "one" else last
 
     def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
@@ -540,8 +506,3 @@ def _filled(y: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
     as_series(values, name="y", gaps=True)  # says where a target is infinite
     unknown = np.isnan(values)
     return (np.where(unknown, 0.0, values), unknown) if unknown.any() else (y, None)
-
-
-def _between(inputs: Scaling, outputs: Scaling) -> tuple[Floats, Floats]:
-    """(shift, gain): an input z in its units is shift + gain z in those of the outputs."""
-    return outputs.forward(inputs.mean), inputs.spread / outputs.spread

@@ -78,6 +78,22 @@ def pool_sets(features: object) -> list[tuple[str, ...]]:
     return [WHOLE, IN_PARTS] if isinstance(features, str) and features == AUTO else [pooling.check_pools(features)]
 
 
+def transformers(shared: dict[str, Any], sets: Sequence[tuple[str, ...]], tried: Sequence[dict[str, Any]]) -> list[ESNFeatures]:
+    """What is chosen from: transformers with the same weights and all pools, not fitted yet.
+
+    Parameters
+    ----------
+    shared : dict
+        Parameters of all of them.
+    sets : sequence of tuples
+        Sets of pools.
+    tried : sequence of dicts
+        What differs, from `settings`.
+    """
+    shared = {**shared, "features": union(sets), "standardise": False}
+    return [ESNFeatures(**{**shared, **each}) for each in tried]
+
+
 def choose(
     candidates: Sequence[ESNFeatures],
     sets: Sequence[tuple[str, ...]],

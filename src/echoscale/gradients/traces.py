@@ -148,11 +148,11 @@ def step(
 
     def fire(k: int, h: Array) -> Array:
         # Written down once: all traces need it, and XLA would compute it anew in each of them.
-        fired[k] = jax.lax.optimization_barrier(jnp.tanh(h))  # type: ignore[no-untyped-call]
+        fired[k] = jax.lax.optimization_barrier(dynamics.activate(weights, k, h))  # type: ignore[no-untyped-call]
         return fired[k]
 
     def known(k: int, h: Array) -> Array:
-        return _tanh(h, fired[k])
+        return h if weights.linear and weights.linear[k] else _tanh(h, fired[k])
 
     new = dynamics.step(weights, numbers, state, u, fire=fire)
     blocks = []

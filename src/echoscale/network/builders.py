@@ -9,7 +9,10 @@ from echoscale import _checks
 from echoscale.network.description import Coupling, Network, Reservoir
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from echoscale.network.leaks import LeakLike
+    from echoscale.network.own_weights import WeightsLike
     from echoscale.network.residuals import ResidualLike
     from echoscale.network.topologies import TopologyLike
 
@@ -25,6 +28,10 @@ def single(
     topology: TopologyLike = "normal",
     feedback_scaling: float = 0.0,
     residual: ResidualLike = "identity",
+    activation: str = "tanh",
+    input_weights: WeightsLike | None = None,
+    input_connections: int | float | None = None,
+    bias: npt.ArrayLike | None = None,
 ) -> Network:
     """One reservoir (paper, Fig. 2A): x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + bias).
 
@@ -44,11 +51,19 @@ def single(
     connections : int or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     feedback_scaling : float
         phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
     residual : str or (units, units) orthogonal matrix
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
+    activation : "tanh" or "identity"
+        "identity" is a linear level.
+    input_weights : (units, F) matrix or None
+        W_in of your own, before `input_scaling`; (units,) for one input. None: drawn.
+    input_connections : int, float or None
+        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
+    bias : (units,) numbers or None
+        b of your own, before `bias_scaling`. None: drawn.
 
     Returns
     -------
@@ -70,6 +85,10 @@ def single(
         topology=[topology],  # so that nested lists are read as a matrix, not as one entry per level
         feedback_scaling=feedback_scaling,
         residual=[residual],
+        activation=activation,
+        input_weights=[input_weights],
+        input_connections=input_connections,
+        bias=[bias],
     )
 
 
@@ -84,6 +103,10 @@ def parallel(
     topology: TopologyLike | Sequence[TopologyLike] = "normal",
     feedback_scaling: float | Sequence[float] = 0.0,
     residual: ResidualLike | Sequence[Any] = "identity",
+    activation: str | Sequence[str] = "tanh",
+    input_weights: Sequence[Any] | None = None,
+    input_connections: int | float | Sequence[int | float | None] | None = None,
+    bias: Sequence[npt.ArrayLike | None] | None = None,
 ) -> Network:
     """Reservoirs side by side, all of which see the input (paper, Fig. 2C, "unconnected").
 
@@ -105,11 +128,19 @@ def parallel(
     connections : int, list or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix, or list of these
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     feedback_scaling : float or list
         phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
     residual : str, (units, units) orthogonal matrix, or list of these
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
+    activation : "tanh", "identity" or list of these
+        "identity" is a linear level.
+    input_weights : (units, F) matrix, None, or list of these
+        W_in of your own, before `input_scaling`. None: drawn.
+    input_connections : int, float, None, or list of these
+        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
+    bias : list of (units,) numbers or None
+        b of every level of your own, before `bias_scaling`. None: drawn.
 
     Returns
     -------
@@ -132,6 +163,10 @@ def parallel(
             topology=topology,
             feedback_scaling=feedback_scaling,
             residual=residual,
+            activation=activation,
+            input_weights=input_weights,
+            input_connections=input_connections,
+            bias=bias,
         )
     )
 
@@ -151,6 +186,10 @@ def hierarchical(
     coupling_normalisation: str | Sequence[str] = "none",
     feedback_scaling: float | Sequence[float] = 0.0,
     residual: ResidualLike | Sequence[Any] = "identity",
+    activation: str | Sequence[str] = "tanh",
+    input_weights: Sequence[Any] | None = None,
+    input_connections: int | float | Sequence[int | float | None] | None = None,
+    bias: Sequence[npt.ArrayLike | None] | None = None,
 ) -> Network:
     """A chain in which every level drives the next (paper, Fig. 2B, "connected").
 
@@ -175,7 +214,7 @@ def hierarchical(
     connections : int, list or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix, or list of these
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     coupling_delay : 0 or 1
         1: a level sees the last state of the one before it (the paper). 0: its new state (the DeepESN convention).
     coupling_connections : int, list or None
@@ -187,6 +226,14 @@ def hierarchical(
         others have 0; a list gives every level its own.
     residual : str, (units, units) orthogonal matrix, or list of these
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
+    activation : "tanh", "identity" or list of these
+        "identity" is a linear level.
+    input_weights : (units, F) matrix, None, or list of these
+        W_in of your own, before `input_scaling`. None: drawn.
+    input_connections : int, float, None, or list of these
+        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
+    bias : list of (units,) numbers or None
+        b of every level of your own, before `bias_scaling`. None: drawn.
 
     Returns
     -------
@@ -217,6 +264,10 @@ def hierarchical(
         topology=topology,
         feedback_scaling=feedback_scaling,
         residual=residual,
+        activation=activation,
+        input_weights=input_weights,
+        input_connections=input_connections,
+        bias=bias,
     )
     links = zip(
         _spread(coupling, count - 1, "coupling", "links"),

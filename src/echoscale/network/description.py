@@ -15,6 +15,7 @@ from echoscale import _checks
 from echoscale.network.dictionaries import check_known, from_dict, to_dict
 from echoscale.network.leaks import check_places, is_spread, leaks_of
 from echoscale.network.matrix import Matrix
+from echoscale.network.own_weights import check_bias, check_input_connections, check_input_weights
 from echoscale.network.residuals import IDENTITY, check_residual
 from echoscale.network.topologies import RANDOM_TOPOLOGIES, Topology, check_topology
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 NORMALISATIONS = ("none", "spectral_radius", "sqrt_connections")
 DEFAULT_CONNECTIONS = 10
+TANH, LINEAR = ACTIVATIONS = ("tanh", "identity")
 
 
 class EchoStateWarning(UserWarning):
@@ -51,7 +53,7 @@ class _Readable:
 
 @dataclass(frozen=True, repr=False)
 class Reservoir(_Readable):
-    """One reservoir of leaky tanh neurons.
+    """One reservoir of leaky tanh (or linear) neurons.
 
         x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + phi W_fb y(t-1) + rho W x(t) + beta b + couplings)
 
@@ -76,8 +78,8 @@ class Reservoir(_Readable):
     connections : int or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix
-        "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your
-        own, dense or scipy sparse.
+        "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal" (complex
+        pairs, uniform in the disc, as 2x2 rotations), or a matrix of your own, dense or scipy sparse.
     normalise : bool
         Divide W by its spectral radius (a delay line is nilpotent: its weights are 1 instead). False leaves the matrix as it
         is, and `spectral_radius` becomes a plain factor.
@@ -92,6 +94,16 @@ class Reservoir(_Readable):
     residual : str or (units, units) orthogonal matrix
         O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity"; "shift" (neuron i keeps what neuron i - 1 had);
         "orthogonal" (a random rotation); or your own. States then turn or travel instead of fading where they are.
+    activation : "tanh" or "identity"
+        "identity" makes the level linear, x(t+1) = (1 - alpha) O x(t) + alpha h(t): its memory does not saturate. Its spectral
+        radius must stay below 1.
+    input_weights : (units, F) matrix or None
+        W_in of your own, dense or scipy sparse; (units,) for one input. `input_scaling` stays a factor on it. None: drawn.
+    input_connections : int, float or None
+        Sparse input weights: a whole number is how many inputs each neuron hears, a share in (0, 1] how many of the neurons
+        hear each input. None: all hear all.
+    bias : (units,) numbers or None
+        b of your own, times `bias_scaling`. None: drawn.
 
     Examples
     --------
@@ -112,6 +124,10 @@ class Reservoir(_Readable):
     leak_spread: float = 0.0
     leak_places: Any = "even"  # kept as a name or a tuple
     residual: Any = IDENTITY  # a `ResidualLike`, kept as a `Residual`
+    activation: str = TANH
+    input_weights: Any = None  # kept as a `Matrix`
+    input_connections: int | float | None = None
+    bias: Any = None  # kept as a tuple
 
     _always_shown = ("leak_rate", "spectral_radius", "input_scaling")
 
@@ -124,6 +140,10 @@ class Reservoir(_Readable):
         for name in ("spectral_radius", "input_scaling", "bias_scaling", "feedback_scaling"):
             keep(name, _checks.non_negative(getattr(self, name), name))
         keep("topology", check_topology(self.topology, self.units))
+        keep("input_weights", check_input_weights(self.input_weights, self.units))
+        keep("input_connections", check_input_connections(self.input_connections, self.input_weights))
+        keep("bias", check_bias(self.bias, self.units, self.bias_scaling))
+        _checks.choice(self.activation, ACTIVATIONS, "activation")
         keep("residual", check_residual(self.residual, self.units))
         keep("connections", _connections(self.connections, self.topology, self.units, "units"))
         if not isinstance(self.normalise, bool):
@@ -314,6 +334,12 @@ class Network(_Readable):
         return any(reservoir.residual != IDENTITY for reservoir in self.reservoirs)
 
     @property
+    def linear(self) -> tuple[bool, ...]:
+        """Which reservoirs are linear; empty where none is."""
+        each = tuple(reservoir.activation == LINEAR for reservoir in self.reservoirs)
+        return each if any(each) else ()
+
+    @property
     def slices(self) -> tuple[slice, ...]:
         """Where each reservoir's neurons stand in a state vector of length `units`."""
         ends = [0]
@@ -431,7 +457,17 @@ def _connections(value: object, topology: Topology, size: int | None, what: str)
 
 def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
     """Python shows a warning of the same text once: a sweep over networks does not repeat it."""
-    large = [f"{each.spectral_radius:g} (reservoir {k})" for k, each in enumerate(reservoirs) if each.spectral_radius >= 1]
+    large = []
+    for k, each in enumerate(reservoirs):
+        if each.activation == LINEAR and each.normalise and each.spectral_radius > 1:
+            warnings.warn(
+                f"reservoir {k} is linear with a spectral radius of {each.spectral_radius:g}, above 1: its states grow without "
+                "bound. Set it below 1.",
+                EchoStateWarning,
+                stacklevel=1,
+            )
+        elif each.spectral_radius >= 1:
+            large.append(f"{each.spectral_radius:g} (reservoir {k})")
     if large:
         warnings.warn(
             f"spectral radius {', '.join(large)} is 1 or above: the network may not forget its initial state.",

@@ -38,7 +38,7 @@ def check_residual(value: ResidualLike, units: int) -> Residual:
     matrix = kept.sparse()
     off = matrix.T @ matrix - np.eye(units)
     largest = float(np.abs(off).max())
-    if largest > TOLERANCE:
+    if not largest <= TOLERANCE:  # NaN among them
         raise ValueError(
             f"a residual matrix O must be orthogonal: an entry of O^T O - I is {largest:.3g}. Take Q of numpy.linalg.qr(O), "
             'or residual="orthogonal".'

@@ -15,6 +15,9 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from echoscale.losses import probabilities
+from echoscale.readouts.penalties import RidgeCurve
+from echoscale.readouts.ridge import Readout, mean_squared_errors
+from echoscale.readouts.statistics import Statistics
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -58,6 +61,26 @@ def steepness(outputs: npt.ArrayLike, labels: npt.ArrayLike, loss: str = "softma
 
     found: Any = minimize_scalar(entropy, bounds=BOUNDS, method="bounded", options={"xatol": 1e-6})
     return float(10**found.x / spread)
+
+
+def steepness_of_steps(statistics: Statistics, readout: Readout, curve: RidgeCurve | None) -> float:
+    """beta = 1 / v: where z is a one-hot code with normal errors of variance v, p = softmax(z / v).
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of features and codes.
+    readout : Readout
+        Solved from them.
+    curve : RidgeCurve or None
+        Errors of held-out folds, from which v is; None where nothing was held out: v is then that of all steps.
+    """
+    spread = np.diagonal(statistics.scatter)[statistics.features :] / statistics.count
+    if curve is not None:
+        variance = float((spread * curve.errors[curve.place] ** 2).mean())
+    else:
+        variance = float(mean_squared_errors(readout, statistics).mean())
+    return 1 / max(variance, np.finfo(np.float64).eps)
 
 
 def calibration_error(p: npt.ArrayLike, labels: npt.ArrayLike, bins: int = 10) -> float:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from echoscale.report.page import Html
 
-WIDTH, LABELS, ROW, EDGE, FOOT = 760, 260, 26, 14, 44
+WIDTH, ROW, EDGE, FOOT = 760, 26, 14, 44
+LETTER = 7.2  # width of one, on average
 
 
 class Dot(NamedTuple):
@@ -52,10 +53,10 @@ def dots(lines: Sequence[Dot], axis: str) -> Html:
     low, high = math.floor(min(known) / step) * step, math.ceil(max(known) / step) * step
     if low == high:
         high = low + step
-    bottom = EDGE + ROW * len(lines)
+    bottom, left = EDGE + ROW * len(lines), 24 + LETTER * max(len(line.label) for line in lines)
 
     def at(value: float) -> float:
-        return LABELS + (value - low) / (high - low) * (WIDTH - LABELS - EDGE)
+        return left + (value - low) / (high - low) * (WIDTH - left - EDGE)
 
     parts = []
     for k in range(round((high - low) / step) + 1):
@@ -65,7 +66,7 @@ def dots(lines: Sequence[Dot], axis: str) -> Html:
         parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{value:.{_digits(step)}f}</text>')
     for k, line in enumerate(lines):
         y = EDGE + ROW * k + ROW / 2
-        parts.append(f'<text x="{LABELS - 10}" y="{y + 4:.1f}" text-anchor="end">{html.escape(line.label)}</text>')
+        parts.append(f'<text x="{left - 12:.1f}" y="{y + 4:.1f}" text-anchor="end">{html.escape(line.label)}</text>')
         if line.ceiling is not None:
             x = at(line.ceiling)
             parts.append(f'<path d="M{x:.1f} {y - 9:.1f}v18" stroke="var(--ink)" stroke-width="2"/>')
@@ -75,7 +76,7 @@ def dots(lines: Sequence[Dot], axis: str) -> Html:
         ends = at(line.mean - line.error), at(line.mean + line.error)
         parts.append(f'<path d="M{ends[0]:.1f} {y:.1f}H{ends[1]:.1f}" stroke="var(--ours)" stroke-width="2"/>')
         parts.append(f'<circle cx="{at(line.mean):.1f}" cy="{y:.1f}" r="4.5" fill="var(--ours)"/>')
-    middle = (LABELS + WIDTH - EDGE) / 2
+    middle = (left + WIDTH - EDGE) / 2
     parts.append(f'<text x="{middle:.1f}" y="{bottom + 36}" text-anchor="middle">{html.escape(axis)}</text>')
     said = html.escape(f"{axis}. " + "; ".join(f"{line.label}: {line.mean:.3g} ± {line.error:.2g}" for line in lines))
     frame = f'<svg viewBox="0 0 {WIDTH} {bottom + FOOT}" role="img" aria-label="{said}">'

@@ -39,7 +39,8 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; wh
 .agrees { color: var(--agrees); font-weight: 600; } .differs { color: var(--differs); font-weight: 600; }
 .open { color: var(--open); font-weight: 600; }
 figure { margin: .8rem 0; } figcaption { color: var(--quiet); font-size: .92rem; }
-button.picture { display: block; width: 100%; padding: 0; border: 1px solid var(--line); background: #fff; cursor: zoom-in; }
+button.picture { display: block; width: 100%; max-width: 50rem;
+  padding: 0; border: 1px solid var(--line); background: #fff; cursor: zoom-in; }
 button.picture img { display: block; width: 100%; height: auto; }
 dialog { max-width: 100vw; max-height: 100vh; padding: 0; border: 0; background: #fff; }
 dialog img { display: block; max-width: none; width: max(96vw, 70rem); cursor: zoom-out; }

@@ -3,7 +3,8 @@
 leak_rate, spectral_radius, input_scaling, bias_scaling   of all reservoirs alike; "leak_rate[0]" of the first alone
 feedback_scaling, leak_spread                             likewise, of a network with output feedback, with spread leak rates
 coupling                                                  strength of all couplings; "coupling[0]" of the first alone
-units, connections, topology, normalise ("units[0]")      of the reservoirs as described; coupling_delay
+units, connections, topology, normalise ("units[0]"),     of the reservoirs as described
+residual, activation, input_connections                   likewise; coupling_delay of the network
 network                                                   a mapping of names to networks
 task.<keyword>                                            of the task, for example "task.order"
 seed                                                      of weights and series; weights_seed, task_seed for one of them
@@ -25,7 +26,7 @@ from echoscale.network import Network
 
 LEAVES = Hyper._fields
 SEEDS = ("seed", "weights_seed", "task_seed")
-RESERVOIR_FIELDS = ("units", "connections", "topology", "normalise")
+RESERVOIR_FIELDS = ("units", "connections", "topology", "normalise", "residual", "activation", "input_connections")
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,7 @@ def linearise(
     coupling_delay: int,
     state: npt.ArrayLike | None = None,
     residual: Sparse | None = None,
+    linear: npt.NDArray[np.bool_] | None = None,
 ) -> LinearSystem:
     """The map around a state (the origin unless given) at zero input.
 
@@ -157,7 +158,7 @@ def linearise(
     )
     stay = scipy.sparse.eye_array(size) if residual is None else residual
     kept = Sparse(scipy.sparse.diags_array(1 - leak_rate) @ stay)
-    slopes = _slopes(old, new, np.asarray(bias), leak_rate, slices, x, np.asarray(kept @ x))
+    slopes = _slopes(old, new, np.asarray(bias), leak_rate, slices, x, np.asarray(kept @ x), linear)
     gain = scipy.sparse.diags_array(leak_rate * slopes)
     M = own = Sparse(kept + gain @ old)
     B = drive = gain @ np.asarray(W_in)
@@ -184,12 +185,21 @@ def _state(value: npt.ArrayLike, size: int) -> Floats:
 
 
 def _slopes(
-    old: Sparse, new: Sparse, bias: Floats, leak_rate: Floats, slices: tuple[slice, ...], x: Floats, kept: Floats
+    old: Sparse,
+    new: Sparse,
+    bias: Floats,
+    leak_rate: Floats,
+    slices: tuple[slice, ...],
+    x: Floats,
+    kept: Floats,
+    linear: npt.NDArray[np.bool_] | None,
 ) -> Floats:
-    """f'(h) = 1 - tanh(h)^2 of every neuron, the reservoirs moving in their order; `kept` is what stays of x."""
+    """f'(h) = 1 - tanh(h)^2 of every neuron, 1 of linear ones, the reservoirs moving in order; `kept` is what stays of x."""
     after = x.copy()
     h = old @ x + bias
     for own in slices:
         h[own] += (new @ after)[own]
-        after[own] = kept[own] + leak_rate[own] * np.tanh(h[own])
-    return np.asarray(1 - np.tanh(h) ** 2)
+        fired = np.tanh(h) if linear is None else np.where(linear, h, np.tanh(h))
+        after[own] = kept[own] + leak_rate[own] * fired[own]
+    slopes = np.asarray(1 - np.tanh(h) ** 2)
+    return slopes if linear is None else np.where(linear, 1.0, slopes)

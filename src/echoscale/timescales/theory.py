@@ -325,7 +325,7 @@ def _row(k: int, reservoir: Reservoir, dt: float, notes: dict[str, None]) -> tup
         notes[f"{name}: with a spectral radius above 1 some modes grow in the linear regime: no tau_max, no peak."] = None
     else:
         (low, high), spread = bounds(alpha, rho, dt), ratio(rho)
-        if topology in ("normal", "uniform"):
+        if topology in ("normal", "uniform", "diagonal"):
             top = peak(alpha, rho, dt)
         else:
             notes[f"{name}: the peak is that of a random matrix; of this topology only the bounds are known."] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from echoscale.network.leaks import places_of
 from echoscale.network.matrix import Matrix
 from echoscale.network.topologies import FILES, name_of
 from echoscale.weights.eigen import spectral_radius
+from echoscale.weights.input_matrix import bias_vector, input_matrix
 from echoscale.weights.residual_matrix import residual_matrix
 from echoscale.weights.topologies.random_links import random_sparse
 
@@ -30,7 +32,8 @@ class Drawn(NamedTuple):
     recurrent : tuple of csr_array
         W of each reservoir, (n_k, n_k), of unit spectral radius.
     inputs : tuple of arrays
-        W_in of each reservoir, (n_k, F), U[-1, 1]; drawn even where `input_scaling` is 0, so that a zero can be learned away.
+        W_in of each reservoir, (n_k, F), U[-1, 1] or the user's own; drawn even where `input_scaling` is 0, so that it can be
+        learned away.
     biases : tuple of arrays
         b of each reservoir, (n_k,), U[-1, 1]; likewise.
     couplings : tuple of csr_array
@@ -62,9 +65,8 @@ def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Draw
     members = list(enumerate(network.reservoirs))
     return Drawn(
         recurrent=tuple(recurrent_matrix(rng(0, k), reservoir) for k, reservoir in members),
-        # Drawn feature by feature, so that one more input does not change the weights of the others.
-        inputs=tuple(rng(1, k).uniform(-1, 1, (n_inputs, reservoir.units)).T.copy() for k, reservoir in members),
-        biases=tuple(rng(2, k).uniform(-1, 1, reservoir.units) for k, reservoir in members),
+        inputs=tuple(input_matrix(rng(1, k), partial(rng, 7, k), reservoir, n_inputs, k) for k, reservoir in members),
+        biases=tuple(bias_vector(rng(2, k), reservoir) for k, reservoir in members),
         couplings=tuple(
             coupling_matrix(
                 rng(3, each.target, each.source),

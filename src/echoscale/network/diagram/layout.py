@@ -122,6 +122,8 @@ def _caption(k: int, reservoir: Reservoir, wide: bool) -> Caption:
         more.append(reservoir.topology.replace("_", " "))
     if reservoir.residual != IDENTITY:
         more.append("O own" if isinstance(reservoir.residual, Matrix) else f"O {reservoir.residual}")
+    if reservoir.activation != "tanh":
+        more.append("linear")
     if reservoir.bias_scaling:
         more.append(f"bias {number(reservoir.bias_scaling)}")
     if wide:
