@@ -24,8 +24,9 @@ test-lowest: $(LOWEST_VENV)/.ready
 
 # Attacks on files, calls and the command line for so many seconds; what is found is kept in tests/fuzz/crashes.
 SECONDS ?= 600
+PROCESSES ?= 1
 fuzz: $(VENV)/.ready
-	$(VENV)/bin/python tests/fuzz/run.py --seconds $(SECONDS)
+	$(VENV)/bin/python tests/fuzz/run.py --seconds $(SECONDS) --processes $(PROCESSES)
 
 # Streaming, saving, loading, killing and new shapes for so many seconds; memory must stay flat.
 soak: $(VENV)/.ready
@@ -37,7 +38,7 @@ lint: $(VENV)/.ready
 	$(VENV)/bin/mypy
 
 docs: $(VENV)/.ready
-	$(VENV)/bin/sphinx-build -W -q -c docs . build/site
+	$(VENV)/bin/sphinx-build -E -W -q -c docs . build/site
 
 # The peers live in an environment of their own. Add resdag (and with it PyTorch) there by hand to include it.
 bench: $(BENCH_VENV)/.ready
@@ -52,7 +53,7 @@ dist: $(DIST_VENV)/.ready
 	$(DIST_VENV)/bin/python tools/check_dist.py dist
 
 # All that fits a machine without a GPU: hours on two cores. Those with a ledger go on where they were stopped.
-BENCH_ALL := speed online psmnist storage choices walks suggest narma_seeds psmnist_memory telegraph tuning real_data forecasting classification
+BENCH_ALL := speed online psmnist storage choices walks suggest memory_maps narma_seeds psmnist_memory telegraph tuning real_data forecasting classification
 bench-all: $(BENCH_VENV)/.ready out/real_series.npz out/sequence_sets.npz
 	for name in $(BENCH_ALL); do $(BENCH_VENV)/bin/python benchmarks/$$name.py || exit 1; done
 

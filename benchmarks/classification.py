@@ -37,7 +37,6 @@ JUDGED = ("ACSF1", "Covid3Month_disc", "GunPoint", "JapaneseVowels", "PLAID", "U
 MADE = "sines and triangles"
 SEEDS = 5
 SECONDS = 60.0
-AUTO_SEEDS = 1  # of SEEDS: each takes a minute a set
 OURS, AUTO, STATISTICS = "ESNClassifier()", "es.auto", "ridge on statistics"
 RIVALS = ("MiniRocket", "1-NN DTW")
 
@@ -115,7 +114,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
         for method in methods
         for names in groups.values()
         for name in names
-        for seed in range(1 if method == STATISTICS else min(seeds, AUTO_SEEDS) if method == AUTO else seeds)
+        for seed in range(1 if method == STATISTICS else seeds)
     }
     found = common.resumed(contest, jobs, None if quick else options.ledger, options.processes, options.minutes)
     others = json.loads(sequence_sets.RIVALS.read_text()) if not quick else {}

@@ -13,7 +13,7 @@ project = "echoscale"
 author = copyright = "The echoscale developers"
 release = version = echoscale.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "reference"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathematics", "reference"]
 master_doc = "docs/index"
 include_patterns = [
     "README.md",
@@ -29,6 +29,7 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath", "amsmath"]
 nitpicky = False
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"echoscale {version}"
 html_show_sphinx = False

@@ -1,6 +1,6 @@
 """The paper's equations as scalar loops, unit by unit and sum by sum: slow, obvious, and importing nothing of the library.
 
-x_k(t+1) = (1 - leak_k) x_k(t) + leak_k tanh(h_k(t))
+x_k(t+1) = (1 - leak_k) O_k x_k(t) + leak_k tanh(h_k(t))
 h_k(t)   = gamma_k W_in_k s(t) + phi_k W_fb_k y(t-1) + rho_k W_k x_k(t) + beta_k b_k
            + sum over couplings l -> k of strength_kl W_kl x_l(t)
 """
@@ -24,12 +24,14 @@ class Reservoir(NamedTuple):
     W: Array
     W_in: Array
     bias: Array
-    leak: float
+    leak: float | Array  # one number, or (n,)
     rho: float
     gamma: float
     beta: float
     W_fb: Array = np.zeros((0, 0))
     phi: float = 0.0
+    O: Array = np.zeros((0, 0))  # noqa: E741  (n, n); empty: the identity
+    linear: bool = False
 
 
 class Coupling(NamedTuple):
@@ -84,9 +86,16 @@ def step(
                     already_moved = coupling_delay == 0 and coupling.source < k
                     heard = new[coupling.source] if already_moved else state[coupling.source]
                     h += coupling.strength * weighted_sum(coupling.W[i], heard)
-            moved.append((1 - reservoir.leak) * x + reservoir.leak * math.tanh(h))
+            leak = leak_of(reservoir, i)
+            kept = weighted_sum(reservoir.O[i], state[k]) if len(reservoir.O) else x
+            moved.append((1 - leak) * kept + leak * (h if reservoir.linear else math.tanh(h)))
         new.append(moved)
     return new
+
+
+def leak_of(reservoir: Reservoir, i: int) -> float:
+    """The leak rate of neuron i."""
+    return float(reservoir.leak) if np.ndim(reservoir.leak) == 0 else float(np.asarray(reservoir.leak)[i])
 
 
 def weighted_sum(row: Any, x: Vector) -> float:
@@ -129,12 +138,14 @@ def _parts(esn: Any, hyper: Any = None, lane: int | None = None) -> tuple[list[R
             W=esn.drawn.recurrent[k].toarray(),
             W_in=esn.drawn.inputs[k],
             bias=esn.drawn.biases[k],
-            leak=factor(numbers.leak_rate[k]),
+            leak=_leaks(esn, k, factor(numbers.leak_rate[k]), factor(numbers.leak_spread[k]) if numbers.leak_spread else 0.0),
             rho=factor(numbers.spectral_radius[k]),
             gamma=factor(numbers.input_scaling[k]),
             beta=factor(numbers.bias_scaling[k]),
             W_fb=esn.drawn.feedback[k] if esn.drawn.feedback else np.zeros((0, 0)),
             phi=factor(numbers.feedback_scaling[k]) if numbers.feedback_scaling else 0.0,
+            O=esn.drawn.residuals[k].toarray() if esn.drawn.residuals else np.zeros((0, 0)),
+            linear=esn.network.reservoirs[k].activation == "identity",
         )
         for k in range(len(esn.drawn.recurrent))
     ]
@@ -145,10 +156,17 @@ def _parts(esn: Any, hyper: Any = None, lane: int | None = None) -> tuple[list[R
     return reservoirs, couplings
 
 
+def _leaks(esn: Any, k: int, fastest: float, spread: float) -> Any:
+    """alpha_i = fastest exp(-spread q_i)."""
+    if not spread:
+        return fastest
+    return np.array([fastest * math.exp(-spread * float(q)) for q in esn.drawn.leak_places[k]])
+
+
 def traces_of(esn: Any, u: Any, name: str, place: int, *, own: bool, y: Any = None) -> Array:
     """d x(t) / d theta (T, N) for theta = leaf `name` of reservoir (or coupling) number `place`, from zero.
 
-    e_k(t+1) = (1 - leak_k) e_k + [theta = leak_k] (tanh h_k - x_k)
+    e_k(t+1) = (1 - leak_k) O_k e_k + [dleak_k / dtheta] (tanh h_k - O_k x_k)
                + leak_k (1 - tanh^2 h_k) ([dh_k / dtheta] + sum over l -> k of strength_kl W_kl e_l + own rho_k W_k e_k)
 
     Without `own` this is Eq. (elig) of the paper's main text; with it, the trace of its appendix.
@@ -188,10 +206,16 @@ def traces_of(esn: Any, u: Any, name: str, place: int, *, own: bool, y: Any = No
                         change += coupling.strength * weighted_sum(coupling.W[i], heard_trace)
                         if name == "coupling" and place == j:
                             change += weighted_sum(coupling.W[i], heard)
-                f = math.tanh(h)
-                e = (1 - reservoir.leak) * trace[k][i] + reservoir.leak * (1 - f * f) * change
+                f = h if reservoir.linear else math.tanh(h)
+                slope = 1.0 if reservoir.linear else 1 - f * f
+                leak = leak_of(reservoir, i)
+                turned = weighted_sum(reservoir.O[i], trace[k]) if len(reservoir.O) else trace[k][i]
+                kept = weighted_sum(reservoir.O[i], state[k]) if len(reservoir.O) else x
+                e = (1 - leak) * turned + leak * slope * change
                 if here and name == "leak_rate":
-                    e += f - x
+                    e += (leak / float(esn.hyper.leak_rate[k])) * (f - kept)
+                if here and name == "leak_spread":
+                    e += -float(esn.drawn.leak_places[k][i]) * leak * (f - kept)
                 moved.append(e)
             after.append(moved)
         state, trace = new, after

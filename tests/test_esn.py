@@ -633,3 +633,33 @@ def test_masked_hyper_parameters_are_refused() -> None:
         es.single(3).build(1).hyper.replace(leak_rate=[np.ma.masked_array([0.5, 0.4], [False, True])])
     with pytest.raises(ValueError, match="masked"):
         es.single(3, topology=np.ma.masked_array(np.ones((3, 3)), np.eye(3) > 0))
+
+
+def test_the_pure_function_runs_maps_and_is_differentiated() -> None:
+    """States of `run`; gradients of back-propagation through the library's own loop; lanes by vmap."""
+    network = hierarchical([6, 5], leak_rate=[es.LogUniform(0.1, 0.9), 0.4], residual=["shift", "identity"])
+    esn = network.build(2, seed=0, dtype="float64")
+    u, y = np.random.default_rng(0).normal(size=(2, 30, 2))
+    readout = es.ridge(es.statistics(esn, u, y, washout=0), 1e-2)
+    with jax.enable_x64(True):
+        states = esn.function()
+        np.testing.assert_allclose(states(esn.hyper, u), esn.run(u), rtol=0, atol=1e-14)
+        both = jax.vmap(states, in_axes=(None, 0))(esn.hyper, np.stack([u, -u]))
+        np.testing.assert_allclose(both[1], -both[0], rtol=0, atol=1e-14)  # without a bias the network is odd
+        carried = states(esn.hyper, u[12:], esn.run(u[:12])[-1])
+        np.testing.assert_allclose(carried, esn.run(u)[12:], rtol=0, atol=1e-14)
+
+        def error(hyper: Hyper) -> Any:
+            return ((states(hyper, u) @ readout.coef.T + readout.intercept - y) ** 2).sum(axis=1).mean() / 2
+
+        slopes = jax.grad(error)(esn.hyper)
+    names = ("leak_rate", "leak_spread", "spectral_radius", "coupling")
+    _, expected = es.gradients.bptt.gradient(esn, u, y, readout, parameters=names, washout=0)
+    for name, value in expected.parameters.items():
+        field, _, place = name.partition("[")
+        assert float(getattr(slopes, field)[int(place[:-1])]) == pytest.approx(value, rel=1e-10)
+
+
+def test_the_pure_function_of_float64_needs_it_switched_on() -> None:
+    with pytest.raises(ValueError, match="jax_enable_x64"):
+        single(3).build(1, dtype="float64").function()

@@ -7,6 +7,7 @@ import os
 import struct
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,14 @@ import scipy.sparse
 
 import echoscale as es
 from echoscale import storage
+from echoscale.automatic import AutoModel, SequenceModel
+from echoscale.automatic.drive import Drive
+from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.model import Group
+from echoscale.automatic.sequence_model import SequenceMember
+from echoscale.hyper import with_lanes
+from echoscale.readouts.ridge import Readout
+from echoscale.scaling import Scaling
 from echoscale.storage import FORMAT_VERSION, StorageError
 
 
@@ -199,14 +208,25 @@ def crafted(path: Path, change: Callable[[Any, Any], Any]) -> Path:
     return path
 
 
+@cache
 def every_kind() -> dict[str, Any]:
     """Small models of all kinds that a file may hold."""
     u, y = series(200)
     rng = np.random.default_rng(0)
     batch, labels = rng.normal(size=(12, 20, 1)), np.arange(12) % 2
     esn = es.hierarchical([4, 3], connections=2).build(1, seed=0)
+    turned = es.Network([es.Reservoir(4, residual="orthogonal"), es.Reservoir(3, leak_rate=es.LogUniform(0.1, 1.0))])
+    two = es.single(3).build(1, seed=0)
+    lanes = Group(two, with_lanes(two.hyper, {"leak_rate[0]": [0.2, 1.0]}), rng.normal(size=(2, 2, 3)))
+    drive, units = Drive(np.array([True]), np.ones(1)), Scaling(np.zeros(1), np.full(1, 2.0))
+    linear = LinearMap((0, 2), rng.normal(size=(2, 2)), np.ones(2))
+    pools = es.ESNFeatures(units=3, features=("mean",), changes=False, random_state=0).fit(batch)
+    member = SequenceMember(pools, Readout(rng.normal(size=(2, 3)), np.zeros(2), np.array(1e-3)))
     return {
         "network": esn,
+        "turned": turned.build(1, seed=0),
+        "automatic": AutoModel(linear, (lanes,), units, Scaling.none(2), np.arange(2), False, drive, np.zeros(8)),
+        "automatic, sequences": SequenceModel((member,), None, units, np.arange(2), 2.0),
         "regressor": es.ESNRegressor(units=5, washout=20, random_state=0).partial_fit(u, y),
         "classifier": es.ESNClassifier(units=5, washout=20, random_state=0).fit(u, y[:, 0] > y.mean()),
         "sequences": es.ESNClassifier(units=5, features="mean", random_state=0).fit(batch, labels),
@@ -300,6 +320,15 @@ def set_in(*path: Any) -> Callable[[Any, Any], None]:
 
 
 HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "a matrix that does not turn": ("turned", lambda about, tensors: tensors["residuals.0.data"].fill(1e300)),
+    "changes in units of nothing": ("automatic", lambda about, tensors: tensors["drive.spread"].fill(0.0)),
+    "more inputs before than it keeps": ("automatic", set_in("auto", "lags", 1, 10**9)),
+    "more labels than outputs": ("automatic", lambda about, tensors: tensors.update(classes=np.arange(3))),
+    "another horizon": ("forecaster", set_in("forecaster", "horizon", 10**9)),
+    "a season that was not learned": ("forecaster", set_in("forecaster", "cores", 0, "period", 7)),
+    "times of no kind": ("forecaster", set_in("forecaster", "clocks", 0, "kind", "none")),
+    "two names for one series": ("forecaster", set_in("forecaster", "form", "names", ["a", "b"])),
+    "a spread of nothing": ("forecaster", set_in("forecaster", "cores", 0, "views", 0, "units", 0, 2, 0.0)),
     "an index outside the matrix": ("network", set_index),
     "rows out of order": ("network", turn_rows),
     "a leak rate of 5": ("network", lambda about, tensors: tensors["hyper.leak_rate.0"].fill(5.0)),
@@ -332,6 +361,20 @@ def test_a_crafted_file_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"model\.es does not describe a whole model") as refused:
         es.load(path)
     assert len(str(refused.value)) < 1000
+
+
+def test_numbers_that_are_too_large_are_refused_where_they_are_used(tmp_path: Path) -> None:
+    def steep(about: Any, tensors: Any) -> None:
+        about["auto"]["steepness"] = 1e308
+        tensors["member.0.readout.intercept"].fill(10.0)
+
+    path = crafted(es.save(every_kind()["automatic, sequences"], tmp_path / "model.es"), steep)
+    with pytest.warns(RuntimeWarning, match="overflow"), pytest.raises(ValueError, match="not finite"):
+        es.load(path).predict_proba(np.full((2, 20, 1), 3.0))
+    path = es.save(every_kind()["automatic"], tmp_path / "model.es")
+    crafted(path, lambda about, tensors: tensors["linear.coef"].fill(1e308))
+    with pytest.warns(RuntimeWarning, match="overflow"), pytest.raises(ValueError, match="not finite"):
+        es.load(path).predict_scores(np.full((9, 1), 3.0))
 
 
 def test_numbers_that_numpy_does_not_have_are_refused(tmp_path: Path) -> None:

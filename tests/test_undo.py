@@ -6,18 +6,25 @@ Failures are put into the code itself: the n-th call of a function of echoscale 
 from __future__ import annotations
 
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import echoscale as es
+from echoscale.automatic.drive import Drive
+from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.model import AutoModel, Group
 from echoscale.esn import ESN
+from echoscale.hyper import with_lanes
 from echoscale.online import SequenceLearner
 from echoscale.online.history import History
+from echoscale.scaling import Scaling
 from echoscale.undo import all_or_nothing
 
 U, Y = es.tasks.narma(260, order=5, seed=1)
@@ -32,7 +39,7 @@ class Injected(Exception):
 
 def content(value: object, depth: int = 0) -> object:
     """All that an object holds, as values that can be compared; a network by its description."""
-    if isinstance(value, ESN) or depth > 6:
+    if isinstance(value, ESN) or depth > 9:
         return repr(value)
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         array = np.asarray(value)
@@ -107,6 +114,35 @@ def expansion() -> Any:
     return es.DelayExpansion(delay=3, units=4, random_state=0).fit(U)
 
 
+def transformer() -> Any:
+    return es.ESNFeatures(units=6, random_state=0).fit(BATCH)
+
+
+@cache
+def written_forecaster(length: int) -> bytes:
+    """Learned once; networks take part from 160 values on."""
+    y = 3 + np.sin(np.pi * np.arange(length) / 6) + 0.1 * np.random.default_rng(0).normal(size=length)
+    model = es.Forecaster(4, season=12, mode="closed loop", difference="none").fit(y)
+    with tempfile.TemporaryDirectory() as folder:
+        return es.save(model, Path(folder) / "forecaster.es").read_bytes()
+
+
+def forecaster(length: int = 180) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "forecaster.es"
+        path.write_bytes(written_forecaster(length))
+        return es.load(path)
+
+
+def automatic() -> Any:
+    esn = es.single(6).build(1, seed=0)
+    hyper = with_lanes(esn.hyper, {"leak_rate[0]": [0.2, 1.0]})
+    coef = np.random.default_rng(0).normal(size=(2, 1, 6))
+    linear = LinearMap((0, 1), np.ones((1, 2)), np.zeros(1))
+    drive = Drive(np.array([True]), np.ones(1))
+    return AutoModel(linear, (Group(esn, hyper, coef),), Scaling.of([U]), Scaling.of([Y]), None, True, drive, np.zeros(13))
+
+
 # The object, and a call that changes it. Those of learners are as long as one of their buffers: what lies before it is kept.
 CALLS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "regressor, fit": (regressor, lambda model: model.fit(np.hstack([U, U]), Y[:, 0])),
@@ -127,6 +163,12 @@ CALLS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "sequence learner, reset_readout": (sequence_learner, lambda model: model.reset_readout()),
     "squares, partial_fit": (squares, lambda model: model.partial_fit(U[50:], Y[50:])),
     "expansion, fit": (expansion, lambda model: model.fit(np.hstack([U, U]))),
+    "features, fit": (transformer, lambda model: model.fit(np.concatenate([BATCH, BATCH], axis=2))),
+    "features, transform": (transformer, lambda model: model.transform(BATCH)),
+    "forecaster, fit": (forecaster, lambda model: model.fit(Y[:40, 0])),
+    "forecaster, update": (forecaster, lambda model: model.update([3.0, np.nan, 2.5])),
+    "forecaster, predict": (lambda: forecaster(40), lambda model: model.predict(5)),
+    "automatic, predict": (automatic, lambda model: model.predict(U, return_state=True)),
 }
 MOST = 20  # places of one method
 
@@ -173,6 +215,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "a fit with a wrong progress": (learner, lambda model: model.fit(U, Y, progress="yes")),
     "an unknown parameter": (regressor, lambda model: model.set_params(units=9, nonsense=1)),
     "labels beyond the classes": (sequence_learner, lambda model: model.partial_fit(BATCH, CLASSES + 1)),
+    "sequences that give other features": (transformer, lambda model: model.transform(U)),
+    "too few values": (forecaster, lambda model: model.fit(np.arange(5.0))),
+    "another series": (forecaster, lambda model: model.update({"a": [1.0], "b": [2.0]})),
+    "more steps than can be judged": (forecaster, lambda model: model.predict(100)),
     "features that are not those": (squares, lambda model: model.partial_fit(np.hstack([U, U]), Y)),
 }
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from generator import claims, example, rooms, tables
+from generator import claims, example, paper_scale, rooms, tables
 from generator.results import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -77,6 +77,7 @@ def main(arguments: Sequence[str]) -> int:
     check, changed = "--check" in arguments, []
     wanted = {page: up_to_date(page) for page in PAGES}
     wanted[rooms.PICTURE] = rooms.picture()
+    wanted[paper_scale.TARGET] = paper_scale.written()
     for file, text in wanted.items():
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             changed.append(file.relative_to(ROOT).as_posix())

@@ -15,6 +15,8 @@ _HOMES = {
     "Concentric": "network",
     "Coupling": "network",
     "EchoStateWarning": "network",
+    "LogNormal": "network",
+    "LogUniform": "network",
     "Matrix": "network",
     "Network": "network",
     "Reservoir": "network",
@@ -45,6 +47,7 @@ _HOMES = {
     "Backtest": "forecasting",
     "Forecast": "forecasting",
     "Forecaster": "forecasting",
+    "NVAR": "estimators",
     "DelayExpansion": "estimators",
     "ESNClassifier": "estimators",
     "ESNFeatures": "estimators",
@@ -53,6 +56,7 @@ _HOMES = {
     "sweep": "sweeps",
     "load": "storage",
     "save": "storage",
+    "write_report": "report",
 }
 _MODULES = (
     "automatic",
@@ -61,6 +65,7 @@ _MODULES = (
     "features",
     "forecasting",
     "gradients",
+    "measures",
     "network",
     "online",
     "paper",
@@ -94,6 +99,7 @@ if TYPE_CHECKING:
     from echoscale import features as features
     from echoscale import forecasting as forecasting
     from echoscale import gradients as gradients
+    from echoscale import measures as measures
     from echoscale import network as network
     from echoscale import online as online
     from echoscale import paper as paper
@@ -108,6 +114,7 @@ if TYPE_CHECKING:
     from echoscale.automatic import auto as auto
     from echoscale.esn import ESN as ESN
     from echoscale.esn import Matrices as Matrices
+    from echoscale.estimators import NVAR as NVAR
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
     from echoscale.estimators import ESNFeatures as ESNFeatures
@@ -123,6 +130,8 @@ if TYPE_CHECKING:
     from echoscale.network import Concentric as Concentric
     from echoscale.network import Coupling as Coupling
     from echoscale.network import EchoStateWarning as EchoStateWarning
+    from echoscale.network import LogNormal as LogNormal
+    from echoscale.network import LogUniform as LogUniform
     from echoscale.network import Matrix as Matrix
     from echoscale.network import Network as Network
     from echoscale.network import Reservoir as Reservoir
@@ -136,6 +145,7 @@ if TYPE_CHECKING:
     from echoscale.readouts.rls import RLS as RLS
     from echoscale.readouts.statistics import Statistics as Statistics
     from echoscale.readouts.statistics import statistics as statistics
+    from echoscale.report import write_report as write_report
     from echoscale.series import teacher_forced as teacher_forced
     from echoscale.storage import load as load
     from echoscale.storage import save as save

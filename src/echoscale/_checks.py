@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 T = TypeVar("T")
+
+MOST_SPREAD = 40  # exp(-40) of a leak rate is a number of every precision
 
 
 def number(value: object, name: str) -> float:
@@ -44,6 +49,26 @@ def leak_rate(value: object, name: str = "leak_rate") -> float:
             f"{name} must lie in (0, 1], got {result}. 1 forgets at once, values near 0 remember for about 1/{name} steps."
         )
     return result
+
+
+def finite(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Numbers that a model gives, all finite."""
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} are not finite: the inputs, or numbers in the model, are too large. Scale the data.")
+    return values
+
+
+def leak_spread(value: object, name: str = "leak_spread") -> float:
+    """A number in [0, 40]: the logarithm of the fastest neuron's leak rate over the slowest's."""
+    result = non_negative(value, name, "It is the logarithm of the fastest leak rate over the slowest.")
+    if result > MOST_SPREAD:
+        raise ValueError(f"{name} must be at most {MOST_SPREAD}, got {result}: the slowest neuron would not move at all.")
+    return result
+
+
+def leaf(name: str) -> Callable[[object, str], float]:
+    """The check of a hyper-parameter of this name."""
+    return {"leak_rate": leak_rate, "leak_spread": leak_spread, "coupling": number}.get(name, non_negative)
 
 
 def integer(value: object, name: str, minimum: int = 0) -> int:

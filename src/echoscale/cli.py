@@ -86,6 +86,7 @@ def reproduce(
     keep_compiled_programs()
     from echoscale.paper import FIGURES
     from echoscale.paper import reproduce as work
+    from echoscale.report import reproduction
     from echoscale.table import Table
 
     with _refusing():
@@ -95,9 +96,22 @@ def reproduce(
             typer.echo(_made(number, scale, made))
             data[number] = made.data
         rows, file = work.write_table(data, scale, out)
-    if rows:
-        typer.echo(str(Table(work.HEADER, tuple(map(tuple, rows)), f"Headline, {scale} scale")))
-    typer.echo(f"Table: {file}")
+        if rows:
+            typer.echo(str(Table(work.HEADER, tuple(map(tuple, rows)), f"Headline, {scale} scale")))
+        typer.echo(f"Table: {file}")
+        typer.echo(f"Report: {reproduction.write(out, scale)}")
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Where `echoscale reproduce` or `echoscale figure` wrote.")],
+    scale: Annotated[str | None, typer.Option(help="smoke, quick or paper; unless given, the largest that is there.")] = None,
+) -> None:
+    """One page of what the figures in a folder show: claims and verdicts, pictures, data, origin. It opens in any browser."""
+    from echoscale.report import reproduction
+
+    with _refusing():
+        typer.echo(reproduction.write(folder, scale))
 
 
 def _made(number: int, scale: str, made: Result) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -19,11 +19,14 @@ from echoscale.series import Series, SeriesLike, as_numbers, as_series
 from echoscale.weights.drawn import Drawn, draw
 
 if TYPE_CHECKING:
+    import jax
+
     from echoscale.engine.dynamics import Weights
     from echoscale.engine.feed import Consumer, SharedConsumer
     from echoscale.engine.lanes import Indices
     from echoscale.engine.machine import DeviceLike
     from echoscale.engine.shared_runs import SharedRuns
+    from echoscale.measures import Measured
     from echoscale.table import Table
     from echoscale.timescales import Spectrum
     from echoscale.timescales.linear_regime import LinearSystem
@@ -34,7 +37,7 @@ MOST_STATE = {"float32": 1e19, "float64": 1e150}
 
 
 class Matrices(NamedTuple):
-    """One reservoir that equals the whole network: x(t+1) = (1 - a) x + a tanh(W x + W_in s + bias), a = leak_rate.
+    """One reservoir that equals the whole network: x(t+1) = (1 - a) O x + a tanh(W x + W_in s + bias), a = leak_rate.
 
     With output feedback s is (s(t), y(t-1)), and W_in is (W_in, W_fb).
 
@@ -51,23 +54,29 @@ class Matrices(NamedTuple):
         Biases.
     leak_rate : (N,)
         The leak rate of every neuron.
+    residual : (N, N) scipy sparse array or None
+        O; None is the identity.
+    linear : (N,) bool or None
+        Which neurons have no tanh; None: all have one.
     """
 
     W: scipy.sparse.csr_array
     W_in: npt.NDArray[np.float64]
     bias: npt.NDArray[np.float64]
     leak_rate: npt.NDArray[np.float64]
+    residual: scipy.sparse.csr_array | None = None
+    linear: npt.NDArray[np.bool_] | None = None
 
 
 class ESN:
     """A network with drawn weights; `network.build(n_inputs, seed)` makes one.
 
-        x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
+        x_k(t+1) = (1 - leak_rate_k) O_k x_k(t) + leak_rate_k tanh(h_k(t))
         h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
                    + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
 
-    A network with output feedback is run over series of F + O columns: the inputs s(t), then the outputs y(t-1), known ones
-    (`es.teacher_forced(u, y)`) or its own.
+    O_k is the identity unless a reservoir has a `residual`. A network with output feedback is run over series of F + O columns:
+    the inputs s(t), then the outputs y(t-1), known ones (`es.teacher_forced(u, y)`) or its own.
 
     States are arrays whose last axis holds all N neurons, reservoir after reservoir (`network.slices`).
     `run` starts from the zero state unless a `state` is passed; an ESN itself remembers nothing between calls.
@@ -293,7 +302,8 @@ class ESN:
         every = _checks.integer(every, "every", minimum=1)
         self._check_range(series, used)
         dtype = np.dtype(self.dtype)
-        return feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every).reshape(shape)
+        last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every)
+        return self._check_finite(last).reshape(shape)
 
     def shared_plans(self, series: Series, hyper: Hyper) -> list[SharedRuns] | None:
         """How the lanes of a grid of hyper-parameters share runs of one series; None where they do not, or on a GPU.
@@ -330,7 +340,8 @@ class ESN:
         for plan in plans:
             self._check_range(series, plan.hyper)
         dtype = np.dtype(self.dtype)
-        return feed.feed_shared(self.weights, self.sizes, plans, series.cast(dtype), consume, dtype, self.device)
+        last = feed.feed_shared(self.weights, self.sizes, plans, series.cast(dtype), consume, dtype, self.device)
+        return self._check_finite(last)
 
     def step(self, u: npt.ArrayLike, state: npt.ArrayLike | None = None) -> Array:
         """One time step, for streams: the next state.
@@ -373,7 +384,7 @@ class ESN:
                 np.asarray(series.values)[:, 0],
                 self.sizes,
             )
-        return np.array(new).reshape(start.shape)
+        return self._check_finite(np.array(new)).reshape(start.shape)
 
     def snapshots(
         self,
@@ -426,6 +437,92 @@ class ESN:
         self.run_chunks(series, keep, every=every, state=state, hyper=hyper)
         return kept.reshape(*shape, *kept.shape[1:])
 
+    def run_over_time(self, u: SeriesLike | Series, *, state: npt.ArrayLike | None = None) -> Array:
+        """All states of one series as of `run`, level by level: linear diagonal levels in parallel over time.
+
+            z(t+1) = lambda z(t) + d(t) for pairs of neurons z, as an associative scan: log2(T) rounds in place of T steps
+
+        For levels with activation="identity" and topology="diagonal"; the others are run step by step behind them. States are
+        those of `run` but for rounding. Meant for GPUs, where a step of few neurons leaves most of the machine idle; on a CPU
+        `run` is faster (benchmarks/levels.py).
+
+        Parameters
+        ----------
+        u : (T, F)
+            Inputs of one series.
+        state : (N,), optional
+            Where to start; zero unless given.
+
+        Returns
+        -------
+        (T, N)
+            The states.
+
+        Examples
+        --------
+        >>> import numpy as np, echoscale as es
+        >>> linear = es.single(50, leak_rate=0.2, activation="identity", topology="diagonal")
+        >>> esn = linear.build(n_inputs=1, seed=0)
+        >>> u = np.sin(np.arange(300.0))
+        >>> bool(np.allclose(esn.run_over_time(u), esn.run(u), atol=1e-5))
+        True
+        """
+        from echoscale.engine import machine, over_time
+
+        series = self._series(u)
+        if series.kind != "one":
+            raise ValueError(f"run_over_time takes one series (T, F), got {series.count}; use run(u) for several.")
+        if self.n_outputs:
+            raise ValueError("a network with output feedback runs step by step: use run(u).")
+        start = self._start(state, (self.units,))
+        self._check_range(series, self.hyper)
+        found = np.empty((int(series.lengths[0]), self.units), self.dtype)
+        with machine.precision_and_device(self.dtype, self.device):
+            parallel = over_time.plan(self.network, self.drawn, self.dtype)
+            steps = over_time.chunk(len(found), self.units, machine.on_cpu(self.device))
+            for begin in range(0, len(found), steps):
+                part = np.asarray(series.values[0][begin : begin + steps])
+                made = over_time.states(self.weights(), self.numbers(), parallel, start, part, self.sizes)
+                found[begin : begin + steps] = made
+                start = found[begin : begin + steps][-1]
+        self._check_finite(found[-1:])
+        return found
+
+    def function(self) -> Callable[..., jax.Array]:
+        """A pure function (hyper, u, state=None) -> states for programs of your own in JAX: x(t+1) = step(hyper, x(t), u(t)).
+
+        It may be differentiated, mapped and compiled (`jax.grad`, `jax.vmap`, `jax.jit`) by any of the hyper-parameters, the
+        inputs and the state; nothing is checked inside. The drawn weights are constants of it. float64 needs
+        `jax.config.update("jax_enable_x64", True)`.
+
+        Returns
+        -------
+        function of (hyper, u, state=None)
+            hyper is a `Hyper` of scalars, u (T, F) and state (N,), zero unless given; gives the states (T, N), as of `run`.
+
+        Examples
+        --------
+        >>> import jax, numpy as np, echoscale as es
+        >>> esn = es.single(20, leak_rate=0.5).build(n_inputs=1, seed=0)
+        >>> states, u = esn.function(), np.sin(np.arange(50.0, dtype=np.float32))[:, None]
+        >>> slope = jax.grad(lambda hyper: (states(hyper, u)[-1] ** 2).sum())(esn.hyper.map(np.float32))
+        >>> slope.leak_rate[0].shape
+        ()
+        """
+        import jax.numpy as jnp
+
+        from echoscale.engine import scan
+
+        if self.dtype == "float64" and jnp.result_type(float) != np.float64:
+            raise ValueError('a network in float64 needs jax.config.update("jax_enable_x64", True), or dtype="float32".')
+        weights, sizes, units, dtype = self.weights(), self.sizes, self.units, self.dtype
+
+        def states(hyper: Hyper, u: npt.ArrayLike | jax.Array, state: npt.ArrayLike | jax.Array | None = None) -> jax.Array:
+            start = jnp.zeros(units, dtype) if state is None else jnp.asarray(state, dtype)
+            return scan.along(weights, hyper, jnp.asarray(u, dtype), start, sizes)
+
+        return states
+
     def matrices(self, hyper: Hyper | None = None) -> Matrices:
         """The block matrix, input matrix, bias and leak vector with all factors applied; see `Matrices`.
 
@@ -455,8 +552,19 @@ class ESN:
             W=scipy.sparse.csr_array(scipy.sparse.block_array(blocks, format="csr")),
             W_in=W_in,
             bias=np.concatenate([s * b for s, b in zip(numbers.bias_scaling, self.drawn.biases, strict=True)]),
-            leak_rate=np.repeat([float(leak) for leak in numbers.leak_rate], self.sizes),
+            leak_rate=np.concatenate([self._leak_rates(numbers, k) for k in range(count)]),
+            residual=scipy.sparse.csr_array(scipy.sparse.block_diag(self.drawn.residuals, format="csr"))
+            if self.drawn.residuals
+            else None,
+            linear=np.repeat(self.network.linear, self.sizes) if self.network.linear else None,
         )
+
+    def _leak_rates(self, hyper: Hyper, k: int) -> npt.NDArray[np.float64]:
+        """alpha_i of every neuron of reservoir k, (n_k,)."""
+        leak = float(hyper.leak_rate[k])
+        if not hyper.leak_spread:
+            return np.full(self.sizes[k], leak)
+        return np.asarray(leak * np.exp(-float(hyper.leak_spread[k]) * self.drawn.leak_places[k]))
 
     def linearised(self, hyper: Hyper | None = None, state: npt.ArrayLike | None = None) -> LinearSystem:
         """x(t+1) = M x(t) + B s(t), the network in its linear regime.
@@ -477,7 +585,8 @@ class ESN:
         from echoscale.timescales.linear_regime import linearise
 
         m = self.matrices(hyper)
-        return linearise(m.W, m.W_in, m.bias, m.leak_rate, self.network.slices, self.network.coupling_delay, state)
+        slices, delay = self.network.slices, self.network.coupling_delay
+        return linearise(m.W, m.W_in, m.bias, m.leak_rate, slices, delay, state, m.residual, m.linear)
 
     def spectrum(self, reservoir: int | None = None, *, dt: float = 1.0, hyper: Hyper | None = None) -> Spectrum:
         """Eigenvalues, timescales and periods of the linear regime.
@@ -510,6 +619,7 @@ class ESN:
         """The measured timescales of every reservoir by itself and of the whole network, as a small table.
 
         Without feedback the whole has the timescales of its parts; with it, others. `network.timescales()` is the theory.
+        With a residual level decay times stand beside them: its modes turn.
 
         Parameters
         ----------
@@ -519,7 +629,22 @@ class ESN:
         from echoscale.timescales import spectrum
 
         parts = {f"R{k + 1}": self.spectrum(k, dt=dt) for k in range(len(self.sizes))}
-        return spectrum.table({**parts, "all": self.spectrum(dt=dt)} if len(parts) > 1 else parts, dt)
+        whole = {"all": self.spectrum(dt=dt)} if len(parts) > 1 else {}
+        return spectrum.table({**parts, **whole}, dt, turns=self.network.turns)
+
+    def measure(self, u: SeriesLike, **settings: Any) -> Measured:
+        """What the network remembers, computes and forgets at inputs u, as a table and a figure; see `es.measures.measure`.
+
+        Parameters
+        ----------
+        u : (T, F)
+            Inputs.
+        **settings
+            As of `es.measures.measure`.
+        """
+        from echoscale.measures import measure
+
+        return measure(self, u, **settings)
 
     def weights(self, lanes: int = 1) -> Weights:
         """The weights on the device, stored in the way that suits this number of lanes (`dynamics.Weights`).
@@ -624,6 +749,17 @@ class ESN:
             f"the states of reservoir {place} may not be finite from step {t} of {series.called(b)} on: with an input of "
             f"{sizes[b][t]:.3g} and {said}, sums leave the range of {self.dtype}. Scale the inputs, or set smaller "
             "hyper-parameters" + (", or use dtype='float64'." if self.dtype == "float32" else ".")
+        )
+
+    def _check_finite(self, states: Array) -> Array:
+        """The last states (lanes, N), or an error where a linear level has grown out of the range of the precision."""
+        if not self.network.linear or np.isfinite(states).all():
+            return states
+        broken = [not np.isfinite(states[:, own]).all() for own in self.network.slices]
+        place = next(k for k, linear in enumerate(self.network.linear) if linear and broken[k])
+        raise ValueError(
+            f"the states of reservoir {place}, which is linear, left the range of {self.dtype}: they grow without bound. Set "
+            f"its spectral radius (described as {self.network.reservoirs[place].spectral_radius:g}) below 1."
         )
 
     def _check_single(self, hyper: Hyper) -> Hyper:

@@ -118,5 +118,6 @@ def _mapping(value: Mapping[object, object]) -> Any:
 
 
 def _array(value: np.ndarray[Any, np.dtype[Any]]) -> dict[str, Any]:
-    digest = hashlib.sha256(np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<")).tobytes()).hexdigest()
+    ordered = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+    digest = hashlib.sha256(ordered.data).hexdigest()
     return {"<array>": digest, "shape": list(value.shape), "dtype": value.dtype.str.lstrip("<>=|")}

@@ -18,11 +18,17 @@ from echoscale.network import Network
 
 Leaf = npt.NDArray[np.float64]
 
-NO_FEEDBACK = "the network has no output feedback: describe it with a feedback_scaling above 0 of at least one reservoir."
+# Leaves that a network may lack, and what to do then.
+ABSENT = {
+    "feedback_scaling": "the network has no output feedback: describe it with a feedback_scaling above 0 of at least one "
+    "reservoir.",
+    "leak_spread": "the network has no spread of leak rates: describe it with leak_rate=LogUniform(0.05, 1.0), or with a "
+    "leak_spread above 0 of at least one reservoir.",
+}
 
 
 class Hyper(NamedTuple):
-    """leak_rate_k, spectral_radius_k, input_scaling_k, bias_scaling_k, feedback_scaling_k for reservoir k; coupling_j.
+    """leak_rate_k, spectral_radius_k, input_scaling_k, bias_scaling_k, ... for reservoir k; coupling_j.
 
     Every leaf is an array of shape () or (lanes,): lanes are networks that share one set of weights and run together
     in one scan. A `Hyper` is a plain tuple of tuples, so JAX differentiates and maps through it as it is.
@@ -30,7 +36,7 @@ class Hyper(NamedTuple):
     Parameters
     ----------
     leak_rate : tuple of numbers or arrays (lanes,)
-        alpha_k in (0, 1], one entry per reservoir.
+        alpha_k in (0, 1], one entry per reservoir; of its fastest neuron where it spreads leak rates.
     spectral_radius : tuple of numbers or arrays (lanes,)
         rho_k >= 0, one entry per reservoir.
     input_scaling : tuple of numbers or arrays (lanes,)
@@ -41,6 +47,8 @@ class Hyper(NamedTuple):
         The strength of every coupling, in the order of `network.couplings`.
     feedback_scaling : tuple of numbers or arrays (lanes,)
         phi_k >= 0 of the output feedback, one entry per reservoir; empty for a network in which no reservoir has any.
+    leak_spread : tuple of numbers or arrays (lanes,)
+        s_k >= 0 of the leak rates alpha_k exp(-s_k q_i), one entry per reservoir; empty likewise.
 
     Examples
     --------
@@ -61,6 +69,7 @@ class Hyper(NamedTuple):
     bias_scaling: tuple[Any, ...]
     coupling: tuple[Any, ...]
     feedback_scaling: tuple[Any, ...] = ()
+    leak_spread: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, network: Network) -> Hyper:
@@ -83,6 +92,7 @@ class Hyper(NamedTuple):
             tuple(np.asarray(coupling.strength, np.float64) for coupling in network.couplings),
             # Empty without any: compiled programs and files are then those of a network that knows no feedback.
             column("feedback_scaling") if network.feeds_back else (),
+            column("leak_spread") if network.spreads_leaks else (),
         )
 
     @property
@@ -141,13 +151,14 @@ class Hyper(NamedTuple):
         Parameters
         ----------
         **leaves : a number for all, or a list with a number or an array (lanes,) for each
-            By name: leak_rate, spectral_radius, input_scaling, bias_scaling, coupling, feedback_scaling.
+            By name: leak_rate, spectral_radius, input_scaling, bias_scaling, coupling, feedback_scaling, leak_spread.
         """
         unknown = sorted(set(leaves) - set(self._fields))
         if unknown:
             raise ValueError(f"Hyper has no {', '.join(map(repr, unknown))}; it knows {', '.join(self._fields)}.")
-        if "feedback_scaling" in leaves and not self.feedback_scaling:
-            raise ValueError(NO_FEEDBACK)
+        for name in set(leaves) & set(ABSENT):
+            if not getattr(self, name):
+                raise ValueError(ABSENT[name])
         changed = self._replace(**{name: _leaves(name, value, len(getattr(self, name))) for name, value in leaves.items()})
         _ = changed.lanes  # raises where the numbers of lanes differ
         return changed
@@ -168,7 +179,7 @@ def _leaf(name: str, value: Any) -> Leaf:
     leaf = np.asarray(value, dtype=np.float64)
     if leaf.ndim > 1 or leaf.size == 0:
         raise ValueError(f"an entry of {name} must be a number or one value per lane, got shape {leaf.shape}.")
-    check = {"leak_rate": _checks.leak_rate, "coupling": _checks.number}.get(name, _checks.non_negative)
+    check = _checks.leaf(name)
     # The extremes stand for all the others; NaN is the extreme of whatever holds it.
     check(float(leaf.min()), name)
     check(float(leaf.max()), name)
@@ -198,7 +209,7 @@ def chosen(parameters: str | Parameter | Sequence[str | Parameter], hyper: Hyper
     if not names:
         raise ValueError("parameters is empty: name at least one, for example 'leak_rate'.")
     if not found:
-        why = NO_FEEDBACK if "feedback_scaling" in map(str, names) else "the network has no couplings."
+        why = next((ABSENT[name] for name in map(str, names) if name in ABSENT), "the network has no couplings.")
         raise ValueError(f"there is nothing to learn in {', '.join(map(str, names))}: {why}")
     return tuple(found)
 
@@ -215,8 +226,8 @@ def _matching(name: str | Parameter, hyper: Hyper) -> list[Parameter]:
     if match.group(2) is None:
         return [Parameter(known, place) for place in range(count)]
     place = int(match.group(2))
-    if known == "feedback_scaling" and not count:
-        raise ValueError(f"there is no {name}: {NO_FEEDBACK}")
+    if known in ABSENT and not count:
+        raise ValueError(f"there is no {name}: {ABSENT[known]}")
     if place >= count:
         what = "couplings" if known == "coupling" else "reservoirs"
         raise ValueError(f"there is no {name}: the network has {count} {what}, counted from 0.")

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from echoscale import _checks
+
 Array = jax.Array
 LOSSES = ("mse", "sigmoid", "softmax")
 OF_CLASSES = LOSSES[1:]
@@ -135,7 +137,7 @@ def probabilities(loss: str, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
     >>> probabilities("softmax", [0.0, 0.0]), probabilities("sigmoid", [[0.0, 0.0, 0.0, 0.0]])
     (array([0.5, 0.5]), array([[0.25, 0.25, 0.25, 0.25]]))
     """
-    logs = np.asarray(z, np.float64)
+    logs = _checks.finite(np.asarray(z, np.float64), "outputs")
     if loss == "sigmoid":
         logs = -np.logaddexp(0, -logs)  # in logarithms, so that outputs far below 0 keep their proportions
     shifted = np.exp(logs - logs.max(axis=-1, keepdims=True))

@@ -24,11 +24,12 @@ import scipy.sparse
 from echoscale import _checks
 from echoscale.automatic import AutoModel, SequenceModel, packing
 from echoscale.esn import ESN
-from echoscale.estimators import ESNClassifier, ESNRegressor, estimator_files
+from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor, estimator_files, nvar_files
 from echoscale.files import write_atomically
 from echoscale.forecasting import Forecaster, forecaster_files
 from echoscale.hyper import Hyper
 from echoscale.network import Network
+from echoscale.network.residuals import check_residual
 from echoscale.online import OnlineLearner
 from echoscale.online import saved as archive
 from echoscale.readouts.rls import RLS, RLSState
@@ -49,7 +50,7 @@ class StorageError(ValueError):
 
 
 def save(
-    model: ESN | ESNRegressor | ESNClassifier | OnlineLearner | RLS | AutoModel | SequenceModel | Forecaster,
+    model: ESN | ESNRegressor | ESNClassifier | NVAR | OnlineLearner | RLS | AutoModel | SequenceModel | Forecaster,
     path: str | os.PathLike[str],
     *,
     key: Key = None,
@@ -58,7 +59,7 @@ def save(
 
     Parameters
     ----------
-    model : ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
+    model : ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
         A built network, a fitted estimator, a learner, a model of `es.auto`, or a forecaster.
     path : path
         Where to; a file that is there is replaced, with its permissions. A link is followed.
@@ -92,11 +93,13 @@ def save(
         about = packing.pack(model, tensors, _pack_esn)
     elif isinstance(model, Forecaster):
         about = {"kind": "Forecaster", "forecaster": forecaster_files.pack(model, tensors, _pack_esn)}
+    elif isinstance(model, NVAR):
+        about = {"kind": "NVAR", "nvar": nvar_files.pack(model, tensors)}
     elif type(model).__name__ in estimator_files.KINDS:
         about = estimator_files.pack(model, tensors, _pack_esn)
     else:
         raise TypeError(
-            "save takes an ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, Forecaster or a model of es.auto, "
+            "save takes an ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, Forecaster or a model of es.auto, "
             f"got {type(model).__name__}."
         )
     tensors = {name: np.array(array, order="C") for name, array in tensors.items()}
@@ -125,7 +128,7 @@ def load(path: str | os.PathLike[str], *, key: Key = None) -> Any:
 
     Returns
     -------
-    ESN, ESNRegressor, ESNClassifier, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
+    ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
     """
     source = Path(path)
     if not source.is_file():
@@ -154,6 +157,8 @@ def _unpack(about: Mapping[str, Any], tensors: Tensors) -> Any:
             raise ValueError(f"{name} is of {array.dtype}, which no model holds")
     if about["kind"] == "RLS":
         return _unpack_rls(about["rls"], tensors)
+    if about["kind"] == "NVAR":
+        return nvar_files.unpack(about["nvar"], tensors)
     if about["kind"] == "Forecaster":
         return forecaster_files.unpack(about["forecaster"], tensors, _unpack_esn)
     if about["kind"] in packing.KINDS:
@@ -222,12 +227,12 @@ def _digest(text: str, tensors: Tensors, version: int = FORMAT_VERSION) -> str:
 
 
 def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:
-    for name in ("recurrent", "couplings"):
+    for name in ("recurrent", "couplings", "residuals"):
         for k, matrix in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}.data"] = matrix.data
             tensors[f"{name}.{k}.indices"] = matrix.indices.astype(np.int32)
             tensors[f"{name}.{k}.indptr"] = matrix.indptr.astype(np.int32)
-    for name in ("inputs", "biases", "feedback"):
+    for name in ("inputs", "biases", "feedback", "leak_places"):
         for k, array in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}"] = array
     tensors |= kept_hyper(esn._check_single(esn.hyper), "hyper")
@@ -264,7 +269,13 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
             sparse("couplings", j, (sizes[each.target], sizes[each.source])) for j, each in enumerate(network.couplings)
         ),
         feedback=tuple(taken(tensors, f"feedback.{k}", (sizes[k], outputs)) for k in levels) if outputs else (),
+        leak_places=tuple(taken(tensors, f"leak_places.{k}", (sizes[k],), least=0, most=1) for k in levels)
+        if network.spreads_leaks
+        else (),
+        residuals=tuple(sparse("residuals", k, (sizes[k], sizes[k])) for k in levels) if network.turns else (),
     )
+    for each, size in zip(drawn.residuals, sizes, strict=False):
+        check_residual(each, size)
     hyper = read_hyper(Hyper.of(network), tensors, "hyper")
     if hyper.lanes is not None:
         raise ValueError(f"the hyper-parameters of a network are numbers, not {hyper.lanes} lanes")

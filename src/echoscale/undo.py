@@ -26,7 +26,8 @@ def all_or_nothing(method: Method) -> Method:
         try:
             return method(self, *arguments, **keywords)
         except BaseException:
-            vars(self).clear()
+            for name in vars(self).keys() - before.keys():
+                del vars(self)[name]
             vars(self).update(before)
             raise
 

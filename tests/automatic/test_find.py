@@ -8,19 +8,22 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.automatic import rivals
+from echoscale.automatic import rivals, sequences
 from echoscale.automatic.lags import matrix
 from echoscale.automatic.model import AutoModel
+from echoscale.scaling import Scaling
+from echoscale.series import as_series
 
 
-def henon(steps: int = 260) -> np.ndarray:
-    x = np.zeros(steps + 100)
+def cosine_map(steps: int = 260) -> np.ndarray:
+    """Chaos that is no polynomial: products of lags do not explain it."""
+    x = np.full(steps + 100, 0.1)
     for t in range(2, len(x)):
-        x[t] = 1 - 1.4 * x[t - 1] ** 2 + 0.3 * x[t - 2]
+        x[t] = np.cos(2.8 * x[t - 1]) + 0.3 * x[t - 2]
     return x[100:]
 
 
-SERIES = henon()
+SERIES = cosine_map()
 TRAIN = 200
 
 
@@ -140,8 +143,29 @@ def test_labels_of_sequences(tmp_path: Path) -> None:
         result.model.predict(X[0])
 
 
+def test_members_that_hear_changes_from_the_end_are_saved(tmp_path: Path) -> None:
+    X = as_series(np.random.default_rng(0).normal(size=(12, 15, 2)), name="X")
+    codes = np.eye(2)[np.arange(12) % 2]
+    judged = sequences.judge(X, codes, sequences.Plan(es.single(5), False, "only", True), 0, 0)
+    [member] = sequences.joined([(0.3, judged[0]), (0.7, judged[1])])
+    model = es.SequenceModel((member,), None, Scaling.none(2), np.array([3, 4]), 1.0)
+    again = es.load(es.save(model, tmp_path / "model.safetensors"))
+    np.testing.assert_array_equal(again.predict_scores(X.values), model.predict_scores(X.values))
+    # What it hears, by hand: the changes from the end to the start.
+    turned = np.diff(np.asarray(X.values)[:, ::-1], axis=1, prepend=np.asarray(X.values)[:, -1:])
+    states = member.transformer.esn_.run(member.transformer.scaling_.forward(turned))
+    cuts = [(0, 4), (3, 8), (7, 12), (11, 15)]  # quarters of 15 steps; neighbours share the step that lies in both
+    whole, parts = [], []
+    for each in states:
+        rest = [each.std(0), each.max(0), each.min(0)]
+        whole.append(np.concatenate([each.mean(0), *rest]))
+        parts.append(np.concatenate([*(each[a:b].mean(0) for a, b in cuts), *rest]))
+    want = 0.3 * judged[0].member.readout.predict(np.array(whole)) + 0.7 * judged[1].member.readout.predict(np.array(parts))
+    np.testing.assert_allclose(model.predict_scores(X.values), want, atol=1e-5)
+
+
 def test_several_series_and_outputs() -> None:
-    many = [henon(120 + 10 * k)[k:] for k in range(3)]
+    many = [cosine_map(120 + 10 * k)[k:] for k in range(3)]
     result = es.auto([x[:-1, None] for x in many], [np.stack([x[1:], x[1:] ** 2], axis=1) for x in many], rounds=1)
     outputs = result.model.predict([x[:-1, None] for x in many])
     assert [each.shape for each in outputs] == [(len(x) - 1, 2) for x in many]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from echoscale.automatic import lags
-from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.lags import LinearMap, ProductMap
 from echoscale.automatic.question import ask
 
 
@@ -53,3 +53,18 @@ def test_the_mean_of_maps_has_the_mean_of_their_outputs() -> None:
     mean = lags.mean_of(maps)
     want = np.mean([each.outputs(lags.matrix(u, each.lags)) for each in maps], axis=0)
     np.testing.assert_allclose(mean.outputs(lags.matrix(u, mean.lags)), want, rtol=1e-12)
+
+
+def test_products_are_part_of_a_map_and_of_means_of_maps() -> None:
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(20, 2))
+    products = ProductMap((0, 2), rng.normal(size=(1, 10)))
+    made = LinearMap((0, 2), rng.normal(size=(1, 4)), np.ones(1), (products,))
+    plain = LinearMap((1,), rng.normal(size=(1, 2)), np.zeros(1))
+    z = lags.matrix(u, (0, 2))
+    pairs = np.array([[row[i] * row[j] for i in range(4) for j in range(i, 4)] for row in z])
+    wanted = z @ made.coef.T + 1 + pairs @ products.coef.T
+    np.testing.assert_allclose(made.outputs(z), wanted)
+    both = lags.mean_of([made, plain], [0.3, 0.7])
+    other = lags.matrix(u, (1,)) @ plain.coef.T
+    np.testing.assert_allclose(both.outputs(lags.matrix(u, both.lags)), 0.3 * wanted + 0.7 * other)

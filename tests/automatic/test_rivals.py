@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import echoscale as es
 from echoscale.automatic import rivals
 from echoscale.automatic.question import ask
 from echoscale.automatic.rounds import Rounds
@@ -63,3 +66,27 @@ def test_networks_must_be_clearly_better(gain: float, winner: str) -> None:
     networks = ridge - gain + 0.01 * RNG.standard_normal(200)
     errors = {rivals.RIDGE: ridge, rivals.NETWORKS: networks, rivals.BOTH: (ridge + networks) / 2}
     assert rivals.winner_of(errors, {rivals.RIDGE: 1.0}, horizon=1) == winner
+
+
+def test_a_product_of_lags_is_found_and_saved(tmp_path: Path) -> None:
+    """y(t) = u_t u_{t-2} + u_{t-1} without noise: products explain it all, lines the last term alone."""
+    u = np.random.default_rng(1).standard_normal((400, 1))
+    y = np.roll(u, 1) + u * np.roll(u, 2)
+    question = ask(u[2:], y[2:], None, "standard")
+    rows = TimeRows(question)
+    played = Rounds(rows, 0)
+    _, weights = rivals.answers(question, played)
+    assert weights == {rivals.PRODUCTS: 1.0}
+    linear, _ = rivals.final(played, rivals.PRODUCTS, weights)
+    model = rows.model(linear, [])
+    np.testing.assert_allclose(model.predict(u)[2:], y[2:], atol=1e-4)
+    again = es.load(es.save(model, tmp_path / "model.safetensors"))
+    np.testing.assert_array_equal(again.predict(u), model.predict(u))
+    pieces = [model.predict(u[:50], return_state=True)]
+    pieces.append((model.predict(u[50:], state=pieces[0][1]), None))
+    np.testing.assert_allclose(np.concatenate([each for each, _ in pieces]), model.predict(u), atol=1e-12)
+
+
+def test_products_are_left_out_where_an_input_has_a_trend() -> None:
+    question = ask(np.arange(300.0) + RNG.standard_normal(300), None, None, "standard")
+    assert TimeRows(question).product_sets == []

@@ -690,3 +690,28 @@ def test_files_without_checksums_are_read_with_a_warning(case: Case, tmp_path: P
         assert_same_bits(features.open(path).array, case.expected)
     with pytest.warns(UserWarning, match="without checksums"):
         assert_same_bits(features.compute(case.esn, case.u, EVERY, path=path).array, case.expected)
+
+
+def test_checksums_see_flipped_bits_wherever_they_are_and_words_that_changed_places() -> None:
+    rng = np.random.default_rng(3)
+    content = rng.bytes(8 * store.WORDS * 3 + 21)  # three rows of the table of sums, and what does not fill another
+
+    def digest(words: bytes) -> bytes:
+        made = store.Checksum()
+        made.add(memoryview(words))
+        return made.digest()
+
+    right = digest(content)
+    for place in [*rng.integers(0, 8 * len(content), 200), 0, 8 * len(content) - 1]:
+        wrong = bytearray(content)
+        wrong[place // 8] ^= 1 << (place % 8)
+        assert digest(bytes(wrong)) != right
+    words = np.frombuffer(content[: 8 * store.WORDS * 3], np.uint64).reshape(3, store.WORDS)
+    for order in ((1, 0, 2), (0, 2, 1)):  # pages that changed places
+        assert digest(words[list(order)].tobytes() + content[words.nbytes :]) != right
+    assert digest(np.roll(words, 1, axis=1).tobytes() + content[words.nbytes :]) != right
+    for other in ((0, 7), (2, 5)):  # one more here and one less there, in a row and in a column
+        wrong_words = words.copy()
+        wrong_words[0, 5] += 1
+        wrong_words[other] -= 1
+        assert digest(wrong_words.tobytes() + content[words.nbytes :]) != right

@@ -12,7 +12,7 @@ import pytest
 
 import echoscale as es
 from echoscale.engine import lanes
-from echoscale.features.normal_scores import NormalScores, with_changes
+from echoscale.features.normal_scores import NormalScores, heard_of
 from echoscale.features.pooling import POOLS, columns, pooled
 from echoscale.series import as_series
 
@@ -76,5 +76,10 @@ def test_normal_scores_are_those_of_ranks() -> None:
 def test_changes_stand_beside_the_inputs() -> None:
     u = np.array([[1.0, 2.0], [4.0, 2.0], [3.0, 0.0]])
     expected = [[1.0, 2.0, 0.0, 0.0], [4.0, 2.0, 3.0, 0.0], [3.0, 0.0, -1.0, -2.0]]
-    np.testing.assert_array_equal(with_changes(as_series([u])).values[0], expected)
-    np.testing.assert_array_equal(with_changes(as_series(u[None])).values[0], expected)
+    for data in ([u], u[None]):
+        np.testing.assert_array_equal(heard_of(as_series(data), True).values[0], expected)
+        np.testing.assert_array_equal(heard_of(as_series(data), "only").values[0], np.array(expected)[:, 2:])
+        np.testing.assert_array_equal(heard_of(as_series(data), False, backwards=True).values[0], u[::-1])
+        # The changes of what is heard: from the end to the start.
+        turned = [[3.0, 0.0, 0.0, 0.0], [4.0, 2.0, 1.0, 2.0], [1.0, 2.0, -3.0, 0.0]]
+        np.testing.assert_array_equal(heard_of(as_series(data), True, backwards=True).values[0], turned)

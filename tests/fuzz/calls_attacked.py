@@ -9,7 +9,7 @@ from typing import Any
 
 import naive
 import numpy as np
-from outcomes import Attack, Found, clear
+from outcomes import Attack, Found, alike, clear
 from typer.testing import CliRunner
 
 import echoscale as es
@@ -19,13 +19,13 @@ from echoscale.network.topologies import TOPOLOGIES
 TOLERANCE = {"float64": 1e-11, "float32": 1e-4}
 
 
-def network(rng: np.random.Generator, most: int = 16) -> es.Network:
-    """Any graph of a few reservoirs."""
-    count = int(rng.integers(1, 4))
+def network(shapes: np.random.Generator, rng: np.random.Generator, most: int = 16) -> es.Network:
+    """Any graph of a few reservoirs: sizes and links from the first generator, all other numbers from the second."""
+    count = int(shapes.integers(1, 4))
     reservoirs = []
     for _ in range(count):
-        units = int(rng.integers(1, most))
-        topology: Any = str(rng.choice(TOPOLOGIES))
+        units = int(shapes.integers(1, most))
+        topology: Any = str(shapes.choice(TOPOLOGIES))
         if topology == "concentric" and units < 4:
             topology = es.Concentric(rings=1)
         reservoirs.append(
@@ -35,23 +35,26 @@ def network(rng: np.random.Generator, most: int = 16) -> es.Network:
                 spectral_radius=float(rng.uniform(0, 0.99)),
                 input_scaling=float(rng.choice([0.0, 0.5, 3.0])),
                 bias_scaling=float(rng.choice([0.0, 0.3])),
+                leak_spread=float(rng.uniform(0, 3)) if shapes.random() < 0.3 else 0.0,
+                residual=str(shapes.choice(["identity", "identity", "shift", "orthogonal"])),
                 topology=topology,
-                connections=int(rng.integers(1, units + 1))
-                if topology in ("normal", "uniform") and rng.random() < 0.5
+                connections=int(shapes.integers(1, units + 1))
+                if topology in ("normal", "uniform") and shapes.random() < 0.5
                 else None,
             )
         )
-    links = {(int(a), int(b)) for a, b in rng.integers(0, count, (int(rng.integers(0, 4)), 2)) if a < b}
+    links = {(int(a), int(b)) for a, b in shapes.integers(0, count, (int(shapes.integers(0, 4)), 2)) if a < b}
     couplings = [es.Coupling(a, b, float(rng.normal())) for a, b in sorted(links)]
-    return es.Network(reservoirs, couplings, coupling_delay=int(rng.integers(2)))
+    return es.Network(reservoirs, couplings, coupling_delay=int(shapes.integers(2)))
 
 
 def against_numpy(rng: np.random.Generator, folder: Path) -> str:
     """The states of a random network are those of scalar loops, in any layout of series and snapshots."""
-    dtype, inputs = str(rng.choice(list(TOLERANCE))), int(rng.integers(1, 3))
-    esn = network(rng).build(inputs, seed=int(rng.integers(1000)), dtype=dtype)
-    steps, every = int(rng.integers(1, 40)), int(rng.integers(1, 5))
-    u = rng.uniform(-2, 2, (int(rng.integers(1, 5)), steps, inputs))
+    shapes = alike(rng, 25)
+    dtype, inputs = str(shapes.choice(list(TOLERANCE))), int(shapes.integers(1, 3))
+    esn = network(shapes, rng).build(inputs, seed=int(rng.integers(1000)), dtype=dtype)
+    steps, every = int(shapes.integers(1, 40)), int(shapes.integers(1, 5))
+    u = rng.uniform(-2, 2, (int(shapes.integers(1, 5)), steps, inputs))
     expected = np.stack([naive.states_of(esn, each) for each in u])
     found = [(esn.run(u), expected), (esn.run_chunks(u), expected[:, -1])]
     if every <= steps:
@@ -64,16 +67,17 @@ def against_numpy(rng: np.random.Generator, folder: Path) -> str:
 
 def small_networks(rng: np.random.Generator, folder: Path) -> str:
     """1 to 16 units, 1 to 4 lanes, both precisions, every topology, both delays: where a compiler's smallest loops are."""
-    units, lanes = int(rng.integers(1, 17)), int(rng.integers(1, 5))
-    topology: Any = str(rng.choice(TOPOLOGIES))
-    parts = [-(-units // 2), units // 2] if units > 1 and rng.random() < 0.7 else [units]
+    shapes = alike(rng, 4)
+    units, lanes = int(shapes.integers(1, 17)), int(shapes.integers(1, 5))
+    topology: Any = str(shapes.choice(TOPOLOGIES))
+    parts = [-(-units // 2), units // 2] if units > 1 and shapes.random() < 0.7 else [units]
     own: Any = es.Concentric(rings=1) if topology == "concentric" and min(parts) < 4 else topology
     make = es.hierarchical if len(parts) > 1 else es.parallel
-    options: dict[str, Any] = {"coupling_delay": int(rng.integers(2))} if len(parts) > 1 else {}
+    options: dict[str, Any] = {"coupling_delay": int(shapes.integers(2))} if len(parts) > 1 else {}
     esn = make(parts, topology=own, bias_scaling=0.3, leak_rate=0.6, **options).build(
-        1, seed=4, dtype=str(rng.choice(list(TOLERANCE)))
+        1, seed=int(rng.integers(1000)), dtype=str(shapes.choice(list(TOLERANCE)))
     )
-    u, every = rng.uniform(-2, 2, (lanes, 17, 1)), int(rng.integers(1, 5))
+    u, every = rng.uniform(-2, 2, (lanes, 17, 1)), int(shapes.integers(1, 5))
     expected = np.stack([naive.states_of(esn, each) for each in u])
     for states, right in (
         (esn.snapshots(u, every), expected[:, every - 1 :: every]),

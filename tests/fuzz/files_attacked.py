@@ -1,30 +1,35 @@
-"""Attacks on files: models, features, data of figures, ledgers, MNIST; damaged, crafted, and killed while being written."""
+"""Attacks on files: models, features, data of figures, ledgers, MNIST; damaged, or crafted."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import safetensors
 import safetensors.numpy
 from outcomes import Attack, Found, clear, flipped
 
 import echoscale as es
 from echoscale import storage
+from echoscale.automatic import AutoModel, SequenceModel
+from echoscale.automatic.drive import Drive
+from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.model import Group
+from echoscale.automatic.sequence_model import SequenceMember
 from echoscale.experiments.ledger import Ledger, LedgerError
 from echoscale.features import store
+from echoscale.hyper import with_lanes
 from echoscale.paper import gallery
+from echoscale.readouts.ridge import Readout
+from echoscale.scaling import Scaling
 from echoscale.tasks.mnist import idx, known_files
 
 
@@ -46,17 +51,54 @@ def models() -> tuple[Any, ...]:
 
 
 @cache
-def written(place: int) -> bytes:
-    """The file of one of the models."""
+def found_models() -> tuple[Any, ...]:
+    """Small models of es.auto, of numbers, labels of steps and labels of sequences; forecasters; networks of other neurons."""
+    rng = np.random.default_rng(1)
+    u = rng.normal(size=(30, 2))
+    esn = es.single(4, leak_rate=0.5).build(2, seed=0)
+    group = Group(esn, with_lanes(esn.hyper, {"leak_rate[0]": [0.2, 1.0]}), rng.normal(size=(2, 3, 4)))
+    linear = LinearMap((0, 2), rng.normal(size=(3, 4)), np.ones(3))
+    units, outputs, drive = Scaling.of([u]), Scaling.none(3), Drive(np.array([True, False]), np.ones(2))
+    batch = rng.normal(size=(6, 10, 2))
+    pools = es.ESNFeatures(units=(3, 2), features=("mean", "last"), random_state=0).fit(batch)
+    rank_pools = es.ESNFeatures(units=3, ranks=True, changes=False, random_state=0).fit(batch)
+    names = np.array(["a", "b"])
+    of_two, of_ranks, of_summary = (
+        Readout(rng.normal(size=(2, columns)), np.zeros(2), np.array(1e-3)) for columns in (10, 12, 8)
+    )
+    members = (SequenceMember(pools, of_two), SequenceMember(rank_pools, of_ranks))
+    y = 3 + np.sin(np.pi * np.arange(180) / 6) + 0.1 * rng.normal(size=180)
+    turned = es.Network(
+        [es.Reservoir(4, leak_rate=es.LogUniform(0.1, 1.0), residual="orthogonal"), es.Reservoir(3, residual="shift")]
+    )
+    return (
+        turned.build(1, seed=0),
+        es.NVAR().fit(u[:-1], u[1:]),
+        AutoModel(linear, (group,), units, outputs, None, False, drive, np.zeros(12)),
+        AutoModel(linear, (group,), units, outputs, np.array(["a", "b", "c"]), False, drive, np.zeros(12)),
+        SequenceModel(members, None, Scaling.none(2), names, 2.0),
+        SequenceModel((), of_summary, Scaling.none(2), names, 2.0),
+        es.Forecaster(4, season=12, mode="closed loop", difference="none", log=False).fit(y),
+        es.Forecaster(3, season=None, mode="direct", past=[1]).fit(
+            np.stack([y[:40], y[40:80]], axis=1), rng.normal(size=(40, 2))
+        ),
+        es.Forecaster(2, networks=False).fit(pd.Series(y[:40], pd.date_range("2020-01-01", periods=40, freq="MS", tz="UTC"))),
+    )
+
+
+@cache
+def written(make: Callable[[], tuple[Any, ...]]) -> tuple[bytes, ...]:
+    """The files of some models."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        return es.save(models()[place], Path(folder) / "model.es").read_bytes()
+        return tuple(es.save(each, Path(folder) / "model.es").read_bytes() for each in make())
 
 
 def damaged_model(rng: np.random.Generator, folder: Path) -> str:
     """A model file with damage is refused, whatever the damage."""
-    content = written(int(rng.integers(len(models()))))
+    contents = written(models) + written(found_models)
+    content = contents[int(rng.integers(len(contents)))]
     spoilt = flipped(content, rng)
     path = folder / "model.es"
     path.write_bytes(spoilt)
@@ -87,33 +129,41 @@ HOSTILE: tuple[Any, ...] = (
     ["a"] * 50,
     float("nan"),
 )
+SIZES = (3, 10**5, 10**9, 2**31)  # between what is right and what no memory holds
 
 
 def crafted_model(rng: np.random.Generator, folder: Path) -> str:
     """A file with a right checksum and a wrong content is refused, or makes a model that works or refuses in words."""
-    place = int(rng.integers(len(models())))
+    return _crafted(written(models), HOSTILE, rng, folder)
+
+
+def crafted_found(rng: np.random.Generator, folder: Path) -> str:
+    """The same for what es.auto found, and for forecasters."""
+    return _crafted(written(found_models), HOSTILE + SIZES, rng, folder)
+
+
+def _crafted(contents: tuple[bytes, ...], hostile: tuple[Any, ...], rng: np.random.Generator, folder: Path) -> str:
     path = folder / "model.es"
-    path.write_bytes(written(place))
+    path.write_bytes(contents[int(rng.integers(len(contents)))])
     with safetensors.safe_open(path, framework="numpy") as file:
         header = dict(file.metadata())
         tensors = {name: file.get_tensor(name).copy() for name in file.keys()}  # noqa: SIM118
     about = json.loads(header["model"])
     if rng.random() < 0.5 or not tensors:
-        _spoil_json(about, rng)
+        _spoil_json(about, hostile, rng)
     else:
         _spoil_tensors(tensors, rng)
     text = json.dumps(about, sort_keys=True)
     path.write_bytes(
         safetensors.numpy.save(tensors, metadata=header | {"model": text, "sha256": storage._digest(text, tensors)})
     )
-    try:
-        model = es.load(path)
-    except Exception as error:
-        return clear(error)
-    try:
-        outputs = _used(model)
-    except Exception as error:
-        return clear(error)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numbers that are too large: what comes out of them is refused
+        try:
+            model = es.load(path)
+            outputs = _used(model)
+        except Exception as error:
+            return clear(error)
     if not np.isfinite(np.asarray(outputs, np.float64)).all():
         raise Found("silent", f"a crafted {type(model).__name__} gives numbers that are not finite")
     return "right"
@@ -126,13 +176,30 @@ def _used(model: Any) -> Any:
         return model.predict(np.ones((2, 3))) if model.state is not None else 0.0
     if isinstance(model, es.OnlineLearner):
         return model.predict(np.ones((5, model.esn.n_inputs))) if model.stream is not None else 0.0
+    if isinstance(model, AutoModel):
+        model.predict(np.ones((5, model.n_features_in_)), state=model.state_ if model.state_.ndim == 1 else None)
+        predict = model.predict_scores if model.classes_ is not None else model.predict
+        return predict(np.ones((5, model.n_features_in_)))
+    if isinstance(model, SequenceModel):
+        return model.predict_proba(np.ones((2, 10, len(model.scaling.mean))))
+    if isinstance(model, es.Forecaster):
+        return _forecast(model)
     if getattr(model, "per_sequence_", False):
         return model.decision_function(np.ones((2, 20, model.n_features_in_)))
     found = model.predict(np.ones((5, model.n_features_in_)))
     return np.zeros(1) if found.dtype.kind in "UO" else found
 
 
-def _spoil_json(about: Any, rng: np.random.Generator) -> None:
+def _forecast(model: es.Forecaster) -> Any:
+    """The next two steps, before and after one more."""
+    known = len(model._columns) - len(model._places)
+    X = np.ones((2, known)) if known else None
+    before = model.predict(2, X)
+    model.update(before.mean, np.ones((2, len(model._columns))) if model._columns else None)
+    return np.concatenate([each.frame().to_numpy().ravel() for each in (before, model.predict(2, X))])
+
+
+def _spoil_json(about: Any, hostile: tuple[Any, ...], rng: np.random.Generator) -> None:
     """Another value somewhere in the description; or an entry more, or less."""
     places: list[tuple[Any, Any]] = []
 
@@ -145,7 +212,7 @@ def _spoil_json(about: Any, rng: np.random.Generator) -> None:
     holder, key = places[int(rng.integers(len(places)))]
     kind = rng.random()
     if kind < 0.8:
-        holder[key] = HOSTILE[int(rng.integers(len(HOSTILE)))]
+        holder[key] = hostile[int(rng.integers(len(hostile)))]
     elif kind < 0.9:
         del holder[key]
     elif isinstance(holder, dict):
@@ -304,48 +371,12 @@ def damaged_images(rng: np.random.Generator, folder: Path) -> str:
     return "right"
 
 
-WRITER = """
-import sys, time
-from pathlib import Path
-from echoscale.files import write_atomically
-content = [bytes([k]) * 3_000_000 for k in (65, 66)]
-print("ready", flush=True)
-while True:
-    for each in content:
-        write_atomically(Path(sys.argv[1]), each)
-"""
-
-
-def killed_writer(rng: np.random.Generator, folder: Path) -> str:
-    """kill -9 at any time: the file is whole, and the next writer leaves nothing but the file."""
-    from echoscale.files import write_atomically
-
-    path = folder / f"killed {rng.integers(1 << 30)}.bin"
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
-    assert writer.stdout is not None
-    try:
-        writer.stdout.readline()
-        time.sleep(float(rng.uniform(0.005, 0.08)))
-    finally:
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-    if path.exists() and (len(content := path.read_bytes()) != 3_000_000 or len(set(content)) != 1):
-        raise Found("lost", "half a file")
-    write_atomically(path, b"next")
-    left = [each for each in folder.glob(".echoscale-*") if each.suffix == ".tmp"]
-    path.unlink()
-    if left:
-        raise Found("lost", f"temporary files stay: {left}")
-    return "right"
-
-
 ATTACKS: dict[str, Attack] = {
     "model files, damaged": damaged_model,
     "model files, crafted with a right checksum": crafted_model,
+    "files of es.auto, NVAR and forecasters, crafted": crafted_found,
     "feature files, damaged": damaged_features,
     "figure data, damaged": damaged_figure,
     "ledgers, damaged": damaged_ledger,
     "image files, damaged": damaged_images,
-    "writers, killed": killed_writer,
 }

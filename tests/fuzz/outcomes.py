@@ -33,6 +33,16 @@ class Found(Exception):
         self.kind, self.what = kind, what
 
 
+def seed_of(rng: np.random.Generator) -> int:
+    """The seed that a generator was made from."""
+    return int(rng.bit_generator.seed_seq.entropy)  # type: ignore[attr-defined]
+
+
+def alike(rng: np.random.Generator, count: int) -> np.random.Generator:
+    """A generator that `count` seeds in a row have in common: what is drawn from it, such as shapes, is compiled once."""
+    return np.random.default_rng([seed_of(rng) // count, count])
+
+
 def clear(error: Exception) -> str:
     """ "refused" where an error was meant for the user, else `Found`."""
     if not isinstance(error, CLEAR) or not str(error).strip() or "Traceback" in str(error):

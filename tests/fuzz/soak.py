@@ -67,6 +67,8 @@ def main() -> int:
         while time.monotonic() - begin < seconds or k < 2 * WARM + 4:
             learner = one_round(k, learner, Path(folder))
             rows.append((k, time.monotonic() - begin, memory()))
+            if k % 20 == 0:
+                print(f"round {k}: {rows[-1][1]:.0f} s, {rows[-1][2]:.0f} MiB", flush=True)
             k += 1
     counted = rows[WARM:]
     half = len(counted) // 2

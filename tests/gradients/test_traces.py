@@ -37,6 +37,14 @@ NETWORKS = {
     "single": es.single(7, leak_rate=0.4, **SHARED),
     "parallel": es.parallel([5, 6], leak_rate=[0.8, 0.1], **SHARED),
     **{f"chain of {n}, delay {d}": chain(n, d) for n, d in ((2, 0), (2, 1), (4, 0), (4, 1))},
+    "spread, residual, linear": es.hierarchical(
+        [6, 5, 4],
+        leak_rate=[es.LogUniform(0.1, 0.9), 0.4, 0.3],
+        residual=["shift", "orthogonal", "identity"],
+        activation=["tanh", "tanh", "identity"],
+        coupling=0.6,
+        **SHARED,
+    ),
 }
 
 

@@ -35,6 +35,7 @@ ROOMS = {
     "gradients": "exact traces forwards, back-propagation as the reference",
     "readouts": "sufficient statistics, ridge and its path, recursive least squares, classes by minibatches",
     "timescales": "closed forms, spectra, the linear regime, what data need, suggestions",
+    "measures": "what a network remembers, computes and forgets, for whole grids",
     "tasks": "benchmark series and data sets, and the exact filter of one of them",
     "online": "learners that follow a stream",
     "tuning": "the gradient of the validation error through the ridge solution, and the search that uses it",
@@ -47,11 +48,12 @@ ROOMS = {
     "experiments": "one experiment: its protocol, its scores, its job, and the ledger that keeps it",
     "sweeps": "grids of experiments",
     "paper": "the figures of the paper, and all of them as the main job",
+    "report": "results as a page that opens anywhere",
     "cli": "the command line",
 }
-# Conveniences that reach up from inside a function: a description builds and explains its network, a network its timescales,
-# a result of tuning makes the estimator that uses it.
-LIFTS = {("network", "esn"), ("network", "timescales"), ("esn", "timescales"), ("tuning", "estimators")}
+# Conveniences that reach up from inside a function: a description builds and explains its network, a network its timescales
+# and measures, a result of tuning makes the estimator that uses it.
+LIFTS = {("network", "esn"), ("network", "timescales"), ("esn", "timescales"), ("esn", "measures"), ("tuning", "estimators")}
 
 
 def room_of(module: str) -> str:

@@ -142,7 +142,7 @@ def test_series_of_a_seed_share_states_over_noises_and_nothing_over_parts() -> N
 
 def states_of(network: es.Network, seed: int, u: Floats) -> Floats:
     """The states (B, T, N) on series (B, T, 1) in float64, from the matrices of a network."""
-    W, W_in, bias, leak = network.build(1, seed=seed).matrices()
+    W, W_in, bias, leak = network.build(1, seed=seed).matrices()[:4]
     full, x, rows = W.toarray(), np.zeros((len(u), len(leak))), []
     for t in range(u.shape[1]):
         x = (1 - leak) * x + leak * np.tanh(x @ full.T + u[:, t] @ W_in.T + bias)
@@ -363,7 +363,7 @@ def test_a_point_is_that_of_a_network_alone(data: xarray.Dataset, kind: str) -> 
 
 def test_a_learned_path_is_that_of_the_rule_written_out(data: xarray.Dataset) -> None:
     """State, trace, readout and leak rate of a single network in float64, every step moved by Adam."""
-    W, W_in, bias, _ = es.single(20, spectral_radius=0.95, **SHARED).build(1, seed=0).matrices()
+    W, W_in, bias, _ = es.single(20, spectral_radius=0.95, **SHARED).build(1, seed=0).matrices()[:4]
     noise = np.repeat([1.0, 2.0], 400)
     truth = telegraph(800, 4, sequences=4, noise=noise)
     first = first_readout(es.single(20, spectral_radius=0.95, **SHARED).build(1, seed=0), 1, 0, 4)[:, 0]

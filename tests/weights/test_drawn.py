@@ -14,7 +14,7 @@ import scipy.sparse.linalg
 import scipy.stats
 from threadpoolctl import threadpool_limits
 
-from echoscale import Concentric, Coupling, Network, Reservoir, hierarchical, parallel, single
+from echoscale import Concentric, Coupling, LogUniform, Network, Reservoir, hierarchical, parallel, single
 from echoscale.weights import eigen
 from echoscale.weights.drawn import Drawn
 from echoscale.weights.topologies.random_links import random_sparse
@@ -60,7 +60,9 @@ def assert_same(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
 # Seeds
 
 TWO = hierarchical([20, 15], coupling=0.5)
-HEARING = hierarchical([20, 15], coupling=0.5, feedback_scaling=0.5)  # all fields hold something
+# All fields hold something.
+FULL: dict[str, Any] = {"feedback_scaling": 0.5, "leak_rate": LogUniform(0.1, 1.0), "residual": "orthogonal"}
+HEARING = hierarchical([20, 15], coupling=0.5, **FULL)
 
 
 def test_the_same_seed_draws_the_same_weights_in_either_precision() -> None:
@@ -109,7 +111,7 @@ def test_seed_0_draws_the_pinned_weights() -> None:
 
 
 def test_one_more_level_leaves_the_others_as_they_were() -> None:
-    three = hierarchical([20, 15, 10], feedback_scaling=0.5)
+    three = hierarchical([20, 15, 10], **FULL)
     small, large = (each.build(2, n_outputs=3).drawn for each in (HEARING, three))
     for field in Drawn._fields:
         assert len(getattr(large, field)) == len(getattr(small, field)) + 1

@@ -52,10 +52,10 @@ def auto(
 ) -> Found:
     """From data to a fitted, explained model: y(t) = A (u(t), u(t-1), ...) + b + sum_m W_m x_m(t), with all chosen by folds.
 
-    Persistence, seasonal naive and ridge on lags are rivals in the same table; the better each of them was, the more it weighs
-    in their mean. Networks of several structures, each with many hyper-parameters at once, are judged by folds that are blocks
-    of time; the best few are averaged. They are returned where they were clearly better, in standard errors, on data that took
-    no part in choosing them.
+    Persistence, seasonal naive, ridge on lags and on their products are rivals in the same table; the better each of them was,
+    the more it weighs in their mean. Networks of several structures, each with many hyper-parameters at once, are judged by
+    folds that are blocks of time; the best few are averaged. They are returned where they were clearly better, in standard
+    errors, on data that took no part in choosing them.
 
     Parameters
     ----------
@@ -259,5 +259,6 @@ def _reasons(
             f"{max(slow):.3g} steps."
         )
     lanes = sum(len(np.atleast_1d(hyper.leak_rate[0])) for _, hyper, _ in played.tried)
-    reasons.append(f"{len(played.tried)} rounds, {lanes} networks tried; seed {played.seed}.")
+    many = len(played.tried)
+    reasons.append(f"{many} round{'s' * (many != 1)}, {lanes} networks tried; seed {played.seed}.")
     return reasons

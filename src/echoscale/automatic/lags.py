@@ -1,6 +1,7 @@
 """Inputs of earlier steps as features, and the simple methods, all of which are linear maps of them.
 
 y(t) = A (u(t - l_1), ..., u(t - l_n)) + b         ridge on lags
+y(t) = ... + sum of B_ij z_i z_j                   ridge on products of lags, z = (u(t - l_1), ..., u(t - l_n))
 y(t) = u_f(t)                                      persistence: nothing changes
 y(t) = u_f(t + h - m ceil(h / m))                  seasonal naive: as m steps before
 """
@@ -23,6 +24,8 @@ WINDOWS = (1, 2, 3, 5, 8, 13, 21, 34, 49)
 MOST_COLUMNS = 120
 # Rows for every column of the longest window.
 ROWS_PER_COLUMN = 5
+# Columns of lags and their products, and rows that are multiplied out together.
+MOST_PRODUCTS, BLOCK = 400, 4096
 
 
 def windows(question: Question) -> list[tuple[int, ...]]:
@@ -43,6 +46,25 @@ def windows(question: Question) -> list[tuple[int, ...]]:
             if len(lags) <= most and lags not in found:
                 found.append(lags)
     return found
+
+
+def product_windows(question: Question) -> list[tuple[int, ...]]:
+    """The last L steps whose products are tried, the shortest first; none where there are too few rows."""
+    most = min(MOST_PRODUCTS, question.rows // ROWS_PER_COLUMN)
+    sizes = [length * question.series.features for length in WINDOWS]
+    return [tuple(range(length)) for length, size in zip(WINDOWS, sizes, strict=True) if size * (size + 3) // 2 <= most]
+
+
+def products(z: Floats) -> Floats:
+    """z_i z_j for i <= j, (rows, n (n + 1) / 2).
+
+    Parameters
+    ----------
+    z : (rows, n)
+        Lags.
+    """
+    i, j = np.triu_indices(z.shape[1])
+    return np.asarray(z[:, i] * z[:, j])
 
 
 def every(sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -79,23 +101,37 @@ def matrix(values: Floats, lags: Sequence[int], past: Floats | None = None) -> F
 
 
 @dataclass(frozen=True, eq=False)
+class ProductMap:
+    """y = coef (z_i z_j, i <= j), z = (u(t - l_1), ..., u(t - l_n)): coef (O, n F (n F + 1) / 2)."""
+
+    lags: tuple[int, ...]
+    coef: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class LinearMap:
-    """y = coef (u(t - l_1), ..., u(t - l_n)) + intercept: coef (O, lags * F), intercept (O,)."""
+    """y = coef (u(t - l_1), ..., u(t - l_n)) + intercept: coef (O, lags * F), intercept (O,); and products of some lags."""
 
     lags: tuple[int, ...]
     coef: Floats
     intercept: Floats
+    products: tuple[ProductMap, ...] = ()
 
     def outputs(self, features: Floats) -> Floats:
         """(rows, O) from a matrix of these lags."""
-        return np.asarray(features @ self.coef.T + self.intercept)
+        made = np.asarray(features @ self.coef.T + self.intercept)
+        for each in self.products:
+            used = columns(each.lags, self.lags, self.coef.shape[1] // len(self.lags))
+            for low in range(0, len(made), BLOCK):
+                made[low : low + BLOCK] += products(features[low : low + BLOCK, used]) @ each.coef.T
+        return made
 
     def on(self, lags: tuple[int, ...]) -> LinearMap:
         """The same map written on more lags."""
         features = self.coef.shape[1] // max(len(self.lags), 1)
         coef = np.zeros((len(self.coef), len(lags) * features))
         coef[:, columns(self.lags, lags, features)] = self.coef
-        return LinearMap(lags, coef, self.intercept)
+        return LinearMap(lags, coef, self.intercept, self.products)
 
 
 def mean_of(maps: Sequence[LinearMap], weights: Sequence[float] | None = None) -> LinearMap:
@@ -103,7 +139,9 @@ def mean_of(maps: Sequence[LinearMap], weights: Sequence[float] | None = None) -
     lags = every([each.lags for each in maps])
     wide = [each.on(lags) for each in maps]
     coef = np.average([each.coef for each in wide], axis=0, weights=weights)
-    return LinearMap(lags, coef, np.average([each.intercept for each in wide], axis=0, weights=weights))
+    shares = [1 / len(maps)] * len(maps) if weights is None else weights
+    scaled = [ProductMap(one.lags, w * one.coef) for each, w in zip(maps, shares, strict=True) for one in each.products]
+    return LinearMap(lags, coef, np.average([each.intercept for each in wide], axis=0, weights=weights), tuple(scaled))
 
 
 def persistence(question: Question) -> LinearMap | None:

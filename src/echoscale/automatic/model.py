@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale import _checks
 from echoscale.automatic import lags
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
@@ -84,6 +85,11 @@ class AutoModel:
         """Inputs before the present one that are needed."""
         return max(*self.linear.lags, int(bool(self.groups) and self.drive.changes.any()))
 
+    @property
+    def state_size(self) -> int:
+        """S."""
+        return self.past * self.n_features_in_ + sum(len(group.coef) * group.esn.units for group in self.groups)
+
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
         """The target at every step of X; row t has seen X[t].
 
@@ -121,13 +127,13 @@ class AutoModel:
         if self.classes_ is None:
             raise ValueError("this model predicts numbers, not labels: use predict.")
         series = self._series(X)
-        outputs, _ = self._run(series, state)
+        outputs = [_checks.finite(each, "scores") for each in self._run(series, state)[0]]
         return outputs if series.kind == "list" else outputs[0] if series.kind == "one" else np.stack(outputs)
 
     def _finished(self, outputs: Floats) -> npt.NDArray[Any]:
         if self.classes_ is not None:
-            return np.asarray(self.classes_[np.argmax(outputs, axis=-1)])
-        values = self.target_scaling.back(outputs)
+            return np.asarray(self.classes_[np.argmax(_checks.finite(outputs, "scores"), axis=-1)])
+        values = _checks.finite(self.target_scaling.back(outputs), "predictions")
         return values[:, 0] if self.flat else values
 
     def after(self, series: Series) -> Floats:
@@ -169,7 +175,7 @@ class AutoModel:
         return outputs, stacked[0] if series.kind == "one" else stacked
 
     def _start(self, state: npt.ArrayLike | None, series: Series) -> Floats:
-        size = self.past * series.features + sum(group.coef.shape[0] * group.esn.units for group in self.groups)
+        size = self.state_size
         if state is None:
             return np.zeros((series.count, size))
         given = np.asarray(state, np.float64)

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.automatic.drive import Drive
-from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.lags import LinearMap, ProductMap
 from echoscale.automatic.model import AutoModel, Group
-from echoscale.automatic.sequences import SequenceMember, SequenceModel
+from echoscale.automatic.sequence_model import SequenceMember, SequenceModel
 from echoscale.esn import ESN
 from echoscale.estimators.transformer import ESNFeatures
-from echoscale.features.normal_scores import read_heard
+from echoscale.features.normal_scores import ONLY, columns_heard, read_heard
 from echoscale.features.pooling import check_pools
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import read_scaling
@@ -47,8 +47,10 @@ def pack(model: AutoModel | SequenceModel, tensors: Tensors, pack_esn: PackESN) 
         own |= kept_hyper(group.hyper, "lanes")
         tensors |= {f"group.{g}.{name}": array for name, array in own.items()}
     tensors |= {"linear.coef": model.linear.coef, "linear.intercept": model.linear.intercept}
+    tensors |= {f"products.{k}": each.coef for k, each in enumerate(model.linear.products)}
     tensors |= {"scaling.mean": model.scaling.mean, "scaling.spread": model.scaling.spread}
     about: dict[str, Any] = {"groups": groups, "lags": list(model.linear.lags), "labelled": model.classes_ is not None}
+    about["products"] = [list(each.lags) for each in model.linear.products]
     about["labels"] = None if model.classes_ is None else kept_labels(model.classes_, tensors)
     tensors |= {"target.mean": model.target_scaling.mean, "target.spread": model.target_scaling.spread}
     tensors |= {"drive.changes": model.drive.changes, "drive.spread": model.drive.spread, "state": model.state_}
@@ -60,7 +62,8 @@ def _pack_sequences(model: SequenceModel, tensors: Tensors, pack_esn: PackESN) -
     members = []
     for m, member in enumerate(model.members):
         made, own = member.transformer, dict[str, npt.NDArray[Any]]()
-        members.append({"esn": pack_esn(made.esn_, own), "features": list(made.features), "ranks": made.ranks})
+        heard = {"ranks": made.ranks, "changes": made.changes, "backwards": made.backwards}
+        members.append({"esn": pack_esn(made.esn_, own), "features": list(made.features), **heard})
         own |= {f"readout.{name}": np.asarray(value) for name, value in member.readout._asdict().items()}
         own |= {f"heard.{name}": value for name, value in made.scaling_._asdict().items()}
         tensors |= {f"member.{m}.{name}": array for name, array in own.items()}
@@ -78,7 +81,17 @@ def _unpack_sequences(about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
         own = under(tensors, f"member.{m}.")
         esn = unpack_esn(each["esn"], own)
         ranks = _checks.choice(each["ranks"], (True, False), "ranks")
-        made = ESNFeatures(network=esn.network, features=tuple(each["features"]), ranks=ranks, random_state=esn.seed)
+        changes: Any = _checks.choice(each["changes"], (True, False, ONLY), "changes")
+        if columns_heard(features, changes) != esn.n_inputs:
+            raise ValueError(f"member {m} hears {columns_heard(features, changes)} inputs, its network {esn.n_inputs}")
+        made = ESNFeatures(
+            network=esn.network,
+            features=tuple(each["features"]),
+            ranks=ranks,
+            changes=changes,
+            backwards=_checks.choice(each["backwards"], (True, False), "backwards"),
+            random_state=esn.seed,
+        )
         check_pools(made.features)
         made.esn_, made.n_features_in_ = esn, features
         made.scaling_ = read_heard(own, "heard", esn.n_inputs, ranks)  # type: ignore[assignment]
@@ -121,13 +134,27 @@ def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
     lags = tuple(_checks.integer(each, "lags") for each in about["lags"])
     (features,) = taken(tensors, "scaling.mean", (None,)).shape
     coef = taken(tensors, "linear.coef", (None, len(lags) * features))
-    linear = LinearMap(lags, coef, taken(tensors, "linear.intercept", coef.shape[:1]))
+    products = []
+    for k, each in enumerate(about.get("products", [])):
+        own_lags = tuple(_checks.integer(lag, "lags") for lag in each)
+        size = len(own_lags) * features
+        if not set(own_lags) <= set(lags) or not own_lags:
+            raise ValueError("products of lags that the model does not see")
+        products.append(ProductMap(own_lags, taken(tensors, f"products.{k}", (len(coef), size * (size + 1) // 2))))
+    linear = LinearMap(lags, coef, taken(tensors, "linear.intercept", coef.shape[:1]), tuple(products))
     classes = None
     if about.get("class_names") is not None:  # before format 3
         classes = read_labels({"dtype": "str", "names": about["class_names"]}, tensors)
     elif about.get("labelled", "classes" in tensors):
         classes = read_labels(about.get("labels"), tensors)
     scaling, target = read_scaling(tensors, "scaling", features), read_scaling(tensors, "target", len(coef))
-    drive = Drive(taken(tensors, "drive.changes", (features,), "b"), taken(tensors, "drive.spread", (features,), least=0))
+    drive = Drive(taken(tensors, "drive.changes", (features,), "b"), taken(tensors, "drive.spread", (features,)))
+    if not (drive.spread > 0).all():
+        raise ValueError("drive.spread must be above 0")
+    if classes is not None and len(classes) != len(coef):
+        raise ValueError(f"{len(coef)} outputs have {len(classes)} labels")
     state = taken(tensors, "state", (None,) * min(max(tensors["state"].ndim, 1), 2))
-    return AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state)
+    model = AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state)
+    if state.shape[-1] != model.state_size:
+        raise ValueError(f"the state has {state.shape[-1]} numbers, the networks and lags need {model.state_size}")
+    return model

@@ -7,14 +7,14 @@ change since now. Several good ones are averaged: their errors differ, and the c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic import paths
-from echoscale.automatic.lags import LinearMap, mean_of
+from echoscale.automatic.lags import LinearMap, ProductMap, mean_of
 from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.question import Question
 from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
@@ -73,6 +73,30 @@ def simple_members(rows: TimeRows, origin: Origin) -> list[Member]:
             readout = paths.fitted(whole, used, targets, penalty)
             beside = _with_present(LinearMap(chosen, readout.coef, readout.intercept), rows.question, kind == 1)
             found.append(Member(float(best.error[kind]), -1, -1, None, beside, kind == 1))
+    return sorted(found, key=lambda each: each.error)
+
+
+def product_members(rows: TimeRows, origin: Origin) -> list[Member]:
+    """Ridge on lags and all products of two of them, for every window, by folds; the best first."""
+    if not rows.product_sets:
+        return []
+    judging = rows.judging
+    whole = judging.training(rows.products, origin)
+    pairs, relative = _folds(judging.pairs(rows.products, origin), whole)
+    kinds, widest = rows.targets_after(whole.features), len(rows.product_sets[-1]) * rows.features
+    _, later = np.triu_indices(widest)
+    found = []
+    for chosen in rows.product_sets:
+        size = len(chosen) * rows.features  # the nearest lags are the first columns
+        used = np.concatenate([np.arange(size), widest + np.flatnonzero(later < size)])
+        best = paths.choose(pairs, used, kinds, relative)
+        for kind, targets in enumerate(kinds):
+            readout = paths.fitted(whole, used, targets, float(best.relative[kind]))
+            made = ProductMap(chosen, readout.coef[:, size:])
+            beside = LinearMap(chosen, readout.coef[:, :size], readout.intercept, (made,))
+            found.append(
+                Member(float(best.error[kind]), -1, -1, None, _with_present(beside, rows.question, kind == 1), kind == 1)
+            )
     return sorted(found, key=lambda each: each.error)
 
 
@@ -165,4 +189,4 @@ def _with_present(linear: LinearMap, question: Question, change: bool) -> Linear
     for o, each in enumerate(question.ahead):
         if each is not None:
             coef[o, lags.index(0) * features + each.column] += 1
-    return LinearMap(lags, coef, wide.intercept)
+    return replace(wide, coef=coef)

@@ -25,6 +25,7 @@ from echoscale.automatic.rounds import Rounds
 Floats = npt.NDArray[np.float64]
 
 RIDGE, CHANGE = "ridge on lags", "ridge on lags, of the change"
+PRODUCTS = "ridge on products of lags"
 NAIVE, SEASONAL, CONSTANT = "persistence", "seasonal naive", "mean"
 SIMPLE = "simple methods, averaged"
 NETWORKS, BOTH = "networks", "networks and simple methods, averaged"
@@ -54,6 +55,8 @@ def answers(question: Question, played: Rounds) -> Rivals:
     found = {RIDGE: of([on_lags(members, change=False) for members in judged])}
     if any(member.change for member in played.simple[0]):
         found[CHANGE] = of([on_lags(members, change=True) for members in judged])
+    if played.products[0]:
+        found[PRODUCTS] = of([members[0].beside for members in played.products[: len(origins)]])
     for name, made in ((NAIVE, rows.persistence()), (SEASONAL, rows.seasonal_naive())):
         if made is not None:
             found[name] = of([made] * len(origins))
@@ -141,6 +144,7 @@ def final(played: Rounds, winner: str, weights: Mapping[str, float]) -> tuple[Li
     made: dict[str, Callable[[], Any]] = {
         RIDGE: lambda: on_lags(members, change=False),
         CHANGE: lambda: on_lags(members, change=True),
+        PRODUCTS: lambda: played.products[-1][0].beside,
         NAIVE: rows.persistence,
         SEASONAL: rows.seasonal_naive,
         CONSTANT: rows.constant,

@@ -36,6 +36,7 @@ class Rounds:
     suggested  a hierarchical network of two levels, whose hyper-parameters are those of the first lane of the first round
     members    for every origin: the best candidates
     simple     for every origin: ridge on lags, the best first
+    products   for every origin: ridge on products of lags, the best first
     tried      (network with weights, lanes, structure) of every round
     """
 
@@ -43,12 +44,14 @@ class Rounds:
     seed: int
     suggested: Network | None = None
     simple: list[list[Member]] = field(init=False)
+    products: list[list[Member]] = field(init=False)
     members: list[list[Member]] = field(init=False)
     tried: list[tuple[ESN, Hyper, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         origins = self.rows.judging.origins
         self.simple = [pool.simple_members(self.rows, origin) for origin in origins]
+        self.products = [pool.product_members(self.rows, origin) for origin in origins]
         self.members = [[] for _ in origins]
         self.tried = []
 

@@ -1,182 +1,110 @@
 """One label per sequence: the features of `ESNClassifier` from many networks, the best of which are averaged.
 
-    z_b = mean over members m of (W_m f_m,b + b_m)
+    z_b = sum over members m of u_m (W_m f_m,b + b_m)
 
 f_m,b are pooled states of network m (`ESNFeatures`). Every network is judged by its outputs for sequences that are left out one
-by one, and so is every mean of them. The rival is a ridge on a summary of the inputs: mean, standard deviation, first and last
-value.
+by one; the shares u_m come from these errors (`shares`). The rival is a ridge on a summary of the inputs: mean, standard
+deviation, first and last value.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from itertools import cycle, islice, product
+from collections.abc import Sequence
+from copy import copy
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.automatic import shares
 from echoscale.automatic.found import Found
 from echoscale.automatic.question import Question
+from echoscale.automatic.sequence_model import SequenceMember, SequenceModel, summary_of
 from echoscale.estimators import row_readout
 from echoscale.estimators.sequence_labels import IN_PARTS, INPUT_SCALINGS, union
 from echoscale.estimators.sequence_network import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS
 from echoscale.estimators.transformer import WHOLE, ESNFeatures
+from echoscale.features.normal_scores import ONLY
 from echoscale.features.pooling import columns
-from echoscale.losses import probabilities
 from echoscale.network import Network, hierarchical, parallel
 from echoscale.progress import Progress
 from echoscale.readouts import calibration, folds
 from echoscale.readouts.ridge import Readout
-from echoscale.scaling import Scaling
-from echoscale.series import Series, SeriesLike, as_series
+from echoscale.series import Series
 from echoscale.table import Table
 
 Floats = npt.NDArray[np.float64]
 
 LEAST_SEQUENCES = 4
-MOST_MEMBERS = 8
+# Networks in a mean, and the least share of a set of pools.
+MOST_MEMBERS, LEAST_SHARE = 16, 0.01
 MOST_ROUNDS = 60
+# What later networks hear: changes beside inputs, alone, or none; from the end to the start, or forwards.
+HEARD: tuple[tuple[bool | str, bool], ...] = (
+    (True, True),
+    (ONLY, False),
+    (False, True),
+    (ONLY, True),
+    (False, False),
+    (True, False),
+)
+# Later networks are near so many of the first; so many of them are hierarchical.
+NEAR, HIERARCHICAL = 2, 0.25
 NETWORKS, SUMMARY, SHARES = "networks", "ridge on a summary", "shares of the classes"
-# Of the longest round: what another one takes.
+# Of the longest of the last rounds: what another one takes.
 ROUND = 1.3
 
 
-class SequenceMember(NamedTuple):
-    """A network with its pools, and the readout of them.
-
-    Attributes
-    ----------
-    transformer : ESNFeatures
-        What it is judged by.
-    readout : Readout
-        W and b.
-    """
-
-    transformer: ESNFeatures
-    readout: Readout
-
-
 class Judged(NamedTuple):
-    """A member, its outputs for sequences left out one by one, (B, O), and their error."""
+    """A member, which network it reads, its outputs for sequences left out one by one, (B, O), and their error."""
 
     member: SequenceMember
+    network: int
     outputs: Floats
     error: float
 
 
-@dataclass(eq=False)
-class SequenceModel:
-    """class of sequence b = argmax of the mean over members of W_m f_m,b + b_m; made by `es.auto` for one label per sequence.
+class Plan(NamedTuple):
+    """A network, and what it hears: see `ESNFeatures`."""
 
-    Attributes
-    ----------
-    members : tuple of SequenceMember
-        The networks; none where a ridge on a summary of the inputs won.
-    summary : Readout or None
-        Of the summary, where it won.
-    scaling : Scaling
-        Units of the inputs of both.
-    classes_ : array
-        The labels in the order of the outputs.
-    steepness : float
-        beta in p = softmax(beta z).
-    state_ : None
-        Every sequence begins anew.
-    """
-
-    members: tuple[SequenceMember, ...]
-    summary: Readout | None
-    scaling: Scaling
-    classes_: npt.NDArray[Any]
-    steepness: float
-    state_: None = None
-
-    def predict(self, X: SeriesLike, *, state: None = None) -> npt.NDArray[Any]:
-        """The label of every sequence.
-
-        Parameters
-        ----------
-        X : (B, T, F) or list of (T_b, F)
-            Sequences, in units of the data.
-        state : None
-            Every sequence begins anew.
-
-        Returns
-        -------
-        (B,)
-            Labels.
-        """
-        return np.asarray(self.classes_[np.argmax(self.predict_scores(X, state=state), axis=1)])
-
-    def predict_proba(self, X: SeriesLike) -> Floats:
-        """softmax(beta z), (B, classes), calibrated on sequences left out one by one.
-
-        Parameters
-        ----------
-        X : (B, T, F) or list of (T_b, F)
-            Sequences, in units of the data.
-        """
-        return probabilities("softmax", self.steepness * self.predict_scores(X))
-
-    def predict_scores(self, X: SeriesLike, *, state: None = None) -> Floats:
-        """The outputs before the largest is taken, (B, classes): near 1 for the right class, near 0 for the others.
-
-        Parameters
-        ----------
-        X : (B, T, F) or list of (T_b, F)
-            Sequences.
-        state : None
-            Every sequence begins anew.
-        """
-        if state is not None:
-            raise ValueError("state must be None: every sequence begins anew.")
-        series = self.scaling.apply(as_series(X, len(self.scaling.mean), name="X"))
-        if series.kind == "one":
-            raise ValueError("this model labels whole sequences: pass (B, T, F) or a list of (T, F), for one sequence X[None].")
-        if self.summary is not None:
-            return self.summary.predict(summary_of(series))
-        return np.asarray(np.mean([each.readout.predict(each.transformer.pool(series)) for each in self.members], axis=0))
+    network: Network
+    ranks: bool
+    changes: bool | str = True
+    backwards: bool = False
 
 
-def summary_of(series: Series) -> Floats:
-    """Mean, standard deviation, first and last value of every input, (B, 4 F).
-
-    Parameters
-    ----------
-    series : Series
-        Sequences.
-    """
-    rows = [np.asarray(each) for each in series.values]
-    return np.stack([np.concatenate([each.mean(axis=0), each.std(axis=0), each[0], each[-1]]) for each in rows])
-
-
-def plans(rounds: int, seed: int) -> list[tuple[Network, bool]]:
-    """Networks, and whether they hear normal scores: first those of `ESNClassifier`, then others around them.
-
-    Parameters
-    ----------
-    rounds : int
-        How many.
-    seed : int
-        Of what is drawn.
-    """
+def first_plans() -> list[Plan]:
+    """What `ESNClassifier` chooses from."""
     leaks = [float(f"{each:.3g}") for each in np.geomspace(1, SLOWEST, len(UNITS))]
     shared = {"spectral_radius": SPECTRAL_RADIUS, "bias_scaling": BIAS_SCALING}
-    first = [
-        (parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)  # type: ignore[arg-type]
+    return [
+        Plan(parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)  # type: ignore[arg-type]
         for ranks, strength in product((False, True), INPUT_SCALINGS)
     ]
-    rng, found = np.random.default_rng([seed, 16]), list(first)
-    for network, ranks in islice(cycle(first), max(rounds - len(first), 0)):
-        strength = float(network.reservoirs[0].input_scaling * 2 ** rng.uniform(-1, 1))
-        slowest, radius = 10 ** rng.uniform(-2, -0.5), float(rng.uniform(0.8, 1.0))
-        levels = [float(each) for each in np.geomspace(1, slowest, len(UNITS))]
-        options: dict[str, Any] = {"leak_rate": levels, "spectral_radius": radius, "bias_scaling": BIAS_SCALING}
-        make = hierarchical if rng.uniform() < 0.25 else parallel
-        found.append((make(list(UNITS), input_scaling=strength, **options), ranks))
-    return found[:rounds]
+
+
+def later_plan(number: int, good: Sequence[Plan], rng: np.random.Generator) -> Plan:
+    """Near a good one of the first, but hearing something else: networks that differ are worth most in a mean.
+
+    Parameters
+    ----------
+    number : int
+        Counts the later ones.
+    good : sequence of Plan
+        The best of the first.
+    rng : numpy.random.Generator
+        Where chance comes from.
+    """
+    changes, backwards = HEARD[number % len(HEARD)]
+    near = good[(number + number // len(HEARD)) % len(good)]
+    strength = float(near.network.reservoirs[0].input_scaling * 2 ** rng.uniform(-1, 1))
+    slowest, radius = 10 ** rng.uniform(-2, -0.5), float(rng.uniform(0.8, 1.0))
+    levels = [float(each) for each in np.geomspace(1, slowest, len(UNITS))]
+    options: dict[str, Any] = {"leak_rate": levels, "spectral_radius": radius, "bias_scaling": BIAS_SCALING}
+    make = hierarchical if rng.uniform() < HIERARCHICAL else parallel
+    return Plan(make(list(UNITS), input_scaling=strength, **options), near.ranks, changes, backwards)
 
 
 def find(question: Question, deadline: float, rounds: int | None, seed: int, tell: Progress) -> Found:
@@ -203,20 +131,25 @@ def find(question: Question, deadline: float, rounds: int | None, seed: int, tel
     codes = np.concatenate([np.asarray(each) for each in question.targets.values])
     simple = row_readout.solve(summary_of(series), codes, None, folds.FOLDS)
     total, longest, judged = rounds or MOST_ROUNDS, 0.0, list[Judged]()
-    for played, (network, ranks) in enumerate(plans(total, seed), 1):
-        before = time.perf_counter()
-        # The first four have the weights of `ESNClassifier`; each later one has weights of its own.
-        weights = seed if played <= 2 * len(INPUT_SCALINGS) else seed * MOST_ROUNDS + played
-        judged += judge(series, codes, network, ranks, weights)
-        best = mean_of_best(judged, codes)
-        longest = max(longest, time.perf_counter() - before)
+    first, rng, errors = first_plans(), np.random.default_rng([seed, 16]), list[float]()
+    for played in range(1, total + 1):
+        before, later = time.perf_counter(), played - len(first) - 1
+        good = [first[k] for k in np.argsort(errors[: len(first)], kind="stable")[:NEAR]]
+        # The first have the weights of `ESNClassifier`; each later one has weights of its own.
+        plan, weights = (first[played - 1], seed) if later < 0 else (later_plan(later, good, rng), seed * MOST_ROUNDS + played)
+        found = judge(series, codes, plan, played, weights)
+        judged += found
+        errors.append(min(each.error for each in found))
+        best = best_mean(judged, codes)
+        # What was compiled early is not compiled again: long ago counts less.
+        longest = max(longest / 2, time.perf_counter() - before)
         tell(played, total, f"error of sequences left out {best.error:.4g}")
         if rounds is None and time.perf_counter() + ROUND * longest > deadline:
             break
     return _result(question, codes, simple, judged, classes, played, time.perf_counter() - began)
 
 
-def judge(series: Series, codes: Floats, network: Network, ranks: bool, seed: int) -> list[Judged]:
+def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> list[Judged]:
     """Both sets of pools of one network.
 
     Parameters
@@ -225,62 +158,87 @@ def judge(series: Series, codes: Floats, network: Network, ranks: bool, seed: in
         Sequences, in units of the network.
     codes : (B, O)
         One-hot labels.
-    network : Network
-        The description.
-    ranks : bool
-        Whether it hears normal scores.
+    plan : Plan
+        The network, and what it hears.
+    number : int
+        Tells networks apart.
     seed : int
         Of its weights.
     """
     sets = (WHOLE, IN_PARTS)
-    whole = ESNFeatures(network=network, features=union(sets), ranks=ranks, random_state=seed).begin(series)
+    whole = ESNFeatures(**plan._asdict(), features=union(sets), random_state=seed).begin(series)
     rows = whole.pool(series)
     found = []
     for pools in sets:
         where = columns(union(sets), whole.esn_.units, whole.parts, 0)
         mine = np.concatenate([rows[:, where[name]] for name in pools], axis=1)
         solved = row_readout.solve(mine, codes, None, folds.FOLDS)
-        made = ESNFeatures(network=network, features=pools, ranks=ranks, random_state=seed)
+        made = ESNFeatures(**plan._asdict(), features=pools, random_state=seed)
         made.esn_, made.scaling_, made.n_features_in_ = whole.esn_, whole.scaling_, whole.n_features_in_
-        found.append(Judged(SequenceMember(made, solved.readout), solved.outputs, solved.error))
+        found.append(Judged(SequenceMember(made, solved.readout), number, solved.outputs, solved.error))
     return found
 
 
 class Mean(NamedTuple):
-    """Members, the mean of their outputs for sequences left out, and its error."""
+    """Judged members with their shares, the mean of their outputs for sequences left out, and its error."""
 
-    members: list[Judged]
+    members: list[tuple[float, Judged]]
     outputs: Floats
     error: float
 
 
-def mean_of_best(judged: list[Judged], codes: Floats) -> Mean:
-    """Members added one after another, each the one that lowers the error of the mean most, until none does.
+def best_mean(judged: Sequence[Judged], codes: Floats) -> Mean:
+    """The mean with the shares of `shares.of_errors`, of the networks with the largest.
 
     Parameters
     ----------
-    judged : list of Judged
+    judged : sequence of Judged
         All there are.
     codes : (B, O)
         One-hot labels.
     """
-    variance = codes.var(axis=0)
-    weight = 1 / np.where(variance > 0, variance, 1.0)
+    spread = np.where(codes.std(axis=0) > 0, codes.std(axis=0), 1.0)
+    errors = np.stack([((each.outputs - codes) / spread).ravel() for each in judged])
+    found = shares.of_errors(errors)
+    by_network: dict[int, float] = {}
+    for share, each in zip(found, judged, strict=True):
+        by_network[each.network] = by_network.get(each.network, 0.0) + share
+    best = sorted(by_network, key=lambda network: -by_network[network])[:MOST_MEMBERS]
+    kept = [k for k, each in enumerate(judged) if each.network in best]
+    found = shares.of_errors(errors[kept])
+    found = np.where(found >= LEAST_SHARE, found, 0.0)
+    members = [(float(share), judged[k]) for share, k in zip(found / found.sum(), kept, strict=True) if share > 0]
+    outputs = np.sum([share * each.outputs for share, each in members], axis=0)
+    return Mean(members, outputs, float((((outputs - codes) / spread) ** 2).mean()))
 
-    def error(outputs: Floats) -> float:
-        return float(((outputs - codes) ** 2 * weight).mean())
 
-    members: list[Judged] = []
-    total, least = np.zeros_like(codes), np.inf
-    while len(members) < min(MOST_MEMBERS, len(judged)):
-        left = [each for each in judged if not any(each is other for other in members)]
-        errors = [error((total + each.outputs) / (len(members) + 1)) for each in left]
-        place = int(np.argmin(errors))
-        if errors[place] >= least:
-            break
-        least, total = errors[place], total + left[place].outputs
-        members.append(left[place])
-    return Mean(members, total / max(len(members), 1), least)
+def joined(members: Sequence[tuple[float, Judged]]) -> tuple[SequenceMember, ...]:
+    """One member for every network, with all pools that it is read from, and its share inside its readout.
+
+    Parameters
+    ----------
+    members : sequence of (share, Judged)
+        Of a mean.
+    """
+    found = []
+    for network in dict.fromkeys(each.network for _, each in members):
+        mine = [(share, each.member) for share, each in members if each.network == network]
+        first = mine[0][1].transformer
+        pools = union([tuple(each.transformer.features) for _, each in mine])
+        where = columns(pools, first.esn_.units, first.parts, 0)
+        outputs = len(mine[0][1].readout.intercept)
+        coef = np.zeros((outputs, max(each.stop for each in where.values())))
+        intercept = np.zeros(outputs)
+        for share, (transformer, readout) in mine:
+            own = columns(transformer.features, first.esn_.units, first.parts, 0)
+            for name, place in own.items():
+                coef[:, where[name]] += share * readout.coef[:, place]
+            intercept += share * readout.intercept
+        made = copy(first)
+        made.features = pools
+        made.__dict__.pop("columns_", None)  # of other pools
+        found.append(SequenceMember(made, Readout(coef, intercept, mine[0][1].readout.ridge)))
+    return tuple(found)
 
 
 def _result(
@@ -292,13 +250,13 @@ def _result(
     rounds: int,
     seconds: float,
 ) -> Found:
-    best, right = mean_of_best(judged, codes), codes.argmax(axis=1)
+    best, right = best_mean(judged, codes), codes.argmax(axis=1)
     outputs = {NETWORKS: best.outputs, SUMMARY: simple.outputs, SHARES: np.tile(codes.mean(axis=0), (len(codes), 1))}
     squares = {name: float(((each - codes) ** 2).mean()) for name, each in outputs.items()}
     winner = NETWORKS if best.error <= simple.error else SUMMARY
     wrong = {name: float((each.argmax(axis=1) != right).mean()) for name, each in outputs.items()}
     model = SequenceModel(
-        tuple(each.member for each in best.members) if winner == NETWORKS else (),
+        joined(best.members) if winner == NETWORKS else (),
         simple.readout if winner == SUMMARY else None,
         question.scaling,
         classes,
@@ -316,9 +274,17 @@ def _result(
     )
     networks = tuple(each.transformer.esn_.network for each in model.members)
     heard = sum(each.transformer.ranks for each in model.members)
+    turned = sum(each.transformer.backwards for each in model.members)
     reasons = [
         f"{winner[0].upper()}{winner[1:]}: {wrong[winner]:.3g} of the sequences left out have a wrong label.",
-        *([f"{len(networks)} networks are averaged; {heard} of them hear ranks of the inputs."] if networks else []),
+        *(
+            [
+                f"{len(networks)} networks are averaged; {heard} of them hear ranks of the inputs, {turned} hear sequences "
+                "from their end."
+            ]
+            if networks
+            else []
+        ),
         f"{rounds} networks tried, each with two sets of pools.",
     ]
     return Found(model, winner, wrong[winner], table, tuple(reasons), networks, rounds, seconds)

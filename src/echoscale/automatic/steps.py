@@ -75,20 +75,28 @@ class TimeRows:
     @cached_property
     def simple(self) -> list[Statistics]:
         """Of lags and targets alone, for every segment."""
-        found = []
+        segments = [self._segment(segment) for segment in range(len(self.judging.edges[0]) - 1)]
+        return [_of_rows(rows[:, : self.width], rows[:, self.width :]) for rows in segments]
+
+    def _segment(self, segment: int) -> Floats:
+        """Lags, targets and changes of the steps of a segment that have a target."""
+        cut = zip(self.beside.values, self.judging.edges, strict=True)
+        rows = np.concatenate([np.asarray(values[edges[segment] : edges[segment + 1]]) for values, edges in cut])
+        return np.asarray(rows[~np.isnan(rows).any(axis=1)])
+
+    @cached_property
+    def product_sets(self) -> list[tuple[int, ...]]:
+        """Windows whose products are tried; none where an input has a trend, which products would carry away."""
+        return [] if self.drive.changes.any() else lags.product_windows(self.question)
+
+    @cached_property
+    def products(self) -> list[Statistics]:
+        """Of the lags of the longest of these windows, their products, and targets, for every segment."""
+        found, used = [], self.columns(self.product_sets[-1])
         for segment in range(len(self.judging.edges[0]) - 1):
-            rows = np.concatenate(
-                [
-                    np.asarray(values[edges[segment] : edges[segment + 1]])
-                    for values, edges in zip(self.beside.values, self.judging.edges, strict=True)
-                ]
-            )
-            rows = rows[~np.isnan(rows).any(axis=1)]
-            if len(rows):
-                found.append(of_rows(rows[:, : self.width], rows[:, self.width :]))
-            else:
-                columns = self.beside.features
-                found.append(Statistics(np.zeros(()), np.zeros(columns), np.zeros((columns, columns)), self.width))
+            rows = self._segment(segment)
+            z, targets = rows[:, used], rows[:, self.width :]
+            found.append(_of_rows(np.concatenate([z, lags.products(z)], axis=1), targets))
         return found
 
     def statistics(self, esn: ESN, hyper: Hyper) -> list[Statistics]:
@@ -170,3 +178,11 @@ class TimeRows:
         for (o, _), part in by_lane.items():
             found[o] += part
         return found
+
+
+def _of_rows(features: Floats, targets: Floats) -> Statistics:
+    """The statistics of rows, of none too."""
+    if len(features):
+        return of_rows(features, targets)
+    columns = features.shape[1] + targets.shape[1]
+    return Statistics(np.zeros(()), np.zeros(columns), np.zeros((columns, columns)), features.shape[1])

@@ -1,10 +1,11 @@
 """The update of the states.
 
-    x_k(t+1) = (1 - leak_rate_k) x_k(t) + leak_rate_k tanh(h_k(t))
+    x_k(t+1) = (1 - leak_rate_k) O_k x_k(t) + leak_rate_k tanh(h_k(t))
     h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
                + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
 
-Fed-back outputs y(t-1) are further columns of the input, after those of s(t).
+O is the identity unless a reservoir is residual. A leak rate is one number, or one for every neuron (`neuron_leaks`). Fed-back
+outputs y(t-1) are further columns of the input, after those of s(t).
 
 Layout: a state is neuron-major, one array (n_k, lanes) per reservoir, lanes contiguous; a lane is one network with its own
 series or its own hyper-parameters.
@@ -21,9 +22,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from echoscale.engine.matrices import apply, project, store_matrix
+from echoscale.engine import neuron_leaks
+from echoscale.engine.matrices import Shift, apply, project, store_matrix, turn
 from echoscale.hyper import Hyper
 from echoscale.network import Network
+from echoscale.network.residuals import IDENTITY, SHIFT, Residual
 from echoscale.weights.drawn import Drawn
 
 Array = jax.Array
@@ -32,8 +35,8 @@ State = tuple[Array, ...]
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["recurrent", "inputs", "biases", "couplings", "feedback"],
-    meta_fields=["links", "coupling_delay"],
+    data_fields=["recurrent", "inputs", "biases", "couplings", "feedback", "leak_places", "residuals"],
+    meta_fields=["links", "coupling_delay", "linear"],
 )
 @dataclass(frozen=True)
 class Weights:
@@ -43,7 +46,10 @@ class Weights:
     inputs                (n_k, F)
     biases                (n_k, 1)
     feedback              (n_k, O); empty for a network without output feedback
+    leak_places           (n_k, 1); empty where no reservoir spreads its leak rates
+    residuals             None (the identity), `Shift`, `Neighbours` or dense (n_k, n_k); empty where all are the identity
     links                 (source, target) of every coupling
+    linear                whether each reservoir is linear; empty where none is
     """
 
     recurrent: tuple[Any, ...]
@@ -51,8 +57,11 @@ class Weights:
     biases: tuple[Array, ...]
     couplings: tuple[Any, ...]
     feedback: tuple[Array, ...]
+    leak_places: tuple[Array, ...]
+    residuals: tuple[Any, ...]
     links: tuple[tuple[int, int], ...]
     coupling_delay: int
+    linear: tuple[bool, ...]
 
 
 def store(network: Network, drawn: Drawn, dtype: np.dtype[Any], lanes: int) -> Weights:
@@ -63,9 +72,21 @@ def store(network: Network, drawn: Drawn, dtype: np.dtype[Any], lanes: int) -> W
         biases=tuple(jnp.asarray(each[:, None], dtype) for each in drawn.biases),
         couplings=tuple(store_matrix(each, dtype, lanes) for each in drawn.couplings),
         feedback=tuple(jnp.asarray(each, dtype) for each in drawn.feedback),
+        leak_places=tuple(jnp.asarray(each[:, None], dtype) for each in drawn.leak_places),
+        residuals=tuple(
+            _residual(reservoir.residual, matrix, dtype, lanes)
+            for reservoir, matrix in zip(network.reservoirs, drawn.residuals, strict=False)
+        ),
         links=tuple((each.source, each.target) for each in network.couplings),
         coupling_delay=network.coupling_delay,
+        linear=network.linear,
     )
+
+
+def _residual(kind: Residual, matrix: Any, dtype: np.dtype[Any], lanes: int) -> Any:
+    if kind == IDENTITY:
+        return None
+    return Shift() if kind == SHIFT else store_matrix(matrix, dtype, lanes)
 
 
 def step(
@@ -80,8 +101,9 @@ def step(
 
     A reservoir may have fewer lanes than one that it drives: each of them then stands for a group of consecutive lanes there.
     `own` is what each reservoir hears of itself, its state unless given: a derivative with `own` fixed leaves that way out.
-    `fire(k, h)` stands for tanh(h) of reservoir k where it is given.
+    `fire(k, h)` stands for the activation of reservoir k where it is given.
     """
+    hyper = neuron_leaks.resolved(weights, hyper)
     new: list[Array] = []
     for k, x in enumerate(state):
         if weights.feedback:
@@ -100,8 +122,14 @@ def step(
                     heard = jnp.matmul(heard, _copies(heard.shape[1], x), precision="highest")
                 h = h + hyper.coupling[j] * heard
         leak = hyper.leak_rate[k]
-        new.append((1 - leak) * x + leak * (jnp.tanh(h) if fire is None else fire(k, h)))
+        kept = turn(weights.residuals[k], x) if weights.residuals else x
+        new.append((1 - leak) * kept + leak * (activate(weights, k, h) if fire is None else fire(k, h)))
     return tuple(new)
+
+
+def activate(weights: Weights, k: int, h: Array) -> Array:
+    """tanh(h), or h of a linear reservoir k."""
+    return h if weights.linear and weights.linear[k] else jnp.tanh(h)
 
 
 def _copies(lanes: int, x: Array) -> Any:

@@ -29,6 +29,10 @@ class Neighbours(NamedTuple):
     values: Array
 
 
+class Shift(NamedTuple):
+    """The matrix that moves every state on by one neuron: no numbers, no product."""
+
+
 def store_matrix(matrix: scipy.sparse.csr_array, dtype: np.dtype[Any], lanes: int) -> Neighbours | Array:
     """Neighbour lists for sparse matrices; dense where rows are full, or the product so small that it costs nothing."""
     counts = np.diff(matrix.indptr)
@@ -67,6 +71,18 @@ def apply(matrix: Neighbours | Array, x: Array) -> Array:
     for j in range(1, len(matrix.columns)):
         total = total + matrix.values[j] * x[matrix.columns[j]]
     return total
+
+
+def turn(residual: Neighbours | Array | Shift | None, x: Array) -> Array:
+    """O x: (n, n) applied to (n, lanes); None is the identity."""
+    if residual is None:
+        return x
+    if not isinstance(residual, Shift):
+        return apply(residual, x)
+    if x.shape[1] < FEW_LANES:
+        # By itself a roll is two copies; inside of another kernel it would be a choice for every number (benchmarks/levels.py).
+        return jax.lax.optimization_barrier(jnp.roll(x, 1, axis=0))  # type: ignore[no-untyped-call, no-any-return]
+    return x[np.roll(np.arange(x.shape[0]), 1)]
 
 
 def project(inputs: Array, u: Array) -> Array:

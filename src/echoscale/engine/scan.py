@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from echoscale.engine import neuron_leaks
 from echoscale.engine.dynamics import Array, State, Weights, masked_step, step
 from echoscale.engine.machine import SCAN_OPTIONS
 from echoscale.hyper import Hyper
@@ -58,12 +59,25 @@ def _scan(
         # Turned here, while in the cache, not afterwards in memory.
         return carry, tuple(each.T for each in carry[0]) if apart else jnp.concatenate(carry[0]).T
 
+    hyper = neuron_leaks.resolved(weights, hyper)  # once, not at every step
     parts = u.reshape(u.shape[0] // every, every, *u.shape[1:])
     (last, _), states = jax.lax.scan(stretch, (state, jnp.int32(0)), parts)
     return last, states
 
 
 scan = jax.jit(_scan, static_argnames=("every", "apart", "whole", "pairs"), compiler_options=SCAN_OPTIONS)
+
+
+def along(weights: Weights, hyper: Hyper, u: Array, state: Array, sizes: tuple[int, ...]) -> Array:
+    """All states (T, N) of one network along u (T, F), from the state (N,); leaves of `hyper` are scalars. Pure."""
+    numbers = neuron_leaks.resolved(weights, hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, state.dtype), (1,))))
+
+    def body(now: State, u_t: Array) -> tuple[State, Array]:
+        new = step(weights, numbers, now, u_t[:, None])
+        return new, jnp.concatenate(new)[:, 0]
+
+    parts = tuple(jnp.split(state[:, None], np.cumsum(sizes)[:-1].tolist()))
+    return jax.lax.scan(body, parts, u)[1]
 
 
 @partial(jax.jit, static_argnames="sizes", compiler_options=SCAN_OPTIONS)

@@ -2,8 +2,9 @@
 
 from echoscale.estimators.classifier import ESNClassifier
 from echoscale.estimators.delay_expansion import DelayExpansion
+from echoscale.estimators.nvar import NVAR
 from echoscale.estimators.regressor import ESNRegressor
 from echoscale.estimators.state_warnings import StateWarning
 from echoscale.estimators.transformer import ESNFeatures
 
-__all__ = ["DelayExpansion", "ESNClassifier", "ESNFeatures", "ESNRegressor", "StateWarning"]
+__all__ = ["NVAR", "DelayExpansion", "ESNClassifier", "ESNFeatures", "ESNRegressor", "StateWarning"]

@@ -199,7 +199,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         features: str | Sequence[str] = sequence_labels.AUTO,
         every: int | None = None,
         parts: int = 4,
-        changes: bool = True,
+        changes: bool | str = True,
         ranks: bool | None = None,
         standardise: bool = True,
         readout: str = RIDGE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from typing import Any, cast
 
 import numpy as np
@@ -13,9 +14,9 @@ from echoscale.esn import ESN
 from echoscale.estimators.classifier import ESNClassifier
 from echoscale.estimators.regressor import ESNRegressor
 from echoscale.estimators.transformer import ESNFeatures
-from echoscale.features.normal_scores import read_heard
+from echoscale.features.normal_scores import columns_heard, read_heard
 from echoscale.features.pooling import check_pools
-from echoscale.network import Concentric, Network
+from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix
 from echoscale.readouts.hidden import Hidden
 from echoscale.readouts.penalties import RidgeCurve
@@ -27,6 +28,7 @@ from echoscale.tensors import Tensors, kept_labels, read_labels, taken
 PackESN = Callable[[ESN, Tensors], dict[str, Any]]
 UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
 KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
+DISTRIBUTIONS: dict[str, Any] = {"LogUniform": LogUniform, "LogNormal": LogNormal}  # of leak rates
 # Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
 ARRAYS = ("state_", "last_target_", "steps_seen_", "rows_", "codes_")
 SCALINGS = ("scaling_", "target_scaling_")
@@ -149,7 +151,8 @@ def _unpack_numbers(model: Any, numbers: Mapping[str, object]) -> None:
 
 def _inputs_heard(model: Any, transformer: Mapping[str, Any] | None) -> int:
     """How many inputs the network hears: those of the data, and of a transformer their changes too."""
-    heard = int(model.n_features_in_ * (1 if transformer is None else 1 + bool(transformer["changes"])))
+    features: int = model.n_features_in_
+    heard = features if transformer is None else columns_heard(features, transformer["changes"])
     if heard != model.esn_.n_inputs:
         raise ValueError(f"the model has {heard} inputs, its network {model.esn_.n_inputs}")
     return heard
@@ -267,6 +270,8 @@ def _plain(value: object, name: str) -> Any:
         return {"network": value.to_dict()}
     if isinstance(value, Concentric):
         return {"concentric": {"rings": value.rings, "jump": value.jump}}
+    if isinstance(value, LogUniform | LogNormal):
+        return {type(value).__name__: list(astuple(value))}
     if isinstance(value, np.generic):
         return value.item()
     if name == "topology" and not isinstance(value, str | list | tuple):
@@ -292,5 +297,7 @@ def _rich(value: object) -> Any:
         [(kind, content)] = value.items()
         if kind == "concentric":
             return Concentric(**content)
+        if kind in DISTRIBUTIONS:
+            return DISTRIBUTIONS[kind](*content)
         return Network.from_dict(content) if kind == "network" else Matrix.from_dict(content)
     return value

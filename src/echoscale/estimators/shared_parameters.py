@@ -39,8 +39,8 @@ SEQUENCES = """
         x(ceil(k T / parts)), k = 1, 2, ..., whatever the length T.
     parts : int
         How many segments, and snapshots at relative positions.
-    changes : bool
-        Whether the network hears the changes u(t) - u(t-1) beside the inputs. For sequences.
+    changes : bool or "only"
+        Whether the network hears the changes u(t) - u(t-1) beside the inputs, or only them. For sequences.
 """
 MACHINE = """
     dtype : "float32" or "float64"

@@ -17,10 +17,11 @@ from echoscale.estimators.seed import RandomState
 from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
 from echoscale.estimators.shared_parameters import explained
 from echoscale.features import pooling
-from echoscale.features.normal_scores import NormalScores, with_changes
+from echoscale.features.normal_scores import ONLY, NormalScores, heard_of
 from echoscale.network import Network
 from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike
+from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
@@ -45,6 +46,8 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         equal length), "snapshots" (states at `parts` relative positions, or after every `every` steps); several stand side
         by side.
     {SEQUENCES}
+    backwards : bool
+        Whether the network hears every sequence from its end to its start.
     ranks : bool
         Whether the network hears normal scores, the rank of every value among those of the training data as a normal
         variable, in place of `scale`: for inputs with few huge values.
@@ -103,7 +106,8 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         features: str | Sequence[str] = WHOLE,
         every: int | None = None,
         parts: int = 4,
-        changes: bool = True,
+        changes: bool | str = True,
+        backwards: bool = False,
         ranks: bool = False,
         standardise: bool = True,
         network: Network | None = None,
@@ -127,6 +131,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         self.every = every
         self.parts = parts
         self.changes = changes
+        self.backwards = backwards
         self.ranks = ranks
         self.standardise = standardise
         self.network = network
@@ -157,6 +162,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         self.fit_transform(X, y)
         return self
 
+    @all_or_nothing
     def fit_transform(self, X: SeriesLike, y: object = None) -> Floats:
         """`fit`, and the features of the same data, from one run.
 
@@ -214,7 +220,9 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         _checks.integer(self.washout, "washout")
         if self.every is not None:
             _checks.integer(self.every, "every", minimum=1)
-        heard = with_changes(series) if self.changes else series
+        _checks.choice(self.changes, (True, False, ONLY), "changes")
+        heard = heard_of(series, self.changes, self.backwards)
+        self.__dict__.pop("columns_", None)
         self.n_features_in_ = series.features
         self.scaling_ = NormalScores.of(heard.values) if self.ranks else scaling_of(self.scale, heard)  # type: ignore[assignment]
         self.esn_ = self._build(heard.features)
@@ -235,10 +243,11 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         (B, columns) or (T, N)
             Features.
         """
-        heard = self.scaling_.apply(with_changes(series) if self.changes else series)
+        heard = self.scaling_.apply(heard_of(series, self.changes, self.backwards))
         if series.kind == "one":
             self._name_columns({"states": slice(0, self.esn_.units)})
-            return np.asarray(self.esn_.run(heard, state=state), np.float64)
+            states = np.asarray(self.esn_.run(heard, state=state), np.float64)
+            return states[::-1] if self.backwards else states
         pools = pooling.check_pools(self.features)
         rows = pooling.pooled(
             self.esn_, heard, pools, parts=self.parts, every=self.every, washout=int(self.washout or 0), state=state
@@ -249,8 +258,8 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         return rows
 
     def _name_columns(self, columns: dict[str, slice]) -> None:
-        # Set where it says something new: calls that only look leave the object as it is.
-        if getattr(self, "columns_", None) != columns:
+        # By the first data after `begin`: calls that only look leave the object as it is.
+        if not hasattr(self, "columns_"):
             self.columns_ = columns
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:

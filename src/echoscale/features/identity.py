@@ -22,7 +22,7 @@ def of_network(esn: ESN, hyper: Hyper) -> str:
     drawn, network = esn.drawn, esn.network
     sparse = [
         (plain(each.data), plain(each.indices, np.int64), plain(each.indptr, np.int64))
-        for each in (*drawn.recurrent, *drawn.couplings)
+        for each in (*drawn.recurrent, *drawn.couplings, *drawn.residuals)
     ]
     return fingerprint(
         {
@@ -30,8 +30,10 @@ def of_network(esn: ESN, hyper: Hyper) -> str:
             "graph": ([(each.source, each.target) for each in network.couplings], network.coupling_delay),
             "sparse": sparse,
             "dense": [plain(each) for each in (*drawn.inputs, *drawn.biases, *drawn.feedback)],
-            # Without output feedback as before there was any: files of features keep their name.
-            "hyper": [[plain(leaf) for leaf in leaves] for leaves in (hyper if hyper.feedback_scaling else hyper[:-1])],
+            # Without output feedback or spread leaks as before there were any: files of features keep their name.
+            "hyper": [[plain(leaf) for leaf in leaves] for leaves in (hyper[:6] if hyper.feedback_scaling else hyper[:5])],
+            **({"linear": network.linear} if network.linear else {}),
+            **({"leaks": [plain(each) for each in (*drawn.leak_places, *hyper.leak_spread)]} if hyper.leak_spread else {}),
         }
     )
 

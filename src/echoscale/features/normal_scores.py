@@ -22,6 +22,8 @@ from echoscale.tensors import Tensors, taken
 Floats = npt.NDArray[np.float64]
 
 LEVELS = 511
+# What `changes` may be beside True and False.
+ONLY = "only"
 
 
 class NormalScores(NamedTuple):
@@ -80,25 +82,46 @@ class NormalScores(NamedTuple):
         return Series(changed, series.kind, series.name)
 
 
-def with_changes(series: Series) -> Series:
-    """(u(t), u(t) - u(t-1)) side by side; the first change is 0.
+def heard_of(series: Series, changes: bool | str, backwards: bool = False) -> Series:
+    """(u(t), u(t) - u(t-1)) side by side, or one of them; the first change is 0.
 
     Parameters
     ----------
     series : Series
         Inputs, F columns.
+    changes : bool or "only"
+        Changes beside the inputs, inputs alone (False), or changes alone ("only").
+    backwards : bool
+        Whether every series begins with its last step.
 
     Returns
     -------
     Series
-        2 F columns.
+        F columns, or 2 F with both.
     """
 
-    def both(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.concatenate([values, np.diff(values, axis=-2, prepend=values[..., :1, :])], axis=-1)
+    def one(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        values = values[..., ::-1, :] if backwards else values
+        if not changes:
+            return values
+        change = np.diff(values, axis=-2, prepend=values[..., :1, :])
+        return change if changes == ONLY else np.concatenate([values, change], axis=-1)
 
     values: Any = series.values
-    return Series(both(values) if isinstance(values, np.ndarray) else [both(each) for each in values], series.kind, series.name)
+    return Series(one(values) if isinstance(values, np.ndarray) else [one(each) for each in values], series.kind, series.name)
+
+
+def columns_heard(features: int, changes: bool | str) -> int:
+    """How many columns `heard_of` makes of so many.
+
+    Parameters
+    ----------
+    features : int
+        F.
+    changes : bool or "only"
+        As there.
+    """
+    return features * (2 if changes is True else 1)
 
 
 def read_heard(tensors: Tensors, name: str, size: int, ranks: bool) -> Scaling | NormalScores:

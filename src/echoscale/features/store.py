@@ -18,7 +18,6 @@ import mmap
 import os
 import shutil
 import warnings
-import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -38,7 +37,8 @@ FORMAT_VERSION = 2  # 1: blocks had no checksums
 PAGE = 4096
 DIGEST = hashlib.sha256().digest_size
 THERE, MISSING = ord("#"), ord(".")
-PIECE = 1 << 20  # bytes that have one CRC-32
+PIECE = 1 << 20  # bytes that are summed, and then written while they are at hand
+WORDS = 1024  # of 8 bytes, in a row of a table of sums
 FEWEST = 16  # sequences of a last block: fewer join the block before, since few lanes may be run by another program
 
 MEANING = {
@@ -266,26 +266,40 @@ def damaged(source: Path, header: Header, blocks: Iterable[int]) -> list[int]:
         known = file.read(DIGEST * header.blocks)
 
     def changed(place: int) -> bool:
-        pieces, left = [], (header.bounds[place + 1] - header.bounds[place]) * header.row
+        checksum, left = Checksum(), (header.bounds[place + 1] - header.bounds[place]) * header.row
         with source.open("rb") as file:
             file.seek(header.offset + header.bounds[place] * header.row)
             while left and (part := file.read(min(left, PIECE))):
-                pieces.append(zlib.crc32(part))
+                checksum.add(memoryview(part))
                 left -= len(part)
-        return _joined(pieces) != known[DIGEST * place : DIGEST * (place + 1)]
+        return checksum.digest() != known[DIGEST * place : DIGEST * (place + 1)]
 
     with ThreadPoolExecutor(cores()) as pool:
         places = list(blocks)
         return [place for place, found in zip(places, pool.map(changed, places), strict=True) if found]
 
 
-def checksum(content: memoryview) -> bytes:
-    """sha256 of the CRC-32 of every piece: it finds damage, a few times as fast as sha256 of all."""
-    return _joined([zlib.crc32(content[begin : begin + PIECE]) for begin in range(0, len(content), PIECE)])
+class Checksum:
+    """sha256 of the sums over rows and over columns of every piece, a table of 8-byte words.
 
+    It finds damage, and takes a fifth of the time of sha256 of all. What it does not see changes four words at least, at the
+    corners of rectangles, by numbers that cancel: no disk does that.
+    """
 
-def _joined(pieces: list[int]) -> bytes:
-    return hashlib.sha256(b"".join(each.to_bytes(4, "little") for each in pieces)).digest()
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, piece: memoryview) -> None:
+        """The next piece, of `PIECE` bytes but for the last."""
+        rows = len(piece) // (8 * WORDS)
+        table = np.frombuffer(piece, "<u8", rows * WORDS).reshape(rows, WORDS)
+        for axis in (0, 1):
+            self._hash.update(table.sum(axis=axis, dtype="<u8").data)
+        self._hash.update(piece[8 * WORDS * rows :])
+
+    def digest(self) -> bytes:
+        """Of all pieces."""
+        return self._hash.digest()
 
 
 def is_ours(head: bytes) -> bool:
@@ -386,10 +400,14 @@ class Writer:
         """Block number `place`, (rows, S, N): on the disk first, marked after."""
         header = self._header
         try:
-            content = numbers.reshape(-1).view(np.uint8).data
-            if header.version > 1:  # before its numbers: until both are there, they do not fit
-                self._put(PAGE + header.blocks + DIGEST * place, memoryview(checksum(content)))
-            self._put(header.offset + header.bounds[place] * header.row, content)
+            content, checksum = numbers.reshape(-1).view(np.uint8).data, Checksum()
+            first = header.offset + header.bounds[place] * header.row
+            for begin in range(0, len(content), PIECE):
+                piece = content[begin : begin + PIECE]
+                checksum.add(piece)
+                self._put(first + begin, piece)
+            if header.version > 1:
+                self._put(PAGE + header.blocks + DIGEST * place, memoryview(checksum.digest()))
             os.fsync(self._file.fileno())
             self._put(PAGE + place, memoryview(bytes([THERE])))
         except OSError as error:

@@ -17,6 +17,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.automatic import shares
+
 Floats = npt.NDArray[np.float64]
 
 POWER, WORST = 8.0, 1.3
@@ -84,19 +86,6 @@ def weights(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Floats:
 
 def _least_squares(errors: Floats) -> Floats:
     """u of candidates (K, O, H)."""
-    from scipy.optimize import nnls
-
     both = np.isfinite(errors).all(axis=0)
     far = FAR * np.nanmean(np.abs(errors), axis=1, keepdims=True)
-    rows = np.clip(errors, -far, far)[:, both]
-    if rows.shape[1] < 2:
-        return np.full(len(errors), 1 / len(errors))
-    gram = rows @ rows.T / rows.shape[1]
-    gram = gram + np.diag(np.diag(gram)) + 1e-9 * np.trace(gram) / len(gram) * np.eye(len(gram))
-    if not np.trace(gram) > 0:
-        return np.full(len(errors), 1 / len(errors))
-    root = np.linalg.cholesky(gram / np.trace(gram)).T
-    # The sum of the weights is one equation more, of great weight.
-    heavy = 1e3
-    found, _ = nnls(np.vstack([root, np.full(len(gram), heavy)]), np.append(np.zeros(len(gram)), heavy))
-    return np.asarray(found / found.sum())
+    return shares.of_errors(np.clip(errors, -far, far)[:, both])

@@ -49,8 +49,8 @@ class Candidate:
     ----------
     name : str
         In words.
-    judged : list of (O_b, H)
-        Its forecasts at the judged origins of every series.
+    judged : list of list of (M, O, H)
+        For every series and cut: the forecasts of its M members at the origins that are judged.
     readers : list of Reader
         Fitted to all data; their mean is its forecast.
     options : list of Option
@@ -60,7 +60,7 @@ class Candidate:
     """
 
     name: str
-    judged: list[Floats]
+    judged: list[list[Floats]]
     readers: list[Reader] = field(default_factory=list)
     options: list[Option] = field(default_factory=list)
     trend: int = -1
@@ -106,13 +106,13 @@ class Contest:
 
     def smoothing(self) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
         """One candidate for every kind of trend, and the lanes of every series after its end."""
-        judged: list[list[Floats]] = [[] for _ in smoothing.TRENDS]
+        judged: list[list[list[Floats]]] = [[] for _ in smoothing.TRENDS]
         ends = []
         for b, line in enumerate(self.lines):
             lanes, found = smoothed(line, self.period, self.timing.judged(b), self.horizon)
             ends.append(lanes)
             for each, one in zip(judged, found, strict=True):
-                each.append(one)
+                each.append([one[None]])
         return [Candidate(name, judged[k], trend=k) for k, name in enumerate(smoothing.TRENDS)], ends
 
     def naive(self) -> list[Candidate]:
@@ -130,7 +130,7 @@ class Contest:
                 rows = history[origins[good] - (self.period or 0)]
                 for h in range(1, self.horizon + 1):
                     out[good, h - 1] = bases.start(base, self.period, rows, h)
-                judged.append(out)
+                judged.append([out[None]])
             found.append(Candidate(NAIVE_NAMES[base], judged, trend=number))
         return found
 
@@ -227,7 +227,7 @@ class Contest:
     def _candidates(self, name: str, options: Sequence[Option]) -> list[Candidate]:
         """Direct and in closed loop, from the best few options at every cut."""
         judging = self.timing.judging
-        made = [Candidate(f"{name}, {'closed loop' if loop else 'direct'}", [[] for _ in self.lines]) for loop in self.loops]  # type: ignore[misc]
+        made = [Candidate(f"{name}, {'closed loop' if loop else 'direct'}", [[] for _ in self.lines]) for loop in self.loops]
         for cut in range(len(judging.origins)):
             ranked = self._ranked(options, cut)
             chosen = [options[k] for error, k in ranked[:MOST_ALIKE] if error <= ALIKE * ranked[0][0] or k == ranked[0][1]]
@@ -237,9 +237,7 @@ class Contest:
                     candidate.readers, candidate.options = readers, chosen
                     continue
                 for b in range(len(self.lines)):
-                    candidate.judged[b].append(self._judged(readers, chosen, b, cut))  # type: ignore[attr-defined]
-        for candidate in made:
-            candidate.judged = [np.concatenate(each) for each in candidate.judged]
+                    candidate.judged[b].append(self._judged(readers, chosen, b, cut))
         self._few.clear()
         self._parts.clear()
         self._penalties.clear()
@@ -261,15 +259,13 @@ class Contest:
 
     def _judged(self, readers: Sequence[Reader], options: Sequence[Option], b: int, cut: int) -> Floats:
         low, high = self.timing.blocks[b][cut]
-        total = np.zeros((high - low, self.horizon))
-        for reader, option in zip(readers, options, strict=True):
-            out = np.full_like(total, np.nan)
+        found = np.full((len(readers), high - low, self.horizon), np.nan)
+        for out, reader, option in zip(found, readers, options, strict=True):
             which = np.arange(low, high) - option.rows[b].at[0]
             good = np.flatnonzero(which >= 0)
             if len(good) and float(reader.statistics.count.min()) >= 2:
                 out[good] = reader.forecasts(option.rows[b], self.horizon, which[good])
-            total += out
-        return total / len(readers)
+        return found
 
 
 def smoothed(line: Line, period: int | None, origins: Indices, horizon: int) -> tuple[smoothing.Smoothing, Floats]:

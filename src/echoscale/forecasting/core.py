@@ -1,6 +1,7 @@
 """What was learned of some series: the forecasters in use, their weights, and where they stand in time.
 
-    forecast = sum over parts of weight * part,   interval = forecast + scale * quantile of the judged errors
+    forecast = sum over parts of weight * part,   interval = forecast + scale * g * quantile of the judged errors
+    g from the scatter of the parts about the forecast, see `intervals`
 
 A value more moves all on: states and smoothing by a step, statistics by the rows whose targets it is.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.forecasting import bases, smoothing
+from echoscale.forecasting import bases, intervals, smoothing
 from echoscale.forecasting.lag_rows import Rows
 from echoscale.forecasting.lines import Line
 from echoscale.forecasting.members import Reader
@@ -89,7 +90,11 @@ class Core:
     scales : (B,)
         Of the errors of every series.
     table : (probabilities, H)
-        Quantiles of errors in these scales.
+        Quantiles of errors in these scales, over g.
+    usual : (H,)
+        The mean scatter of the parts at judged origins, squared, in these scales.
+    share : float
+        What the scatter counts in g^2.
     floors : (B,)
         0 for series that were never negative, else minus infinity: no forecast lies below.
     candidates : tuple of (name, error, weight)
@@ -102,11 +107,13 @@ class Core:
     parts: list[Part]
     scales: Floats
     table: Floats
+    usual: Floats
+    share: float
     floors: Floats
     candidates: tuple[tuple[str, float, float], ...]
 
-    def forecast(self, steps: int, future: Sequence[Floats]) -> list[Floats]:
-        """Of every series, (steps,), in units of the data.
+    def forecast(self, steps: int, future: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
+        """Of every series, (steps,), in units of the data; and what quantiles of errors are to be multiplied with there.
 
         Parameters
         ----------
@@ -117,7 +124,7 @@ class Core:
         """
         found = []
         for b in range(len(self.scales)):
-            total = np.zeros(steps)
+            each, weights = [], []
             for part in self.parts:
                 view = self.views[part.view]
                 if part.trend in NAIVE:
@@ -131,12 +138,18 @@ class Core:
                     line = replace(line, future=np.concatenate([line.future[: len(line)], future[b]]))
                     rows = _last_rows(part, line, b, 0)
                     ahead = part.reader.forecasts(rows, steps, np.array([len(rows.at) - 1]))[0]
-                total += part.weights[:steps] * view.units[b].back(ahead)
-            found.append(np.maximum(total, self.floors[b]))
+                each.append(view.units[b].back(ahead))
+                weights.append(part.weights[:steps])
+            total = np.sum([w * one for w, one in zip(weights, each, strict=True)], axis=0)
+            with np.errstate(over="ignore"):  # of a logarithm that ran away
+                apart = [((one - total) / self.scales[b]) ** 2 for one in each]
+                scatter = np.sum([np.where(w > 0, w * one, 0.0) for w, one in zip(weights, apart, strict=True)], axis=0)
+            wider = intervals.wider(scatter, self.usual[:steps], self.share)
+            found.append((np.maximum(total, self.floors[b]), self.scales[b] * wider))
         return found
 
-    def update(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> None:
-        """Take more values of every series.
+    def updated(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> Core:
+        """With more values of every series.
 
         Parameters
         ----------
@@ -144,7 +157,29 @@ class Core:
             In units of the data; gaps are NaN.
         future, past : sequence of (n_b, K) and (n_b, Q)
             Inputs of these steps, scaled.
+
+        Returns
+        -------
+        Core
+            After these values; this one stays as it is.
         """
+        core = self._copied()
+        core._update(values, future, past)
+        return core
+
+    def _copied(self) -> Core:
+        """The same, with its own of all that an update changes in place."""
+        views = [
+            View(each.units, list(each.lines), [replace(lanes, seasons=lanes.seasons.copy()) for lanes in each.lanes])
+            for each in self.views
+        ]
+        parts = [
+            replace(each, reader=None if each.reader is None else replace(each.reader), trails=list(each.trails))
+            for each in self.parts
+        ]
+        return replace(self, views=views, parts=parts)
+
+    def _update(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> None:
         for view in self.views:
             for b, more in enumerate(values):
                 line = view.lines[b]

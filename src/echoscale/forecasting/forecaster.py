@@ -28,6 +28,7 @@ from echoscale.forecasting.learn import (
 from echoscale.forecasting.units import held
 from echoscale.scaling import Scaling
 from echoscale.table import Table
+from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,6 +121,7 @@ class Forecaster:
 
     # --------------------------------------------------------------------------------------------------------- learning
 
+    @all_or_nothing
     def fit(self, y: Any, X: Any = None) -> Forecaster:
         """Learn from series, and judge.
 
@@ -181,6 +183,7 @@ class Forecaster:
                 learn(values, [each[0] for each in inputs], [each[1] for each in inputs], horizon, period, choices)
             )
 
+    @all_or_nothing
     def update(self, y: Any, X: Any = None) -> Forecaster:
         """Take the next values: states and statistics move on, and what was chosen is kept.
 
@@ -209,17 +212,20 @@ class Forecaster:
             elif self._form.library != "array":
                 raise TypeError(f"y must be of {self._form.library}, as in fit: its times are checked.")
         tables, _ = self._tables(X, given, self._clocks, np.ones(len(given.values), int))
+        cores = []
         for core, group in zip(self._cores, self._groups, strict=True):
             inputs = [self._split(_continued(self._tables_given[b], tables[b])) for b in group]
-            core.update([given.values[b] for b in group], [each[0] for each in inputs], [each[1] for each in inputs])
-        for b, more in enumerate(given.values):
-            self._values[b] = np.concatenate([self._values[b], more])
-            self._tables_given[b] = np.concatenate([self._tables_given[b], tables[b]])
-            self._clocks[b] = self._clocks[b].moved(len(more))
+            ahead, until_now = [each[0] for each in inputs], [each[1] for each in inputs]
+            cores.append(core.updated([given.values[b] for b in group], ahead, until_now))
+        self._cores = cores
+        self._values = [np.concatenate(pair) for pair in zip(self._values, given.values, strict=True)]
+        self._tables_given = [np.concatenate(pair) for pair in zip(self._tables_given, tables, strict=True)]
+        self._clocks = [clock.moved(len(more)) for clock, more in zip(self._clocks, given.values, strict=True)]
         return self
 
     # ------------------------------------------------------------------------------------------------------ forecasting
 
+    @all_or_nothing
     def predict(self, steps: int, X: Any = None, level: Sequence[float] = LEVELS) -> Forecast:
         """The next values, with intervals.
 
@@ -248,10 +254,11 @@ class Forecaster:
         for core, group in zip(self._cores, self._groups, strict=True):
             found = core.forecast(steps, [future[b] for b in group])
             for place, b in enumerate(group):
-                means[b] = found[place]
+                mean, size = found[place]
+                means[b] = _checks.finite(mean, "forecasts")
                 for each in levels:
                     tails = [intervals.at(core.table, 0.5 + sign * each / 200)[:steps] for sign in (-1, 1)]
-                    bounds[each][b] = np.maximum(found[place] + core.scales[place] * np.stack(tails), core.floors[place])
+                    bounds[each][b] = np.maximum(means[b] + size * np.stack(tails), core.floors[place])
         return Forecast(means, bounds, tuple(self._clocks), self._form)
 
     def backtest(self, horizon: int, origins: int = 4, level: Sequence[float] = LEVELS) -> Backtest:

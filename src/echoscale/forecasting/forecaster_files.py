@@ -10,16 +10,17 @@ import numpy as np
 
 from echoscale import _checks
 from echoscale.esn import ESN
-from echoscale.forecasting.clock import Clock
-from echoscale.forecasting.core import Core, Part, View
+from echoscale.forecasting.bases import BASES
+from echoscale.forecasting.clock import DATES, PERIODS, STEPS, Clock
+from echoscale.forecasting.core import NAIVE, Core, Part, View
 from echoscale.forecasting.forecaster import Forecaster
-from echoscale.forecasting.frames import Form
+from echoscale.forecasting.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
 from echoscale.forecasting.intervals import GRID
 from echoscale.forecasting.lag_rows import Recipe
 from echoscale.forecasting.lines import Line
 from echoscale.forecasting.members import Reader
 from echoscale.forecasting.reservoirs import Net
-from echoscale.forecasting.smoothing import Smoothing
+from echoscale.forecasting.smoothing import TRENDS, Smoothing
 from echoscale.forecasting.units import Units
 from echoscale.readouts.statistics import Statistics
 from echoscale.scaling import read_scaling
@@ -84,9 +85,8 @@ def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) ->
         if array.dtype.kind == "f" and not name.startswith(("y.", "X.")) and not name.endswith(".floors"):
             taken(tensors, name, (None,) * array.ndim)  # finite: only data have gaps, and floors may be minus infinity
     model = Forecaster(**about["settings"])
-    form = about["form"]
-    model._form = Form(form["shape"], form["library"], tuple(form["names"]), tuple(form["labels"]), tuple(form["dims"]))
-    model._clocks = [Clock(**each) for each in about["clocks"]]
+    model._clocks = [_unpack_clock(each) for each in about["clocks"]]
+    model._form = _unpack_form(about["form"], len(model._clocks))
     model._columns = tuple(str(each) for each in about["columns"])
     wide, count = len(model._columns), len(model._clocks)
     model._places = tuple(_place(each, wide, "places") for each in about["places"])
@@ -99,15 +99,59 @@ def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) ->
         raise ValueError("groups must hold every series once, and each has what was learned of it")
     model.horizon_, model.season_ = _checks.integer(about["horizon"], "horizon", minimum=1), about["season"]
     model._cores = [_unpack_core(each, under(tensors, f"core.{c}."), unpack_esn) for c, each in enumerate(about["cores"])]
-    for core, group in zip(model._cores, model._groups, strict=True):
+    periods: list[object] = about["season"] if len(model._groups) > 1 else [about["season"]]
+    for core, group, period in zip(model._cores, model._groups, periods, strict=True):
+        if core.horizon != model.horizon_ or core.period != period:
+            raise ValueError("what was learned is of another horizon or season")
         _try(core, len(group), model.horizon_, wide - len(model._places))
     return model
+
+
+def _unpack_form(about: Mapping[str, Any], count: int) -> Form:
+    shape = _checks.choice(about["shape"], (ONE, COLUMNS, DICT, LIST), "shape")
+    library = _checks.choice(about["library"], (ARRAY, PANDAS, XARRAY), "library")
+    names, labels, dims = (tuple(about[name]) for name in ("names", "labels", "dims"))
+    if not len(names) == len(labels) == count or len(set(names)) < count or (shape == ONE) > (count == 1):
+        raise ValueError(f"{count} series must have as many names")
+    if not all(isinstance(each, str) for each in names + dims):
+        raise ValueError("names of series and dimensions must be text")
+    if library == XARRAY and len(dims) != (2 if shape == COLUMNS else 1):
+        raise ValueError(f"a DataArray of this form does not have {len(dims)} dimensions")
+    hash(labels)
+    return Form(shape, library, names, labels, dims)
+
+
+def _unpack_clock(about: Mapping[str, Any]) -> Clock:
+    clock = Clock(**about)
+    _checks.choice(clock.kind, (STEPS, DATES, PERIODS), "kind")
+    if not (isinstance(clock.last, str) and isinstance(clock.frequency, str)):
+        raise ValueError("times must be text")
+    if not all(each is None or isinstance(each, str) for each in (clock.zone, clock.name)):
+        raise ValueError("the time zone and the name of times must be text")
+    if clock.kind == STEPS:
+        int(clock.last), _checks.integer(int(clock.frequency), "frequency", minimum=1)
+    else:
+        clock.moved(1)
+    return clock
+
+
+def _period(value: object) -> int | None:
+    return None if value is None else _checks.integer(value, "period", minimum=1)
+
+
+def _spread(value: object) -> float:
+    spread = _checks.number(value, "spread")
+    if not spread > 0:
+        raise ValueError(f"spread must be above 0, not {spread}")
+    return spread
 
 
 def _try(core: Core, series: int, horizon: int, inputs: int) -> None:
     """Raise where what was read cannot forecast: shapes that do not fit each other show here, and not at a user's call."""
     found = core.forecast(horizon, [np.zeros((horizon, inputs))] * series)
-    if len(core.scales) != series or any(each.shape != (horizon,) or not np.isfinite(each).all() for each in found):
+    if len(core.scales) != series or any(
+        each.shape != (horizon,) or not np.isfinite(each).all() for one in found for each in one
+    ):
         raise ValueError("what was learned does not forecast")
 
 
@@ -126,7 +170,7 @@ def _plain(label: object) -> str | int | float | None:
 
 
 def _pack_core(core: Core, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
-    tensors |= {"scales": core.scales, "table": core.table, "floors": core.floors}
+    tensors |= {"scales": core.scales, "table": core.table, "usual": core.usual, "floors": core.floors}
     views, parts = [], []
     for v, view in enumerate(core.views):
         for b, line in enumerate(view.lines):
@@ -162,6 +206,7 @@ def _pack_core(core: Core, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any
     return {
         "period": core.period,
         "horizon": core.horizon,
+        "share": core.share,
         "views": views,
         "parts": parts,
         "candidates": [list(each) for each in core.candidates],
@@ -178,10 +223,15 @@ def _unpack_core(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackE
         reader = None if each["reader"] is None else _unpack_reader(each["reader"], own, unpack_esn)
         trails = [taken(own, f"trail.{b}", (None, None)) for b in range(series)] if reader is not None else []
         weights = taken(own, "weights", (horizon,))
-        parts.append(Part(weights, _place(each["view"], len(views), "view"), int(each["trend"]), reader, trails))
+        parts.append(Part(weights, _place(each["view"], len(views), "view"), each["trend"], reader, trails))
+        if parts[-1].trend not in ((-1,) if reader is not None else (*range(len(TRENDS)), *NAIVE)):
+            raise ValueError(f"there is no trend {parts[-1].trend!r}")
     candidates = tuple((str(name), float(error), float(weight)) for name, error, weight in about["candidates"])
     table, floors = taken(tensors, "table", (len(GRID), horizon)), taken(tensors, "floors", (series,), finite=False)
-    return Core(about["period"], horizon, views, parts, tensors["scales"], table, floors, candidates)
+    usual = taken(tensors, "usual", (horizon,), least=0)
+    share = min(_checks.non_negative(about["share"], "share"), 1.0)
+    scales = tensors["scales"]
+    return Core(_period(about["period"]), horizon, views, parts, scales, table, usual, share, floors, candidates)
 
 
 def _unpack_view(about: Mapping[str, Any], tensors: Tensors, v: int, series: int) -> View:
@@ -203,18 +253,26 @@ def _unpack_view(about: Mapping[str, Any], tensors: Tensors, v: int, series: int
         level, slope, squares = (taken(own, name, (wide,)) for name in ("level", "slope", "squares"))
         seasons = taken(own, "seasons", (period, wide))
         steps, skipped = _checks.integer(time, "time"), _checks.integer(skip, "skip")
-        lanes.append(Smoothing(period, steps, factors, level, slope, seasons, squares, float(count), skipped))
-    return View([Units(*unit) for unit in about["units"]], lines, lanes)
+        lanes.append(
+            Smoothing(period, steps, factors, level, slope, seasons, squares, _checks.non_negative(count, "count"), skipped)
+        )
+    units = [
+        Units(_checks.choice(log, (True, False), "log"), _checks.number(mean, "mean"), _spread(spread))
+        for log, mean, spread in about["units"]
+    ]
+    return View(units, lines, lanes)
 
 
 def _unpack_reader(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> Reader:
     net = None
     if about["net"] is not None:
         esn = unpack_esn(about["net"]["esn"], tensors)
-        net = Net(esn, read_hyper(esn.hyper, tensors, "lane"), float(about["net"]["spread"]))
+        net = Net(esn, read_hyper(esn.hyper, tensors, "lane"), _spread(about["net"]["spread"]))
     relative = taken(tensors, "relative", (None,), least=0)
     features, fitted = _checks.integer(about["features"], "features"), len(relative)
     count = taken(tensors, "count", (fitted,), least=0)
     mean = taken(tensors, "mean", (fitted, features + 1))
     statistics = Statistics(count, mean, taken(tensors, "scatter", (fitted, features + 1, features + 1)), features)
-    return Reader(Recipe(*about["recipe"]), net, bool(about["loop"]), relative, statistics)
+    base, window, period = about["recipe"]
+    recipe = Recipe(_checks.choice(base, BASES, "base"), _checks.integer(window, "window"), _period(period))
+    return Reader(recipe, net, bool(about["loop"]), relative, statistics)

@@ -158,16 +158,21 @@ def learn(
         views.append(View(units, lines, lanes))
     scales = np.array([_scale(each) for each in values])
     floors = np.array([0.0 if np.nanmin(each) >= 0 else -np.inf for each in values])
-    judged = [_judged(views[view], candidate, floors) for view, candidate in found]
+    judged = [_members(views[view], candidate) for view, candidate in found]
+    means = [[np.maximum(each[0], floor) for each, floor in zip(one, floors, strict=True)] for one in judged]
     truth = [_truth(y, times, b, horizon) for b, y in enumerate(values)]
-    errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in judged]
+    errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in means]
     weights = blend.by_horizon(errors, np.array([_usable(views[view], candidate, horizon) for view, candidate in found]))
     weights = np.where(weights >= LEAST_WEIGHT, weights, 0.0)
     weights = weights / weights.sum(axis=0)
     used = np.flatnonzero(weights.any(axis=1))
     together = sum(np.where(weights[k] > 0, weights[k] * errors[k], 0.0) for k in used)
     order = _in_time(truth)
-    table = intervals.quantiles(np.asarray(together)[order])
+    scatter = _scatter([judged[k] for k in used], weights[used], scales)
+    usual = intervals.usual(scatter)
+    share = intervals.share_of(len(scatter))
+    wider = intervals.wider(scatter, usual, share)
+    table = intervals.quantiles((np.asarray(together) / np.where(np.isfinite(wider), wider, 1.0))[order])
     parts = [part for k in used for part in _parts(found[k][0], found[k][1], weights[k])]
     for place, view in enumerate(views):
         if not any(part.view == place and part.trend >= 0 and part.trend not in NAIVE for part in parts):
@@ -175,7 +180,7 @@ def learn(
     sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
     names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
     report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
-    return Core(period, horizon, views, parts, scales, table, floors, tuple(report))
+    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report))
 
 
 def _candidates(
@@ -195,8 +200,28 @@ def _candidates(
     return candidates + readers, lanes
 
 
-def _judged(view: View, candidate: Candidate, floors: Floats) -> list[Floats]:
-    return [np.maximum(unit.back(each), floor) for unit, each, floor in zip(view.units, candidate.judged, floors, strict=True)]
+def _members(view: View, candidate: Candidate) -> list[Floats]:
+    """Mean and mean square about it of the members of a candidate, at the judged origins of every series, (2, O_b, H)."""
+    found = []
+    for unit, blocks in zip(view.units, candidate.judged, strict=True):
+        each = [unit.back(block) for block in blocks]
+        with np.errstate(over="ignore", invalid="ignore"):  # of a logarithm that ran away
+            found.append(np.concatenate([np.stack([block.mean(axis=0), block.var(axis=0)]) for block in each], axis=1))
+    return found
+
+
+def _scatter(judged: Sequence[list[Floats]], weights: Floats, scales: Floats) -> Floats:
+    """Weighted mean square of the members about their mean, (O, H), in `scales`."""
+    found = []
+    for b, scale in enumerate(scales):
+        means, within = np.stack([each[b] for each in judged], axis=1)
+        used = np.where(weights[:, None] > 0, 1.0, np.nan)  # (K, 1, H): what has no weight may be missing
+        total = np.nansum(weights[:, None] * means * used, axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = weights[:, None] * used * (within + (means - total) ** 2)
+            missing = (np.isnan(means) & (weights[:, None] > 0)).any(axis=0)
+            found.append(np.where(missing, np.nan, np.nansum(square, axis=0)) / scale**2)
+    return np.concatenate(found)
 
 
 def _usable(view: View, candidate: Candidate, horizon: int) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks, losses
-from echoscale.engine import dynamics, machine
+from echoscale.engine import dynamics, machine, neuron_leaks
 from echoscale.engine.dynamics import Array, State, Weights
 from echoscale.engine.machine import precision_and_device
 from echoscale.esn import ESN
@@ -156,7 +156,7 @@ def error(
 ) -> Array:
     """E as a function of ((coef, intercept), values): u (S, L, F, lanes), y (S, L, outputs, lanes), counted (S, L, lanes)."""
     (coef, intercept), values = variables
-    numbers = put(hyper, learned, values)
+    numbers = neuron_leaks.resolved(weights, put(hyper, learned, values))
 
     def body(state: State, given: tuple[Array, Array, Array]) -> tuple[State, Array]:
         u_t, y_t, counts = given

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from echoscale import _checks
-from echoscale.engine import dynamics
+from echoscale.engine import dynamics, neuron_leaks
 from echoscale.engine.dynamics import Array, State, Weights
 from echoscale.hyper import Hyper, Parameter, put
 
@@ -143,31 +143,33 @@ def step(
     True
     """
     own = state if _checks.choice(form, FORMS, "the form of a trace") == "truncated" else None
+    numbers = neuron_leaks.resolved(weights, hyper)
     fired: dict[int, Array] = {}
 
     def fire(k: int, h: Array) -> Array:
         # Written down once: all traces need it, and XLA would compute it anew in each of them.
-        fired[k] = jax.lax.optimization_barrier(jnp.tanh(h))  # type: ignore[no-untyped-call]
+        fired[k] = jax.lax.optimization_barrier(dynamics.activate(weights, k, h))  # type: ignore[no-untyped-call]
         return fired[k]
 
     def known(k: int, h: Array) -> Array:
-        return _tanh(h, fired[k])
+        return h if weights.linear and weights.linear[k] else _tanh(h, fired[k])
 
-    new = dynamics.step(weights, hyper, state, u, fire=fire)
+    new = dynamics.step(weights, numbers, state, u, fire=fire)
     blocks = []
     for parameter, block in zip(learned, traces.blocks, strict=True):
         which = reaches(weights, parameter)
+        leaf, slope = neuron_leaks.moved_leaf(weights, hyper, parameter)
 
         # Only of what depends on the parameter: the derivative by the other states is not even written down.
-        def moved(value: Array, parts: State, parameter: Parameter = parameter, which: tuple[int, ...] = which) -> State:
+        def moved(value: Array, parts: State, leaf: Parameter = leaf, which: tuple[int, ...] = which) -> State:
             states = list(state)
             for k, part in zip(which, parts, strict=True):
                 states[k] = part
-            after = dynamics.step(weights, put(hyper, [parameter], [value]), tuple(states), u, own, known)
+            after = dynamics.step(weights, put(numbers, [leaf], [value]), tuple(states), u, own, known)
             return tuple(after[k] for k in which)
 
-        value = jnp.asarray(parameter.of(hyper))
-        _, tangents = jax.jvp(moved, (value, tuple(state[k] for k in which)), (jnp.ones_like(value), block))
+        value = jnp.asarray(leaf.of(numbers))
+        _, tangents = jax.jvp(moved, (value, tuple(state[k] for k in which)), (slope, block))
         blocks.append(tangents)
     return new, Traces(tuple(blocks))
 

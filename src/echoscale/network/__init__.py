@@ -2,6 +2,7 @@
 
 from echoscale.network.builders import hierarchical, parallel, single
 from echoscale.network.description import Coupling, EchoStateWarning, Network, Reservoir
+from echoscale.network.leaks import LogNormal, LogUniform
 from echoscale.network.matrix import Matrix
 from echoscale.network.topologies import Concentric
 
@@ -9,6 +10,8 @@ __all__ = [
     "Concentric",
     "Coupling",
     "EchoStateWarning",
+    "LogNormal",
+    "LogUniform",
     "Matrix",
     "Network",
     "Reservoir",

@@ -9,19 +9,29 @@ from echoscale import _checks
 from echoscale.network.description import Coupling, Network, Reservoir
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from echoscale.network.leaks import LeakLike
+    from echoscale.network.own_weights import WeightsLike
+    from echoscale.network.residuals import ResidualLike
     from echoscale.network.topologies import TopologyLike
 
 
 def single(
     units: int,
     *,
-    leak_rate: float = 1.0,
+    leak_rate: LeakLike = 1.0,
     spectral_radius: float = 0.95,
     input_scaling: float = 1.0,
     bias_scaling: float = 0.0,
     connections: int | None = None,
     topology: TopologyLike = "normal",
     feedback_scaling: float = 0.0,
+    residual: ResidualLike = "identity",
+    activation: str = "tanh",
+    input_weights: WeightsLike | None = None,
+    input_connections: int | float | None = None,
+    bias: npt.ArrayLike | None = None,
 ) -> Network:
     """One reservoir (paper, Fig. 2A): x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + bias).
 
@@ -29,8 +39,9 @@ def single(
     ----------
     units : int
         Neurons.
-    leak_rate : float
-        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps.
+    leak_rate : float, LogUniform, LogNormal or (units,) array
+        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution or an array gives
+        every neuron its own.
     spectral_radius : float
         rho, the factor on W.
     input_scaling : float
@@ -40,9 +51,19 @@ def single(
     connections : int or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     feedback_scaling : float
         phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
+    residual : str or (units, units) orthogonal matrix
+        O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
+    activation : "tanh" or "identity"
+        "identity" is a linear level.
+    input_weights : (units, F) matrix or None
+        W_in of your own, before `input_scaling`; (units,) for one input. None: drawn.
+    input_connections : int, float or None
+        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
+    bias : (units,) numbers or None
+        b of your own, before `bias_scaling`. None: drawn.
 
     Returns
     -------
@@ -56,26 +77,36 @@ def single(
     """
     return parallel(
         [units],
-        leak_rate=leak_rate,
+        leak_rate=[leak_rate],  # so that an array is read as one entry per neuron
         spectral_radius=spectral_radius,
         input_scaling=input_scaling,
         bias_scaling=bias_scaling,
         connections=connections,
         topology=[topology],  # so that nested lists are read as a matrix, not as one entry per level
         feedback_scaling=feedback_scaling,
+        residual=[residual],
+        activation=activation,
+        input_weights=[input_weights],
+        input_connections=input_connections,
+        bias=[bias],
     )
 
 
 def parallel(
     units: Sequence[int],
     *,
-    leak_rate: float | Sequence[float] = 1.0,
+    leak_rate: LeakLike | Sequence[Any] = 1.0,
     spectral_radius: float | Sequence[float] = 0.95,
     input_scaling: float | Sequence[float] = 1.0,
     bias_scaling: float | Sequence[float] = 0.0,
     connections: int | Sequence[int | None] | None = None,
     topology: TopologyLike | Sequence[TopologyLike] = "normal",
     feedback_scaling: float | Sequence[float] = 0.0,
+    residual: ResidualLike | Sequence[Any] = "identity",
+    activation: str | Sequence[str] = "tanh",
+    input_weights: Sequence[Any] | None = None,
+    input_connections: int | float | Sequence[int | float | None] | None = None,
+    bias: Sequence[npt.ArrayLike | None] | None = None,
 ) -> Network:
     """Reservoirs side by side, all of which see the input (paper, Fig. 2C, "unconnected").
 
@@ -85,8 +116,9 @@ def parallel(
     ----------
     units : list of int
         Neurons of each reservoir.
-    leak_rate : float or list
-        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps.
+    leak_rate : float, LogUniform, LogNormal or list
+        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an array
+        (units,) as an entry of a list, gives every neuron its own.
     spectral_radius : float or list
         rho, the factor on W.
     input_scaling : float or list
@@ -96,9 +128,19 @@ def parallel(
     connections : int, list or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix, or list of these
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     feedback_scaling : float or list
         phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
+    residual : str, (units, units) orthogonal matrix, or list of these
+        O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
+    activation : "tanh", "identity" or list of these
+        "identity" is a linear level.
+    input_weights : (units, F) matrix, None, or list of these
+        W_in of your own, before `input_scaling`. None: drawn.
+    input_connections : int, float, None, or list of these
+        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
+    bias : list of (units,) numbers or None
+        b of every level of your own, before `bias_scaling`. None: drawn.
 
     Returns
     -------
@@ -120,6 +162,11 @@ def parallel(
             connections=connections,
             topology=topology,
             feedback_scaling=feedback_scaling,
+            residual=residual,
+            activation=activation,
+            input_weights=input_weights,
+            input_connections=input_connections,
+            bias=bias,
         )
     )
 
@@ -127,7 +174,7 @@ def parallel(
 def hierarchical(
     units: Sequence[int],
     *,
-    leak_rate: float | Sequence[float] = 1.0,
+    leak_rate: LeakLike | Sequence[Any] = 1.0,
     spectral_radius: float | Sequence[float] = 0.95,
     input_scaling: float | Sequence[float] = 1.0,
     bias_scaling: float | Sequence[float] = 0.0,
@@ -138,6 +185,11 @@ def hierarchical(
     coupling_connections: int | Sequence[int | None] | None = None,
     coupling_normalisation: str | Sequence[str] = "none",
     feedback_scaling: float | Sequence[float] = 0.0,
+    residual: ResidualLike | Sequence[Any] = "identity",
+    activation: str | Sequence[str] = "tanh",
+    input_weights: Sequence[Any] | None = None,
+    input_connections: int | float | Sequence[int | float | None] | None = None,
+    bias: Sequence[npt.ArrayLike | None] | None = None,
 ) -> Network:
     """A chain in which every level drives the next (paper, Fig. 2B, "connected").
 
@@ -148,8 +200,9 @@ def hierarchical(
     ----------
     units : list of int
         Neurons of each level, the one next to the input first.
-    leak_rate : float or list
-        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps.
+    leak_rate : float, LogUniform, LogNormal or list
+        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an array
+        (units,) as an entry of a list, gives every neuron its own.
     spectral_radius : float or list
         rho, the factor on W.
     input_scaling : float or list
@@ -161,7 +214,7 @@ def hierarchical(
     connections : int, list or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix, or list of these
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your own.
+        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     coupling_delay : 0 or 1
         1: a level sees the last state of the one before it (the paper). 0: its new state (the DeepESN convention).
     coupling_connections : int, list or None
@@ -171,6 +224,16 @@ def hierarchical(
     feedback_scaling : float or list
         phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none. A scalar is that of the first level, the
         others have 0; a list gives every level its own.
+    residual : str, (units, units) orthogonal matrix, or list of these
+        O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
+    activation : "tanh", "identity" or list of these
+        "identity" is a linear level.
+    input_weights : (units, F) matrix, None, or list of these
+        W_in of your own, before `input_scaling`. None: drawn.
+    input_connections : int, float, None, or list of these
+        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
+    bias : list of (units,) numbers or None
+        b of every level of your own, before `bias_scaling`. None: drawn.
 
     Returns
     -------
@@ -200,6 +263,11 @@ def hierarchical(
         connections=connections,
         topology=topology,
         feedback_scaling=feedback_scaling,
+        residual=residual,
+        activation=activation,
+        input_weights=input_weights,
+        input_connections=input_connections,
+        bias=bias,
     )
     links = zip(
         _spread(coupling, count - 1, "coupling", "links"),

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from echoscale import _checks
 from echoscale.network.dictionaries import check_known, from_dict, to_dict
+from echoscale.network.leaks import check_places, is_spread, leaks_of
 from echoscale.network.matrix import Matrix
+from echoscale.network.own_weights import check_bias, check_input_connections, check_input_weights
+from echoscale.network.residuals import IDENTITY, check_residual
 from echoscale.network.topologies import RANDOM_TOPOLOGIES, Topology, check_topology
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 NORMALISATIONS = ("none", "spectral_radius", "sqrt_connections")
 DEFAULT_CONNECTIONS = 10
+TANH, LINEAR = ACTIVATIONS = ("tanh", "identity")
 
 
 class EchoStateWarning(UserWarning):
@@ -49,7 +53,7 @@ class _Readable:
 
 @dataclass(frozen=True, repr=False)
 class Reservoir(_Readable):
-    """One reservoir of leaky tanh neurons.
+    """One reservoir of leaky tanh (or linear) neurons.
 
         x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + phi W_fb y(t-1) + rho W x(t) + beta b + couplings)
 
@@ -61,8 +65,10 @@ class Reservoir(_Readable):
     ----------
     units : int
         Neurons.
-    leak_rate : float
-        alpha in (0, 1]; a neuron's own timescale is tau = dt / alpha.
+    leak_rate : float, LogUniform, LogNormal or (units,) array
+        alpha in (0, 1]; a neuron's own timescale is tau = dt / alpha. A distribution, `LogUniform(0.05, 1.0)` or
+        `LogNormal(0.2, 0.5)`, or an array (units,) gives every neuron its own, and is kept as the next two fields and the
+        largest of them here.
     spectral_radius : float
         rho, the factor on W, which is normalised to unit spectral radius.
     input_scaling : float
@@ -72,13 +78,32 @@ class Reservoir(_Readable):
     connections : int or None
         Weights in each row of a random W; None is 10, or all where there are fewer units.
     topology : str, Concentric or (units, units) matrix
-        "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`, or a matrix of your
-        own, dense or scipy sparse.
+        "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal" (complex
+        pairs, uniform in the disc, as 2x2 rotations), or a matrix of your own, dense or scipy sparse.
     normalise : bool
         Divide W by its spectral radius (a delay line is nilpotent: its weights are 1 instead). False leaves the matrix as it
         is, and `spectral_radius` becomes a plain factor.
     feedback_scaling : float
         phi, the factor on W_fb, whose entries are U[-1, 1]; 0 is no output feedback.
+    leak_spread : float
+        s >= 0 of alpha_i = alpha exp(-s q_i): the logarithm of the fastest neuron's leak rate over the slowest's; 0 is one leak
+        rate for all.
+    leak_places : str or (units,) numbers
+        q_i in [0, 1], 0 for the fastest neuron: "even" (leak rates of equal ratio), "normal" (normal quantiles), both in a
+        seeded permutation, or one number for every neuron.
+    residual : str or (units, units) orthogonal matrix
+        O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity"; "shift" (neuron i keeps what neuron i - 1 had);
+        "orthogonal" (a random rotation); or your own. States then turn or travel instead of fading where they are.
+    activation : "tanh" or "identity"
+        "identity" makes the level linear, x(t+1) = (1 - alpha) O x(t) + alpha h(t): its memory does not saturate. Its spectral
+        radius must stay below 1.
+    input_weights : (units, F) matrix or None
+        W_in of your own, dense or scipy sparse; (units,) for one input. `input_scaling` stays a factor on it. None: drawn.
+    input_connections : int, float or None
+        Sparse input weights: a whole number is how many inputs each neuron hears, a share in (0, 1] how many of the neurons
+        hear each input. None: all hear all.
+    bias : (units,) numbers or None
+        b of your own, times `bias_scaling`. None: drawn.
 
     Examples
     --------
@@ -88,7 +113,7 @@ class Reservoir(_Readable):
     """
 
     units: int
-    leak_rate: float = 1.0
+    leak_rate: Any = 1.0  # a `LeakLike`, kept as a float
     spectral_radius: float = 0.95
     input_scaling: float = 1.0
     bias_scaling: float = 0.0
@@ -96,6 +121,13 @@ class Reservoir(_Readable):
     topology: Any = "normal"  # a `TopologyLike`, kept as a `Topology`
     normalise: bool = True
     feedback_scaling: float = 0.0
+    leak_spread: float = 0.0
+    leak_places: Any = "even"  # kept as a name or a tuple
+    residual: Any = IDENTITY  # a `ResidualLike`, kept as a `Residual`
+    activation: str = TANH
+    input_weights: Any = None  # kept as a `Matrix`
+    input_connections: int | float | None = None
+    bias: Any = None  # kept as a tuple
 
     _always_shown = ("leak_rate", "spectral_radius", "input_scaling")
 
@@ -104,13 +136,32 @@ class Reservoir(_Readable):
             object.__setattr__(self, name, value)
 
         keep("units", _checks.integer(self.units, "units", minimum=1))
-        keep("leak_rate", _checks.leak_rate(self.leak_rate))
+        self._spread_leaks(keep)
         for name in ("spectral_radius", "input_scaling", "bias_scaling", "feedback_scaling"):
             keep(name, _checks.non_negative(getattr(self, name), name))
         keep("topology", check_topology(self.topology, self.units))
+        keep("input_weights", check_input_weights(self.input_weights, self.units))
+        keep("input_connections", check_input_connections(self.input_connections, self.input_weights))
+        keep("bias", check_bias(self.bias, self.units, self.bias_scaling))
+        _checks.choice(self.activation, ACTIVATIONS, "activation")
+        keep("residual", check_residual(self.residual, self.units))
         keep("connections", _connections(self.connections, self.topology, self.units, "units"))
         if not isinstance(self.normalise, bool):
             raise TypeError(f"normalise must be True or False, got {self.normalise!r}.")
+
+    def _spread_leaks(self, keep: Callable[[str, object], None]) -> None:
+        if is_spread(self.leak_rate):
+            if self.leak_spread:
+                raise ValueError(
+                    f"leak_rate={self.leak_rate!r:.80} has a spread of its own: leave leak_spread={self.leak_spread} out."
+                )
+            for name, value in zip(
+                ("leak_rate", "leak_spread", "leak_places"), leaks_of(self.leak_rate, self.units), strict=True
+            ):
+                keep(name, value)
+        keep("leak_rate", _checks.leak_rate(self.leak_rate))
+        keep("leak_spread", _checks.leak_spread(self.leak_spread))
+        keep("leak_places", check_places(self.leak_places, self.units, self.leak_spread))
 
     @property
     def links(self) -> int:
@@ -273,6 +324,22 @@ class Network(_Readable):
         return any(reservoir.feedback_scaling > 0 for reservoir in self.reservoirs)
 
     @property
+    def spreads_leaks(self) -> bool:
+        """Whether the neurons of a reservoir have leak rates of their own."""
+        return any(reservoir.leak_spread > 0 for reservoir in self.reservoirs)
+
+    @property
+    def turns(self) -> bool:
+        """Whether a reservoir has a residual matrix other than the identity."""
+        return any(reservoir.residual != IDENTITY for reservoir in self.reservoirs)
+
+    @property
+    def linear(self) -> tuple[bool, ...]:
+        """Which reservoirs are linear; empty where none is."""
+        each = tuple(reservoir.activation == LINEAR for reservoir in self.reservoirs)
+        return each if any(each) else ()
+
+    @property
     def slices(self) -> tuple[slice, ...]:
         """Where each reservoir's neurons stand in a state vector of length `units`."""
         ends = [0]
@@ -390,7 +457,17 @@ def _connections(value: object, topology: Topology, size: int | None, what: str)
 
 def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
     """Python shows a warning of the same text once: a sweep over networks does not repeat it."""
-    large = [f"{each.spectral_radius:g} (reservoir {k})" for k, each in enumerate(reservoirs) if each.spectral_radius >= 1]
+    large = []
+    for k, each in enumerate(reservoirs):
+        if each.activation == LINEAR and each.normalise and each.spectral_radius > 1:
+            warnings.warn(
+                f"reservoir {k} is linear with a spectral radius of {each.spectral_radius:g}, above 1: its states grow without "
+                "bound. Set it below 1.",
+                EchoStateWarning,
+                stacklevel=1,
+            )
+        elif each.spectral_radius >= 1:
+            large.append(f"{each.spectral_radius:g} (reservoir {k})")
     if large:
         warnings.warn(
             f"spectral radius {', '.join(large)} is 1 or above: the network may not forget its initial state.",

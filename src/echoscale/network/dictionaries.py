@@ -15,6 +15,20 @@ if TYPE_CHECKING:
 
     Member = TypeVar("Member", Reservoir, Coupling)
 
+# Fields that are written only where they differ from their default.
+LATER = (
+    "feedback_scaling",
+    "leak_spread",
+    "leak_places",
+    "residual",
+    "activation",
+    "input_weights",
+    "input_connections",
+    "bias",
+)
+# Those that may be a matrix, beside the topology.
+MATRICES = ("residual", "input_weights")
+
 
 def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
     """The fields of a reservoir or coupling as plain values."""
@@ -24,9 +38,14 @@ def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
         plain["topology"] = {"matrix": topology.to_dict()}
     elif isinstance(topology, Concentric):
         plain["topology"] = {"concentric": {"rings": topology.rings, "jump": topology.jump}}
-    if not plain.get("feedback_scaling", 1):
-        del plain["feedback_scaling"]  # networks without it are written, and named, as they were before there was any
-    return plain
+    for name in MATRICES:
+        if isinstance(plain.get(name), Matrix):
+            plain[name] = {"matrix": plain[name].to_dict()}
+    # Networks without these are written, and named, as they were before there were any.
+    for field in fields(member):
+        if field.name in LATER and plain[field.name] == field.default:
+            del plain[field.name]
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
 
 def from_dict(kind: type[Member], plain: Mapping[str, Any]) -> Member:
@@ -42,6 +61,10 @@ def from_dict(kind: type[Member], plain: Mapping[str, Any]) -> Member:
         if name == "concentric":
             check_known(content, [field.name for field in fields(Concentric)], "Concentric")
         values["topology"] = Matrix.from_dict(content) if name == "matrix" else Concentric(**content)
+    for name in MATRICES:
+        if isinstance(values.get(name), Mapping):
+            check_known(values[name], ["matrix"], name)
+            values[name] = Matrix.from_dict(values[name].get("matrix", {}))
     return kind(**values)
 
 

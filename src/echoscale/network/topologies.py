@@ -20,6 +20,7 @@ FILES = {
     "delay_line": "delay_line",
     "ring": "ring",
     "concentric": "concentric",
+    "diagonal": "diagonal",
 }
 TOPOLOGIES = tuple(FILES)
 # Those that take `connections`, and that may couple reservoirs.

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from echoscale import _checks
 from echoscale.hyper import Parameter
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +30,7 @@ def bounds(parameter: Parameter, constraint: str) -> tuple[float, float]:
     if parameter.name == "leak_rate":
         # The smallest number above 0 that every precision knows.
         return (LEAST_LEAK if constraint == "clip" else float(np.finfo(np.float32).tiny)), 1.0
-    return 0.0, np.inf
+    return 0.0, float(_checks.MOST_SPREAD) if parameter.name == "leak_spread" else np.inf
 
 
 def to_free(values: Floats, learned: Sequence[Parameter], constraint: str) -> Floats:

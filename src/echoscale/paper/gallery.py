@@ -129,27 +129,43 @@ def make(
     return Result(picture, file, data, reused)
 
 
-def _load(file: Path, described: dict[str, Any]) -> xarray.Dataset | None:
-    """The data of an earlier run; None where there are none, where they have changed, or where other settings made them."""
+def read(file: Path) -> xarray.Dataset:
+    """The data of a figure; a warning where nothing says whether they have changed, an error where they have.
+
+    Parameters
+    ----------
+    file : Path
+        What `make` wrote.
+    """
     import xarray
 
-    if not file.exists():
-        return None
     content = file.read_bytes()
     whole = is_whole(content)
     if whole is False:
-        return None
+        raise ValueError(f"{file} has changed since it was written: compute it again with fresh=True (--fresh).")
     try:
         with xarray.open_dataset(io.BytesIO(content), engine="scipy") as opened:
             data = opened.load()
-    except Exception:  # not a file of ours, or a broken one: computed anew
-        return None
-    if not all(data.attrs.get(name) == value for name, value in described.items()):
-        return None
+    except Exception as error:
+        raise ValueError(f"{file} holds no data of a figure: {error}") from error
+    missing = [name for name in ("figure", "scale", "settings") if name not in data.attrs]
+    if missing:
+        raise ValueError(f"{file} holds no data of a figure: it does not say its {missing[0]}.")
     if whole is None:
         warnings.warn(
             f"{file} was written without a checksum: whether its numbers have changed is not known. Compute it again with "
             "fresh=True (--fresh) to have one.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return data
+
+
+def _load(file: Path, described: dict[str, Any]) -> xarray.Dataset | None:
+    """The data of an earlier run; None where there are none, where they have changed, or where other settings made them."""
+    if not file.exists():
+        return None
+    try:
+        data = read(file)
+    except ValueError:  # computed anew
+        return None
+    return data if all(data.attrs.get(name) == value for name, value in described.items()) else None

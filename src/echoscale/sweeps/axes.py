@@ -1,9 +1,10 @@
 """The axes of a sweep: what varies, and how a point of the grid becomes a network, a task and the numbers of a lane.
 
 leak_rate, spectral_radius, input_scaling, bias_scaling   of all reservoirs alike; "leak_rate[0]" of the first alone
-feedback_scaling                                          likewise, of a network with output feedback
+feedback_scaling, leak_spread                             likewise, of a network with output feedback, with spread leak rates
 coupling                                                  strength of all couplings; "coupling[0]" of the first alone
-units, connections, topology, normalise ("units[0]")      of the reservoirs as described; coupling_delay
+units, connections, topology, normalise ("units[0]"),     of the reservoirs as described
+residual, activation, input_connections                   likewise; coupling_delay of the network
 network                                                   a mapping of names to networks
 task.<keyword>                                            of the task, for example "task.order"
 seed                                                      of weights and series; weights_seed, task_seed for one of them
@@ -20,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from echoscale import _checks
-from echoscale.hyper import NO_FEEDBACK, Hyper
+from echoscale.hyper import ABSENT, Hyper
 from echoscale.network import Network
 
 LEAVES = Hyper._fields
 SEEDS = ("seed", "weights_seed", "task_seed")
-RESERVOIR_FIELDS = ("units", "connections", "topology", "normalise")
+RESERVOIR_FIELDS = ("units", "connections", "topology", "normalise", "residual", "activation", "input_connections")
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,7 @@ def _plain(value: object) -> Any:
 
 
 def _check_leaf(what: str, value: object) -> None:
-    check = {"leak_rate": _checks.leak_rate, "coupling": _checks.number}.get(what, _checks.non_negative)
-    check(value, what)
+    _checks.leaf(what)(value, what)
 
 
 def outer_points(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
@@ -131,8 +131,8 @@ def lanes_of(axes: Sequence[Axis], network: Network) -> dict[str, list[float]]:
     leaves = [axis for axis in axes if axis.kind == "leaf"]
     for axis in leaves:
         coupling = axis.what == "coupling"
-        if axis.what == "feedback_scaling" and not network.feeds_back:
-            raise ValueError(f"the axis {axis.name!r} varies nothing: {NO_FEEDBACK}")
+        if axis.what in ABSENT and not getattr(Hyper.of(network), axis.what):
+            raise ValueError(f"the axis {axis.name!r} varies nothing: {ABSENT[axis.what]}")
         count = len(network.couplings if coupling else network.reservoirs)
         _check_place(axis, count, "couplings" if coupling else "reservoirs")
     points = list(product(*(axis.values for axis in leaves)))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import xarray
 
 SHOWN = 5
+SEEDS = ("seed", "weights_seed", "task_seed")  # axes that errors are averaged over
 
 
 def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, workers: int | None) -> int:
@@ -86,7 +87,7 @@ def _say_errors(data: xarray.Dataset) -> None:
 
 def best_points(data: xarray.Dataset) -> Table:
     """The points with the least validation error, averaged over seeds, with their test error."""
-    seeds = [name for name in ("seed", "weights_seed", "task_seed") if name in data.dims]
+    seeds = [name for name in SEEDS if name in data.dims]
     mean = data.mean(seeds, keep_attrs=True) if seeds else data
     frame = in_order(mean[["validation", "test"]]).sort_values("validation").head(SHOWN)
     rows = tuple(tuple(_plain(value) for value in row) for row in frame.itertuples(index=False))

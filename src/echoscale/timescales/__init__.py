@@ -1,7 +1,9 @@
 """Which timescales a network has, and which ones a problem needs."""
 
+from echoscale.timescales.leak_mixtures import mixture_bounds, mixture_cumulative, mixture_density
 from echoscale.timescales.linear_regime import LinearSystem
 from echoscale.timescales.memory import Memory, memory
+from echoscale.timescales.rotation import decay_bounds, decay_cumulative, decay_density, period_cumulative
 from echoscale.timescales.season import season, trend
 from echoscale.timescales.signal import SignalTimescales, of_signal
 from echoscale.timescales.spectrum import Spectrum
@@ -16,12 +18,19 @@ __all__ = [
     "Suggestion",
     "bounds",
     "cumulative",
+    "decay_bounds",
+    "decay_cumulative",
+    "decay_density",
     "density",
     "for_peak",
     "for_range",
     "memory",
+    "mixture_bounds",
+    "mixture_cumulative",
+    "mixture_density",
     "of_signal",
     "peak",
+    "period_cumulative",
     "ratio",
     "season",
     "suggest",

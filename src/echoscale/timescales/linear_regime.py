@@ -1,6 +1,8 @@
 """The linear regime: a network with its tanh replaced by its slope, x(t+1) = M x(t) + B s(t).
 
-    M = I - A + A D W,   B = A D W_in,   A = diag(leak rates),   D = diag(f'(h)), the identity at the origin without bias
+    M = (I - A) O + A D W,   B = A D W_in,   A = diag(leak rates),   D = diag(f'(h)), the identity at the origin without bias
+
+O is the identity unless a reservoir has a residual matrix
 
 (paper: "Hierarchical Echo-State Networks" and the appendix "Timescales, oscillations and eigenvalues"; the printed e^{Lambda t}
 belongs to continuous time, a discrete map relaxes with lambda^t).
@@ -26,9 +28,9 @@ Sparse = scipy.sparse.csr_array
 class LinearSystem:
     """x(t+1) = M x(t) + B s(t): a network in its linear regime. Made by `esn.linearised()`.
 
-        M = I - A + A D W,   B = A D W_in,   A = diag(leak rates),   D = diag(f'(h))
+        M = (I - A) O + A D W,   B = A D W_in,   A = diag(leak rates),   D = diag(f'(h))
 
-    D is the identity at the origin without bias.
+    D is the identity at the origin without bias, O the identity unless a reservoir has a `residual`.
 
     Attributes
     ----------
@@ -138,10 +140,12 @@ def linearise(
     slices: tuple[slice, ...],
     coupling_delay: int,
     state: npt.ArrayLike | None = None,
+    residual: Sparse | None = None,
+    linear: npt.NDArray[np.bool_] | None = None,
 ) -> LinearSystem:
     """The map around a state (the origin unless given) at zero input.
 
-    With coupling_delay=0 a reservoir hears the new states of those before it: (I - A D W_new) x' = (I - A + A D W_old) x.
+    With coupling_delay=0 a reservoir hears the new states of those before it: (I - A D W_new) x' = ((I - A) O + A D W_old) x.
     """
     size = len(leak_rate)
     x = np.zeros(size) if state is None else _state(state, size)
@@ -152,8 +156,11 @@ def linearise(
         Sparse((np.where(which, entries.data, 0.0), (entries.row, entries.col)), shape=(size, size))
         for which in (~fresh, fresh)
     )
-    gain = scipy.sparse.diags_array(leak_rate * _slopes(old, new, np.asarray(bias), leak_rate, slices, x))
-    M = own = Sparse(scipy.sparse.diags_array(1 - leak_rate) + gain @ old)
+    stay = scipy.sparse.eye_array(size) if residual is None else residual
+    kept = Sparse(scipy.sparse.diags_array(1 - leak_rate) @ stay)
+    slopes = _slopes(old, new, np.asarray(bias), leak_rate, slices, x, np.asarray(kept @ x), linear)
+    gain = scipy.sparse.diags_array(leak_rate * slopes)
+    M = own = Sparse(kept + gain @ old)
     B = drive = gain @ np.asarray(W_in)
     if fresh.any():
         # A reservoir hears only those before it, so the series of the inverse ends after as many terms as there are levels.
@@ -177,11 +184,22 @@ def _state(value: npt.ArrayLike, size: int) -> Floats:
     return x
 
 
-def _slopes(old: Sparse, new: Sparse, bias: Floats, leak_rate: Floats, slices: tuple[slice, ...], x: Floats) -> Floats:
-    """f'(h) = 1 - tanh(h)^2 of every neuron, the reservoirs moving in their order."""
+def _slopes(
+    old: Sparse,
+    new: Sparse,
+    bias: Floats,
+    leak_rate: Floats,
+    slices: tuple[slice, ...],
+    x: Floats,
+    kept: Floats,
+    linear: npt.NDArray[np.bool_] | None,
+) -> Floats:
+    """f'(h) = 1 - tanh(h)^2 of every neuron, 1 of linear ones, the reservoirs moving in order; `kept` is what stays of x."""
     after = x.copy()
     h = old @ x + bias
     for own in slices:
         h[own] += (new @ after)[own]
-        after[own] = (1 - leak_rate[own]) * x[own] + leak_rate[own] * np.tanh(h[own])
-    return np.asarray(1 - np.tanh(h) ** 2)
+        fired = np.tanh(h) if linear is None else np.where(linear, h, np.tanh(h))
+        after[own] = kept[own] + leak_rate[own] * fired[own]
+    slopes = np.asarray(1 - np.tanh(h) ** 2)
+    return slopes if linear is None else np.where(linear, 1.0, slopes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,14 @@ from echoscale import _checks
 from echoscale.table import Table
 from echoscale.weights.eigen import Square, eigenvalues
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Floats = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
 
 COLUMNS = ("part", "units", "tau_min", "tau_5%", "tau_median", "tau_95%", "tau_max", "period_min", "period_max")
+DECAY = ("decay_min", "decay_max")  # of networks whose modes turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +98,58 @@ class Spectrum:
         times: Floats = np.divide(2 * np.pi * self.dt, turn, out=np.full(len(turn), np.inf), where=turn > 0)
         return times
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Decay time against period, a point for every mode: how long it lasts, and how fast it turns.
 
-def table(spectra: dict[str, Spectrum], dt: float = 1.0) -> Table:
-    """One row for every named spectrum: extremes and quantiles of the measured timescales, and the periods."""
+        Modes that do not oscillate stand at the right edge, on a dashed line; those that do not decay are left out.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; axes of its own by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> spectrum = es.single(50, leak_rate=0.2, residual="orthogonal").build(1).spectrum()
+        >>> spectrum.plot().get_xlabel()
+        'period'
+        """
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots()
+        times, periods = self.decay_times, self.periods
+        shown = np.isfinite(times) & (times > 0)
+        turning = shown & np.isfinite(periods)
+        edge = 3 * float(periods[turning].max(initial=2 * self.dt))
+        ax.plot(periods[turning], times[turning], ".", ms=4, color="C0")
+        still = times[shown & ~turning]
+        ax.plot(np.full(len(still), edge), still, ".", ms=4, color="C3")
+        ax.axvline(edge, ls="--", lw=0.8, color="0.7", zorder=0)
+        ax.set(xscale="log", yscale="log", xlabel="period", ylabel="decay time")
+        return ax
+
+
+def table(spectra: dict[str, Spectrum], dt: float = 1.0, turns: bool = False) -> Table:
+    """One row for every named spectrum: extremes and quantiles of the measured timescales, and the periods.
+
+    With `turns` the decay times too: of modes that turn, 1 / (1 - Re lambda) mixes decay and frequency.
+    """
     notes: list[str] = []
-    rows = tuple((name, each.units, *_numbers(name, each, notes)) for name, each in spectra.items())
+    rows = tuple(
+        (name, each.units, *_numbers(name, each, notes), *(_decays(each) if turns else ())) for name, each in spectra.items()
+    )
     title = f"Timescales measured in the linear regime, in units of time (one step is {dt:g})"
-    return Table(COLUMNS, rows, title, tuple(notes))
+    return Table((*COLUMNS, *(DECAY if turns else ())), rows, title, tuple(notes))
+
+
+def _decays(spectrum: Spectrum) -> tuple[float, float]:
+    return float(spectrum.decay_times.min()), float(spectrum.decay_times.max())
 
 
 def _numbers(name: str, spectrum: Spectrum, notes: list[str]) -> list[float | None]:

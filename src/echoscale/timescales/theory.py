@@ -13,7 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
+from echoscale.network.leaks import places_of
+from echoscale.network.residuals import IDENTITY
 from echoscale.table import Table
+from echoscale.timescales.leak_mixtures import mixture_bounds, mixture_density
+from echoscale.timescales.rotation import decay_bounds
 
 if TYPE_CHECKING:
     from echoscale.network import Network, Reservoir
@@ -291,7 +295,26 @@ def _row(k: int, reservoir: Reservoir, dt: float, notes: dict[str, None]) -> tup
     top: Any = None
     spread: Any = None
     name = f"R{k + 1}"
-    if topology == "delay_line":
+    random = topology in ("normal", "uniform") and reservoir.normalise
+    if reservoir.residual != IDENTITY:
+        if random and isinstance(reservoir.residual, str) and not reservoir.leak_spread:
+            low, high = decay_bounds(alpha, rho, dt)
+            spread = float(high / low) if low > 0 else np.inf
+            notes[
+                f"{name}: a residual level; its times are decay times, its periods all from {2 * dt:g} on (decay_bounds)."
+            ] = None
+        else:
+            notes[f"{name}: of this residual level the modes are known after building only: esn.timescales()."] = None
+    elif reservoir.leak_spread and 0 < rho <= 1 and random:
+        rates = alpha * np.exp(-reservoir.leak_spread * places_of(reservoir.leak_places, reservoir.units))
+        low, high = mixture_bounds(rates, rho, dt)
+        spread = high / low
+        times = np.geomspace(low, min(high, 1e6 * low), 300)
+        top = times[np.argmax(mixture_density(times, rates, rho, dt))]
+        notes[f"{name}: leak rates from {rates.min():.3g} to {alpha:.3g}, one for every neuron (mixture_density)."] = None
+    elif reservoir.leak_spread:
+        notes[f"{name}: with a leak rate for every neuron its modes are known after building only: esn.timescales()."] = None
+    elif topology == "delay_line":
         low = high = top = dt / alpha
         spread = 1.0
         notes[f"{name}: a delay line has no eigenvalue but 0; its memory is its length, {reservoir.units} steps."] = None
@@ -302,7 +325,7 @@ def _row(k: int, reservoir: Reservoir, dt: float, notes: dict[str, None]) -> tup
         notes[f"{name}: with a spectral radius above 1 some modes grow in the linear regime: no tau_max, no peak."] = None
     else:
         (low, high), spread = bounds(alpha, rho, dt), ratio(rho)
-        if topology in ("normal", "uniform"):
+        if topology in ("normal", "uniform", "diagonal"):
             top = peak(alpha, rho, dt)
         else:
             notes[f"{name}: the peak is that of a random matrix; of this topology only the bounds are known."] = None

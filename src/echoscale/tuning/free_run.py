@@ -51,6 +51,7 @@ class FreeRun(Loss):
 
     horizon: int = 1
     name = "closed-loop error"
+    rough = True  # chaos
 
     @cached_property
     def origins(self) -> Origins:

@@ -48,11 +48,13 @@ class Loss:
 
     name    what their errors are called in reports
     linear  whether the error is the squared one of a linear readout, so that noise on the states has a closed form
+    rough   whether its slopes say little about what lies a step away
     """
 
     runs: Runs
     name: ClassVar[str]
     linear: ClassVar[bool] = False
+    rough: ClassVar[bool] = False
 
     def value(self, z: Floats) -> Value:
         """The error at points z (S, P)."""

@@ -1,8 +1,9 @@
 """Many starts that go downhill together, one step a round, and begin again near the best where they are stuck.
 
 A round: the quadratic model at every live start, the step that it asks for within a box, a shorter and a longer one, all tried
-in one run; the best is taken. A start rests when it gains no more. One that rests far above the best, or lags behind for long,
-is moved: to the best of some points that mix the numbers of the good starts.
+in one run; the best is taken. Where the error is rough, points scattered over the box are tried beside them. A start rests when
+it gains no more. One that rests far above the best, or lags behind for long, is moved: to the best of some points that mix the
+numbers of the good starts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Floats = npt.NDArray[np.float64]
 
 LENGTHS = np.array([0.3, 1.0, 3.0])  # of the steps tried, in units of that which the model asks for
 FIRST_BOX, LARGEST_BOX, SMALLEST_BOX = 1.0, 4.0, 1e-3  # half sides, in logarithms: 1 is a factor of e
-REFUSED = 0.1  # how a box shrinks when none of its steps helps
+REFUSED, REFUSED_ROUGH = 0.1, 0.5  # how a box shrinks when none of its steps helps
+SCATTERED = 5  # points tried beside the steps where the error is rough; half a box is their standard deviation
 GAIN = 3e-3  # of the error: less than that in two rounds running is no progress
 PERFECT = 1e-14  # an error that needs no further search
 SCREENED = 8  # random points of which the best becomes a start
@@ -85,19 +87,16 @@ class Search:
                 points.append(trust.trials(self.z[start], slope, bend, space.low, space.high, self.box[start], LENGTHS))
             else:  # chaos: the tangents have grown beyond all bounds, and say nothing
                 points.append(np.repeat(self.z[start][None], len(LENGTHS), axis=0))
+            if self.loss.rough:
+                apart = self.box[start] / 2 * self.rng.standard_normal((SCATTERED, len(slope)))
+                points.append(np.clip(self.z[start] + apart, space.low, space.high))
         tried = np.concatenate(points)
         value = self.loss.value(tried)
         self.steps += self.loss.runs.steps * (len(tried) + len(live) * (1 + len(space.learned)))
         errors = value.error.reshape(len(live), -1)
         for place, (start, best) in enumerate(zip(live, _least(errors), strict=True)):
-            self._move(
-                start,
-                errors[place, best],
-                self.box[start] * np.clip(LENGTHS[best], 0.5, 2.0),
-                tried,
-                value,
-                place * len(LENGTHS) + best,
-            )
+            longer = np.clip(LENGTHS[best], 0.5, 2.0) if best < len(LENGTHS) else 1.0
+            self._move(start, errors[place, best], self.box[start] * longer, tried, value, place * errors.shape[1] + best)
 
     def relocate(self) -> None:
         """Starts that are far above the best, and rest or have had their time, begin again between the good ones."""
@@ -125,7 +124,7 @@ class Search:
             self.box[start] = np.clip(box, SMALLEST_BOX, LARGEST_BOX)
             self.idle[start] = self.idle[start] + 1 if slow else 0
             return
-        self.box[start] *= REFUSED
+        self.box[start] *= REFUSED_ROUGH if self.loss.rough else REFUSED
         if self.box[start] < SMALLEST_BOX:
             self.idle[start] = 2
 

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 RIDGE, SHARPNESS = "ridge", "sharpness"
 BOUNDS = {
     "leak_rate": (0.01, 1.0),
+    "leak_spread": (0.01, 7.0),
     "spectral_radius": (0.01, 1.5),
     "input_scaling": (0.01, 10.0),
     "bias_scaling": (0.01, 10.0),
@@ -38,6 +39,7 @@ INPUT_SCALING = (1e-6, 10.0)
 # Where random starts are drawn from: what people try first, well inside the bounds.
 STARTS = {
     "leak_rate": (0.05, 1.0),
+    "leak_spread": (0.3, 4.5),
     "spectral_radius": (0.1, 1.2),
     "input_scaling": (0.05, 2.0),
     "bias_scaling": (0.05, 2.0),
@@ -49,7 +51,16 @@ STARTS = {
 FIRST_SHARPNESS = math.sqrt(math.prod(STARTS[SHARPNESS]))
 START_RIDGE_PER_STEP = (1e-11, 1e-2)
 # In this order they are learned where data are short: one for so many training steps.
-FIRST_LEARNED = (RIDGE, "input_scaling", "leak_rate", "spectral_radius", "coupling", "feedback_scaling", "bias_scaling")
+FIRST_LEARNED = (
+    RIDGE,
+    "input_scaling",
+    "leak_rate",
+    "spectral_radius",
+    "leak_spread",
+    "coupling",
+    "feedback_scaling",
+    "bias_scaling",
+)
 STEPS_FOR_ONE = 50
 
 
@@ -168,9 +179,9 @@ class Space:
             return np.asarray(np.clip(np.log(np.abs(values)), self.low, self.high))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """Random points, (count, P): leak rates and radii uniform, scalings and penalties uniform in their logarithm."""
+        """Random points, (count, P): leak rates, their spreads and radii uniform, the others uniform in their logarithm."""
         at = rng.random((count, len(self.low)))
-        even = np.array([name.startswith(("leak_rate", "spectral_radius")) for name in self.names])
+        even = np.array([name.startswith(("leak_", "spectral_radius")) for name in self.names])
         ends = np.exp(self.first), np.exp(self.last)
         return np.where(even, np.log(ends[0] + at * (ends[1] - ends[0])), self.first + at * (self.last - self.first))
 
@@ -183,6 +194,5 @@ def _limits(pair: Sequence[float], key: str, kind: str) -> tuple[float, float]:
     low, high = _checks.number(first, f"the lower bound of {key}"), _checks.number(last, f"the upper bound of {key}")
     if not 0 < low < high:
         raise ValueError(f"the bounds of {key} must satisfy 0 < low < high, got {low} and {high}.")
-    if kind == "leak_rate":
-        _checks.leak_rate(high, f"the upper bound of {key}")
+    _checks.leaf(kind)(high, f"the upper bound of {key}")
     return low, high

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-ALL = ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "feedback_scaling", "ridge")
+ALL = ("leak_rate", "leak_spread", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "feedback_scaling", "ridge")
 LOSSES = ("mse", "cross_entropy")
 
 
@@ -319,8 +319,10 @@ def _result(
         if verdict.sure is not None and not data.tail:
             helped = helped and verdict.sure >= CLEARLY
     at_bound = space.at_bound(z)
-    if space.ridge and not (search.value.readout.ridge[best] <= runs.penalties(z[None])[0] * (1 + 1e-9)).all():
-        at_bound.append(RIDGE)  # rounding holds it
+    used = search.value.readout.ridge[best]
+    if space.ridge and not (used <= runs.penalties(z[None])[0] * (1 + 1e-9)).all():
+        at_bound.append(RIDGE)  # rounding held it: what was judged is returned, not what was asked for
+        penalty = float((used / runs.train_rows).max() - runs.noise**2) * data.steps
     last = (penalty if helped else start.per_step * data.steps) / share
     if chooses:
         last = last_penalty(runs, data, Hyper.of(tuned if helped else network), last if helped else None)

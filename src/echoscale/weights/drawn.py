@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,12 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from echoscale.network import Coupling, Network, Reservoir
+from echoscale.network.leaks import places_of
 from echoscale.network.matrix import Matrix
 from echoscale.network.topologies import FILES, name_of
 from echoscale.weights.eigen import spectral_radius
+from echoscale.weights.input_matrix import bias_vector, input_matrix
+from echoscale.weights.residual_matrix import residual_matrix
 from echoscale.weights.topologies.random_links import random_sparse
 
 Sparse = scipy.sparse.csr_array
@@ -28,13 +32,19 @@ class Drawn(NamedTuple):
     recurrent : tuple of csr_array
         W of each reservoir, (n_k, n_k), of unit spectral radius.
     inputs : tuple of arrays
-        W_in of each reservoir, (n_k, F), U[-1, 1]; drawn even where `input_scaling` is 0, so that a zero can be learned away.
+        W_in of each reservoir, (n_k, F), U[-1, 1] or the user's own; drawn even where `input_scaling` is 0, so that it can be
+        learned away.
     biases : tuple of arrays
         b of each reservoir, (n_k,), U[-1, 1]; likewise.
     couplings : tuple of csr_array
         W_kl of each coupling, (n_target, n_source).
     feedback : tuple of arrays
         W_fb of each reservoir, (n_k, O), U[-1, 1]; empty for a network without output feedback.
+    leak_places : tuple of arrays
+        q of each reservoir, (n_k,), in [0, 1]: neuron i has the leak rate alpha exp(-s q_i); empty where no reservoir spreads
+        them.
+    residuals : tuple of csr_array
+        O of each reservoir, (n_k, n_k); empty where all are the identity.
     """
 
     recurrent: tuple[Sparse, ...]
@@ -42,6 +52,8 @@ class Drawn(NamedTuple):
     biases: tuple[Floats, ...]
     couplings: tuple[Sparse, ...]
     feedback: tuple[Floats, ...] = ()
+    leak_places: tuple[Floats, ...] = ()
+    residuals: tuple[Sparse, ...] = ()
 
 
 def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Drawn:
@@ -53,9 +65,8 @@ def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Draw
     members = list(enumerate(network.reservoirs))
     return Drawn(
         recurrent=tuple(recurrent_matrix(rng(0, k), reservoir) for k, reservoir in members),
-        # Drawn feature by feature, so that one more input does not change the weights of the others.
-        inputs=tuple(rng(1, k).uniform(-1, 1, (n_inputs, reservoir.units)).T.copy() for k, reservoir in members),
-        biases=tuple(rng(2, k).uniform(-1, 1, reservoir.units) for k, reservoir in members),
+        inputs=tuple(input_matrix(rng(1, k), partial(rng, 7, k), reservoir, n_inputs, k) for k, reservoir in members),
+        biases=tuple(bias_vector(rng(2, k), reservoir) for k, reservoir in members),
         couplings=tuple(
             coupling_matrix(
                 rng(3, each.target, each.source),
@@ -67,7 +78,15 @@ def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Draw
         feedback=tuple(rng(4, k).uniform(-1, 1, (n_outputs, reservoir.units)).T.copy() for k, reservoir in members)
         if network.feeds_back
         else (),
+        leak_places=tuple(leak_places(rng(5, k), reservoir) for k, reservoir in members) if network.spreads_leaks else (),
+        residuals=tuple(residual_matrix(rng(6, k), reservoir) for k, reservoir in members) if network.turns else (),
     )
+
+
+def leak_places(rng: np.random.Generator, reservoir: Reservoir) -> Floats:
+    """q of one reservoir, (n,): a named shape in a random order, places of one's own as they are."""
+    places = places_of(reservoir.leak_places, reservoir.units)
+    return rng.permutation(places) if isinstance(reservoir.leak_places, str) else places
 
 
 def recurrent_matrix(rng: np.random.Generator, reservoir: Reservoir) -> Sparse:

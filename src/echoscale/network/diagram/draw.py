@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from math import hypot
@@ -153,7 +154,7 @@ def _draw_reservoir(ax: Axes, reservoir: Reservoir, spot: Spot, name: str, rng: 
     from matplotlib.collections import LineCollection, PatchCollection
     from matplotlib.patches import Circle
 
-    colour = shade(reservoir.leak_rate)
+    colour = shade(reservoir.leak_rate * math.exp(-reservoir.leak_spread / 2))
     ax.add_patch(Circle((spot.x, spot.y), spot.radius, facecolor=colour, edgecolor="black", zorder=2, gid=name))
     places, joined = _neurons(reservoir, rng)
     places = 0.78 * spot.radius * places + (spot.x, spot.y)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from echoscale.network import Concentric, Network, Reservoir
 from echoscale.network.diagram.plan import AIR, LANE, LINE, NODE, TRACK, Caption, Drawing, Spot, name_of, number
 from echoscale.network.diagram.wires import Link, gap_before, lanes_of, least_radius, links_of, ports_of, wire_of
 from echoscale.network.matrix import Matrix
+from echoscale.network.residuals import IDENTITY
 
 MANY_ROWS = 4  # from here on captions are wide rather than high
 
@@ -108,7 +110,9 @@ def radius_of(reservoir: Reservoir) -> float:
 
 def _caption(k: int, reservoir: Reservoir, wide: bool) -> Caption:
     units = f"{reservoir.units:,} unit{'s' * (reservoir.units != 1)}"
-    pace = [f"α = {number(reservoir.leak_rate)}", f"ρ = {number(reservoir.spectral_radius)}"]
+    slowest = reservoir.leak_rate * math.exp(-reservoir.leak_spread)
+    rates = f"{number(slowest)}–" * (reservoir.leak_spread > 0) + number(reservoir.leak_rate)
+    pace = [f"α = {rates}", f"ρ = {number(reservoir.spectral_radius)}"]
     more = []
     if isinstance(reservoir.topology, Matrix):
         more.append("own matrix")
@@ -116,6 +120,10 @@ def _caption(k: int, reservoir: Reservoir, wide: bool) -> Caption:
         more.append("concentric")
     elif reservoir.topology != "normal":
         more.append(reservoir.topology.replace("_", " "))
+    if reservoir.residual != IDENTITY:
+        more.append("O own" if isinstance(reservoir.residual, Matrix) else f"O {reservoir.residual}")
+    if reservoir.activation != "tanh":
+        more.append("linear")
     if reservoir.bias_scaling:
         more.append(f"bias {number(reservoir.bias_scaling)}")
     if wide:

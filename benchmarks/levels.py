@@ -1,0 +1,139 @@
+"""What does a level cost that is not a plain leaky one? Microseconds a step of one reservoir, beside the plain step.
+
+    python benchmarks/levels.py            a minute
+    python benchmarks/levels.py --quick    seconds
+
+Kinds take turns, and the fastest of many short runs counts: what else runs on the machine then matters little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import common
+import numpy as np
+
+import echoscale as es
+from echoscale.engine import machine, over_time, scan
+
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {"leak_rate": 0.5},
+    "leak rates": {"leak_rate": es.LogUniform(0.05, 0.5)},
+    "shift": {"leak_rate": 0.5, "residual": "shift"},
+    "orthogonal": {"leak_rate": 0.5, "residual": "orthogonal"},
+    "linear diagonal": {"leak_rate": 0.5, "activation": "identity", "topology": "diagonal"},
+}
+LANES = (1, 16, 64)
+LINEAR = ((100, 100_000), (1000, 100_000))  # units, steps
+# A run should take a millisecond: long enough for the clock, short enough to fall between what else runs.
+NEURON_STEPS = 1 << 18
+
+
+def runner(units: int, lanes: int, steps: int, options: dict[str, Any]) -> Callable[[], Any]:
+    """A scan that keeps its last state alone, of one reservoir on so many lanes."""
+    esn = es.single(units, **options).build(1, seed=0)
+    weights = esn.weights(lanes)
+    hyper = esn.hyper.on(np.zeros(lanes, np.int64), np.float32).map(lambda leaf: np.broadcast_to(leaf, (lanes,)))
+    state = (np.zeros((units, lanes), np.float32),)
+    u = np.random.default_rng(0).random((steps, 1, lanes), dtype=np.float32)
+    remaining = np.full(lanes, steps, np.int32)
+    pairs = machine.on_cpu(None)
+    return lambda: common.finished(scan.scan(weights, hyper, state, u, remaining, steps, whole=True, pairs=pairs))
+
+
+def linear_level(units: int, steps: int, rounds: int) -> dict[str, Any]:
+    """Seconds of a linear diagonal level along one series, all states kept where they are made: by steps, and over time."""
+    esn = es.single(units, **KINDS["linear diagonal"]).build(1, seed=0)
+    state, u = np.zeros(units, np.float32), np.random.default_rng(0).random((steps, 1), dtype=np.float32)
+    weights, hyper = esn.weights(), esn.numbers()
+    pairs = over_time.plan(esn.network, esn.drawn, np.float32)
+    some = over_time.chunk(steps, units, machine.on_cpu(None))
+
+    def stepwise() -> Any:
+        return common.finished(
+            scan.scan(weights, hyper, (state[:, None],), u[..., None], np.full(1, steps, np.int32), whole=True)
+        )
+
+    def at_once() -> Any:
+        last, made = state, []
+        for begin in range(0, steps, some):
+            made.append(over_time.states(weights, hyper, pairs, last, u[begin : begin + some], esn.sizes))
+            last = made[-1][-1]
+        return common.finished(made)
+
+    apart = float(np.abs(np.concatenate(at_once()) - np.asarray(stepwise()[1])[:, 0]).max())
+    best = {name: min(times) for name, times in common.take_turns({"step": stepwise, "over time": at_once}, rounds).items()}
+    return {"units": units, "steps": steps, "apart": apart, **best}
+
+
+def compile_seconds(units: int, distinct: int) -> float:
+    """Of the first run of a reservoir with so many different leak rates."""
+    rates = np.resize(np.geomspace(0.05, 1.0, distinct), units)
+    run = runner(units, 1, 64 + distinct, {"leak_rate": rates})
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began
+
+
+def measure(options: argparse.Namespace) -> common.Raw:
+    quick = options.quick
+    sizes, lanes, rounds = ((50,), (1,), 2) if quick else ((100, 1000), LANES, 150)
+    found = []
+    for units in sizes:
+        for count in lanes:
+            steps = 64 if quick else max(NEURON_STEPS // (units * count) // 2 * 2, 64)
+            runs = {name: runner(units, count, steps, kind) for name, kind in KINDS.items()}
+            best = {name: min(times) for name, times in common.take_turns(runs, rounds).items()}
+            found.append({"units": units, "lanes": count, **{name: best[name] / steps * 1e6 for name in runs}})
+    distinct = (2, 20) if quick else (2, 10, 25, 100)
+    return {
+        "microseconds_a_step": found,
+        "linear_level": [linear_level(*size, rounds=2 if quick else 5) for size in ([(20, 300)] if quick else LINEAR)],
+        "compile_seconds": [{"distinct": each, "seconds": compile_seconds(100, each)} for each in distinct],
+    }
+
+
+def table(raw: common.Raw) -> str:
+    """Microseconds a step, and in how far each kind is dearer than the plain one."""
+    body = []
+    for row in raw["microseconds_a_step"]:
+        plain = row["plain"]
+        cells = [f"{row[name]:.2f} ({row[name] / plain - 1:+.1%})" for name in KINDS if name != "plain"]
+        body.append([f"{row['units']:,}", str(row["lanes"]), f"{plain:.2f}", *cells])
+    linear = []
+    for each in raw["linear_level"]:
+        both = each["step"], each["over time"]
+        sizes, numbers = (f"{each['units']:,}", f"{each['steps']:,}"), (f"{time:.3f}" for time in both)
+        linear.append([*sizes, *numbers, f"{both[0] / both[1]:.1f}", f"{each['apart']:.1e}"])
+    seconds = [[str(each["distinct"]), f"{each['seconds']:.2f}"] for each in raw["compile_seconds"]]
+    lines = [
+        "# What a level costs",
+        "",
+        common.origin(raw),
+        "",
+        "Microseconds a step of one reservoir, 10 connections a row, float32; in brackets, how much dearer than plain.",
+        "",
+        *common.rows(("units", "lanes", *KINDS), body),
+        "",
+        "A linear level of diagonal units along one series, in seconds, all states kept; how many times faster over time; "
+        "and the largest difference of a state.",
+        "",
+        *common.rows(("units", "steps", "step by step", "over time", "times faster", "apart"), linear),
+        "",
+        "Seconds of the first run of 100 neurons, compilation and all, by the number of different leak rates:",
+        "",
+        *common.rows(("leak rates", "s"), seconds),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> common.Raw:
+    return common.main("levels", __doc__, measure, table, arguments=arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""A whole series at once, level by level: linear diagonal levels in parallel over time, the others step by step.
+
+    x(t+1) = A x(t) + d(t),   A = (1 - alpha) I + alpha rho W
+
+Where A is a diagonal of complex pairs, z = x_1 + i x_2 of a pair follows z(t+1) = lambda z(t) + d(t), and the scan of such maps
+is associative: two steps are one step with lambda^2. Pairs of steps are joined until one is left, and then taken apart again:
+log2(T) rounds of elementwise operations on the whole series, in place of T steps. States are those of the step, but for
+rounding. Levels that hear those behind them (feedback) must move together and are not for this.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.engine import dynamics, neuron_leaks
+from echoscale.engine.dynamics import Array, Weights
+from echoscale.engine.matrices import apply, project, turn
+from echoscale.hyper import Hyper
+from echoscale.network import Network
+from echoscale.weights.drawn import Drawn
+
+CHUNK = 1 << 22  # numbers of the states that are made at once: on a CPU they stay near
+
+
+class Pairs(NamedTuple):
+    """A diagonal level: W as complex numbers, one for every pair of neurons (of an odd number the last one is real)."""
+
+    values: Array
+
+
+def plan(network: Network, drawn: Drawn, dtype: npt.DTypeLike) -> tuple[Pairs | None, ...]:
+    """Which levels run in parallel over time: linear ones with a diagonal of complex pairs and no residual matrix."""
+    made = tuple(
+        Pairs(jnp.asarray(_pairs(matrix), np.result_type(dtype, np.complex64)))
+        if reservoir.activation == "identity"
+        and reservoir.residual == "identity"
+        and not network.spreads_leaks
+        and reservoir.topology == "diagonal"
+        else None
+        for reservoir, matrix in zip(network.reservoirs, drawn.recurrent, strict=True)
+    )
+    _check(network, made)
+    return made
+
+
+def chunk(length: int, units: int, on_cpu: bool) -> int:
+    """Steps that are made at once: all on a GPU; on a CPU as many as stay near."""
+    return min(length, max(CHUNK // units, 1)) if on_cpu else length
+
+
+def _check(network: Network, parallel: tuple[Pairs | None, ...]) -> None:
+    """Raise where a network cannot run level by level, or would gain nothing."""
+    back = [each for each in network.couplings if each.source > each.target]
+    if back:
+        raise ValueError(
+            f"reservoir {back[0].target} hears reservoir {back[0].source} behind it: such levels move together, step by step. "
+            "Use run(u)."
+        )
+    if all(each is None for each in parallel):
+        raise ValueError(
+            'no level is linear and diagonal: nothing runs in parallel over time. Describe one with activation="identity" and '
+            'topology="diagonal", or use run(u).'
+        )
+
+
+@partial(jax.jit, static_argnames="sizes")
+def states(
+    weights: Weights, hyper: Hyper, parallel: tuple[Pairs | None, ...], state: Array, u: Array, sizes: tuple[int, ...]
+) -> Array:
+    """All states (T, N) of one network along u (T, F), from the state (N,); every leaf of `hyper` is (1,)."""
+    hyper = neuron_leaks.resolved(weights, hyper)
+    starts = jnp.split(state, np.cumsum(sizes)[:-1].tolist())
+    found: list[Array] = []  # per reservoir (n_k, T)
+    for k, start in enumerate(starts):
+        h = hyper.input_scaling[k] * project(weights.inputs[k], u.T) + hyper.bias_scaling[k] * weights.biases[k]
+        for j, (source, target) in enumerate(weights.links):
+            if target == k:
+                heard = found[source]
+                if weights.coupling_delay:
+                    heard = jnp.concatenate([starts[source][:, None], heard[:, :-1]], axis=1)
+                h = h + hyper.coupling[j] * apply(weights.couplings[j], heard)
+        pairs = parallel[k]
+        leak, radius = hyper.leak_rate[k], hyper.spectral_radius[k]
+        if pairs is not None:
+            found.append(_of_pairs((1 - leak) + leak * radius * pairs.values, leak * h, start))
+        else:
+            found.append(_stepwise(weights, k, leak, radius, h, start))
+    return jnp.concatenate(found).T
+
+
+def _of_pairs(values: Array, drive: Array, start: Array) -> Array:
+    """x(t+1) = A x(t) + d(t) of a diagonal level: drive (n, T) and the first state (n,) -> (n, T)."""
+    size = drive.shape[0]
+    odd = size % 2
+    d, x = jnp.pad(drive, ((0, odd), (0, 0))), jnp.pad(start, (0, odd))
+    z = scan_affine(values[:, None], jax.lax.complex(d[0::2], d[1::2]), jax.lax.complex(x[0::2], x[1::2]))
+    return jnp.stack([z.real, z.imag], axis=1).reshape(size + odd, -1)[:size]
+
+
+def scan_affine(factor: Array, drive: Array, start: Array) -> Array:
+    """z(t+1) = factor z(t) + drive(t) for all t: factor (m, 1), drive (m, T) and z(0) (m,) -> z(1) ... z(T), (m, T)."""
+    steps = drive.shape[1]
+    first = drive.at[:, 0].add(factor[:, 0] * start)
+    padded = jnp.pad(first, ((0, 0), (0, (1 << max(steps - 1, 0).bit_length()) - steps)))
+    return _joined(factor, padded)[:, :steps]
+
+
+def _joined(factor: Array, drive: Array) -> Array:
+    """The same from zero, T a power of two: z after every second step is a scan of half the length with factor^2."""
+    if drive.shape[1] == 1:
+        return drive
+    even, odd = drive[:, 0::2], drive[:, 1::2]
+    after_odd = _joined(factor * factor, odd + factor * even)
+    before = jnp.pad(after_odd[:, :-1], ((0, 0), (1, 0)))
+    after_even = even + factor * before
+    return jnp.stack([after_even, after_odd], axis=2).reshape(drive.shape)
+
+
+def _stepwise(weights: Weights, k: int, leak: Array, radius: Array, drive: Array, start: Array) -> Array:
+    """One reservoir along its drive (n, T), step by step: (n, T)."""
+
+    def body(x: Array, d: Array) -> tuple[Array, Array]:
+        kept = turn(weights.residuals[k], x) if weights.residuals else x
+        h = d[:, None] + radius * apply(weights.recurrent[k], x)
+        new = (1 - leak) * kept + leak * dynamics.activate(weights, k, h)
+        return new, new[:, 0]
+
+    return jax.lax.scan(body, start[:, None], drive.T)[1].T
+
+
+def _pairs(matrix: Any) -> npt.NDArray[np.complex128]:
+    """The complex numbers of a diagonal of rotations, (ceil(n / 2),)."""
+    size = matrix.shape[0]
+    first = np.arange(0, size, 2)
+    across = np.zeros(len(first))
+    whole = first + 1 < size
+    across[whole] = np.asarray(matrix[first[whole] + 1, first[whole]]).ravel()
+    return np.asarray(matrix.diagonal()[first] + 1j * across)

@@ -1,0 +1,464 @@
+"""`NVAR`: ridge regression on products of recent inputs, without a network (next-generation reservoir computing).
+
+y(t) = W (z, z_i z_j, ...) + b,   z = (u(t), u(t - s), ..., u(t - (k - 1) s))       (Gauthier et al. 2021)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import combinations_with_replacement
+from math import comb
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from echoscale import _checks
+from echoscale.engine.machine import precision_and_device
+from echoscale.estimators import fitting
+from echoscale.estimators.base import as_given, as_table, counted, last_rows, map_given
+from echoscale.estimators.one_step import why_not
+from echoscale.readouts import folds, penalties
+from echoscale.readouts.penalties import RidgeCurve
+from echoscale.readouts.ridge import Readout
+from echoscale.readouts.statistics import Statistics, of_rows
+from echoscale.scaling import STANDARD, Scaling, scaling_of
+from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, is_list_of_series, refuse_masked
+from echoscale.undo import all_or_nothing
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+TARGETS = ("value", "change")
+MOST_PRODUCTS = 10_000
+# Numbers of a block of rows of features: 32 MB.
+BLOCK = 1 << 22
+
+
+class NVAR(RegressorMixin, BaseEstimator):
+    """y(t) = W (z, all products of up to `degree` entries of z) + b,   z = (u(t), u(t - s), ..., u(t - (k - 1) s)).
+
+    Nonlinear vector autoregression, also called next-generation reservoir computing (Gauthier et al. 2021): no network and
+    nothing random. Of k lags of F inputs there are comb(k F + degree, degree) features, the constant b among them; so it suits
+    few inputs and short memory. X is one series (T, F), a batch (B, T, F) or a list of (T_b, F); row t of a prediction has
+    seen X[t]. Before a series begins, inputs are at their mean.
+
+    Parameters
+    ----------
+    lags : int
+        k, how many inputs it sees, the present one among them.
+    stride : int
+        s, steps from one of them to the next.
+    degree : int
+        The most factors of a product; 1 is ridge on lags.
+    target : "value" or "change"
+        "change": fitted to y(t) - u(t), and u(t) is added back; needs as many outputs as inputs.
+    scale : "standard" or None
+        "standard": inputs and targets have mean 0 and standard deviation 1 inside; results are in units of the data.
+    ridge : "auto", float or list of floats
+        The penalty on W, as of `ESNRegressor`: "auto" or a list are chosen by folds.
+    validation : int or float
+        What a penalty is chosen by: a number of folds, or the share of a validation tail.
+    fit_intercept : bool
+        Whether there is a b, which is not penalised.
+
+    Attributes
+    ----------
+    readout_ : Readout
+        W (O, features) and b (O,), from products of scaled inputs to targets in units of the data. First come the lags, the
+        newest first, then products of two, and so on.
+    ridge_ : float
+        The penalty, as given or as chosen, in units of the scaled data.
+    ridge_curve_ : RidgeCurve or None
+        The error of the held-out folds against the penalty; None where nothing was chosen.
+    scaling_, target_scaling_ : Scaling
+        `mean` and `spread` of every input, and of every target.
+    washout_ : int
+        (k - 1) s: steps at the start of a series that are not fitted, since they have no whole window.
+    state_ : (washout_ F,) or (B, washout_ F) array
+        The last inputs that were fitted, newest first, in scaled units: `predict(X, state=model.state_)` carries on.
+    last_target_ : (O,) or (B, O) array
+        The last target, after which `forecast` begins.
+    no_forecast_ : str
+        Why `forecast` would be wrong; empty where y[t] is X[t + 1].
+    n_features_in_ : int
+        F.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(1500, order=10, seed=1)
+    >>> model = es.NVAR(lags=12).fit(u[:1000], y[:1000])
+    >>> model.readout_.coef.shape, model.score(u[1000:], y[1000:]) > 0.8
+    ((1, 90), True)
+    """
+
+    n_features_in_: int
+    flat_targets_: bool
+    readout_: Readout
+    ridge_: float
+    ridge_curve_: RidgeCurve | None
+    scaling_: Scaling
+    target_scaling_: Scaling
+    washout_: int
+    state_: Floats
+    last_target_: Floats
+    no_forecast_: str
+    feature_names_in_: npt.NDArray[np.object_]
+
+    def __init__(
+        self,
+        lags: int = 2,
+        stride: int = 1,
+        degree: int = 2,
+        *,
+        target: str = "value",
+        scale: str | None = "standard",
+        ridge: float | Sequence[float] | str = "auto",
+        validation: float | int = folds.FOLDS,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.lags = lags
+        self.stride = stride
+        self.degree = degree
+        self.target = target
+        self.scale = scale
+        self.ridge = ridge
+        self.validation = validation
+        self.fit_intercept = fit_intercept
+
+    @all_or_nothing
+    def fit(self, X: SeriesLike, y: SeriesLike) -> NVAR:
+        """Solve for W and b.
+
+        Parameters
+        ----------
+        X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+            Inputs; an array of one axis or a pandas Series is one column.
+        y : (T,), (T, O), (B, T), (B, T, O) or list
+            Targets of every step; those with a NaN do not count.
+
+        Returns
+        -------
+        NVAR
+            Itself.
+        """
+        chosen_from = self._check_parameters()
+        series, targets = self._data(X, y, reset=True, least=2)
+        washout, places = self._span(series), self._places(series.features)
+        inputs, outputs = scaling_of(self.scale, series), scaling_of(self.scale, targets)
+        scaled, wanted = inputs.apply(series), outputs.apply(targets)
+        present = self._present(inputs, outputs)
+        fitted = list(wanted.values)
+        if present is not None:
+            fitted = [y - present[0] - present[1] * u for u, y in zip(scaled.values, fitted, strict=True)]
+        edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
+        # Segment by segment the steps of all series: their windows, and what they are fitted to.
+        windows = [self._windows(u) for u in scaled.values]
+        pieces = [
+            [(z[cut[s] : cut[s + 1]], y[cut[s] : cut[s + 1]]) for z, y, cut in zip(windows, fitted, edges, strict=True)]
+            for s in range(len(edges[0]) - 1)
+        ]
+        parts = [_statistics(piece, places) for piece in pieces]
+        known = np.concatenate([~np.isnan(each[washout:]).any(axis=1) for each in fitted])
+        if known.sum() < 2:
+            raise ValueError(f"X leaves {known.sum()} steps with a whole window and a target: at least 2 are needed.")
+
+        def rows() -> tuple[Array, Array, list[folds.Indices]]:
+            features = _products(counted(windows, washout), places)
+            return features, counted(fitted, washout), [each[known[each]] for each in folds.rows(edges)]
+
+        solved = fitting.solve(chosen_from, parts, rows, self.validation, fit_intercept=bool(self.fit_intercept))
+        readout = solved.readout
+        if present is not None:
+            coef, (shift, gain) = np.array(readout.coef), present
+            coef[:, : len(gain)] += np.diag(gain)
+            readout = readout._replace(coef=coef, intercept=readout.intercept + shift)
+        self.readout_, self.ridge_, self.ridge_curve_ = fitting.in_units_of(readout, outputs), solved.ridge, solved.curve
+        self.scaling_, self.target_scaling_, self.washout_ = inputs, outputs, washout
+        self.state_ = self._last(scaled, None)
+        self.last_target_ = last_rows(targets)
+        self.no_forecast_ = why_not(series, targets)
+        return self
+
+    def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
+        """W (z, products) + b for every step of X.
+
+        Parameters
+        ----------
+        X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+            Inputs.
+        state : as `state_`, or None
+            The inputs before the first; None: at their mean.
+        return_state : bool
+            Also return the last inputs, for the next piece.
+
+        Returns
+        -------
+        (T, O), (B, T, O) or list of (T_b, O)
+            Outputs, without the last axis where y of the fit had none; with `return_state`, also the state.
+        """
+        check_is_fitted(self, "readout_")
+        series = self.scaling_.apply(self._series(X, reset=False))
+        before = self._before(state, series)
+        found = [_checks.finite(each, "predictions") for each in self._outputs(series, before)]
+        outputs = as_given(found, series)
+        if self.flat_targets_:
+            outputs = map_given(lambda each: each[..., 0], outputs)
+        return (outputs, self._last(series, before)) if return_state else outputs
+
+    def score(self, X: SeriesLike, y: SeriesLike, sample_weight: SeriesLike | None = None) -> float:
+        """R^2 = 1 - sum (y - y_hat)^2 / sum (y - mean)^2 over the steps that have a whole window.
+
+        Parameters
+        ----------
+        X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+            Inputs.
+        y : as in `fit`
+            Targets.
+        sample_weight : (T,), (B, T), list of (T_b,), or None
+            How much each step counts; None: all alike.
+
+        Returns
+        -------
+        float
+            1 is best.
+        """
+        check_is_fitted(self, "readout_")
+        series, targets = self._data(X, y, reset=False)
+        self._span(series)
+        truth = counted(targets.values, self.washout_)
+        found = counted(self._outputs(self.scaling_.apply(series), None), self.washout_)
+        known = ~np.isnan(truth).any(axis=1)
+        weights: Any = sample_weight if sample_weight is None or series.kind != "one" else [sample_weight]
+        weights = None if weights is None else counted(weights, self.washout_)[known]
+        return float(r2_score(truth[known], found[known], sample_weight=weights))
+
+    def forecast(self, steps: int, *, warmup: SeriesLike | None = None) -> Array:
+        """u(t+1) = y(t): predict, take the prediction as the next input, and so on.
+
+        For models fitted to predict their own next input, `fit(u[:-1], u[1:])`; others are refused. Data without noise want a
+        penalty that one step does not show: where a forecast grows without bound, give ridge=1e-4 in place of "auto".
+
+        Parameters
+        ----------
+        steps : int
+            How many.
+        warmup : (T, F) or None
+            Begin after the end of this series; None: after the last value that the model was shown.
+
+        Returns
+        -------
+        (steps, F) or (B, steps, F) array
+            The forecast.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import echoscale as es
+        >>> wave = np.sin(0.2 * np.arange(300))[:, None]
+        >>> model = es.NVAR(lags=2, degree=1).fit(wave[:-1], wave[1:])
+        >>> bool(np.abs(model.forecast(20)[:, 0] - np.sin(0.2 * np.arange(300, 320))).max() < 1e-3)
+        True
+        """
+        check_is_fitted(self, "readout_")
+        steps = _checks.integer(steps, "steps", minimum=1)
+        if self.no_forecast_:
+            raise ValueError(
+                f"forecast makes outputs the next inputs, but {self.no_forecast_} Fit a model to predict its own next input: "
+                "fit(u[:-1], u[1:])."
+            )
+        features = self.n_features_in_
+        if warmup is None:
+            if np.isnan(self.last_target_).any():
+                raise ValueError(
+                    "the last target is NaN, and a forecast begins after it: give the last known values as warmup."
+                )
+            past = np.concatenate([self.scaling_.forward(self.last_target_), self.state_], axis=-1)
+        else:
+            series = self.scaling_.apply(self._series(warmup, reset=False))
+            whole = [_padded(u, None, self.washout_ + 1)[::-1][: self.washout_ + 1].ravel() for u in series.values]
+            past = whole[0] if series.kind == "one" else np.stack(whole)
+        windows = np.atleast_2d(past).reshape(-1, self.washout_ + 1, features)
+        readout, scaling = self.readout_, self.scaling_
+        with precision_and_device(np.float64, "cpu"):
+            made = _closed_loop(
+                jnp.asarray(windows),
+                jnp.asarray(readout.coef / scaling.spread[:, None]),
+                jnp.asarray(scaling.forward(readout.intercept)),
+                self._places(features),
+                int(self.stride),
+                1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
+            )
+        result = scaling.back(np.array(made)[:, :steps])
+        return result if np.ndim(past) == 2 else result[0]
+
+    def _check_parameters(self) -> Floats | None:
+        """The penalties, as an array, or None for "auto"."""
+        for name in ("lags", "stride", "degree"):
+            _checks.integer(getattr(self, name), name, minimum=1)
+        _checks.choice(self.target, TARGETS, "target")
+        _checks.choice(self.scale, (STANDARD, None), "scale")
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise TypeError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
+        fitting.check_validation(self.validation)
+        return penalties.check(self.ridge)
+
+    def _span(self, series: Series) -> int:
+        """(k - 1) s, where every series is longer."""
+        span = (self.lags - 1) * self.stride
+        if series.lengths.min() < span + 2:
+            raise ValueError(
+                f"X has a series of {series.lengths.min()} steps, but lags={self.lags} with stride={self.stride} need at least "
+                f"{span + 2}: {span} before the first whole window, and two to be fitted to."
+            )
+        return span
+
+    def _places(self, features: int) -> Indices:
+        """Where the factors of every product stand in (1, z), (products, degree); all ones, the constant, is left out."""
+        variables = self.lags * features
+        count = comb(variables + self.degree, self.degree) - 1
+        if count > MOST_PRODUCTS:
+            raise ValueError(
+                f"lags={self.lags} of {features} inputs have {count} products of degree {self.degree}, more than "
+                f"{MOST_PRODUCTS}: lower lags or degree."
+            )
+        return np.array(list(combinations_with_replacement(range(variables + 1), self.degree)))[1:]
+
+    def _present(self, inputs: Scaling, outputs: Scaling) -> tuple[Floats, Floats] | None:
+        """(shift, gain) with which u(t), as it is scaled, is the present value of the target; None for target="value"."""
+        if self.target == "value":
+            return None
+        if len(inputs.mean) != len(outputs.mean):
+            raise ValueError(
+                f"target='change' takes the change from u(t) to y(t), but there are {len(inputs.mean)} inputs and "
+                f"{len(outputs.mean)} outputs."
+            )
+        return outputs.forward(inputs.mean), inputs.spread / outputs.spread
+
+    def _windows(self, u: Floats, before: Floats | None = None) -> Floats:
+        """z of every step, (T, k F), the newest first."""
+        span = (self.lags - 1) * self.stride
+        padded = _padded(u, before, span)
+        return np.concatenate([padded[span - j : span - j + len(u)] for j in range(0, span + 1, self.stride)], axis=1)
+
+    def _outputs(self, series: Series, before: list[Floats] | None) -> list[Floats]:
+        """Of every series, in units of the data, block by block of rows."""
+        places, found = self._places(series.features), []
+        block = max(BLOCK // len(places), 1)
+        for b, u in enumerate(series.values):
+            z = self._windows(u, None if before is None else before[b])
+            pieces = [_products(z[a : a + block], places) @ self.readout_.coef.T for a in range(0, len(z), block)]
+            found.append(np.concatenate(pieces) + self.readout_.intercept)
+        return found
+
+    def _before(self, state: npt.ArrayLike | None, series: Series) -> list[Floats] | None:
+        if state is None:
+            return None
+        given, size = np.asarray(state, np.float64), self.washout_ * series.features
+        if given.shape not in ((size,), (series.count, size)):
+            raise ValueError(f"state must have shape ({size},) or ({series.count}, {size}), got {given.shape}.")
+        if not np.isfinite(given).all():
+            raise ValueError("state must be finite.")
+        return list(np.broadcast_to(given, (series.count, size)))
+
+    def _last(self, series: Series, before: list[Floats] | None) -> Floats:
+        """The last inputs of every series, newest first, as `state_`."""
+        past = [None] * series.count if before is None else before
+        ends = [
+            _padded(u, first, self.washout_)[::-1][: self.washout_].ravel()
+            for u, first in zip(series.values, past, strict=True)
+        ]
+        return np.asarray(ends[0] if series.kind == "one" else np.stack(ends))
+
+    def _series(self, X: SeriesLike, reset: bool) -> Series:
+        if is_list_of_series(X) or axes(X) >= 3:  # which scikit-learn's own checks do not know
+            series = as_series(X, None if reset else self.n_features_in_, name="X")
+            if reset:
+                self.n_features_in_ = series.features
+            return series
+        refuse_masked(X, "X")
+        columns = as_table(X, None if reset else self.n_features_in_)
+        return as_series(validate_data(self, columns, reset=reset, dtype=np.float64, ensure_all_finite=False), name="X")
+
+    def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
+        if is_list_of_series(X) or axes(X) >= 3:
+            series = self._series(X, reset)
+            targets = as_targets(y, series, gaps=True)
+            flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
+        else:
+            refuse_masked(X, "X")
+            refuse_masked(y, "y")
+            raw = np.asarray(y)
+            gaps = np.isnan(raw) if raw.dtype.kind == "f" and raw.ndim in (1, 2) else None
+            if gaps is not None and gaps.any():
+                y = np.where(gaps, 0.0, raw)
+            table = as_table(X, None if reset else self.n_features_in_)
+            rules: dict[str, Any] = {"multi_output": True, "y_numeric": True, "ensure_min_samples": least}
+            X, y = validate_data(self, table, y, reset=reset, dtype=np.float64, ensure_all_finite=False, **rules)
+            series, flat = as_series(X, name="X"), np.ndim(y) == 1
+            targets = as_targets(y if gaps is None else np.where(gaps, np.nan, y), series, gaps=True)
+        if reset:
+            self.flat_targets_ = flat
+        elif targets.features != len(self.readout_.intercept):
+            raise ValueError(f"y has {targets.features} outputs, the model was fitted with {len(self.readout_.intercept)}.")
+        return series, targets
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _padded(u: Floats, before: Floats | None, count: int) -> Floats:
+    """(count + T, F), the oldest first: the inputs before (count F,), newest first, or 0, then u."""
+    past = np.zeros((count, u.shape[1])) if before is None else np.reshape(before, (count, u.shape[1]))[::-1]
+    return np.concatenate([past, u])
+
+
+def _products(z: Floats, places: Indices) -> Floats:
+    """(rows, products) of the entries of (1, z)."""
+    table = np.concatenate([np.ones((len(z), 1)), z], axis=1)
+    product = table[:, places[:, 0]]
+    for j in range(1, places.shape[1]):
+        product *= table[:, places[:, j]]
+    return product
+
+
+def _statistics(pieces: Sequence[tuple[Floats, Floats]], places: Indices) -> Statistics:
+    """Of the products and the targets of some windows, block by block of rows; unknown targets do not count."""
+    outputs = pieces[0][1].shape[1]
+    width, block = len(places) + outputs, max(BLOCK // len(places), 1)
+    whole = Statistics(np.zeros(()), np.zeros(width), np.zeros((width, width)), len(places))
+    for z, y in pieces:
+        known = ~np.isnan(y).any(axis=1)
+        z, y = z[known], y[known]
+        for a in range(0, len(z), block):
+            whole = whole + of_rows(_products(z[a : a + block], places), y[a : a + block])
+    return whole
+
+
+@partial(jax.jit, static_argnames=("stride", "steps"))
+def _closed_loop(
+    windows: jax.Array, coef: jax.Array, intercept: jax.Array, places: jax.Array, stride: int, steps: int
+) -> jax.Array:
+    """(B, steps, F) from the last inputs (B, span + 1, F), newest first; W (F, products) and b give the next input, scaled."""
+
+    def body(past: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
+        z = past[:, ::stride].reshape(len(past), -1)
+        table = jnp.concatenate([jnp.ones((len(past), 1)), z], axis=1)
+        products = jnp.prod(table[:, places], axis=2)
+        y = jnp.matmul(products, coef.T, precision="highest") + intercept
+        return jnp.concatenate([y[:, None], past[:, :-1]], axis=1), y
+
+    _, outputs = jax.lax.scan(body, windows, None, length=steps)
+    return jnp.swapaxes(outputs, 0, 1)

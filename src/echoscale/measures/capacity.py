@@ -1,0 +1,160 @@
+"""Information processing capacity (Dambre et al. 2012): which functions of past inputs a linear readout can compute.
+
+    z(t) = product over (k, f) of sqrt(2 d_kf + 1) P_{d_kf}(u_f(t - k)),     P_d: Legendre's polynomials, u uniform in [-1, 1]
+    C_d  = sum of C[z] over all z of degree d = sum of d_kf
+
+These z are orthonormal, so all C[z] together are at most N; N where the network has fading memory and the windows are long
+enough. States without a bias are odd in the inputs: all even degrees are then 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement, pairwise
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import chi2
+
+from echoscale import _checks
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper
+from echoscale.measures.explained import explained
+from echoscale.measures.labels import check_steps, labelled, one_series
+from echoscale.measures.memory_capacity import ROWS_PER_NEURON
+from echoscale.measures.noise import check_white, polynomials, uniform_units
+from echoscale.series import SeriesLike, washout_steps
+
+if TYPE_CHECKING:
+    import xarray
+
+Floats = npt.NDArray[np.float64]
+
+# Functions of one degree where no windows are given, and in all.
+FUNCTIONS_PER_DEGREE, MOST_FUNCTIONS = 1000, 20_000
+# How likely it is that any function at all counts by chance.
+BY_CHANCE = 0.01
+
+
+def processing_capacity(
+    esn: ESN,
+    u: SeriesLike,
+    *,
+    degree: int = 3,
+    lags: int | Sequence[int] | None = None,
+    washout: int | None = None,
+    hyper: Hyper | None = None,
+) -> xarray.Dataset:
+    """C_d = sum of C[z] over all products z of Legendre polynomials of u(t), ..., u(t - L + 1) of degree d, for every lane.
+
+    Of n steps, a readout of r directions seems to explain r / n of what it cannot know. A function counts only where n C is
+    beyond what chi^2 of r degrees of freedom gives by chance (1 % for all functions together), and that bias is taken off.
+    Many small capacities are lost where u is short: take at least 100 steps for every neuron.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    u : (T, F)
+        Independent and uniform inputs, as `noise` makes them.
+    degree : int
+        The largest d.
+    lags : int or one for each degree, optional
+        L, how many of the last inputs the functions of a degree see. Unless given, twice the number of neurons, and fewer where
+        there would be more than 1000 functions of the degree; the sum is then a lower bound.
+    washout : int, optional
+        Steps that do not count; 100 unless given, or a tenth of u where that is less; at least the largest L.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own, with lanes or without.
+
+    Returns
+    -------
+    xarray.Dataset
+        `capacity` C_d over (lane, degree), their sum `total` over (lane,), the `rank` r; `lags` and `functions` of each degree.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> esn = es.single(20, topology="ring", input_scaling=0.3).build(n_inputs=1, seed=0)
+    >>> found = es.measures.processing_capacity(esn, es.measures.noise(5000), degree=2)
+    >>> bool(found.capacity.sel(degree=1) > 15), float(found.capacity.sel(degree=2))
+    (True, 0.0)
+    """
+    series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
+    degree = _checks.integer(degree, "degree", minimum=1)
+    windows = _windows(lags, degree, esn.units, series.features)
+    length = int(series.lengths[0])
+    first = max(washout_steps(washout, length), max(windows) - 1)
+    check_steps(length, first, ROWS_PER_NEURON * esn.units, f"a capacity of {esn.units} neurons over {max(windows)} lags")
+    check_white(series)
+    terms = polynomials(uniform_units(series, degree), degree)
+    places = [_places(d, window * series.features, degree) for d, window in enumerate(windows, 1)]
+
+    def targets(begin: int, end: int) -> Floats:
+        """Columns: degree by degree the products, in the order of `places`."""
+        # (degree + 1, rows, lags * F): every polynomial at every lag and feature.
+        lagged = np.concatenate([terms[:, begin - k : end - k] for k in range(max(windows))], axis=2)
+        table = [lagged[..., : window * series.features] for window in windows]
+        return np.concatenate([_products(each, place) for each, place in zip(table, places, strict=True)], axis=1)
+
+    count = sum(len(each) for each in places)
+    found = explained(esn, series, targets, count, first, used)
+    threshold = np.asarray(chi2.isf(BY_CHANCE / count, found.rank)) / found.rows
+    kept = np.where(found.shares > threshold[:, None], found.unbiased(), 0.0)
+    edges = np.cumsum([0, *(len(each) for each in places)])
+    capacity = np.stack([kept[:, low:high].sum(axis=1) for low, high in pairwise(edges)], axis=1)
+    values = {
+        "capacity": (("degree",), capacity),
+        "total": ((), capacity.sum(axis=1)),
+        "rank": ((), found.rank),
+    }
+    coords = {
+        "degree": np.arange(1, degree + 1),
+        "lags": ("degree", np.array(windows)),
+        "functions": ("degree", np.diff(edges)),
+    }
+    return labelled("processing capacity", used, values, coords, rows=found.rows)
+
+
+def _windows(lags: int | Sequence[int] | None, degree: int, units: int, features: int) -> list[int]:
+    """L of every degree, checked."""
+    if lags is None:
+        found = []
+        for d in range(1, degree + 1):
+            most = MOST_FUNCTIONS // 2 if d == 1 else FUNCTIONS_PER_DEGREE
+            fits = [k for k in range(1, 2 * units + 1) if comb(k * features + d - 1, d) <= most]
+            found.append(max(fits, default=1))
+    elif isinstance(lags, Sequence | np.ndarray):
+        found = [_checks.integer(each, "lags", minimum=1) for each in lags]
+        if len(found) != degree:
+            raise ValueError(f"lags names {len(found)} windows for {degree} degrees: give one for each, or one for all.")
+    else:
+        found = [_checks.integer(lags, "lags", minimum=1)] * degree
+    count = sum(comb(window * features + d - 1, d) for d, window in enumerate(found, 1))
+    if count > MOST_FUNCTIONS:
+        raise ValueError(
+            f"degree={degree} with lags={found} and {features} inputs has {count} functions, more than {MOST_FUNCTIONS}: "
+            "give shorter windows for the higher degrees, such as lags=[200, 40, 15]."
+        )
+    return found
+
+
+def _places(degree: int, variables: int, largest: int) -> npt.NDArray[np.int64]:
+    """Of every function of a degree, (functions, degree): where its factors stand in a table (polynomials, variables)."""
+    drawn = np.array(list(combinations_with_replacement(range(variables), degree)))
+    # A variable drawn p times in a row is one factor of degree p, at its first place; the others are 1 (polynomial 0).
+    again = np.concatenate([np.zeros((len(drawn), 1), bool), drawn[:, 1:] == drawn[:, :-1]], axis=1)
+    powers = np.where(again, 0, (drawn[:, :, None] == drawn[:, None, :]).sum(axis=2))
+    assert powers.max() <= largest
+    return np.asarray(powers * variables + drawn)
+
+
+def _products(table: Floats, places: npt.NDArray[np.int64]) -> Floats:
+    """(rows, functions) from the polynomials (degree + 1, rows, variables)."""
+    flat = np.moveaxis(table, 0, 1).reshape(table.shape[1], -1)
+    product = flat[:, places[:, 0]]
+    for j in range(1, places.shape[1]):
+        product *= flat[:, places[:, j]]
+    return product

@@ -1,0 +1,163 @@
+"""Conditional Lyapunov exponents: how fast small differences of the states grow or fade under one and the same input.
+
+    J(t) = dx(t+1) / dx(t),   J(t) Q(t) = Q(t+1) R(t),   l_i = mean over t of log |R_ii(t)|        (Benettin et al. 1980)
+
+For one step, the largest first. A largest exponent below 0 is the echo state property along this input; at weak input it is
+log |lambda|max of the linear regime. The sum of all N is the mean of log |det J(t)|.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+from echoscale.engine.dynamics import State, Weights, step
+from echoscale.engine.lanes import power_of_two
+from echoscale.engine.machine import COMPILER_OPTIONS, precision_and_device
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper
+from echoscale.measures.labels import check_steps, labelled, one_series, slabs
+from echoscale.series import SeriesLike, washout_steps
+
+if TYPE_CHECKING:
+    import xarray
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST_STEPS = 100
+# Decompositions of one call of the compiled program: series of any length share a few programs.
+CHUNK = 256
+
+
+def lyapunov_exponents(
+    esn: ESN,
+    u: SeriesLike,
+    k: int = 1,
+    *,
+    every: int = 1,
+    washout: int | None = None,
+    seed: int = 0,
+    hyper: Hyper | None = None,
+) -> xarray.Dataset:
+    """l_i = mean of log |R_ii(t)|, i = 1 ... k, with J(t) Q(t) = Q(t+1) R(t), for every lane; always in float64.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    u : (T, F)
+        Inputs.
+    k : int
+        How many exponents, the largest first; at most N.
+    every : int
+        Steps from one QR decomposition to the next. More steps save time where k is large; differences between exponents times
+        `every` must stay well below 36, where float64 ends.
+    washout : int, optional
+        Steps at the start that do not count, in which states and directions settle; 100 unless given, or a tenth of u where
+        that is less.
+    seed : int
+        Draws the first directions, the columns of Q of a normal (N, k) matrix.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own, with lanes or without.
+
+    Returns
+    -------
+    xarray.Dataset
+        `exponent` over (lane, place), in natural logarithms for one step.
+
+    Examples
+    --------
+    Weak input: the exponent is that of the slowest mode.
+
+    >>> import numpy as np, echoscale as es
+    >>> esn = es.single(10, leak_rate=0.5, topology="ring", spectral_radius=0.9, input_scaling=1e-6).build(1, seed=0)
+    >>> found = es.measures.lyapunov_exponents(esn, es.measures.noise(1000), washout=300)
+    >>> round(float(found.exponent[0]), 4), round(float(np.log(abs(esn.spectrum().eigenvalues).max())), 4)
+    (-0.0513, -0.0513)
+    """
+    series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
+    count = _checks.integer(k, "k", minimum=1)
+    if count > esn.units:
+        raise ValueError(f"k={count} exponents of {esn.units} neurons: there are at most {esn.units}.")
+    every = _checks.integer(every, "every", minimum=1)
+    length = int(series.lengths[0])
+    first = washout_steps(washout, length)
+    check_steps(length, first, max(FEWEST_STEPS, 2 * every), "a Lyapunov exponent")
+    rng = np.random.default_rng(_checks.integer(seed, "seed"))
+    start = np.linalg.qr(rng.standard_normal((esn.units, count)))[0]
+    wide = ESN(esn.network, esn.n_inputs, esn.seed, "float64", esn.device, esn.drawn, esn.hyper, esn.n_outputs)
+    found = np.empty((used.lanes or 1, count))
+    for which, part in slabs(used, 32 * esn.units * count):
+        found[which] = _mean_logs(wide, part, np.asarray(series.values[0]), start, every, first)
+    # Settled exponents are in order already; unsettled ones need not be.
+    found = -np.sort(-found, axis=1)
+    return labelled("Lyapunov exponents", used, {"exponent": (("place",), found)}, {"place": np.arange(1, count + 1)})
+
+
+def _mean_logs(esn: ESN, hyper: Hyper, u: Floats, start: Floats, every: int, first: int) -> Floats:
+    """(H, k): mean of log |R_ii| over the stretches of `every` steps that begin at step `first` or later, and are whole."""
+    lanes, (units, count) = hyper.lanes or 1, start.shape
+    stretches = len(u) // every
+    chunk = min(power_of_two(stretches), CHUNK)
+    counted = np.arange(stretches) * every >= first
+    logs = np.zeros((lanes, count))
+    with precision_and_device("float64", esn.device):
+        weights, numbers = esn.weights(lanes * count), hyper.on(np.arange(lanes), np.float64)
+        state = tuple(jnp.zeros((size, lanes)) for size in esn.sizes)
+        directions = jnp.broadcast_to(jnp.asarray(start), (lanes, units, count))
+        for begin in range(0, stretches, chunk):
+            here = counted[begin : begin + chunk]
+            inputs = np.zeros((chunk * every, u.shape[1], 1))
+            part = u[begin * every : (begin + len(here)) * every]
+            inputs[: len(part), :, 0] = part
+            live = np.zeros(chunk)
+            live[: len(here)] = here
+            state, directions, made = _stretches(weights, numbers, state, directions, inputs, live, every, esn.sizes)
+            logs += np.asarray(made)
+    return np.asarray(logs / (counted.sum() * every))
+
+
+@partial(jax.jit, static_argnames=("every", "sizes"), compiler_options=COMPILER_OPTIONS)
+def _stretches(
+    weights: Weights,
+    hyper: Hyper,
+    state: State,
+    directions: jax.Array,
+    u: jax.Array,
+    live: jax.Array,
+    every: int,
+    sizes: tuple[int, ...],
+) -> tuple[State, jax.Array, jax.Array]:
+    """The last states and directions (H, N, k), and the sum of log |R_ii| (H, k) of the stretches that are live."""
+    cuts = np.cumsum(sizes)[:-1].tolist()
+
+    def one_step(carry: tuple[State, State], u_t: jax.Array) -> tuple[tuple[State, State], None]:
+        states, tangents = carry
+        after, moved = jax.linearize(lambda x: step(weights, hyper, x, u_t), states)
+        return (after, jax.vmap(moved)(tangents)), None
+
+    def stretch(
+        carry: tuple[State, jax.Array, jax.Array], part: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[State, jax.Array, jax.Array], None]:
+        states, q, logs = carry
+        inputs, counts = part
+        tangents = tuple(jnp.split(q.transpose(2, 1, 0), cuts, axis=1))  # of each reservoir (k, n, H)
+        (states, tangents), _ = jax.lax.scan(one_step, (states, tangents), inputs)
+        moved = jnp.concatenate(tangents, axis=1).transpose(2, 1, 0)
+        if q.shape[2] == 1:
+            size = jnp.linalg.norm(moved, axis=1)  # (H, 1)
+            q, grown = moved / jnp.where(size > 0, size, 1.0)[:, None], size
+        else:
+            q, r = jnp.linalg.qr(moved)
+            grown = jnp.abs(jnp.diagonal(r, axis1=1, axis2=2))
+        return (states, q, logs + jnp.where(counts > 0, jnp.log(grown), 0.0)), None
+
+    parts = u.reshape(len(live), every, *u.shape[1:]), live
+    (state, directions, logs), _ = jax.lax.scan(stretch, (state, directions, jnp.zeros(directions.shape[::2])), parts)
+    return state, directions, logs

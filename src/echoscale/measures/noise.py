@@ -1,0 +1,101 @@
+"""The input that capacities are defined for: independent and uniform from step to step."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numpy.polynomial import legendre
+
+from echoscale import _checks
+from echoscale.series import Series
+
+Floats = npt.NDArray[np.float64]
+
+# Standard errors: what is farther from 0 than so many is no chance.
+CLEARLY = 6.0
+WHITE_LAGS = 20
+
+
+def noise(length: int, features: int = 1, seed: int = 0, *, low: float | Floats = -1.0, high: float | Floats = 1.0) -> Floats:
+    """u_f(t), independent and uniform in [low, high], (T, F).
+
+    Parameters
+    ----------
+    length : int
+        T.
+    features : int
+        F.
+    seed : int
+        Draws them.
+    low, high : float or (F,)
+        The range, of all features or of each.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.measures.noise(1000, low=0, high=0.5).shape
+    (1000, 1)
+    """
+    shape = _checks.integer(length, "length", minimum=1), _checks.integer(features, "features", minimum=1)
+    rng = np.random.default_rng(_checks.integer(seed, "seed"))
+    return np.asarray(rng.uniform(low, high, shape))
+
+
+def check_white(series: Series) -> None:
+    """Refuse inputs that are not independent from step to step: of those, states know what the network does not remember.
+
+    Parameters
+    ----------
+    series : Series
+        One series.
+    """
+    u = np.asarray(series.values[0], np.float64)
+    spread = u.std(axis=0)
+    if not (spread > 0).all():
+        raise ValueError(f"feature {int(np.argmin(spread))} of u is constant: it carries nothing to remember.")
+    z = (u - u.mean(axis=0)) / spread
+    most = CLEARLY / len(z) ** 0.5
+    for lag in range(min(WHITE_LAGS, len(z) - 1) + 1):
+        found = z[lag:].T @ z[: len(z) - lag] / len(z) - (np.eye(z.shape[1]) if lag == 0 else 0)
+        worst = float(np.abs(found).max())
+        if worst > most:
+            raise ValueError(
+                f"u is not independent from step to step: a correlation of {worst:.2g} at lag {lag}. Capacities are for "
+                "independent inputs: use es.measures.noise(length, low=..., high=...) in the range of your data."
+            )
+
+
+def polynomials(u: Floats, degree: int) -> Floats:
+    """sqrt(2 d + 1) P_d(u) for d = 0 ... degree, (degree + 1, T, F): Legendre's, orthonormal over uniform u in [-1, 1].
+
+    Parameters
+    ----------
+    u : (T, F)
+        Within [-1, 1].
+    degree : int
+        The largest d.
+    """
+    scale = np.sqrt(2 * np.arange(degree + 1) + 1)
+    return np.asarray(np.moveaxis(legendre.legvander(u, degree), -1, 0) * scale[:, None, None])
+
+
+def uniform_units(series: Series, degree: int) -> Floats:
+    """u brought to [-1, 1] by its extremes, (T, F); refused where it is not uniform.
+
+    Parameters
+    ----------
+    series : Series
+        One series.
+    degree : int
+        The polynomials that must have mean 0.
+    """
+    u = np.asarray(series.values[0], np.float64)
+    low, high = u.min(axis=0), u.max(axis=0)
+    scaled: Floats = 2 * (u - low) / (high - low) - 1
+    means = polynomials(scaled, max(degree, 4))[1:].mean(axis=1)
+    if np.abs(means).max() > CLEARLY / len(u) ** 0.5:
+        raise ValueError(
+            "u is not uniform between its extremes, so Legendre polynomials of it are not orthogonal: use "
+            "es.measures.noise(length, low=..., high=...)."
+        )
+    return scaled

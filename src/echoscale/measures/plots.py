@@ -1,0 +1,114 @@
+"""Pictures of measures: one function that knows them by their name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.measures.labels import LANE
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+# Lines that a picture of a grid shows; of more lanes, some evenly spaced ones.
+MOST_LINES = 8
+
+
+def plot(data: xarray.Dataset, axes: Axes | None = None) -> Axes:
+    """The picture of a measure: m(k) against k, capacities by degree, exponents, singular values, or one value a lane.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+        What a function of this room returned.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; a new figure unless given.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> esn = es.single(20, topology="ring").build(n_inputs=1, seed=0)
+    >>> es.measures.plot(es.measures.linear_memory_capacity(esn)).get_xlabel()
+    'lag k'
+    """
+    kinds = {
+        "memory capacity": _memory,
+        "processing capacity": _capacity,
+        "Lyapunov exponents": _exponents,
+        "ranks": _ranks,
+        "echo index": _one_value,
+        "dimension": _one_value,
+        "consistency": _one_value,
+    }
+    measure = getattr(data, "attrs", {}).get("measure")
+    if measure not in kinds:
+        raise ValueError(f"this is no result of a measure (its attrs name {measure!r}); there are {', '.join(kinds)}.")
+    if axes is None:
+        from matplotlib.figure import Figure
+
+        axes = Figure(figsize=(4.5, 3), layout="constrained").subplots()
+    kinds[measure](data, axes)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize="small")
+    return axes
+
+
+def _lines(data: xarray.Dataset, name: str) -> list[tuple[str | None, npt.NDArray[np.float64]]]:
+    """(label, values) of the lanes that are shown."""
+    if LANE not in data.dims:
+        return [(None, data[name].values)]
+    count = data.sizes[LANE]
+    shown = np.unique(np.linspace(0, count - 1, min(count, MOST_LINES)).round().astype(int))
+    varied = [each for each, values in data.coords.items() if values.dims == (LANE,)]
+    return [(", ".join(f"{each}={float(data[each][k]):.3g}" for each in varied), data[name].values[k]) for k in shown]
+
+
+def _along(data: xarray.Dataset, axes: Axes) -> npt.NDArray[np.float64]:
+    """Where lanes stand: at what was varied if that is one thing, else at their numbers; names the axis."""
+    varied = [str(each) for each, values in data.coords.items() if values.dims == (LANE,)]
+    axes.set_xlabel(varied[0] if len(varied) == 1 else LANE)
+    return np.asarray(data[varied[0]].values if len(varied) == 1 else np.arange(data.sizes[LANE]))
+
+
+def _memory(data: xarray.Dataset, axes: Axes) -> None:
+    for label, values in _lines(data, "memory"):
+        axes.plot(data["lag"], values.sum(axis=-1), label=label)
+    axes.set(xlabel="lag k", ylabel="memory function m(k)")
+
+
+def _capacity(data: xarray.Dataset, axes: Axes) -> None:
+    if LANE not in data.dims:
+        axes.bar(data["degree"].values.astype(str), data["capacity"])
+        axes.set_xlabel("degree")
+    else:
+        heights, at = data["capacity"].values, _along(data, axes)
+        axes.stackplot(at, heights.T, labels=[f"degree {d}" for d in data["degree"].values])
+    axes.set_ylabel("processing capacity")
+
+
+def _exponents(data: xarray.Dataset, axes: Axes) -> None:
+    for label, values in _lines(data, "exponent"):
+        axes.plot(data["place"], values, ".-", label=label)
+    axes.axhline(0, color="black", linewidth=0.5)
+    axes.set(xlabel="place", ylabel="conditional exponent")
+
+
+def _ranks(data: xarray.Dataset, axes: Axes) -> None:
+    for name, style in (("kernel", "-"), ("generalisation", "--")):
+        for place, (label, values) in enumerate(_lines(data, name)):
+            said = f"{name}, {label}" if label else name
+            axes.semilogy(data["place"] + 1, values / values[0], style, color=f"C{place}", label=said)
+    axes.axhline(data.attrs["tolerance"], color="black", linewidth=0.5)
+    axes.set(xlabel="place", ylabel="singular value / largest")
+
+
+def _one_value(data: xarray.Dataset, axes: Axes) -> None:
+    name = next(iter(data.data_vars))
+    if LANE in data.dims:
+        axes.plot(_along(data, axes), data[name], ".-")
+    else:
+        axes.bar([data.attrs["measure"]], [float(data[name])])
+    axes.set_ylabel(data.attrs["measure"])

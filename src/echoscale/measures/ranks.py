@@ -1,0 +1,96 @@
+"""Kernel rank and generalisation rank (Legenstein and Maass 2007): how well states tell inputs apart, and what they ignore.
+
+kernel rank           rank of the last states of m different inputs: large where different inputs are kept apart
+generalisation rank   the same for inputs whose last steps are all the same: small where what is long past is forgotten
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from echoscale import _checks
+from echoscale.engine.machine import one_thread
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper
+from echoscale.measures.labels import check_steps, labelled, one_series, slabs
+from echoscale.series import Series, SeriesLike
+
+if TYPE_CHECKING:
+    import xarray
+
+# Steps of an input before those that are shared.
+OLD_STEPS = 10
+
+
+def ranks(
+    esn: ESN,
+    u: SeriesLike,
+    *,
+    inputs: int | None = None,
+    shared: int = 10,
+    tolerance: float = 0.01,
+    hyper: Hyper | None = None,
+) -> xarray.Dataset:
+    """The number of singular values above `tolerance` times the largest, of the last states (m, N) of m pieces of u.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    u : (T, F)
+        Inputs, which are cut into m pieces of T // m steps, each run from the zero state.
+    inputs : int, optional
+        m; as many as neurons unless given.
+    shared : int
+        For the generalisation rank, the last steps of every piece are those of the first piece.
+    tolerance : float
+        Below this share of the largest, a singular value is noise to whoever reads the states.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own, with lanes or without.
+
+    Returns
+    -------
+    xarray.Dataset
+        `kernel_rank` and `generalisation_rank` over (lane,), and the singular values of both, `kernel` and `generalisation`,
+        over (lane, place).
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> esn = es.single(30, spectral_radius=0.5).build(n_inputs=1, seed=0)
+    >>> found = es.measures.ranks(esn, es.measures.noise(900))
+    >>> int(found.kernel_rank) > int(found.generalisation_rank)
+    True
+    """
+    series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
+    count = esn.units if inputs is None else _checks.integer(inputs, "inputs", minimum=2)
+    shared = _checks.integer(shared, "shared", minimum=1)
+    least = _checks.non_negative(tolerance, "tolerance", "It is a share of the largest singular value.")
+    length = int(series.lengths[0])
+    check_steps(length, 0, count * (shared + OLD_STEPS), f"a rank of {count} inputs, {shared} steps of them shared,")
+    steps = length // count
+    pieces = np.array(series.values[0][: steps * count]).reshape(count, steps, -1)
+    alike = pieces.copy()
+    alike[:, -shared:] = pieces[0, -shared:]
+    both = Series(np.concatenate([pieces, alike]), "batch", series.name)
+    lanes, size = used.lanes or 1, min(count, esn.units)
+    values = np.empty((2, lanes, size))
+    for which, part in slabs(used, 32 * count * esn.units):
+        last = esn.run_chunks(both, hyper=part).astype(np.float64)
+        with one_thread():
+            values[:, which] = np.moveaxis(np.linalg.svd(last.reshape(-1, 2, count, esn.units), compute_uv=False), 1, 0)
+    found = (values > least * values[..., :1]).sum(axis=-1)
+    return labelled(
+        "ranks",
+        used,
+        {
+            "kernel_rank": ((), found[0]),
+            "generalisation_rank": ((), found[1]),
+            "kernel": (("place",), values[0]),
+            "generalisation": (("place",), values[1]),
+        },
+        {"place": np.arange(size)},
+        tolerance=least,
+    )

@@ -1,0 +1,202 @@
+"""A leak rate for every neuron: distributions and arrays of leak rates, as a description keeps them.
+
+    alpha_i = alpha exp(-s q_i),   q_i in [0, 1] fixed
+
+alpha (`leak_rate`) is the leak rate of the fastest neuron and s (`leak_spread`) the logarithm of fastest over slowest: two
+hyper-parameters, whose every value above or at 0 keeps all leak rates in (0, 1]. The places q_i (`leak_places`) are the shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import _checks
+
+if TYPE_CHECKING:
+    # What users may give as the leak rate of a reservoir.
+    LeakLike: TypeAlias = "float | LogUniform | LogNormal | npt.ArrayLike"
+
+Floats = npt.NDArray[np.float64]
+Places: TypeAlias = str | tuple[float, ...]
+
+SHAPES = ("even", "normal")
+
+
+class Leaks(NamedTuple):
+    """alpha_i = leak_rate exp(-spread q_i), with q the places: a name in `SHAPES`, or a number for every neuron."""
+
+    leak_rate: float
+    spread: float
+    places: Places
+
+
+@dataclass(frozen=True)
+class LogUniform:
+    """Leak rates of equal ratio: alpha_i = high (low / high)^((i - 1) / (n - 1)), i = 1 ... n, one for each of n neurons.
+
+    A seeded permutation says which neuron has which.
+
+    Parameters
+    ----------
+    low : float
+        Of the slowest neuron, in (0, 1].
+    high : float
+        Of the fastest neuron, in (0, 1], at least `low`.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> network = es.single(100, leak_rate=es.LogUniform(0.01, 1.0))
+    >>> rates = network.build(n_inputs=1).matrices().leak_rate
+    >>> round(float(rates.min()), 6), round(float(rates.max()), 6)
+    (0.01, 1.0)
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        low, high = _checks.leak_rate(self.low, "low"), _checks.leak_rate(self.high, "high")
+        if low > high:
+            raise ValueError(f"LogUniform(low, high) needs low <= high, got {low} and {high}.")
+
+    def leaks(self, units: int) -> Leaks:
+        """As a description keeps them.
+
+        Parameters
+        ----------
+        units : int
+            Neurons.
+        """
+        _several(units, "LogUniform")
+        return Leaks(float(self.high), math.log(self.high / self.low), "even")
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Leak rates whose logarithms are normal: alpha_i = median exp(sigma z_i), z_i = Phi^-1((i - 1/2) / n), i = 1 ... n.
+
+    A seeded permutation says which neuron has which.
+
+    Parameters
+    ----------
+    median : float
+        In (0, 1].
+    sigma : float
+        Standard deviation of the logarithms, at least 0; such that the fastest neuron has at most 1.
+
+    Examples
+    --------
+    >>> import numpy as np, echoscale as es
+    >>> esn = es.single(100, leak_rate=es.LogNormal(0.1, 0.5)).build(n_inputs=1)
+    >>> round(float(np.median(esn.matrices().leak_rate)), 3)
+    0.1
+    """
+
+    median: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _checks.leak_rate(self.median, "median")
+        _checks.non_negative(self.sigma, "sigma", "It is a standard deviation.")
+
+    def leaks(self, units: int) -> Leaks:
+        """As a description keeps them.
+
+        Parameters
+        ----------
+        units : int
+            Neurons.
+        """
+        _several(units, "LogNormal")
+        reach = _normal_reach(units)
+        fastest = self.median * math.exp(min(self.sigma * reach, 700.0))
+        if fastest > 1 + 1e-12:
+            raise ValueError(
+                f"{self!r} gives the fastest of {units} neurons a leak rate of {fastest:.4g}, outside (0, 1]: take sigma of "
+                f"{-math.log(self.median) / reach:.4g} at most, or a smaller median."
+            )
+        return Leaks(min(fastest, 1.0), 2 * self.sigma * reach, "normal")
+
+
+def is_spread(value: object) -> bool:
+    """Whether this describes several leak rates, and not one number."""
+    return isinstance(value, LogUniform | LogNormal) or np.ndim(value) > 0  # type: ignore[arg-type]
+
+
+def leaks_of(value: LeakLike, units: int) -> Leaks:
+    """The leak rates of a reservoir of `units` neurons out of a distribution or one value for every neuron."""
+    if isinstance(value, LogUniform | LogNormal):
+        return value.leaks(units)
+    if np.ma.is_masked(value):
+        raise ValueError("leak_rate is a masked array: give a number for every neuron.")
+    try:
+        rates = np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"leak_rate must be a number, a distribution or one number for every neuron, got {value!r}.") from error
+    if rates.shape != (units,):
+        raise ValueError(
+            f"leak_rate holds values of shape {rates.shape} for {units} neurons: give one number, one for every neuron, or a "
+            "distribution such as LogUniform(0.05, 1.0)."
+        )
+    outside = ~((rates > 0) & (rates <= 1))
+    if outside.any():
+        where = int(np.flatnonzero(outside)[0])
+        raise ValueError(f"leak rates must lie in (0, 1], got {rates[where]} for neuron {where}.")
+    return _of_rates(rates)
+
+
+def places_of(places: Places, units: int) -> Floats:
+    """q (units,): 0 is the fastest neuron and 1 the slowest; for a named shape from the one to the other."""
+    if not isinstance(places, str):
+        return np.array(places)
+    if places == "even":
+        return np.linspace(0, 1, units)
+    z = _normal_quantiles(units)
+    return np.asarray((z[-1] - z[::-1]) / (2 * z[-1]))
+
+
+def check_places(value: Any, units: int, spread: float) -> Places:
+    """The places of a description, checked: a name, or a number in [0, 1] for every neuron."""
+    if isinstance(value, str):
+        name: str = _checks.choice(value, SHAPES, "leak_places")
+        if spread > 0:
+            _several(units, "leak_spread")
+        return name
+    if not isinstance(value, Sequence | np.ndarray) or np.shape(value) != (units,):
+        raise ValueError(
+            f"leak_places must be one of {', '.join(map(repr, SHAPES))}, or a number for each of {units} neurons; got shape "
+            f"{np.shape(value)}."
+        )
+    places = tuple(_checks.number(each, "leak_places") for each in value)
+    if min(places) < 0 or max(places) > 1:
+        raise ValueError(f"leak_places must lie in [0, 1], got {min(places)} to {max(places)}: 0 is the fastest neuron.")
+    return places
+
+
+def _several(units: int, what: str) -> None:
+    if units < 2:
+        raise ValueError(f"{what} spreads leak rates over neurons, but the reservoir has {units}: give it one leak rate.")
+
+
+def _of_rates(rates: Floats) -> Leaks:
+    fastest, slowest = float(rates.max()), float(rates.min())
+    spread = math.log(fastest / slowest)
+    places = tuple(np.clip(np.log(fastest / rates) / spread, 0, 1).tolist()) if spread > 0 else "even"
+    return Leaks(fastest, spread, places)
+
+
+def _normal_quantiles(units: int) -> Floats:
+    import scipy.special
+
+    return np.asarray(scipy.special.ndtri((np.arange(units) + 0.5) / units))
+
+
+def _normal_reach(units: int) -> float:
+    return float(_normal_quantiles(units)[-1])

@@ -1,0 +1,81 @@
+"""The report of `es.auto`: what won, beside what, and the networks that it reads."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import echoscale
+from echoscale.report import page
+from echoscale.report.dots import Dot, dots
+from echoscale.report.page import Html
+
+if TYPE_CHECKING:
+    from echoscale.automatic import Found
+    from echoscale.network import Network
+
+DRAWN = 3  # networks with a diagram
+
+
+def document(found: Found) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    found : Found
+        What `es.auto` returned.
+    """
+    metric = found.table.columns[1]
+    lines = [Dot(str(name), float(error), 0.0) for name, error, *_ in found.table.rows if error is not None]
+    return page.page(
+        "From data to a model",
+        page.paragraph(f"Taken: {found.winner}. {metric} {found.error:.4g} on data that took no part.", "verdict"),
+        page.items([page.text(each) for each in found.reasons]),
+        page.section(
+            "Beside the simple methods",
+            dots(lines, f"{metric}, less is better") if len(lines) > 1 else Html(""),
+            table_of(found.table),
+        ),
+        page.section("Networks", *_networks(found.networks)),
+        page.section(
+            "Where this came from",
+            page.paragraph(
+                f"{found.rounds} networks tried in {found.seconds:.1f} s, echoscale {echoscale.__version__}.", "quiet"
+            ),
+        ),
+    )
+
+
+def table_of(table: echoscale.Table) -> Html:
+    """A `Table` with its title and its notes.
+
+    Parameters
+    ----------
+    table : Table
+        Any.
+    """
+    numbers = [k for k in range(1, len(table.columns)) if any(isinstance(row[k], int | float) for row in table.rows)]
+    rows = [[_shown(value) for value in row] for row in table.rows]
+    header = [name.replace("_", " ") for name in table.columns]
+    notes = [page.paragraph(each, "quiet") for each in table.notes]
+    return page.join(page.table(header, rows, table.title or "Table", numbers), page.paragraph(table.title, "quiet"), *notes)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _networks(networks: tuple[Network, ...]) -> list[Html]:
+    if not networks:
+        return [page.paragraph("None: a simple method is at least as good.")]
+    words = f"{len(networks)} are averaged" if len(networks) > 1 else "One"
+    words += f"; the first {DRAWN} are shown." if len(networks) > DRAWN else "."
+    parts = [page.paragraph(words)]
+    for number, network in enumerate(networks[:DRAWN], 1):
+        picture = io.BytesIO()
+        network.draw().savefig(picture, format="png", dpi=160)
+        seen = f"Diagram of a network of {len(network.reservoirs)} reservoirs with {network.units} neurons."
+        parts += [page.picture(picture.getvalue(), seen, page.text(f"Network {number}.")), table_of(network.timescales())]
+    return parts

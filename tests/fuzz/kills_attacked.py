@@ -1,0 +1,165 @@
+"""Attacks by kill -9: writers of files, computations of features, sweeps with a ledger, workers of a cluster."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from outcomes import Attack, Found, seed_of
+
+import echoscale as es
+from echoscale.experiments.ledger import Ledger
+from echoscale.features import blocks
+from echoscale.files import write_atomically
+from echoscale.sweeps import Protocol
+
+ROOT = Path(__file__).resolve().parents[2]
+
+WRITER = """
+import sys
+from pathlib import Path
+from echoscale.files import write_atomically
+content = [bytes([k]) * 3_000_000 for k in (65, 66)]
+print("ready", flush=True)
+while True:
+    for each in content:
+        write_atomically(Path(sys.argv[1]), each)
+"""
+COMPUTER = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import kills_attacked
+kills_attacked.features_to(None)
+print("ready", flush=True)
+while True:
+    kills_attacked.features_to(sys.argv[1])
+"""
+DRIVER = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, sys.argv[2])
+import kills_attacked
+kills_attacked.swept(None, 2)
+print("ready", flush=True)
+kills_attacked.swept(sys.argv[1])
+"""
+
+
+def ended(script: str, path: Path, wait: float, sign: int = signal.SIGKILL) -> None:
+    """Run a script that says when it is ready, and end it so many seconds later."""
+    command = [sys.executable, "-W", "ignore", "-c", script, str(path), str(Path(__file__).parent)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert child.stdout is not None
+    try:
+        if child.stdout.readline() != b"ready\n":
+            raise Found("abort", f"a process ended before its time: {child.wait()}")
+        time.sleep(wait)
+    finally:
+        child.send_signal(sign)
+        child.wait()
+        child.stdout.close()
+
+
+def killed_writer(rng: np.random.Generator, folder: Path) -> str:
+    """The file is whole, and the next writer leaves nothing but the file."""
+    path = folder / f"killed {rng.integers(1 << 30)}.bin"
+    ended(WRITER, path, float(rng.uniform(0.005, 0.08)))
+    if path.exists() and (len(content := path.read_bytes()) != 3_000_000 or len(set(content)) != 1):
+        raise Found("lost", "half a file")
+    write_atomically(path, b"next")
+    left = [each for each in folder.glob(".echoscale-*") if each.suffix == ".tmp"]
+    path.unlink()
+    if left:
+        raise Found("lost", f"temporary files stay: {left}")
+    return "right"
+
+
+def features_to(path: str | Path | None, overwrite: bool = True) -> Any:
+    """Features of small networks, in many blocks; in memory where there is no path."""
+    blocks.block_size = lambda *_: 3
+    u = np.random.default_rng(0).normal(size=(90, 12, 1))
+    return es.features.compute(es.single(6).build(1, seed=0), u, 3, path=path, overwrite=overwrite and path is not None)
+
+
+@cache
+def features() -> Any:
+    """All of them, without a file."""
+    return np.array(features_to(None).array)
+
+
+def killed_features(rng: np.random.Generator, folder: Path) -> str:
+    """Computed on from what the file holds: the same bits."""
+    path = folder / "features"
+    path.unlink(missing_ok=True)
+    ended(COMPUTER, path, float(rng.uniform(0, 0.2)))
+    if not np.array_equal(features_to(path, overwrite=False).array, features()):
+        raise Found("silent", "features of a killed computation were used")
+    return "right"
+
+
+def swept(ledger: str | Path | None, seeds: int = 12) -> Any:
+    """A sweep of small networks."""
+    protocol = Protocol(washout=10, train=80, validation=30, test=30, ridge=(1e-5, 1e-2))
+    return es.sweep(es.single(5), "narma", {"leak_rate": [0.3, 1.0], "seed": range(seeds)}, protocol=protocol, ledger=ledger)
+
+
+@cache
+def scores() -> Any:
+    """Without a ledger."""
+    return swept(None)
+
+
+def killed_sweep(rng: np.random.Generator, folder: Path) -> str:
+    """Killed or stopped, and run on: the same bits, and what was finished stays."""
+    path = folder / "sweep.sqlite"
+    for old in folder.glob("sweep.sqlite*"):
+        old.unlink()
+    ended(DRIVER, path, float(rng.uniform(0, 0.4)), signal.SIGKILL if rng.random() < 0.7 else signal.SIGINT)
+    before: dict[str, Any] = {}
+    if path.exists():
+        with Ledger(path) as opened:
+            for each in opened.sweeps():
+                before = opened.finished(opened.linked(each["id"]))
+    found = swept(path)
+    if not found.equals(scores()):
+        raise Found("silent", "a sweep that was killed gives other scores")
+    with Ledger(path) as opened:
+        after = opened.finished(list(before))
+    if {key: repr(each.results) for key, each in before.items()} != {key: repr(each.results) for key, each in after.items()}:
+        raise Found("lost", "results that were finished have changed")
+    return "right"
+
+
+CLUSTER = (
+    "test_a_worker_killed_in_mid_job_changes_nothing",
+    "test_a_job_that_kills_its_workers_is_given_up",
+    "test_a_scheduler_that_dies_on_the_way_is_a_lost_connection",
+    "test_only_the_driver_writes_and_a_resumed_sweep_runs_nothing_again",
+    "test_a_sweep_that_is_stopped_leaves_no_claim_and_goes_on",
+)
+
+
+def killed_cluster(rng: np.random.Generator, folder: Path) -> str:
+    """One of the tests in which workers, jobs, schedulers or drivers of a Dask cluster end."""
+    test = f"tests/experiments/test_cluster.py::{CLUSTER[seed_of(rng) % len(CLUSTER)]}"
+    command = [sys.executable, "-m", "pytest", test, "-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'dask'}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    shutil.rmtree(folder / "dask", ignore_errors=True)
+    if done.returncode:
+        raise Found("lost", done.stdout[-500:])
+    return "right"
+
+
+ATTACKS: dict[str, Attack] = {
+    "writers, killed": killed_writer,
+    "features, computation killed": killed_features,
+    "sweeps, killed or stopped": killed_sweep,
+    "Dask clusters, parts killed": killed_cluster,
+}
