@@ -8,6 +8,8 @@ from typing import Any
 
 # scikit-learn's check of array API input is skipped without it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+# Threads of scikit-learn's trees that wait for each other leave the cores to the other worker.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 from hypothesis import settings

@@ -141,11 +141,9 @@ def test_an_error_of_ours_is_told_in_a_line_too(monkeypatch: pytest.MonkeyPatch)
 
 
 TERMINALS: dict[str, dict[str, str]] = {
-    "plain": {},
-    "ASCII": {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
+    "dumb, ASCII": {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "TERM": "dumb", "NO_COLOR": "1"},
     "no columns": {"COLUMNS": "0"},
     "five columns": {"COLUMNS": "5", "LINES": "2"},
-    "dumb": {"TERM": "dumb", "NO_COLOR": "1"},
     "no home": {"HOME": "", "XDG_CACHE_HOME": "", "USERPROFILE": ""},
 }
 
