@@ -218,10 +218,8 @@ def table(raw: common.Raw) -> str:
         ]
     times = [each["seconds"] for key, each in raw["results"].items() if f"|{OURS}|" in key]
     if times:
-        lines += [
-            "",
-            f"A fit and a forecast of `{OURS}` took {np.median(times):.1f} s (median), {np.max(times):.1f} s at most.",
-        ]
+        usual, most = np.median(times), np.max(times)
+        lines += ["", f"A fit and a forecast of `{OURS}` took {usual:.1f} s (median), {most:.1f} s at most."]
     titles = {"set": "Looked at while defaults were set", "judged": "Judged only", "panels": "Panels"}
     for group, names in raw["problems"].items():
         used = [*methods, OURS_TOGETHER] if group == "panels" else methods

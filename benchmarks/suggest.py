@@ -35,7 +35,7 @@ from echoscale.series import as_series, as_targets
 
 Floats = npt.NDArray[np.float64]
 
-KNOWN, TEST, WASHOUT = 2000, 1000, 100
+KNOWN, TEST, WASHOUT, UNITS = 2000, 1000, 100, 100
 PATH = penalties.RELATIVE[::2]
 RATES, RADII, DRIVES = (1.0, 0.5, 0.2), (0.3, 0.7, 0.9, 0.97), (0.01, 0.03, 0.1, 0.3, 1.0)
 LIMIT = 1.15
@@ -75,12 +75,12 @@ def errors(
     return next(chosen), next(chosen)
 
 
-def outcome(group: str, name: str, seed: int, known: int, test: int) -> dict[str, Any]:
+def outcome(group: str, name: str, seed: int, known: int, test: int, units: int) -> dict[str, Any]:
     """One suggestion and its rivals, with one seed for the series and for all weights."""
     pair = GROUPS[group][name](known + test, seed)
     u, y = pair
-    found, formulas = (es.timescales.suggest(u[:known], y[:known], units=100, trials=trials) for trials in (True, False))
-    of_grid, of_folds = errors(es.hierarchical([50, 50], bias_scaling=0.2), pair, seed, known, grid(u.shape[1]))
+    found, formulas = (es.timescales.suggest(u[:known], y[:known], units=units, trials=trials) for trials in (True, False))
+    of_grid, of_folds = errors(es.hierarchical([units // 2] * 2, bias_scaling=0.2), pair, seed, known, grid(u.shape[1]))
     first, last = found.reservoirs
     return {
         "group": group,
@@ -93,22 +93,22 @@ def outcome(group: str, name: str, seed: int, known: int, test: int) -> dict[str
         "grid": float(of_grid.min()),
         "by_folds": float(of_grid[of_folds.argmin()]),
         "formulas": float(errors(formulas, pair, seed, known)[0]),
-        "single": float(errors(es.single(100), pair, seed, known)[0]),
+        "single": float(errors(es.single(units), pair, seed, known)[0]),
     }
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
     """Every problem and seed."""
     seeds = list(range(FIRST_SEED, FIRST_SEED + (1 if options.quick else 3)))
-    known, test = (400, 200) if options.quick else (KNOWN, TEST)
+    known, test, units = (400, 200, 20) if options.quick else (KNOWN, TEST, UNITS)
     jobs = [(group, name) for group, problems in GROUPS.items() for name in list(problems)[: 1 if options.quick else None]]
     found = []
     for group, name in jobs:
         for seed in seeds:
-            found.append(outcome(group, name, seed, known, test))
+            found.append(outcome(group, name, seed, known, test, units))
             ratio = found[-1]["suggested"] / found[-1]["grid"]
             common.say(f"{group}, {name}, seed {seed}: {found[-1]['suggested']:.3g}, {ratio:.2f} of the best of the grid")
-    settings = {"known": known, "test": test, "washout": WASHOUT, "grid": len(grid(1)["spectral_radius"])}
+    settings = {"known": known, "test": test, "units": units, "washout": WASHOUT, "grid": len(grid(1)["spectral_radius"])}
     return {"settings": settings, "seeds": seeds, "outcomes": found}
 
 
@@ -120,8 +120,9 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        f"Seeds {raw['seeds'][0]} to {raw['seeds'][-1]} for series and weights, 2 x 50 units, {s['known']} known and "
-        f"{s['test']} test steps; the grid has {s['grid']} points. Ratios of test NRMSE are geometric means over the seeds "
+        f"Seeds {raw['seeds'][0]} to {raw['seeds'][-1]} for series and weights, 2 x {s.get('units', UNITS) // 2} units, "
+        f"{s['known']} known and {s['test']} test steps; the grid has {s['grid']} points. Ratios of test NRMSE are geometric "
+        "means over the seeds "
         "(least to largest in brackets); below 1 the suggestion is better. The best of the grid is its least test error, which "
         "no search could know beforehand; ratios below 1 are possible since the trials of `suggest` take finer steps, and "
         "weaker inputs, than the grid. Where the next input of noise-free dynamics is asked for, the trials judge a later step "

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 # scikit-learn's check of array API input is skipped without it.
@@ -15,29 +16,27 @@ from hypothesis import settings
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# Folders and files about mathematics, not about machine code. What they compile runs for milliseconds, so it is compiled fast
-# rather than well; the engine, streams and their oracle in NumPy, features and sweeps are tested as users run them.
-FAST = {
-    "automatic",
-    "benchmarks",
-    "estimators",
-    "forecasting",
-    "gradients",
-    "paper",
-    "readouts",
-    "timescales",
-    "tuning",
-    "test_learner",
-    "test_learner_readout",
-    "test_sequence_starts",
+# Programs are compiled fast rather than well, since they run for milliseconds: without most optimisations, and with the older
+# of XLA's two ways to emit kernels. The engine, features, grids, streams beside their oracle in NumPy and over the cores, and
+# a million steps are tested as users run them.
+WELL = {
+    "engine",
+    "features",
+    "test_against_numpy",
+    "test_esn",
+    "test_flat_memory",
+    "test_grid",
+    "test_over_cores",
 }
-SWITCH = "JAX_DISABLE_MOST_OPTIMIZATIONS"
-# Kernels by the older of XLA's two emitters: half the time to compile, and slower by nothing that matters here.
-EMITTERS = "xla_cpu_use_fusion_emitters"
+SWITCH, EMITTERS = "JAX_DISABLE_MOST_OPTIMIZATIONS", "xla_cpu_use_fusion_emitters"
+OLDER = f"--{EMITTERS}=false"
+USERS_FLAGS = os.environ.get("XLA_FLAGS", "").replace(OLDER, "").strip()  # a worker inherits what its run has set
+FAST_FLAGS = f"{USERS_FLAGS} {OLDER}".strip()
+os.environ[SWITCH], os.environ["XLA_FLAGS"] = "1", FAST_FLAGS
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Programs that several workers, modules or processes need are compiled once, into a folder that goes with the run."""
+    """Programs that several workers, modules or processes need are compiled once: their folder goes with the run."""
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # of the user, or of the run that this worker belongs to
@@ -46,34 +45,43 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["JAX_COMPILATION_CACHE_DIR"] = folder.name
 
 
-def emitters_switched(fast: bool) -> None:
-    """JAX has no setting for it."""
-    from jax._src import compiler
-
-    given: Any = getattr(compiler.get_compile_options, "__wrapped__", compiler.get_compile_options)
-
-    def options(*arguments: Any, env_options_overrides: dict[str, Any] | None = None, **named: Any) -> Any:
-        return given(*arguments, env_options_overrides={**(env_options_overrides or {}), EMITTERS: False}, **named)
-
-    options.__wrapped__ = given  # type: ignore[attr-defined]
-    compiler.get_compile_options = options if fast else given
-
-
 @pytest.fixture(autouse=True, scope="module")
 def compiled_fast_or_well(request: pytest.FixtureRequest) -> None:
+    _compile(fast=WELL.isdisjoint({request.path.parent.name, request.path.stem}))
+
+
+@pytest.fixture(autouse=True)
+def compiled_well_where_marked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """For a test that runs longer than it compiles, in a file where others do not."""
+    marked = request.node.get_closest_marker("well") is not None
+    if marked:
+        _compile(fast=False)
+    yield
+    if marked:
+        _compile(fast=True)
+
+
+def _compile(fast: bool) -> None:
     """For this process and those that it starts; programs compiled in the other way are forgotten."""
-    fast = not FAST.isdisjoint((request.path.parent.name, request.path.stem))
     if fast == (SWITCH in os.environ):
         return
     import jax
+    from jax._src import compiler
 
+    jax.config.update("jax_disable_most_optimizations", fast)  # type: ignore[no-untyped-call]
+    given: Any = getattr(compiler.get_compile_options, "args", [compiler.get_compile_options])[0]
+    given(1, 1)  # XLA reads its flags once, here at the latest: users' are then set back program by program
+    compiler.get_compile_options = given if fast else partial(_with_emitters, given)
+    jax.clear_caches()  # type: ignore[no-untyped-call]
     if fast:
-        os.environ[SWITCH] = "1"
+        os.environ[SWITCH], os.environ["XLA_FLAGS"] = "1", FAST_FLAGS
     else:
         del os.environ[SWITCH]
-    jax.config.update("jax_disable_most_optimizations", fast)  # type: ignore[no-untyped-call]
-    emitters_switched(fast)
-    jax.clear_caches()  # type: ignore[no-untyped-call]
+        os.environ["XLA_FLAGS"] = USERS_FLAGS
+
+
+def _with_emitters(given: Any, *arguments: Any, env_options_overrides: dict[str, Any] | None = None, **named: Any) -> Any:
+    return given(*arguments, env_options_overrides={**(env_options_overrides or {}), EMITTERS: True}, **named)
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from echoscale.automatic import AutoModel, SequenceModel
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import Group
-from echoscale.automatic.sequences import SequenceMember
+from echoscale.automatic.sequence_model import SequenceMember
 from echoscale.hyper import with_lanes
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from generator.results import benchmark, better, figure, narma, narma_tests, psmnist, searches, spread, tuning
 from generator.tables import VARIANTS
@@ -276,7 +277,69 @@ CLAIMS = [
     ),
 ]
 
+LEAKS, SPREAD, RESIDUAL = "leak rate", "spread of leak rates", "share of tanh, orthogonal residual"
+MAPS = (LEAKS, SPREAD, RESIDUAL)
+
+
+def map_error(name: str, task: str) -> float:
+    """On test data at the point of a map that validation data choose, mean over the draws."""
+    runs = [each["errors"][task] for each in benchmark("memory_maps")["maps"][name]["runs"]]
+    return float(np.mean([each["test"][int(np.argmin(each["validation"]))] for each in runs]))
+
+
+def goes_with(name: str, measure: str, task: str) -> float:
+    """Rank correlation of a measure with the error over a map, mean over the draws."""
+    runs = benchmark("memory_maps")["maps"][name]["runs"]
+    return float(np.mean([spearmanr(each["measures"][measure], each["errors"][task]["test"]).statistic for each in runs]))
+
+
+def no_measure_says_all() -> bool:
+    """Every measure has a map and a task where a larger one does not come with a smaller error, nor a smaller one."""
+    runs = benchmark("memory_maps")["maps"][LEAKS]["runs"][0]
+    return all(
+        min(sign * goes_with(name, measure, task) for name in MAPS for task in runs["errors"]) < 0
+        for measure in runs["measures"]
+        for sign in (1, -1)
+    )
+
+
 FACTS = [
+    Fact("memory.md", "No measure alone predicts the error on all tasks.", no_measure_says_all),
+    Fact(
+        "memory.md",
+        "A larger memory capacity comes with a smaller error on the delay in every map",
+        lambda: all(goes_with(each, "memory capacity", "delay of 20") < -0.4 for each in MAPS),
+    ),
+    Fact(
+        "memory.md",
+        "A larger nonlinear capacity comes with a smaller error on channel equalisation, Lorenz and the telegraph in every map",
+        lambda: all(
+            goes_with(each, "nonlinear capacity", task) < -0.5
+            for each in MAPS
+            for task in ("channel equalisation", "Lorenz, 10 ahead", "telegraph")
+        ),
+    ),
+    Fact(
+        "memory.md",
+        "An orthogonal residual level has a fraction of the error on the delay and on smoothing, and less on NARMA10",
+        lambda: (
+            all(map_error(RESIDUAL, task) < 0.15 * map_error(LEAKS, task) for task in ("delay of 20", "smoothing"))
+            and map_error(RESIDUAL, "NARMA10") < 0.8 * map_error(LEAKS, "NARMA10")
+        ),
+    ),
+    Fact(
+        "memory.md",
+        "On Mackey-Glass it is worse",
+        lambda: map_error(RESIDUAL, "Mackey-Glass, 10 ahead") > 2 * map_error(LEAKS, "Mackey-Glass, 10 ahead"),
+    ),
+    Fact(
+        "memory.md",
+        "the best spread is about as good as the best single leak rate on every task",
+        lambda: all(
+            abs(map_error(SPREAD, task) / map_error(LEAKS, task) - 1) < 0.15
+            for task in benchmark("memory_maps")["maps"][LEAKS]["runs"][0]["errors"]
+        ),
+    ),
     Fact(
         "README.md",
         "the hierarchy wins on both NARMA tasks only with states that have seen the current input and a ridge penalty from",

@@ -148,7 +148,7 @@ def test_members_that_hear_changes_from_the_end_are_saved(tmp_path: Path) -> Non
     codes = np.eye(2)[np.arange(12) % 2]
     judged = sequences.judge(X, codes, sequences.Plan(es.single(5), False, "only", True), 0, 0)
     [member] = sequences.joined([(0.3, judged[0]), (0.7, judged[1])])
-    model = sequences.SequenceModel((member,), None, Scaling.none(2), np.array([3, 4]), 1.0)
+    model = es.SequenceModel((member,), None, Scaling.none(2), np.array([3, 4]), 1.0)
     again = es.load(es.save(model, tmp_path / "model.safetensors"))
     np.testing.assert_array_equal(again.predict_scores(X.values), model.predict_scores(X.values))
     # What it hears, by hand: the changes from the end to the start.

@@ -68,8 +68,8 @@ def error(seed):
 
 if __name__ == "__main__":
     here = error(0)  # JAX is used in this process first
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        assert pool.map(error, range(2))[0] == here
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(error, [0]) == [here]
     print("done")
 """
 

@@ -1,6 +1,6 @@
 """Networks of a few neurons, and the passes of XLA that scans leave out: loops over less than a kilobyte compile differently.
 
-What goes wrong there ends the whole process, so the networks run in others.
+What goes wrong there ends the whole process, so the networks run in another.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def check(case: Case) -> None:
 
 
 def test_small_networks_follow_the_scalar_loops() -> None:
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         list(pool.map(check, cases()))
 
 

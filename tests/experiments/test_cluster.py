@@ -189,6 +189,18 @@ def free_address() -> str:
 # The same results
 
 
+@pytest.fixture
+def taken() -> Iterator[None]:
+    """The port where Dask likes to show its pages: a local cluster needs no certain one."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # then somebody else has it: all the better
+            other.bind(("127.0.0.1", 8787))
+            other.listen()
+        yield
+
+
+@pytest.mark.usefixtures("taken")
 def test_a_worker_killed_in_mid_job_changes_nothing(
     bench: Bench, expected: xarray.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,17 +269,6 @@ def test_more_jobs_than_are_under_way_at_once(bench: Bench, remote: Remote) -> N
     assert np.isfinite(data.test).all()
     assert len(told) == 20
     assert max(asked) <= 4
-
-
-def test_a_local_cluster_needs_no_certain_port(bench: Bench) -> None:
-    """Beside another cluster, or whatever listens where Dask likes to show its pages."""
-    with socket.socket() as taken:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):  # then somebody else has it: all the better
-            taken.bind(("127.0.0.1", 8787))
-            taken.listen()
-        with Cluster(workers=1) as cluster:
-            assert np.isfinite(bench.sweep(seeds=[0], executor=cluster).test).all()
 
 
 # Failures

@@ -10,6 +10,7 @@ import pytest
 import echoscale as es
 from echoscale.forecasting import intervals, learn
 from echoscale.forecasting.core import Part
+from echoscale.forecasting.timing import timing
 
 
 def test_quantiles_of_many_errors_are_the_known_ones() -> None:
@@ -87,8 +88,10 @@ def test_intervals_are_wider_where_members_differ_more() -> None:
         alone.append(core.forecast(6, [np.empty((6, 0))])[0][0])
     core.parts = parts
     weights = np.stack([part.weights for part in parts])
+    origins = len(timing([120], learn.MORE, 6).judged(0))
     scatter = (weights * (np.stack(alone) - forecast.mean) ** 2).sum(axis=0) / core.scales[0] ** 2
-    g = np.sqrt(0.6 + 0.4 * np.minimum(scatter / core.usual, 4))
+    assert core.share == pytest.approx(0.5 * origins / (origins + 200))
+    g = np.sqrt(1 - core.share + core.share * np.minimum(scatter / core.usual, 4))
     assert len(parts) > 2
     assert np.ptp(g) > 0.01
     expected = forecast.mean + core.scales[0] * g * intervals.at(core.table, 0.9)
@@ -96,7 +99,7 @@ def test_intervals_are_wider_where_members_differ_more() -> None:
 
     rng = np.random.default_rng(1)
     scatter = rng.uniform(0.2, 1.8, size=(20_000, 1))
-    g = intervals.wider(scatter, intervals.usual(scatter))
+    g = intervals.wider(scatter, intervals.usual(scatter), 0.4)
     errors = rng.normal(size=scatter.shape) * np.sqrt(0.6 + 0.4 * scatter / scatter.mean())
     upper = g * intervals.at(intervals.quantiles(errors / g), 0.9)
     for some in (scatter < 0.7, scatter > 1.3):  # the same share is inside, however much members differ

@@ -23,7 +23,7 @@ from echoscale.automatic import AutoModel, SequenceModel
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import Group
-from echoscale.automatic.sequences import SequenceMember
+from echoscale.automatic.sequence_model import SequenceMember
 from echoscale.experiments.ledger import Ledger, LedgerError
 from echoscale.features import store
 from echoscale.hyper import with_lanes

@@ -57,7 +57,11 @@ def unprinted(shown: str, printed: str) -> list[str]:
     return [each for each in said if not any(abs(value - float(each)) <= 0.02 * abs(value) for value in values)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def with_marks(page: Path) -> Any:
+    return pytest.param(page, marks=pytest.mark.well) if page.name == "telegraph.md" else page
+
+
+@pytest.mark.parametrize("page", [*map(with_marks, PAGES)], ids=by_name)
 def test_documented_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All Python blocks of a page, one after another in one namespace; asserts hold.
 

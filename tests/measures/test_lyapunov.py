@@ -46,11 +46,8 @@ def test_all_exponents_add_up_to_the_mean_log_determinant(every_exponent: np.nda
     np.testing.assert_allclose(every_exponent.sum(axis=1), expected, atol=1e-9)
 
 
-def test_one_exponent_and_fewer_decompositions_agree(every_exponent: np.ndarray) -> None:
-    one = lyapunov_exponents(ESN, U, washout=WASHOUT, hyper=GRID)
+def test_some_exponents_with_fewer_decompositions() -> None:
     some = lyapunov_exponents(ESN, U, 3, every=4, washout=WASHOUT, hyper=GRID)
-    # The first direction is the first column of one matrix or of another: what differs is over after the washout, or decays.
-    np.testing.assert_allclose(one.exponent[:, 0], every_exponent[:, 0], atol=0.02)
     q = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 3)))[0]
     logs = np.zeros(3)
     J = jacobians(GRID.lane(1))

@@ -3,6 +3,6 @@
 from echoscale.automatic.find import auto
 from echoscale.automatic.found import Found
 from echoscale.automatic.model import AutoModel
-from echoscale.automatic.sequences import SequenceModel
+from echoscale.automatic.sequence_model import SequenceModel
 
 __all__ = ["AutoModel", "Found", "SequenceModel", "auto"]

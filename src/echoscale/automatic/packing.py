@@ -12,7 +12,7 @@ from echoscale import _checks
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap, ProductMap
 from echoscale.automatic.model import AutoModel, Group
-from echoscale.automatic.sequences import SequenceMember, SequenceModel
+from echoscale.automatic.sequence_model import SequenceMember, SequenceModel
 from echoscale.esn import ESN
 from echoscale.estimators.transformer import ESNFeatures
 from echoscale.features.normal_scores import ONLY, columns_heard, read_heard

@@ -12,30 +12,27 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
 from echoscale.automatic import shares
 from echoscale.automatic.found import Found
 from echoscale.automatic.question import Question
+from echoscale.automatic.sequence_model import SequenceMember, SequenceModel, summary_of
 from echoscale.estimators import row_readout
 from echoscale.estimators.sequence_labels import IN_PARTS, INPUT_SCALINGS, union
 from echoscale.estimators.sequence_network import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS
 from echoscale.estimators.transformer import WHOLE, ESNFeatures
 from echoscale.features.normal_scores import ONLY
 from echoscale.features.pooling import columns
-from echoscale.losses import probabilities
 from echoscale.network import Network, hierarchical, parallel
 from echoscale.progress import Progress
 from echoscale.readouts import calibration, folds
 from echoscale.readouts.ridge import Readout
-from echoscale.scaling import Scaling
-from echoscale.series import Series, SeriesLike, as_series
+from echoscale.series import Series
 from echoscale.table import Table
 
 Floats = npt.NDArray[np.float64]
@@ -56,23 +53,8 @@ HEARD: tuple[tuple[bool | str, bool], ...] = (
 # Later networks are near so many of the first; so many of them are hierarchical.
 NEAR, HIERARCHICAL = 2, 0.25
 NETWORKS, SUMMARY, SHARES = "networks", "ridge on a summary", "shares of the classes"
-# Of the longest round: what another one takes.
+# Of the longest of the last rounds: what another one takes.
 ROUND = 1.3
-
-
-class SequenceMember(NamedTuple):
-    """A network with its pools, and the readout of them.
-
-    Attributes
-    ----------
-    transformer : ESNFeatures
-        What it is judged by.
-    readout : Readout
-        W and b.
-    """
-
-    transformer: ESNFeatures
-    readout: Readout
 
 
 class Judged(NamedTuple):
@@ -82,93 +64,6 @@ class Judged(NamedTuple):
     network: int
     outputs: Floats
     error: float
-
-
-@dataclass(eq=False)
-class SequenceModel:
-    """class of sequence b = argmax of the sum over members of W_m f_m,b + b_m; made by `es.auto` for one label per sequence.
-
-    Attributes
-    ----------
-    members : tuple of SequenceMember
-        The networks, each with its share in W_m and b_m; none where a ridge on a summary of the inputs won.
-    summary : Readout or None
-        Of the summary, where it won.
-    scaling : Scaling
-        Units of the inputs of both.
-    classes_ : array
-        The labels in the order of the outputs.
-    steepness : float
-        beta in p = softmax(beta z).
-    state_ : None
-        Every sequence begins anew.
-    """
-
-    members: tuple[SequenceMember, ...]
-    summary: Readout | None
-    scaling: Scaling
-    classes_: npt.NDArray[Any]
-    steepness: float
-    state_: None = None
-
-    def predict(self, X: SeriesLike, *, state: None = None) -> npt.NDArray[Any]:
-        """The label of every sequence.
-
-        Parameters
-        ----------
-        X : (B, T, F) or list of (T_b, F)
-            Sequences, in units of the data.
-        state : None
-            Every sequence begins anew.
-
-        Returns
-        -------
-        (B,)
-            Labels.
-        """
-        return np.asarray(self.classes_[np.argmax(self.predict_scores(X, state=state), axis=1)])
-
-    def predict_proba(self, X: SeriesLike) -> Floats:
-        """softmax(beta z), (B, classes), calibrated on sequences left out one by one.
-
-        Parameters
-        ----------
-        X : (B, T, F) or list of (T_b, F)
-            Sequences, in units of the data.
-        """
-        return probabilities("softmax", self.steepness * self.predict_scores(X))
-
-    def predict_scores(self, X: SeriesLike, *, state: None = None) -> Floats:
-        """The outputs before the largest is taken, (B, classes): near 1 for the right class, near 0 for the others.
-
-        Parameters
-        ----------
-        X : (B, T, F) or list of (T_b, F)
-            Sequences.
-        state : None
-            Every sequence begins anew.
-        """
-        if state is not None:
-            raise ValueError("state must be None: every sequence begins anew.")
-        series = self.scaling.apply(as_series(X, len(self.scaling.mean), name="X"))
-        if series.kind == "one":
-            raise ValueError("this model labels whole sequences: pass (B, T, F) or a list of (T, F), for one sequence X[None].")
-        if self.summary is not None:
-            return _checks.finite(self.summary.predict(summary_of(series)), "scores")
-        scores = [each.readout.predict(each.transformer.pool(series)) for each in self.members]
-        return _checks.finite(np.sum(scores, axis=0), "scores")
-
-
-def summary_of(series: Series) -> Floats:
-    """Mean, standard deviation, first and last value of every input, (B, 4 F).
-
-    Parameters
-    ----------
-    series : Series
-        Sequences.
-    """
-    rows = [np.asarray(each) for each in series.values]
-    return np.stack([np.concatenate([each.mean(axis=0), each.std(axis=0), each[0], each[-1]]) for each in rows])
 
 
 class Plan(NamedTuple):
@@ -246,7 +141,8 @@ def find(question: Question, deadline: float, rounds: int | None, seed: int, tel
         judged += found
         errors.append(min(each.error for each in found))
         best = best_mean(judged, codes)
-        longest = max(longest, time.perf_counter() - before)
+        # What was compiled early is not compiled again: long ago counts less.
+        longest = max(longest / 2, time.perf_counter() - before)
         tell(played, total, f"error of sequences left out {best.error:.4g}")
         if rounds is None and time.perf_counter() + ROUND * longest > deadline:
             break

@@ -21,7 +21,7 @@ from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.ridge import ridge as solve_ridge
 from echoscale.readouts.state_rows import state_rows, with_squares
-from echoscale.readouts.statistics import Statistics, split_statistics
+from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
 from echoscale.scaling import STANDARD, Scaling, scaling_of
 from echoscale.series import (
     Series,
@@ -71,6 +71,7 @@ class ESNEstimator(BaseEstimator):
         "coupling_delay",
     )
     squares = False  # whether the readout sees the squares of the states too
+    noise = 0.0  # on the states, while the readout is fitted
 
     def __init__(
         self,
@@ -249,7 +250,8 @@ class ESNEstimator(BaseEstimator):
     def _check_states(self, states: int) -> None:
         """Warn where the first columns of the statistics are states of no use."""
         found = self.statistics_
-        check_states(found.mean[:states], np.diagonal(found.scatter)[:states] / found.count, self.esn_.dtype)
+        squares = np.diagonal(found.scatter)[:states] / found.count - self.noise**2  # the noise is not theirs
+        check_states(found.mean[:states], squares, self.esn_.dtype)
 
     def _fit_steps(self, series: Series, targets: Series) -> None:
         """Fit on targets step by step, all series from the zero state."""
@@ -269,6 +271,7 @@ class ESNEstimator(BaseEstimator):
         direct = self._direct(heard, washout)
         fitted = self._fitted_to(heard, wanted, inputs, outputs, direct)
         parts, last = split_statistics(esn, heard, fitted, edges, direct=direct, squares=self.squares)
+        parts = [with_noise(each, self.noise**2, esn.units) for each in parts] if self.noise else parts
 
         def rows() -> tuple[Array, Array, list[folds.Indices]]:
             features, _ = state_rows(esn, heard, washout, direct, np.float64, squares=self.squares)
@@ -276,7 +279,10 @@ class ESNEstimator(BaseEstimator):
             groups = [each[there[each]] for each in folds.rows(edges)]
             return features, counted(fitted.values, washout), groups
 
-        solved = fitting.solve(chosen_from, parts, rows, self.validation, fit_intercept=bool(self.fit_intercept))
+        # Noise bounds the Gram matrix from below: what rounding might lose is lost in noise anyway.
+        solved = fitting.solve(
+            chosen_from, parts, None if self.noise else rows, self.validation, fit_intercept=bool(self.fit_intercept)
+        )
         # Only now: a fit that fails leaves the last one whole.
         self.esn_, self.washout_, self.direct_, self.scaling_ = esn, washout, direct, inputs
         self.__dict__.pop("fold_statistics_", None)
@@ -310,6 +316,7 @@ class ESNEstimator(BaseEstimator):
         [part], last = split_statistics(
             esn, heard, fitted, edges, direct=direct, state=state, before=before, squares=self.squares
         )
+        part = with_noise(part, self.noise**2, esn.units) if self.noise else part
         self.esn_, self.washout_, self.direct_, self.scaling_, self.target_scaling_ = esn, washout, direct, inputs, outputs
         # Blocks of a stream are whole chunks: each goes to the fold that holds the fewest steps.
         self._add({None: part}, chosen_from, first, esn.units)

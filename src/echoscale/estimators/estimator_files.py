@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from echoscale.estimators.regressor import ESNRegressor
 from echoscale.estimators.transformer import ESNFeatures
 from echoscale.features.normal_scores import columns_heard, read_heard
 from echoscale.features.pooling import check_pools
-from echoscale.network import Concentric, Network
+from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix
 from echoscale.readouts.hidden import Hidden
 from echoscale.readouts.penalties import RidgeCurve
@@ -27,6 +28,7 @@ from echoscale.tensors import Tensors, kept_labels, read_labels, taken
 PackESN = Callable[[ESN, Tensors], dict[str, Any]]
 UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
 KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
+DISTRIBUTIONS: dict[str, Any] = {"LogUniform": LogUniform, "LogNormal": LogNormal}  # of leak rates
 # Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
 ARRAYS = ("state_", "last_target_", "steps_seen_", "rows_", "codes_")
 SCALINGS = ("scaling_", "target_scaling_")
@@ -268,6 +270,8 @@ def _plain(value: object, name: str) -> Any:
         return {"network": value.to_dict()}
     if isinstance(value, Concentric):
         return {"concentric": {"rings": value.rings, "jump": value.jump}}
+    if isinstance(value, LogUniform | LogNormal):
+        return {type(value).__name__: list(astuple(value))}
     if isinstance(value, np.generic):
         return value.item()
     if name == "topology" and not isinstance(value, str | list | tuple):
@@ -293,5 +297,7 @@ def _rich(value: object) -> Any:
         [(kind, content)] = value.items()
         if kind == "concentric":
             return Concentric(**content)
+        if kind in DISTRIBUTIONS:
+            return DISTRIBUTIONS[kind](*content)
         return Network.from_dict(content) if kind == "network" else Matrix.from_dict(content)
     return value

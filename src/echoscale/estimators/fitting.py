@@ -89,7 +89,7 @@ def pairs(validation: float | int, parts: Sequence[folds.Part], gaps: bool) -> l
 def solve(
     chosen_from: Floats | None,
     parts: Sequence[Statistics],
-    rows: Rows,
+    rows: Rows | None,
     validation: float | int,
     *,
     fit_intercept: bool,
@@ -103,8 +103,8 @@ def solve(
         Penalties, from `penalties.check`; None is "auto".
     parts : sequence of Statistics
         Of the segments.
-    rows : function
-        Features, targets and the rows of the segments: asked for only where they are needed.
+    rows : function or None
+        Features, targets and the rows of the segments: asked for only where they are needed. None: never.
     validation : int or float
         Folds, or the share of a tail.
     fit_intercept : bool
@@ -117,7 +117,7 @@ def solve(
     # A choice near the end of the path may be rounding; a penalty that was given is not to be doubted before it is lost itself.
     lost = exact.FROM if chosen_from is None and curve is not None else penalties.RELATIVE[0] / 2
     fits = float(whole.count) * whole.mean.size * 8 <= exact.MOST_BYTES
-    if not fits or ridge > lost * float(penalties.unit_of(whole, fit_intercept=fit_intercept)):
+    if rows is None or not fits or ridge > lost * float(penalties.unit_of(whole, fit_intercept=fit_intercept)):
         return Solved(whole, solve_ridge(whole, ridge, fit_intercept=fit_intercept), ridge, curve)
     features, targets, groups = rows()
     factors = [exact.factor(features[each], targets[each], fit_intercept=fit_intercept) for each in groups]

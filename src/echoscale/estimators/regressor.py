@@ -85,6 +85,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         the input u(t), which needs as many outputs as inputs. A large ridge penalty then leaves that value instead of the mean.
     squares : bool
         Whether the readout sees the squares of the states too, after them.
+    noise : float
+        Standard deviation of noise on the states in `fit` and `partial_fit`, which the readout is to withstand, as of
+        `es.tune(noise=...)`: n noise^2 is added to the squares of n steps, which is what such noise does on average. None is
+        drawn, and `predict` has none.
     network : Network or None
         Any network, in place of the parameters that describe one.
     washout : int or None
@@ -175,6 +179,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         feedback_noise: float = 0.0,
         target: str = "value",
         squares: bool = False,
+        noise: float = 0.0,
         network: Network | None = None,
         washout: int | None = None,
         scale: str | None = "standard",
@@ -212,6 +217,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         self.feedback_noise = feedback_noise
         self.target = target
         self.squares = squares
+        self.noise = noise
 
     @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> ESNRegressor:
@@ -400,6 +406,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
 
     def _check_parameters(self) -> Floats | None:
         _checks.non_negative(self.feedback_noise, "feedback_noise", "0 is none.")
+        _checks.non_negative(self.noise, "noise", "0 is none.")
         _checks.choice(self.target, TARGETS, "target")
         if not isinstance(self.squares, bool | np.bool_):
             raise TypeError(f"squares must be True or False, got {self.squares!r}.")

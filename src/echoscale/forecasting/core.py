@@ -93,6 +93,8 @@ class Core:
         Quantiles of errors in these scales, over g.
     usual : (H,)
         The mean scatter of the parts at judged origins, squared, in these scales.
+    share : float
+        What the scatter counts in g^2.
     floors : (B,)
         0 for series that were never negative, else minus infinity: no forecast lies below.
     candidates : tuple of (name, error, weight)
@@ -106,6 +108,7 @@ class Core:
     scales: Floats
     table: Floats
     usual: Floats
+    share: float
     floors: Floats
     candidates: tuple[tuple[str, float, float], ...]
 
@@ -141,7 +144,7 @@ class Core:
             with np.errstate(over="ignore"):  # of a logarithm that ran away
                 apart = [((one - total) / self.scales[b]) ** 2 for one in each]
                 scatter = np.sum([np.where(w > 0, w * one, 0.0) for w, one in zip(weights, apart, strict=True)], axis=0)
-            wider = intervals.wider(scatter, self.usual[:steps])
+            wider = intervals.wider(scatter, self.usual[:steps], self.share)
             found.append((np.maximum(total, self.floors[b]), self.scales[b] * wider))
         return found
 

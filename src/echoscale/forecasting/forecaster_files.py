@@ -206,6 +206,7 @@ def _pack_core(core: Core, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any
     return {
         "period": core.period,
         "horizon": core.horizon,
+        "share": core.share,
         "views": views,
         "parts": parts,
         "candidates": [list(each) for each in core.candidates],
@@ -228,7 +229,9 @@ def _unpack_core(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackE
     candidates = tuple((str(name), float(error), float(weight)) for name, error, weight in about["candidates"])
     table, floors = taken(tensors, "table", (len(GRID), horizon)), taken(tensors, "floors", (series,), finite=False)
     usual = taken(tensors, "usual", (horizon,), least=0)
-    return Core(_period(about["period"]), horizon, views, parts, tensors["scales"], table, usual, floors, candidates)
+    share = min(_checks.non_negative(about["share"], "share"), 1.0)
+    scales = tensors["scales"]
+    return Core(_period(about["period"]), horizon, views, parts, scales, table, usual, share, floors, candidates)
 
 
 def _unpack_view(about: Mapping[str, Any], tensors: Tensors, v: int, series: int) -> View:

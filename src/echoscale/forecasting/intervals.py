@@ -4,7 +4,7 @@
     g^2 = 1 - c + c d^2 / (mean of d^2 at judged origins),   d^2 the weighted mean square of the members about the forecast
 
 Members are the forecasters in use, and within each its windows of lags or lanes of networks. Where they agree less than they
-did at judged origins, the interval is wider.
+did at judged origins, the interval is wider. c = n / (2 n + 400) for n judged origins: of few, the mean of d^2 says little.
 
 s_h is smoothed over horizons; quantiles are those of neighbouring horizons together, later origins counting more. Both sides
 have their own. Overlapping errors of long horizons tell less than their number: intervals widen by 1 + 3 / n_h, where n_h
@@ -23,8 +23,8 @@ FEW, CHOSEN, TAIL = 3.0, 1.05, 1.08
 # Of the judged span: after this share, origins count half.
 HALF = 0.5
 LEAST_COUNT = 1.5
-# c, and what d^2 may reach, in its means.
-SHARE, FAR = 0.4, 4.0
+# Of many origins, c is this; of so many, half of it. And what d^2 may reach, in its means.
+SHARE, ORIGINS, FAR = 0.5, 200, 4.0
 # The 95 % interval is at least as much wider than that of 80 %: of few errors, the largest is not far out.
 LEAST_RATIO = 1.4
 # Probabilities at which quantiles are kept; others lie between.
@@ -76,7 +76,18 @@ def usual(scatter: Floats) -> Floats:
     return np.asarray(np.where(known, scatter, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1))
 
 
-def wider(scatter: Floats, usual: Floats) -> Floats:
+def share_of(origins: int) -> float:
+    """c.
+
+    Parameters
+    ----------
+    origins : int
+        How many were judged.
+    """
+    return SHARE * origins / (origins + ORIGINS)
+
+
+def wider(scatter: Floats, usual: Floats, share: float) -> Floats:
     """g, of the shape of `scatter`; 1 where members never differ.
 
     Parameters
@@ -85,9 +96,11 @@ def wider(scatter: Floats, usual: Floats) -> Floats:
         d^2.
     usual : (H,)
         Its mean at judged origins.
+    share : float
+        c.
     """
     ratio = np.where(usual > 0, scatter / np.where(usual > 0, usual, 1.0), 1.0)
-    return np.asarray(np.sqrt(1 - SHARE + SHARE * np.minimum(ratio, FAR)))
+    return np.asarray(np.sqrt(1 - share + share * np.minimum(ratio, FAR)))
 
 
 def at(table: Floats, probability: float) -> Floats:

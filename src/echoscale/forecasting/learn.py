@@ -170,7 +170,8 @@ def learn(
     order = _in_time(truth)
     scatter = _scatter([judged[k] for k in used], weights[used], scales)
     usual = intervals.usual(scatter)
-    wider = intervals.wider(scatter, usual)
+    share = intervals.share_of(len(scatter))
+    wider = intervals.wider(scatter, usual, share)
     table = intervals.quantiles((np.asarray(together) / np.where(np.isfinite(wider), wider, 1.0))[order])
     parts = [part for k in used for part in _parts(found[k][0], found[k][1], weights[k])]
     for place, view in enumerate(views):
@@ -179,7 +180,7 @@ def learn(
     sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
     names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
     report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
-    return Core(period, horizon, views, parts, scales, table, usual, floors, tuple(report))
+    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report))
 
 
 def _candidates(

@@ -123,7 +123,8 @@ def _windows(lags: int | Sequence[int] | None, degree: int, units: int, features
     if lags is None:
         found = []
         for d in range(1, degree + 1):
-            fits = [k for k in range(1, 2 * units + 1) if d == 1 or comb(k * features + d - 1, d) <= FUNCTIONS_PER_DEGREE]
+            most = MOST_FUNCTIONS // 2 if d == 1 else FUNCTIONS_PER_DEGREE
+            fits = [k for k in range(1, 2 * units + 1) if comb(k * features + d - 1, d) <= most]
             found.append(max(fits, default=1))
     elif isinstance(lags, Sequence | np.ndarray):
         found = [_checks.integer(each, "lags", minimum=1) for each in lags]

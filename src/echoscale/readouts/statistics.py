@@ -79,6 +79,23 @@ class Statistics:
         return Statistics(self.count[index], self.mean[index], self.scatter[index], self.features)
 
 
+def with_noise(statistics: Statistics, variance: float | Floats, columns: int | None = None) -> Statistics:
+    """As if noise of this variance had been on the first `columns` features (all unless given): n variance I, on average.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of clean features.
+    variance : float or (...,)
+        Of the noise, for all or for every lane.
+    columns : int or None
+        How many features have it.
+    """
+    scatter, f = statistics.scatter.copy(), statistics.features if columns is None else columns
+    scatter[..., :f, :f] += (statistics.count * variance)[..., None, None] * np.eye(f)
+    return Statistics(statistics.count, statistics.mean, scatter, statistics.features)
+
+
 def of_rows(features: npt.ArrayLike, targets: npt.ArrayLike) -> Statistics:
     """The statistics of rows that are there as arrays.
 

@@ -21,11 +21,11 @@ from echoscale.network import Network
 from echoscale.readouts.folds import pairs, total
 from echoscale.readouts.penalties import RELATIVE, fold_errors, in_units, unit_of
 from echoscale.readouts.ridge import mean_squared_errors, ridge, ridge_path
-from echoscale.readouts.statistics import Statistics, split_statistics
+from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
 from echoscale.scaling import Scaling
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.objective import Loss, Networks
-from echoscale.tuning.runs import Runs, with_noise
+from echoscale.tuning.runs import Runs
 from echoscale.tuning.split import Fold, TuningData
 
 Floats = npt.NDArray[np.float64]

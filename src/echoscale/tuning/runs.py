@@ -27,7 +27,7 @@ from echoscale.readouts.folds import total
 from echoscale.readouts.moments import HostMoments
 from echoscale.readouts.penalties import RELATIVE, in_units, unit_of
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
-from echoscale.readouts.statistics import Statistics, beside_states, gather, split_statistics
+from echoscale.readouts.statistics import Statistics, beside_states, gather, split_statistics, with_noise
 from echoscale.series import Series
 from echoscale.tuning import tangents
 from echoscale.tuning.space import Space
@@ -291,10 +291,3 @@ def unstacked(statistics: Statistics) -> list[Statistics]:
 def unit_per_step(train: Statistics) -> Floats:
     """The mean square of the states about their means, averaged over the folds, (S,)."""
     return np.asarray((unit_of(train) / train.count).mean(axis=1))
-
-
-def with_noise(statistics: Statistics, variance: float | Floats) -> Statistics:
-    """As if noise of this variance had been on the features: n variance I on their Gram matrix, on average."""
-    scatter, f = statistics.scatter.copy(), statistics.features
-    scatter[..., :f, :f] += (statistics.count * variance)[..., None, None] * np.eye(f)
-    return Statistics(statistics.count, statistics.mean, scatter, f)
