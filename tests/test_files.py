@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from echoscale import files
 from echoscale.files import cache_of, home, write_atomically
 
 
@@ -183,3 +184,12 @@ def test_caches_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", nobody)
     assert home().is_dir()
     assert cache_of("linux", {"ECHOSCALE_CACHE": "~nobody-at-all/x"}, home()) == Path("~nobody-at-all/x")
+
+
+def test_a_seal_whose_words_were_damaged_twice_is_no_file_without_a_seal() -> None:
+    content = files.sealed(b"head " + files.unsealed().encode() + bytes(range(256)) * 3)
+    assert files.is_whole(content)
+    damaged = content.replace(b"echoscale-sha256", b"echoscale-sha2\x156")
+    assert damaged.count(b"echoscale-sha256") == 0
+    assert files.is_whole(damaged) is False
+    assert files.is_whole(bytes(range(256)) * 4) is None

@@ -167,8 +167,7 @@ def main() -> int:
             everything.append(each)
             print(f"FOUND {each} -> {kept(each)}", flush=True)
         print(f"{name}: {dict(totals[name])}", flush=True)
-        if given.only is None:
-            written(totals, time.monotonic() - begin)
+        written(totals, time.monotonic() - begin, again=given.only is not None)
 
     while time.monotonic() < end:
         few = [name for name in names if totals[name].total() < LEAST[name]] or names
@@ -179,14 +178,26 @@ def main() -> int:
     return 1 if everything else 0
 
 
-def written(totals: dict[str, Counter[str]], seconds: float) -> None:
-    """The counts so far, as the page shows them."""
-    result: dict[str, object] = {
+def written(totals: dict[str, Counter[str]], seconds: float, again: bool) -> None:
+    """The counts so far, as the page shows them; attacks that are made again take the place of earlier ones."""
+    if again:
+        result = json.loads((HERE / "results" / "attacks.json").read_text(encoding="utf-8"))
+        for name, counts in totals.items():
+            if counts:
+                result["attacks"][name] = dict(counts)
+                result.setdefault("again", {})[name] = commit()
+        return kept_counts(result)
+    result = {
         "commit": commit(),
         "date": datetime.now(UTC).date().isoformat(),
         "seconds": round(seconds),
         "attacks": {name: dict(counts) for name, counts in totals.items() if counts},
     }
+    return kept_counts(result)
+
+
+def kept_counts(result: dict[str, object]) -> None:
+    """As JSON, and as a table."""
     folder = HERE / "results"
     folder.mkdir(exist_ok=True)
     (folder / "attacks.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
