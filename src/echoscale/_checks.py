@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 T = TypeVar("T")
 
@@ -53,6 +53,8 @@ def leak_rate(value: object, name: str = "leak_rate") -> float:
 
 def finite(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Numbers that a model gives, all finite."""
+    import numpy as np  # here: a description and the ledger do without
+
     if not np.isfinite(values).all():
         raise ValueError(f"{name} are not finite: the inputs, or numbers in the model, are too large. Scale the data.")
     return values
