@@ -382,7 +382,7 @@ def test_bad_couplings(make: Any, kind: type[Exception], message: str) -> None:
             ValueError,
             r"connections=2 is for random.*'ring'.*Leave it out",
         ),
-        (lambda: Reservoir(5, topology="star"), ValueError, r"topology must be one of 'normal'.*'concentric'; got 'star'"),
+        (lambda: Reservoir(5, topology="star"), ValueError, r"topology must be one of 'normal'.*'diagonal'; got 'star'"),
         (lambda: Reservoir(2, topology=Concentric(3)), ValueError, r"rings=3 is above the 2 units; use at most 2"),
         (lambda: Concentric(0), ValueError, r"rings must be at least 1, got 0"),
         (lambda: Concentric(jump=float("nan")), ValueError, r"jump must be finite, got nan"),
