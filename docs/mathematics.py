@@ -10,13 +10,20 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 
+def _drawn(node: nodes.Element, display: str) -> str:
+    found = convert(node.astext(), display=display)
+    if "\\" in found:  # a command that the converter does not know stays as it is written
+        raise ValueError(f"{node.source}: an equation has a command that cannot be drawn: {node.astext()}")
+    return found
+
+
 def _inline(translator: HTML5Translator, node: nodes.math) -> None:
-    translator.body.append(convert(node.astext()))
+    translator.body.append(_drawn(node, "inline"))
     raise nodes.SkipNode
 
 
 def _block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="equation">{convert(node.astext(), display="block")}</div>')
+    translator.body.append(f'<div class="equation">{_drawn(node, "block")}</div>')
     raise nodes.SkipNode
 
 
