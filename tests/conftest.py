@@ -1,6 +1,7 @@
 """Set up before anything is imported."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -64,7 +65,7 @@ def compiled_well_where_marked(request: pytest.FixtureRequest) -> Iterator[None]
 
 
 def _compile(fast: bool) -> None:
-    """For this process and those that it starts; programs compiled in the other way are forgotten."""
+    """For this process and those that it starts; programs compiled in the other way are forgotten, processes that wait end."""
     if fast == (SWITCH in os.environ):
         return
     import jax
@@ -80,6 +81,10 @@ def _compile(fast: bool) -> None:
     else:
         del os.environ[SWITCH]
         os.environ["XLA_FLAGS"] = USERS_FLAGS
+    if "joblib.externals.loky" in sys.modules:  # its processes wait for minutes, and compile as this one did when they began
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
 def _with_emitters(given: Any, *arguments: Any, env_options_overrides: dict[str, Any] | None = None, **named: Any) -> Any:
