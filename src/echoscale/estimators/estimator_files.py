@@ -15,11 +15,11 @@ from echoscale.estimators.classifier import ESNClassifier
 from echoscale.estimators.regressor import ESNRegressor
 from echoscale.estimators.transformer import ESNFeatures
 from echoscale.features.normal_scores import columns_heard, read_heard
-from echoscale.features.pooling import check_pools
 from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix
 from echoscale.readouts.hidden import Hidden
 from echoscale.readouts.penalties import RidgeCurve
+from echoscale.readouts.pooling import check_pools
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics
 from echoscale.scaling import Scaling

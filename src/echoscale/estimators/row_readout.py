@@ -17,14 +17,12 @@ from echoscale.readouts import folds, penalties
 from echoscale.readouts.few_rows import turned
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout, threads_for
+from echoscale.readouts.sequence_rows import standardising
 from echoscale.readouts.statistics import of_rows
-from echoscale.scaling import Scaling
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# Of the largest spread of all features: what varies by less is rounding of the states.
-LEAST_SPREAD = 1e-5
 LEAST_PENALTY = 1e-9
 
 
@@ -50,24 +48,6 @@ class RowReadout(NamedTuple):
     curve: RidgeCurve | None
     outputs: Floats
     error: float
-
-
-def standardising(features: npt.NDArray[Any], *, fit_intercept: bool = True) -> Scaling:
-    """Means and spreads of features over the rows; without an intercept, means of 0.
-
-    Parameters
-    ----------
-    features : (R, F)
-        Rows.
-    fit_intercept : bool
-        Whether the readout has an intercept.
-    """
-    found = Scaling.of(np.asarray(features)[None])
-    constant = np.asarray(features).min(axis=0) == np.asarray(features).max(axis=0)
-    moving = found.spread[~constant]
-    least = LEAST_SPREAD * float(moving.max(initial=0.0))
-    spread = np.where(constant, 1.0, np.maximum(found.spread, least))
-    return Scaling(found.mean if fit_intercept else np.zeros_like(found.mean), spread)
 
 
 def groups(classes: Indices, validation: float | int, several: bool) -> list[Indices]:

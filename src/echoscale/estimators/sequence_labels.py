@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from echoscale.estimators import row_readout
 from echoscale.estimators.state_warnings import check_states
-from echoscale.estimators.transformer import WHOLE, ESNFeatures
-from echoscale.features import pooling
+from echoscale.estimators.transformer import ESNFeatures
+from echoscale.readouts import pooling
 from echoscale.series import Series
 
 Floats = npt.NDArray[np.float64]
@@ -75,7 +75,7 @@ def pool_sets(features: object) -> list[tuple[str, ...]]:
     features : str or tuple of str
         As the user gave it; "auto" leaves it open.
     """
-    return [WHOLE, IN_PARTS] if isinstance(features, str) and features == AUTO else [pooling.check_pools(features)]
+    return [pooling.WHOLE, IN_PARTS] if isinstance(features, str) and features == AUTO else [pooling.check_pools(features)]
 
 
 def transformers(shared: dict[str, Any], sets: Sequence[tuple[str, ...]], tried: Sequence[dict[str, Any]]) -> list[ESNFeatures]:

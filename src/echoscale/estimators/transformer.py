@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from echoscale import _checks
 from echoscale.esn import ESN
-from echoscale.estimators.row_readout import standardising
 from echoscale.estimators.seed import RandomState
 from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
 from echoscale.estimators.shared_parameters import explained
-from echoscale.features import pooling
 from echoscale.features.normal_scores import ONLY, NormalScores, heard_of
 from echoscale.network import Network
+from echoscale.readouts import pooling
+from echoscale.readouts.pooling import WHOLE
+from echoscale.readouts.sequence_rows import standardising
 from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike
 from echoscale.undo import all_or_nothing
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
 
 Floats = npt.NDArray[np.float64]
-
-WHOLE = ("mean", "std", "max", "min")
 
 
 @explained(input_scaling="0.3.")

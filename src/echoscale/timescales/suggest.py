@@ -138,8 +138,8 @@ def suggest(
     u : (T, F), (B, T, F) or list of (T_b, F)
         Inputs.
     y : (T, O), (B, T, O), list of (T_b, O), labels, or None
-        Targets of every step; labels of every step, (T,) or a list of (T_b,), or of every sequence, (B,), which are then
-        asked for at every step of it; None: the next input is to be predicted.
+        Targets of every step; labels of every step, (T,) or a list of (T_b,), or of every sequence, (B,), which the trials
+        judge by pooled states, as `ESNClassifier` does; None: the next input is to be predicted.
     levels : int
         How many reservoirs, each driving the next.
     units : int or None
@@ -190,7 +190,7 @@ def suggest(
         if dynamic:
             series, targets = _and_later(standard, max(round(correlation_time), 2))
             weakest = LEAST_DYNAMIC_DRIVE
-        start, best = improved(start, series, targets, levels, units, BIAS, seed, weakest)
+        start, best = improved(start, series, targets, levels, units, BIAS, seed, weakest, whole)
     rows = np.concatenate([np.asarray(each) for each in problem.inputs.values])
     means, spreads = rows.mean(axis=0), rows.std(axis=0)
     network = hierarchical(
@@ -271,7 +271,7 @@ def _about_the_problem(problem: Asked, found: Memory, correlation_time: float, d
     reasons = []
     if problem.classes:
         what = "class"
-        each = "every sequence, asked for at every step of it" if problem.per_sequence else "every step"
+        each = "every sequence, judged by its pooled states" if problem.per_sequence else "every step"
         reasons.append(f"Labels: {len(problem.classes)} classes, one for {each}.")
     reasons.insert(
         0,

@@ -2,6 +2,8 @@
 
     E = sqrt(mean over folds and outputs of (y - W x - b)^2 / var y),   W, b ridge regression on the other folds
 
+With one label per sequence, rows are whole sequences, judged by pooled states, and folds are sequences.
+
 Hyper-parameters of one kind at a time, all of a round on lanes of one run: first the strength of the input and the spectral
 radius, then the leak rates, both again, and the first two in finer steps. A round must gain something to change anything.
 """
@@ -14,16 +16,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.hyper import with_lanes
+from echoscale.esn import ESN
+from echoscale.hyper import Hyper, with_lanes
 from echoscale.network import Network, hierarchical
-from echoscale.readouts.folds import edges, pairs
+from echoscale.readouts.folds import edges, leave_one_out, of_sequences, pairs
 from echoscale.readouts.penalties import RELATIVE, fold_errors
-from echoscale.readouts.statistics import split_statistics
+from echoscale.readouts.pooling import WHOLE
+from echoscale.readouts.sequence_rows import standard_rows, statistics_of
+from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.series import Series, washout_steps
 
 Floats = npt.NDArray[np.float64]
 
 MOST_STEPS, MOST_UNITS = 4000, 100  # of a trial: more would change little and cost time
+MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # where whole sequences are judged
 DRAWS = 2  # of the weights
 SMALLEST = 1e-24  # squared error: what is smaller is rounding
 DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
@@ -65,6 +71,7 @@ def improved(
     bias: float,
     seed: int,
     least_drive: float = LEAST_DRIVE,
+    per_sequence: bool = False,
 ) -> tuple[Point, Point]:
     """The start and the best point found from it, both with their errors.
 
@@ -84,10 +91,16 @@ def improved(
         Of the weights.
     least_drive : float
         No network has a weaker input.
+    per_sequence : bool
+        Whether targets are the same at every step of a sequence, which is then judged as a whole.
     """
-    series, targets = shortened(series), [shortened(each) for each in targets]
+    if per_sequence:
+        series, targets = fewer(series, targets)
+    else:
+        series, targets = shortened(series), [shortened(each) for each in targets]
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
-    gain = 1 - max(LEAST_GAIN, 1 / np.sqrt(series.lengths.sum()))
+    rows = series.count if per_sequence else int(series.lengths.sum())
+    gain = 1 - max(LEAST_GAIN, 1 / np.sqrt(rows))
     rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
     lanes = 1 + RATES * (RATES + 1) // 2  # as many in every round: one program for all
     best = start = replace(start, drive=max(start.drive, least_drive))
@@ -98,7 +111,7 @@ def improved(
             continue  # nothing has changed since
         seen.append(others)
         tried = [best, *others, *[best] * (lanes - 1 - len(others))]
-        errors = errors_of(tried, network, series, targets, seed)
+        errors = errors_of(tried, network, series, targets, seed, per_sequence)
         start = start if np.isfinite(start.error) else replace(start, error=float(errors[0]))
         place = int(np.argmin(errors))
         place = place if errors[place] < gain * errors[0] else 0
@@ -126,7 +139,14 @@ def _finer(best: Point, _: list[float]) -> list[Point]:
     ]
 
 
-def errors_of(points: Sequence[Point], network: Network, series: Series, targets: Sequence[Series], seed: int) -> Floats:
+def errors_of(
+    points: Sequence[Point],
+    network: Network,
+    series: Series,
+    targets: Sequence[Series],
+    seed: int,
+    per_sequence: bool = False,
+) -> Floats:
     """E of every point, (points,), from runs of as many lanes: the geometric mean over draws of the weights and over targets.
 
     Parameters
@@ -141,27 +161,66 @@ def errors_of(points: Sequence[Point], network: Network, series: Series, targets
         Standardised targets; each has an error and a ridge penalty of its own.
     seed : int
         Of the first draw of the weights.
+    per_sequence : bool
+        Whether sequences are judged as a whole.
     """
     rates = np.array([np.geomspace(each.fast, each.slow, len(network.reservoirs)) for each in points])
     lanes: dict[str, Sequence[float]] = {f"leak_rate[{k}]": column.tolist() for k, column in enumerate(rates.T)}
     lanes["spectral_radius"] = [each.radius for each in points]
     lanes["input_scaling[0]"] = [input_scaling(each.drive, np.ones(series.features)) for each in points]
-    cuts = edges(series.lengths, washout_steps(None, int(series.lengths.min())))
     beside = Series([np.concatenate(each, axis=1) for each in zip(*(one.values for one in targets), strict=True)], "list", "y")
     ends = np.cumsum([each.features for each in targets])[:-1]
     logs = []
     for draw in range(DRAWS):
         esn = network.build(series.features, seed=seed + draw)
-        parts, _ = split_statistics(esn, series, beside, cuts, hyper=with_lanes(esn.hyper, lanes))
-        for squares in np.split(fold_errors(pairs(parts), RELATIVE[::2]), ends, axis=-1):
+        hyper = with_lanes(esn.hyper, lanes)
+        judged = _sequence_pairs(esn, series, beside, hyper) if per_sequence else _step_pairs(esn, series, beside, hyper)
+        for squares in np.split(fold_errors(judged, RELATIVE[::2]), ends, axis=-1):
             mean = squares.mean(axis=-1)
             logs.append(np.log(np.where(np.isnan(mean), np.inf, np.maximum(mean, SMALLEST)).min(axis=0)) / 2)
     return np.asarray(np.exp(np.mean(logs, axis=0)), np.float64)
 
 
+def _step_pairs(esn: ESN, series: Series, targets: Series, hyper: Hyper) -> list[tuple[Statistics, Statistics]]:
+    """What trains and what is held out: blocks of time."""
+    cuts = edges(series.lengths, washout_steps(None, int(series.lengths.min())))
+    return pairs(split_statistics(esn, series, targets, cuts, hyper=hyper)[0])
+
+
+def _sequence_pairs(esn: ESN, series: Series, targets: Series, hyper: Hyper) -> list[tuple[Statistics, Statistics]]:
+    """What trains and what is held out: sequences, as many of every class in each fold as can be."""
+    codes = np.stack([np.asarray(each[-1], np.float64) for each in targets.values])
+    fold = of_sequences(_classes(targets), min(SEQUENCE_FOLDS, series.count))
+    rows = standard_rows(esn, series, WHOLE, hyper, np.ones(series.count, bool))
+    return leave_one_out([statistics_of(rows, codes, fold == k) for k in range(int(fold.max()) + 1)])
+
+
+def _classes(targets: Series) -> npt.NDArray[np.int64]:
+    """The class of every sequence as a whole number, (B,); of two classes there may be one column alone."""
+    last = np.stack([np.asarray(each[-1]) for each in targets.values])
+    return np.unique(last, axis=0, return_inverse=True)[1].reshape(-1)
+
+
 def input_scaling(drive: float, spreads: Floats) -> float:
     """gamma with which inputs of these standard deviations (F,) add `drive` inside tanh: W_in is uniform, of variance 1/3."""
     return float(drive * np.sqrt(3 / (spreads**2).sum()))
+
+
+def fewer(series: Series, targets: Sequence[Series]) -> tuple[Series, list[Series]]:
+    """Whole sequences, evenly from among every class, of so many steps in all at most; not fewer than there are folds.
+
+    Parameters
+    ----------
+    series : Series
+        Inputs.
+    targets : sequence of Series
+        One-hot labels, the first of them those that count.
+    """
+    kept = max(int(MOST_SEQUENCE_STEPS / (series.lengths.sum() / series.count)), SEQUENCE_FOLDS)
+    by_class = np.argsort(_classes(targets[0]), kind="stable")
+    which = np.sort(by_class[np.unique(np.linspace(0, series.count - 1, min(kept, series.count)).round().astype(int))])
+    inputs, *others = (Series([np.asarray(each.values[b]) for b in which], "list", each.name) for each in (series, *targets))
+    return inputs, others
 
 
 def shortened(series: Series) -> Series:

@@ -36,11 +36,15 @@ class Entropy(Loss):
 
     def value_of_batch(self, at: Networks) -> Value:
         """See `objective.Loss`."""
-        train, _ = self.runs.statistics(at.hyper)
-        readout = ridge(train, self.runs.above_rounding(train, at.penalties))
-        outputs = self.runs.held_out_outputs(at.hyper, readout)
+        outputs, readout = self.held_out_outputs(at)
         logs = log_softmax(at.sharpness[:, None, None] * outputs, axis=-1)
         return Value(np.einsum("sro,ro->s", -logs, self.labels) / len(self.labels), readout)
+
+    def held_out_outputs(self, at: Networks) -> tuple[Floats, Readout]:
+        """z of all held-out rows, (S, rows, O), and the readouts of the folds that have it."""
+        train, _ = self.runs.statistics(at.hyper)
+        readout = ridge(train, self.runs.above_rounding(train, at.penalties))
+        return self.runs.held_out_outputs(at.hyper, readout), readout
 
     @np.errstate(over="ignore", invalid="ignore")
     def model_of_batch(self, z: Floats, readout: Readout) -> Model:
@@ -62,11 +66,15 @@ class Entropy(Loss):
             v = found.rows[:, here, runs.esn.units :] - train.mean[:, None, moved]
             v = v.reshape(*v.shape[:2], learned, runs.outputs).transpose(0, 2, 1, 3)
             moves[:, :learned, here] += theta[:, :learned, None, None] * v
-        sharpness = runs.space.sharpnesses(z)[:, None, None]
-        logits = sharpness * outputs
-        jacobian = np.concatenate([sharpness[:, None] * moves, logits[:, None]], axis=1)
+        return self.model_from(outputs, moves, runs.space.sharpnesses(z))
+
+    def model_from(self, outputs: Floats, moves: Floats, sharpness: Floats) -> Model:
+        """From z (S, rows, O), its slopes along all coordinates but the sharpness (S, P - 1, rows, O), and k (S,)."""
+        k, labels, count = sharpness[:, None, None], self.labels, outputs.shape[1]
+        logits = k * outputs
+        jacobian = np.concatenate([k[:, None] * moves, logits[:, None]], axis=1)
         logs = log_softmax(logits, axis=-1)
-        q, labels = np.exp(logs), self.labels
+        q = np.exp(logs)
         gradient = np.einsum("spro,sro->sp", jacobian, q - labels) / count
         centred = jacobian - np.einsum("spro,sro->spr", jacobian, q)[..., None]
         curvature = np.einsum("spro,sqro,sro->spq", centred, centred, q, optimize=True) / count
@@ -74,9 +82,7 @@ class Entropy(Loss):
 
     def sharpened(self, networks: Networks) -> Floats:
         """The sharpness with the least error for each of these networks, (S,), where none was learned."""
-        train, _ = self.runs.statistics(networks.hyper)
-        readout = ridge(train, self.runs.above_rounding(train, networks.penalties))
-        outputs = self.runs.held_out_outputs(networks.hyper, readout)
+        outputs, _ = self.held_out_outputs(networks)
         labels = self.labels
         found = []
         for each in outputs:

@@ -79,7 +79,7 @@ def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | No
         for each, scaling in zip(data.whole, data.scalings, strict=True)
     )
     series = data.heard(series, targets)
-    parts, _ = split_statistics(runs.esn, series, targets, data.all_edges, direct=runs.direct, hyper=hyper)
+    parts = replace(runs, series=series, targets=targets, edges=data.all_edges, folds=data.all_folds).parts(hyper)
     whole = total(parts)
     unit = float(unit_of(whole))
     path = np.array([*([] if learned is None else [learned / unit]), *RELATIVE])

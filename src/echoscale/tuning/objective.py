@@ -87,6 +87,11 @@ class Loss:
         """The model at few enough points."""
         raise NotImplementedError
 
+    @property
+    def model_runs(self) -> int:
+        """How many runs of a network the model at one point costs: itself, and a tangent for every learned number."""
+        return 1 + len(self.runs.space.learned)
+
     def shown(self, error: Floats) -> Floats:
         """The error as it is reported."""
         raise NotImplementedError

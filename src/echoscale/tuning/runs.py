@@ -135,9 +135,16 @@ class Runs:
         """Of every fold at points z, (S, K). Noise of variance s^2 on n rows adds n s^2 I to the Gram matrix, on average."""
         return self.learned_penalties(z) + self.noise**2 * self.train_rows
 
+    def parts(self, hyper: Hyper) -> list[Statistics]:
+        """Of features and targets in every segment; (S, ...) each with hyper-parameters of S lanes."""
+        return split_statistics(self.esn, self.series, self.targets, self.edges, direct=self.direct, hyper=hyper)[0]
+
     def statistics(self, hyper: Hyper) -> tuple[Statistics, Statistics]:
         """Of features and targets in training and in what is held out, (S, K, ...), with hyper-parameters of S lanes."""
-        parts, _ = split_statistics(self.esn, self.series, self.targets, self.edges, direct=self.direct, hyper=hyper)
+        return self.folded(self.parts(hyper))
+
+    def folded(self, parts: Sequence[Statistics]) -> tuple[Statistics, Statistics]:
+        """Statistics of segments as those of every fold, (S, K, ...): what trains, and what is held out."""
         return stacked(self.trains(parts)), stacked([parts[each.held_out] for each in self.folds])
 
     def best_penalties(self, hyper: Hyper) -> Floats:

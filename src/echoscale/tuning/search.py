@@ -92,7 +92,7 @@ class Search:
                 points.append(np.clip(self.z[start] + apart, space.low, space.high))
         tried = np.concatenate(points)
         value = self.loss.value(tried)
-        self.steps += self.loss.runs.steps * (len(tried) + len(live) * (1 + len(space.learned)))
+        self.steps += self.loss.runs.steps * (len(tried) + len(live) * self.loss.model_runs)
         errors = value.error.reshape(len(live), -1)
         for place, (start, best) in enumerate(zip(live, _least(errors), strict=True)):
             longer = np.clip(LENGTHS[best], 0.5, 2.0) if best < len(LENGTHS) else 1.0

@@ -65,6 +65,8 @@ class Tuned:
         The labels, in the order of the outputs; None for numbers.
     per_sequence : bool
         Whether there was one label per sequence.
+    features : tuple of str or None
+        How states of a sequence were pooled; None with targets or labels of every step.
     folds : int
         How many blocks of time judged in turn; 0 where one tail did.
     fixed : tuple of str
@@ -93,6 +95,7 @@ class Tuned:
     loss: str
     classes: npt.NDArray[Any] | None
     per_sequence: bool
+    features: tuple[str, ...] | None
     folds: int
     fixed: tuple[str, ...]
     at_bound: tuple[str, ...]
@@ -113,9 +116,11 @@ class Tuned:
         shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
         if self.classes is None:
             return ESNRegressor(**shared)
-        # What tuning judges a sequence by: its last state, as it is.
-        last: dict[str, Any] = {"features": "last", "changes": False, "ranks": False, "standardise": False}
-        return ESNClassifier(**shared, **(last if self.per_sequence else {}))
+        if self.features is None:
+            return ESNClassifier(**shared)
+        # What tuning judged a sequence by: its pools, standardised; or its last state, as it is.
+        standardise = self.features != ("last",)
+        return ESNClassifier(**shared, features=self.features, changes=False, ranks=False, standardise=standardise)
 
     def report(self) -> Table:
         """Errors and hyper-parameters of all starts, a column each, the best first; below, the verdict of the test part."""

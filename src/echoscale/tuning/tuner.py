@@ -16,12 +16,14 @@ from echoscale.hyper import Hyper, into_network
 from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
 from echoscale.readouts.penalties import AUTO
+from echoscale.readouts.pooling import WHOLE, check_pools
 from echoscale.series import Series, SeriesLike, as_series, as_targets, is_next_input
 from echoscale.tuning import search as searching
 from echoscale.tuning.entropy import Entropy
 from echoscale.tuning.free_run import FreeRun
 from echoscale.tuning.judging import CLEARLY, WORTH_IT, Start, judge, last_penalty, start_of
 from echoscale.tuning.objective import Loss
+from echoscale.tuning.pooled import PooledEntropy, PooledRuns
 from echoscale.tuning.runs import FLOOR, Runs
 from echoscale.tuning.search import Search
 from echoscale.tuning.space import RIDGE, Space, affordable
@@ -38,6 +40,7 @@ Floats = npt.NDArray[np.float64]
 
 ALL = ("leak_rate", "leak_spread", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "feedback_scaling", "ridge")
 LOSSES = ("mse", "cross_entropy")
+LAST = ("last",)
 
 
 def tune(
@@ -57,6 +60,7 @@ def tune(
     ridge: float | str = AUTO,
     noise: float = 0.0,
     direct: bool = False,
+    features: str | Sequence[str] | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     rounds: int = 60,
     seconds: float | None = None,
@@ -82,7 +86,7 @@ def tune(
         Inputs.
     y : (T,), (T, O), (B, T, O), list of (T_b, O), or labels
         Targets of every step; several horizons are several columns. Steps whose target holds a NaN do not count. For classes
-        one label per step, (T,), or per sequence, (B,), which is judged by its last state.
+        one label per step, (T,), or per sequence, (B,).
     parameters : str or sequence of str, optional
         What is learned: names of `Hyper` ("leak_rate": of all reservoirs; "leak_rate[0]": of the first), and "ridge". Unless
         given, as many as the length of the data allows: one for 50 training steps, in the order ridge, input scalings, leak
@@ -116,6 +120,10 @@ def tune(
         n training steps, which is what such noise does to the Gram matrix on average.
     direct : bool
         Whether the readout sees the inputs too.
+    features : str or sequence of str, optional
+        With one label per sequence: how its states are pooled, see `ESNFeatures`; ("mean", "std", "max", "min") unless given.
+        The ridge penalty then stands on weights of standardised features, and slopes are differences of runs on lanes. "last"
+        alone is the last state as it is.
     bounds : mapping of name to (low, high), optional
         Of the learned hyper-parameters; the usual ones are `echoscale.tuning.BOUNDS`, widened to hold what the network has,
         and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
@@ -163,6 +171,10 @@ def tune(
         _check_known(as_series(u), y)
     if direct and data.per_sequence:
         raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
+    if features is not None and not data.per_sequence:
+        raise ValueError(f"features={features!r} has a meaning with one label per sequence alone; leave it out.")
+    pools = None if not data.per_sequence else WHOLE if features is None else check_pools(features)
+    pooled = pools is not None and pools != LAST
     outputs = data.targets.features
     esn = network.build(data.series.features, _checks.integer(seed, "seed"), dtype, device, n_outputs=outputs)
     names, fixed = (parameters, []) if parameters is not None else affordable(esn.hyper, float(data.train_steps.min()))
@@ -175,21 +187,22 @@ def tune(
         raise ValueError("ridge=0 leaves the readout undetermined where states repeat each other: give a small one, say 1e-12.")
     # A penalty of the user is for all data; the search has it for the folds.
     share = 1.0 if data.tail else data.steps / data.all_steps
-    runs = Runs(
-        esn,
-        space,
-        data.heard(data.series, data.targets),
-        data.targets,
-        data.edges,
-        0.0,
-        direct,
-        data.folds,
-        _checks.non_negative(noise, "noise"),
-        data.steps,
-        0.0 if data.tail else FLOOR,
-    )
+    given_runs: dict[str, Any] = {
+        "esn": esn,
+        "space": space,
+        "series": data.heard(data.series, data.targets),
+        "targets": data.targets,
+        "edges": data.edges,
+        "penalty": 0.0,
+        "direct": direct,
+        "folds": data.folds,
+        "noise": _checks.non_negative(noise, "noise"),
+        "rows": data.steps,
+        "floor": 0.0 if data.tail else FLOOR,
+    }
+    runs = PooledRuns(**given_runs, pools=pools or WHOLE) if pooled else Runs(**given_runs)
     own = esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
-    task: Loss = FreeRun(runs, free) if free else (Squares if loss == "mse" else Entropy)(runs)
+    task = _loss(runs, loss, free)
     penalty = given * share if given is not None else data.steps * float(task.best_penalties(own)[0])
     runs = replace(runs, penalty=penalty)
     task = replace(task, runs=runs)
@@ -219,6 +232,12 @@ def tune(
         warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
     chooses = not data.tail and not free and (given is None or space.ridge)
     return _result(network, task, search, records, data, start, tuple(fixed), share, loss, chooses)
+
+
+def _loss(runs: Runs, loss: str, free: int | None) -> Loss:
+    if isinstance(runs, PooledRuns):
+        return PooledEntropy(runs)
+    return FreeRun(runs, free) if free else (Squares if loss == "mse" else Entropy)(runs)
 
 
 def _check_network(network: object) -> None:
@@ -345,6 +364,7 @@ def _result(
         loss=loss,
         classes=data.classes,
         per_sequence=data.per_sequence,
+        features=(runs.pools if isinstance(runs, PooledRuns) else LAST) if data.per_sequence else None,
         folds=0 if data.tail else len(data.folds),
         fixed=fixed,
         at_bound=tuple(at_bound),

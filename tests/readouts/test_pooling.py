@@ -13,7 +13,7 @@ import pytest
 import echoscale as es
 from echoscale.engine import lanes
 from echoscale.features.normal_scores import NormalScores, heard_of
-from echoscale.features.pooling import POOLS, columns, pooled
+from echoscale.readouts.pooling import POOLS, columns, pooled
 from echoscale.series import as_series
 
 Array = npt.NDArray[Any]

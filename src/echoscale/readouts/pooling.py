@@ -27,6 +27,7 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 POOLS = ("mean", "std", "max", "min", "last", "segments", "snapshots")
+WHOLE = ("mean", "std", "max", "min")  # what a sequence is judged by where nothing else is said
 
 
 def check_pools(pools: object) -> tuple[str, ...]:
