@@ -70,8 +70,13 @@ class DataFile:
         """
         for name in columns:
             if name not in self.frame.columns:
-                what = "holds the times" if name == self.time else "is not there"
-                raise ValueError(f"{self.path}: column {name!r} {what}; the others are {_listed(self.frame.columns)}.")
+                if name == self.time:
+                    raise ValueError(
+                        f"{self.path}: column {name!r} holds the times; the others are {_listed(self.frame.columns)}."
+                    )
+                raise ValueError(
+                    f"{self.path} has no column {name!r}; there are {_listed([*self._times(), *self.frame.columns])}."
+                )
             if list(columns).count(name) > 1:
                 raise ValueError(f"column {name!r} is named twice: give it once.")
 
@@ -124,6 +129,9 @@ class DataFile:
             From 0; the end is not among them.
         """
         return replace(self, frame=self.frame.iloc[first:end])
+
+    def _times(self) -> list[str]:
+        return [] if self.time is None else [self.time]
 
     def _numbers(self, name: str) -> Floats:
         values, found = self._converted(name)
@@ -393,7 +401,7 @@ def _dates(values: pd.Series[Any]) -> pd.DatetimeIndex | None:
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the order of day and month was guessed
-        for options in ({}, {"dayfirst": True}, {"utc": True}):
+        for options in ({}, {"format": "ISO8601"}, {"dayfirst": True}, {"utc": True}):
             try:
                 index = pd.DatetimeIndex(pd.to_datetime(text, **options))  # type: ignore[call-overload]
             except (ValueError, TypeError, OverflowError):
@@ -438,13 +446,12 @@ def _even(data: DataFile, every: str | None) -> DataFile:
     if len(index) < 3:
         return data
     if isinstance(index, pd.DatetimeIndex):
-        frequency = pd.infer_freq(index)
-        if frequency is None:
-            raise ValueError(_irregular(data))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            frame = data.frame.set_axis(pd.DatetimeIndex(index, freq=frequency, name=name))
-        return replace(data, frame=frame)
+            warnings.simplefilter("ignore")  # of what a later pandas will return
+            frequency = pd.infer_freq(index)
+            if frequency is None:
+                raise ValueError(_irregular(data))
+            return replace(data, frame=data.frame.set_axis(pd.DatetimeIndex(index, freq=frequency, name=name)))
     steps = np.diff(np.asarray(index))
     off = np.flatnonzero(steps != steps[0])
     if len(off):
@@ -479,10 +486,10 @@ def _irregular(data: DataFile) -> str:
     index: Any = data.frame.index
     widths = pd.Series(index[1:] - index[:-1])
     usual = widths.mode().iloc[0]
-    steps = ["D", "B", "W-SUN", "W-MON", "MS", "ME", "QS", "QE", "YS", "YE", "h", "min"]
+    steps = ["YS", "YE", "QS", "QE", "MS", "ME", "W-SUN", "W-MON", "B", "D", "h", "min"]  # the longest first
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        steps.insert(0, str(pd.tseries.frequencies.to_offset(usual).freqstr))  # type: ignore[attr-defined]
+        steps.append(str(pd.tseries.frequencies.to_offset(usual).freqstr))  # type: ignore[attr-defined]
         fitting = [each for each in steps if index.isin(grid := _grid(index, each)).all() and len(grid) < 4 * len(index)]
     remedy = f"--every {fitting[0]} makes gaps of missing rows." if fitting else "--time none counts rows instead."
     if fitting:

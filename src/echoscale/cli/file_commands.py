@@ -144,7 +144,7 @@ def timescales(
     time: TimeOption = None,
     every: EveryOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="A .png or .svg file for the picture; out/NAME-timescales.png unless given.")
+        Path | None, typer.Option(help="A .png or .svg file; out/NAME-timescales.png, or beside the model, unless given.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -153,8 +153,7 @@ def timescales(
     from echoscale.cli import timescale_tables
 
     with refusing():
-        picture = out or Path("out") / f"{source.stem}-timescales.png"
-        timescale_tables.show(source, named(columns), time, every, picture, json, quiet)
+        timescale_tables.show(source, named(columns), time, every, out, json, quiet)
 
 
 def doctor(json: Json = False, quiet: Quiet = False) -> None:

@@ -31,7 +31,9 @@ LEAST_ROWS = 12
 MOST_CURVES = 6
 
 
-def show(source: Path, columns: list[str], time: str | None, every: str | None, picture: Path, json: bool, quiet: bool) -> None:
+def show(
+    source: Path, columns: list[str], time: str | None, every: str | None, out: Path | None, json: bool, quiet: bool
+) -> None:
     """Print the table, and write the picture.
 
     Parameters
@@ -44,15 +46,17 @@ def show(source: Path, columns: list[str], time: str | None, every: str | None, 
         The column of times.
     every : str or None
         The step between rows.
-    picture : Path
+    out : Path or None
         Where to draw.
     json : bool
         Whether to print JSON.
     quiet : bool
         Whether to show no notes.
     """
+    data = source.suffix.lower() in data_files.READERS
+    picture = out or (Path("out") / f"{source.stem}-timescales.png" if data else source.with_name("timescales.png"))
     check_file(picture, PICTURES)
-    if source.suffix.lower() in data_files.READERS:
+    if data:
         table, figure = of_data(data_files.read(source, time, every), columns, quiet)
     else:
         table, figure = of_model(es.load(source), source)

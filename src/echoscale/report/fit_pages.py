@@ -54,11 +54,8 @@ def forecast_picture(model: Forecaster, forecast: Forecast | None, judged: Backt
             draw_backtest(ax, judged, b)
         else:
             draw_history(ax, model._values[b], model._clocks[b], name, "black")
-        ax.set_title(
-            "forecast" if forecast is not None else "forecasts of the past" if judged is not None else "data", loc="left"
-        )
         ax.set_ylabel(name)
-        ax.legend(frameon=False, loc="upper left", ncols=4)
+        ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
     return _drawn(figure, ending)
 
 
@@ -163,8 +160,8 @@ def same_row_picture(
     first, *others = figure.subplots(1 + shown, 1, squeeze=False)[:, 0]
     order = list(reversed(found.table.rows))
     first.barh([str(row[0]) for row in order], [float(row[1]) for row in order], color=style.BLUE, height=0.6)
-    first.set_title(found.table.title, loc="left")
-    first.set_xlabel(str(found.table.columns[1]).replace("_", " "))
+    first.tick_params(axis="y", labelsize=8)
+    first.set_xlabel(f"{found.table.columns[1]} on data that took no part".replace("_", " "))
     for o, ax in enumerate(others):
         assert guess is not None
         at = places(index[-SHOWN:])
@@ -172,7 +169,7 @@ def same_row_picture(
         ax.plot(at, guess[-SHOWN:, o], color="C1", linewidth=1, label="model, which has seen these data")
         name_dates(ax, index)
         ax.set_ylabel(names[o])
-        ax.legend(frameon=False, loc="upper left", ncols=2)
+        ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     return _drawn(figure)
 
 
