@@ -403,7 +403,7 @@ def _dates(values: pd.Series[Any]) -> pd.DatetimeIndex | None:
         warnings.simplefilter("ignore")  # that the order of day and month was guessed
         for options in ({}, {"format": "ISO8601"}, {"dayfirst": True}, {"utc": True}):
             try:
-                index = pd.DatetimeIndex(pd.to_datetime(text, **options))  # type: ignore[call-overload]
+                index = pd.DatetimeIndex(pd.to_datetime(text, **options))
             except (ValueError, TypeError, OverflowError):
                 continue
             if index.is_monotonic_increasing and index.is_unique:

@@ -21,7 +21,7 @@ def test_version_names_the_version() -> None:
     assert result.stdout == f"echoscale {echoscale.__version__}\n"
 
 
-COMMANDS = (
+COMMANDS: tuple[list[str], ...] = (
     [], ["fit"], ["predict"], ["forecast"], ["timescales"], ["doctor"], ["figure"], ["reproduce"], ["report"], ["sweep"],
     ["sweeps"], ["sweeps", "list"], ["sweeps", "show"], ["sweeps", "export"], ["data"], ["data", "fetch"],
 )  # fmt: skip
