@@ -29,8 +29,8 @@ def museum() -> pd.DataFrame:
     """Two targets with a week, a calendar, gaps, and 7 days to come."""
     rng, days = np.random.default_rng(0), pd.date_range("2024-01-01", periods=77, freq="D")
     weekend, free = (days.day_of_week > 4).astype(int), (days.day == 1).astype(int)
-    visitors = 400 + 100 * weekend + 150 * free + 5 * rng.standard_normal(77)
-    cars = 90 + 30 * weekend - 40 * free + rng.standard_normal(77)
+    visitors = 100 * weekend + 150 * free + 5 * rng.standard_normal(77)
+    cars = 30 * weekend - 40 * free + rng.standard_normal(77)
     frame = pd.DataFrame(
         {"day": days.strftime("%Y-%m-%d"), "visitors": visitors, "cars": cars, "weekend": weekend, "free": free}
     )
@@ -104,7 +104,7 @@ def test_forecasts_in_a_new_process(fitted: Path) -> None:
     expected = es.load(fitted / "out" / "model.safetensors").predict(7, frame, (90,))
     found = [list(map(float, line.split(",")[2:])) for line in lines[8:]]
     ends = zip(expected.means[1], *expected.bounds[90.0][1], strict=True)
-    np.testing.assert_allclose(found, list(ends), rtol=1e-9)
+    np.testing.assert_allclose(found, list(ends), rtol=1e-7)
 
 
 def test_forecasts_as_json_and_into_files(fitted: Path) -> None:

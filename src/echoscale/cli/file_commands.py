@@ -67,7 +67,7 @@ def fit(
     from echoscale.cli import fit_data
 
     with refusing():
-        asked = fit_data.Asked(
+        asked = fit_data.FitRequest(
             data=data,
             targets=named(target),
             inputs=named(inputs),

@@ -21,6 +21,7 @@ from echoscale.cli.use_model import settled
 from echoscale.data_files import DataFile, when
 from echoscale.files import make_folder, write_atomically
 from echoscale.forecasting.beside import beside, reach
+from echoscale.forecasting.candidates import LEAST_FOR_NETWORKS
 from echoscale.forecasting.learn import LEAST_STEPS
 from echoscale.forecasting.units import held
 from echoscale.report import fit_pages
@@ -38,7 +39,7 @@ OWN, WITHOUT, RIDGE = "echoscale", "echoscale without networks", "ridge on lags"
 
 
 @dataclass(frozen=True)
-class Asked:
+class FitRequest:
     """What the user typed, checked as far as it can be without the data."""
 
     data: Path
@@ -79,12 +80,12 @@ def season_of(text: str) -> int | str | None:
     return int(text)
 
 
-def fit(asked: Asked, quiet: bool) -> Made:
+def fit(asked: FitRequest, quiet: bool) -> Made:
     """All of it.
 
     Parameters
     ----------
-    asked : Asked
+    asked : FitRequest
         What the user typed.
     quiet : bool
         Whether to show no progress.
@@ -127,12 +128,12 @@ class Columns:
     labelled: bool = False
 
     @classmethod
-    def of(cls, asked: Asked, data: DataFile) -> Columns:
+    def of(cls, asked: FitRequest, data: DataFile) -> Columns:
         """As the user named them; a file of one column needs no names.
 
         Parameters
         ----------
-        asked : Asked
+        asked : FitRequest
             What the user typed.
         data : DataFile
             Read.
@@ -165,7 +166,7 @@ class Columns:
 # -------------------------------------------------------------------------------------------------------------- the future
 
 
-def _future(asked: Asked, data: DataFile, columns: Columns, quiet: bool) -> Made:
+def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
     began = clock.perf_counter()
     targets = data.numbers(columns.targets)
     every = data.numbers([*columns.inputs, *columns.past])
@@ -179,7 +180,7 @@ def _future(asked: Asked, data: DataFile, columns: Columns, quiet: bool) -> Made
         say(f"{gaps} gap{'s' * (gaps != 1)} in {', '.join(names)}: no targets; as inputs they hold the last value.", quiet)
     budget = SECONDS_A_VALUE * y.size
     networks = asked.seconds >= budget
-    if not networks:
+    if not networks and len(y) > LEAST_FOR_NETWORKS:
         say(f"Networks are left out: {y.size:,} values need --seconds {np.ceil(budget):.0f}.", quiet)
     y = y[names[0]] if len(names) == 1 else y
 
@@ -265,7 +266,7 @@ def _known_ahead(data: DataFile, rest: pd.DataFrame, columns: Columns, quiet: bo
 
 
 def _beside(
-    asked: Asked, model: Forecaster, forecaster: Any, y: Any, X: pd.DataFrame | None, took: float, quiet: bool
+    asked: FitRequest, model: Forecaster, forecaster: Any, y: Any, X: pd.DataFrame | None, took: float, quiet: bool
 ) -> tuple[Table | None, Backtest | None]:
     """The table of rivals: at as many earlier origins as there is time for, one at least."""
     left = max(int((asked.seconds - took) / max(took, 1e-3)), 1)
@@ -285,7 +286,7 @@ def _beside(
     return beside(model, OWN, judged), judged[OWN]
 
 
-def _next(asked: Asked, model: Forecaster) -> list[str]:
+def _next(asked: FitRequest, model: Forecaster) -> list[str]:
     future = " --future FUTURE.csv" if model.future_inputs_ else ""
     file = asked.out / MODEL
     return [f"echoscale forecast {file} --steps {model.horizon_}{future}", f"echoscale timescales {file}"]
@@ -302,7 +303,7 @@ def _season(model: Forecaster) -> str:
 # ----------------------------------------------------------------------------------------------------------- the same row
 
 
-def _same_row(asked: Asked, data: DataFile, columns: Columns, quiet: bool) -> Made:
+def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
     began = clock.perf_counter()
     name = columns.targets[0]
     if columns.labelled:
@@ -372,14 +373,14 @@ def _after(index: pd.Index[Any]) -> str | None:
     return when(index[-1] + (index[-1] - index[-2] if step is None else step))
 
 
-def _predict_next(asked: Asked) -> list[str]:
+def _predict_next(asked: FitRequest) -> list[str]:
     return [f"echoscale predict {asked.out / MODEL} NEW.csv"]
 
 
 # ------------------------------------------------------------------------------------------------------------------ files
 
 
-def _write(asked: Asked, model: Any, notes: dict[str, Any], picture: bytes, page: str) -> dict[str, Path]:
+def _write(asked: FitRequest, model: Any, notes: dict[str, Any], picture: bytes, page: str) -> dict[str, Path]:
     make_folder(asked.out)
     files = {"model": asked.out / MODEL, "picture": asked.out / PICTURE, "page": asked.out / PAGE}
     es.save(model, files["model"], notes=notes)

@@ -109,8 +109,8 @@ def of_data(data: DataFile, columns: list[str], quiet: bool) -> tuple[Table, Fig
         tuple(rows),
         f"Timescales of {data.path.name}, in steps",
         (
-            "below_1/e: the lag at which the autocorrelation has decayed. trend: the share of the variance of a straight line.",
-            "– : none found.",
+            "below_1/e: where the autocorrelation has decayed. – : none found.",
+            "trend: the share of the variance that a straight line explains.",
         ),
     )
     return table, _curves(kept[:MOST_CURVES])

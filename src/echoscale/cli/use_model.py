@@ -359,7 +359,7 @@ def _plain_rows(frame: pd.DataFrame) -> Sequence[Sequence[object]]:
 def _content(frame: pd.DataFrame, ending: str) -> bytes:
     file = io.BytesIO()
     if ending == ".csv":
-        frame.to_csv(file, index=False, float_format="%.10g", lineterminator="\n")
+        frame.to_csv(file, index=False, float_format="%.8g", lineterminator="\n")
         return file.getvalue()
     try:
         frame.to_parquet(file)
