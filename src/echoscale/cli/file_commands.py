@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, named, print_json, refusing
+from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, named, print_json, refusing, say
 
 DataArgument = Annotated[Path, typer.Argument(help="A .csv, .tsv, .txt, .parquet or .npz file.")]
 ModelArgument = Annotated[Path, typer.Argument(help="What `echoscale fit` or `es.save` wrote.")]
@@ -64,9 +64,9 @@ def fit(
     Empty cells are gaps. Rows at the end without any target are the future, and are forecast.
     """
     keep_compiled_programs()
-    from echoscale.cli import fit_data
-
     with refusing():
+        from echoscale.cli import fit_data
+
         asked = fit_data.FitRequest(
             data=data,
             targets=named(target),
@@ -86,6 +86,7 @@ def fit(
         print_json(made.summary)
     else:
         typer.echo(made.text)
+    say(f"Next: {made.next}", quiet or json)
     if made.stopped:
         raise typer.Exit(STOPPED)
 
@@ -108,9 +109,9 @@ def predict(
     A forecaster sees all rows before; other models the inputs up to the row.
     """
     keep_compiled_programs()
-    from echoscale.cli import use_model
-
     with refusing():
+        from echoscale.cli import use_model
+
         use_model.predict(model, data, named(inputs), time, every, levels_of(level), out, json, quiet)
 
 
@@ -132,9 +133,9 @@ def forecast(
 ) -> None:
     """The next values, with intervals, as CSV: a row for every step and target."""
     keep_compiled_programs()
-    from echoscale.cli import use_model
-
     with refusing():
+        from echoscale.cli import use_model
+
         use_model.forecast(model, steps, future, after, levels_of(level), out, picture, json, quiet)
 
 
@@ -150,9 +151,9 @@ def timescales(
     quiet: Quiet = False,
 ) -> None:
     """Which timescales are in data, or in the networks of a model: a table and a picture."""
-    from echoscale.cli import timescale_tables
-
     with refusing():
+        from echoscale.cli import timescale_tables
+
         timescale_tables.show(source, named(columns), time, every, out, json, quiet)
 
 
@@ -162,9 +163,9 @@ def doctor(json: Json = False, quiet: Quiet = False) -> None:
     The exit code is 1 where a check fails.
     """
     keep_compiled_programs()
-    from echoscale.cli import doctor as work
+    with refusing("The same command starts anew."):
+        from echoscale.cli import doctor as work
 
-    with refusing():
         healthy = work.examine(json, quiet)
     if not healthy:
         raise typer.Exit(FAILED)
@@ -176,9 +177,9 @@ def data_fetch(
     quiet: Quiet = False,
 ) -> None:
     """Download a data set into the cache, unless it is there, and print its folder."""
-    from echoscale.tasks import mnist
-
     with refusing("Finished files are kept: the same command goes on from there."):
+        from echoscale.tasks import mnist
+
         if name.lower() != "mnist":
             raise ValueError(f"no data set {name!r}; there is mnist.")
         mnist.read("train", progress=not quiet)

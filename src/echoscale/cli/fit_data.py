@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time as clock
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +58,12 @@ class FitRequest:
 
 @dataclass
 class Made:
-    """What `fit` says: `text` for people, `summary` for programs; `stopped` after Ctrl-C."""
+    """What `fit` says: `text` for people, the `next` command, `summary` for programs; `stopped` after Ctrl-C."""
 
     text: str
-    summary: dict[str, object] = field(default_factory=dict)
-    stopped: bool = False
+    next: str
+    summary: dict[str, object]
+    stopped: bool
 
 
 def season_of(text: str) -> int | str | None:
@@ -230,8 +231,7 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
     }
     words = [str(table), ""] if table is not None else []
     words += [f"Season: {_season(model)}", *_files(files)]
-    say(f"Next: {_next(asked, model)[0]}", quiet)
-    return Made("\n".join(words), summary, stopped)
+    return Made("\n".join(words), _next(asked, model)[0], summary, stopped)
 
 
 def _checked_end(data: DataFile, targets: pd.DataFrame) -> int:
@@ -361,8 +361,7 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) 
         "files": files,
         "seconds": round(took, 2),
     }
-    say(f"Next: {_predict_next(asked)[0]}", quiet)
-    return Made("\n".join([str(found), "", *_files(files)]), summary, stopped)
+    return Made("\n".join([str(found), "", *_files(files)]), _predict_next(asked)[0], summary, stopped)
 
 
 def _after(index: pd.Index[Any]) -> str | None:
