@@ -4,7 +4,7 @@
 
 1. The wheel holds the package with py.typed and nothing else; the source archive holds all that git tracks.
 2. The wheel is installed into an empty environment, away from this folder.
-3. The first Python example of the README runs there.
+3. The first Python example of the README runs there, and `echoscale doctor` finds nothing wrong.
 
 The versions are those of constraints.txt.
 """
@@ -56,7 +56,8 @@ def run_example(wheel: Path) -> None:
         for code in (where, example[1]):
             subprocess.run([str(python), "-I", "-W", "error", "-c", code], check=True, cwd=folder)
         command = python.with_name(f"echoscale{python.suffix}")
-        subprocess.run([str(command), "--help"], check=True, cwd=folder, capture_output=True)
+        for words in ("--help", "doctor"):
+            subprocess.run([str(command), words], check=True, cwd=folder, capture_output=True)
 
 
 if __name__ == "__main__":

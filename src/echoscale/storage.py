@@ -54,6 +54,7 @@ def save(
     path: str | os.PathLike[str],
     *,
     key: Key = None,
+    notes: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a model to one file, atomically: safetensors, with a checksum and without pickle.
 
@@ -66,6 +67,8 @@ def save(
     key : str or bytes, optional
         Signs the file, of 16 bytes at least: `load` with the same key refuses files of anybody else. Without it, that of the
         environment variable ECHOSCALE_KEY, or none.
+    notes : mapping, optional
+        What else is to be kept with it, as JSON: names of columns, where the data came from. `storage.notes` reads it.
 
     Returns
     -------
@@ -103,6 +106,8 @@ def save(
             f"got {type(model).__name__}."
         )
     tensors = {name: np.array(array, order="C") for name, array in tensors.items()}
+    if notes:
+        about["notes"] = dict(notes)
     text = json.dumps(about, sort_keys=True)
     header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text}
     header["sha256"] = _digest(text, tensors)
@@ -131,6 +136,36 @@ def load(path: str | os.PathLike[str], *, key: Key = None) -> Any:
     ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
     """
     source = Path(path)
+    header, tensors = _read(source, key)
+    try:
+        return _unpack(json.loads(header["model"]), tensors)
+    except Exception as error:  # an enemy's description may make anything fail
+        raise StorageError(f"{source} does not describe a whole model ({_said(error)}). Save the model again.") from error
+
+
+def notes(path: str | os.PathLike[str], *, key: Key = None) -> dict[str, Any]:
+    """What was kept with a model: the `notes` of `save`; empty where there are none. The file is checked as by `load`.
+
+    Parameters
+    ----------
+    path : path
+        What `save` wrote.
+    key : str or bytes, optional
+        The key that the file was signed with.
+    """
+    source = Path(path)
+    header, _ = _read(source, key)
+    try:
+        found = json.loads(header["model"]).get("notes", {})
+    except (ValueError, AttributeError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise StorageError(f"{source} does not describe a whole model (its notes cannot be read). Save the model again.")
+    return found
+
+
+def _read(source: Path, key: Key) -> tuple[dict[str, str], Tensors]:
+    """Header and arrays of a file, whose checksum and signature are right."""
     if not source.is_file():
         raise FileNotFoundError(f"there is no file {source}.")
     secret = _secret(key)
@@ -145,10 +180,7 @@ def load(path: str | os.PathLike[str], *, key: Key = None) -> Any:
         raise StorageError(f"{source} was changed after it was saved: its checksum does not match. Save the model again.")
     if secret is not None:
         _check_signature(secret, header, source)
-    try:
-        return _unpack(json.loads(header["model"]), tensors)
-    except Exception as error:  # an enemy's description may make anything fail
-        raise StorageError(f"{source} does not describe a whole model ({_said(error)}). Save the model again.") from error
+    return header, tensors
 
 
 def _unpack(about: Mapping[str, Any], tensors: Tensors) -> Any:

@@ -18,6 +18,7 @@ ROOMS = {
     "_checks": "single values, checked",
     "undo": "a call that fails leaves its object as it was",
     "files": "whole files or none, and where caches lie",
+    "data_files": "CSV, Parquet and NPZ files as tables with times",
     "engine.machine": "devices, cores, threads, precision, compiler options",
     "progress": "how long work tells how far it is",
     "table": "small tables that print",

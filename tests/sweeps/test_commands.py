@@ -183,7 +183,7 @@ def test_without_an_option_the_ledger_is_in_this_folder(desk: Desk, monkeypatch:
     monkeypatch.chdir(desk.folder)
     desk.write("count = 6", "count = 1")
     assert desk.call("sweep", "grid.toml").exit_code == 0
-    assert "1 sweeps in sweeps.sqlite" in desk.call("sweeps", "list").output
+    assert "1 sweep in sweeps.sqlite" in desk.call("sweeps", "list").output
 
 
 def test_a_sweep_over_seeds_alone(desk: Desk) -> None:

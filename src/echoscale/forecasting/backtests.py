@@ -89,7 +89,14 @@ class Backtest:
         for k, forecast in enumerate(self.forecasts):
             one = Backtest((forecast,), (self.truths[k],), (self.scales[k],))
             last = forecast.clocks[0].index(0, 1)[0]
-            rows.append((str(last), one.mase(), one.pinball(), *(one.coverage(level) for level in self.levels)))
+            rows.append(
+                (
+                    str(last).removesuffix(" 00:00:00"),
+                    one.mase(),
+                    one.pinball(),
+                    *(one.coverage(level) for level in self.levels),
+                )
+            )
         rows.append(("all", self.mase(), self.pinball(), *(self.coverage(level) for level in self.levels)))
         heads = ("origin", "MASE", "pinball", *(f"inside {level:g} %" for level in self.levels))
         return Table(heads, tuple(rows), f"Forecasts of {len(self.truths[0][0])} steps from {len(self.forecasts)} origins")

@@ -26,11 +26,13 @@ from echoscale.forecasting.learn import (
     period_of,
 )
 from echoscale.forecasting.units import held
+from echoscale.progress import Progress, shown
 from echoscale.scaling import Scaling
 from echoscale.table import Table
 from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 Floats = npt.NDArray[np.float64]
@@ -261,7 +263,9 @@ class Forecaster:
                     bounds[each][b] = np.maximum(means[b] + size * np.stack(tails), core.floors[place])
         return Forecast(means, bounds, tuple(self._clocks), self._form)
 
-    def backtest(self, horizon: int, origins: int = 4, level: Sequence[float] = LEVELS) -> Backtest:
+    def backtest(
+        self, horizon: int, origins: int = 4, level: Sequence[float] = LEVELS, *, progress: bool | Progress = False
+    ) -> Backtest:
         """Fit again to the data before each of some earlier origins, forecast, and compare with what came.
 
         Parameters
@@ -272,6 +276,8 @@ class Forecaster:
             How many, the last one a horizon before the end.
         level : sequence of float
             Of the intervals, in percent.
+        progress : bool or function
+            True shows a bar; a function gets (origins done, origins, "").
 
         Returns
         -------
@@ -289,16 +295,18 @@ class Forecaster:
                 f"{max(LEAST_STEPS, 3 * horizon)} are needed: ask for fewer origins or steps."
             )
         forecasts, truths, scales = [], [], []
-        for k in range(origins, 0, -1):
-            back = horizon * k
-            earlier = self._until(back)
-            earlier._learn(max(horizon, min(self.horizon or 0, longest_horizon([len(v) for v in earlier._values]))))
-            known = [each[len(each) - back : len(each) - back + horizon] for each in self._tables_given]
-            future = [self._split(_continued(e, more))[0] for e, more in zip(earlier._tables_given, known, strict=True)]
-            forecasts.append(earlier._from_scaled(horizon, future, _levels(level)))
-            truths.append([each[len(each) - back : len(each) - back + horizon] for each in self._values])
-            periods = earlier.season_ if isinstance(earlier.season_, list) else [earlier.season_] * len(self._values)
-            scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._values, periods, strict=True)]))
+        with shown(progress, "backtest") as tell:
+            for k in range(origins, 0, -1):
+                back = horizon * k
+                earlier = self._until(back)
+                earlier._learn(max(horizon, min(self.horizon or 0, longest_horizon([len(v) for v in earlier._values]))))
+                known = [each[len(each) - back : len(each) - back + horizon] for each in self._tables_given]
+                future = [self._split(_continued(e, more))[0] for e, more in zip(earlier._tables_given, known, strict=True)]
+                forecasts.append(earlier._from_scaled(horizon, future, _levels(level)))
+                truths.append([each[len(each) - back : len(each) - back + horizon] for each in self._values])
+                periods = earlier.season_ if isinstance(earlier.season_, list) else [earlier.season_] * len(self._values)
+                scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._values, periods, strict=True)]))
+                tell(origins + 1 - k, origins, "")
         return Backtest(tuple(forecasts), tuple(truths), tuple(scales))
 
     def plot(self, steps: int | None = None, X: Any = None, level: Sequence[float] = LEVELS, axes: Axes | None = None) -> Axes:
@@ -334,6 +342,38 @@ class Forecaster:
         self._check_fitted()
         rows = tuple((name, error, weight) for name, error, weight in self._cores[0].candidates)
         return Table(("forecaster", "error", "weight"), rows, "Judged at earlier origins of the data")
+
+    @property
+    def targets_(self) -> tuple[str, ...]:
+        """Names of the series."""
+        self._check_fitted()
+        return self._form.names
+
+    @property
+    def inputs_(self) -> tuple[str, ...]:
+        """Columns of X, in the order that `fit` got them."""
+        self._check_fitted()
+        return self._columns
+
+    @property
+    def future_inputs_(self) -> tuple[str, ...]:
+        """Those of `inputs_` whose future `predict` wants."""
+        self._check_fitted()
+        return tuple(name for k, name in enumerate(self._columns) if k not in self._places)
+
+    def times(self, steps: int, series: int = 0) -> pd.Index[Any]:
+        """The times of the next steps.
+
+        Parameters
+        ----------
+        steps : int
+            How many.
+        series : int
+            Which, from 0.
+        """
+        self._check_fitted()
+        found: pd.Index[Any] = self._clocks[series].index(1, _checks.integer(steps, "steps", minimum=1) + 1)
+        return found
 
     # ------------------------------------------------------------------------------------------------------------- data
 
@@ -402,7 +442,7 @@ class Forecaster:
         """The scaled known inputs of the next steps."""
         if hasattr(self, "_scaled_future"):
             return list(self._scaled_future)
-        wanted = [name for k, name in enumerate(self._columns) if k not in self._places]
+        wanted = list(self.future_inputs_)
         if not wanted:
             if X is not None:
                 why = "all its inputs are known only up to now" if self._columns else "it was fitted without X"

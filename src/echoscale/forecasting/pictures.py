@@ -46,7 +46,7 @@ def name_dates(axes: Axes, index: Any) -> None:
     if np.asarray(index[:1]).dtype.kind == "M" or hasattr(index, "to_timestamp") or hasattr(index, "tz"):
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        locator = AutoDateLocator(maxticks=8)  # type: ignore[no-untyped-call]
+        locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 

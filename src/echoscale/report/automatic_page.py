@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import echoscale
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 DRAWN = 3  # networks with a diagram
 
 
-def document(found: Found) -> str:
+def document(found: Found, more: Sequence[Html] = ()) -> str:
     """The page as text.
 
     Parameters
     ----------
     found : Found
         What `es.auto` returned.
+    more : sequence of Html
+        What stands below the reasons.
     """
     metric = found.table.columns[1]
     lines = [Dot(str(name), float(error), 0.0) for name, error, *_ in found.table.rows if error is not None]
@@ -31,6 +34,7 @@ def document(found: Found) -> str:
         "From data to a model",
         page.paragraph(f"Taken: {found.winner}. {metric} {found.error:.4g} on data that took no part.", "verdict"),
         page.items([page.text(each) for each in found.reasons]),
+        *more,
         page.section(
             "Beside the simple methods",
             dots(lines, f"{metric}, less is better") if len(lines) > 1 else Html(""),

@@ -25,7 +25,9 @@ SHOWN = 5
 SEEDS = ("seed", "weights_seed", "task_seed")  # axes that errors are averaged over
 
 
-def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, workers: int | None) -> int:
+def run(
+    spec: Path, ledger: Path, out: Path | None, scheduler: str | None, workers: int | None, *, progress: bool = True
+) -> int:
     """Run or resume the sweep of a file; the exit status: 0, 1 where jobs failed, 130 for Ctrl-C. Bad input raises."""
     try:
         if out is not None:
@@ -44,7 +46,7 @@ def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, worke
                     protocol=plan.protocol,
                     ledger=ledger,
                     executor=executor,
-                    progress=True,
+                    progress=progress,
                 )
     except KeyboardInterrupt:
         typer.echo(f"Stopped. Finished jobs are in {ledger}: the same command goes on from there.", err=True)
@@ -57,15 +59,15 @@ def run(spec: Path, ledger: Path, out: Path | None, scheduler: str | None, worke
     return 1 if data.attrs["failed_jobs"] else 0
 
 
-def list_sweeps(ledger: Path) -> None:
+def list_sweeps(ledger: Path) -> Table:
     """A table of all sweeps."""
     with Ledger(ledger) as opened:
         rows = tuple(
             (each["id"], each["created"], each["jobs"], each["done"], each["failed"], round(each["seconds"], 1))
             for each in opened.sweeps()
         )
-    table = Table(("id", "created", "jobs", "done", "failed", "seconds"), rows, f"{len(rows)} sweeps in {ledger}")
-    typer.echo(str(table))
+    title = f"{len(rows)} sweep{'s' * (len(rows) != 1)} in {ledger}"
+    return Table(("id", "created", "jobs", "done", "failed", "seconds"), rows, title)
 
 
 def show(ledger: Path, name: str) -> None:
@@ -75,14 +77,14 @@ def show(ledger: Path, name: str) -> None:
     for part in ("network", "problem", "protocol"):
         typer.echo(f"{part}: {json.dumps(settings[part])}")
     for axis, _, labels, _ in settings["axes"]:
-        typer.echo(f"{axis}: {', '.join(map(str, labels))}")
+        typer.echo(f"{axis}: {', '.join(f'{each:.6g}' if isinstance(each, float) else str(each) for each in labels)}")
     typer.echo(str(best_points(data)))
     _say_errors(data)
 
 
 def _say_errors(data: xarray.Dataset) -> None:
     for failure in json.loads(data.attrs["errors"]):
-        typer.echo(f"Failed: {failure}")
+        typer.echo(f"Failed: {failure}", err=True)
 
 
 def best_points(data: xarray.Dataset) -> Table:

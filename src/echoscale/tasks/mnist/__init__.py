@@ -76,6 +76,17 @@ def available(directory: str | os.PathLike[str] | None = None) -> bool:
     return True
 
 
+def folder(directory: str | os.PathLike[str] | None = None) -> Path:
+    """Where the files are looked for.
+
+    Parameters
+    ----------
+    directory : path, optional
+        As in `read`.
+    """
+    return _given(directory) or known_files.cache()
+
+
 def _given(directory: str | os.PathLike[str] | None) -> Path | None:
     """The directory of the argument, or else of the environment; it exists."""
     by_argument = directory is not None

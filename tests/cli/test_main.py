@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 import echoscale
@@ -15,14 +16,41 @@ from echoscale.cli import app
 
 
 def test_version_names_the_version() -> None:
-    result = CliRunner().invoke(app, ["version"])
+    result = CliRunner().invoke(app, ["--version"])
     assert result.exit_code == 0
-    assert f"echoscale {echoscale.__version__}" in result.output
+    assert result.stdout == f"echoscale {echoscale.__version__}\n"
+
+
+COMMANDS: tuple[list[str], ...] = (
+    [], ["fit"], ["predict"], ["forecast"], ["timescales"], ["doctor"], ["figure"], ["reproduce"], ["report"], ["sweep"],
+    ["sweeps"], ["sweeps", "list"], ["sweeps", "show"], ["sweeps", "export"], ["data"], ["data", "fetch"],
+)  # fmt: skip
+
+
+def test_every_command_has_help() -> None:
+    """By -h and --help, without markup that was swallowed; the list above is whole."""
+    for command in COMMANDS:
+        short, long = (CliRunner().invoke(app, [*command, option]) for option in ("-h", "--help"))
+        assert short.exit_code == long.exit_code == 0
+        assert short.output == long.output
+        assert "--help" in short.output
+    assert "[network], [task]" in CliRunner().invoke(app, ["sweep", "-h"], env={"COLUMNS": "200"}).output
+    group = typer.main.get_command(app)
+    assert {command[0] for command in COMMANDS if command} == set(group.commands)  # type: ignore[attr-defined]
 
 
 def test_help_imports_nothing_heavy() -> None:
-    script = "import sys\nfrom echoscale.cli import app\nassert not {'jax', 'numpy', 'sklearn', 'scipy'} & set(sys.modules)"
+    """Of all commands, whose arguments are known when the app is there."""
+    script = (
+        "import sys\nfrom echoscale.cli import app\nimport typer.main\ntyper.main.get_command(app)\n"
+        "assert not {'jax', 'numpy', 'sklearn', 'scipy', 'pandas', 'rich'} & set(sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_shells_complete_commands() -> None:
+    typed = {"_ECHOSCALE_COMPLETE": "complete_bash", "COMP_WORDS": "echoscale fo", "COMP_CWORD": "1"}
+    assert CliRunner().invoke(app, [], prog_name="echoscale", env=typed).stdout.split() == ["forecast"]
 
 
 def test_figures_are_made_and_compiled_programs_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +159,7 @@ def test_debug_shows_where_an_error_came_from(swept: Path, monkeypatch: pytest.M
 def test_an_error_of_ours_is_told_in_a_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
     from echoscale.sweeps import commands
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise KeyError("test")
 
     monkeypatch.setattr(commands, "run", broken)

@@ -1,0 +1,203 @@
+"""Commands for data files and saved models: fit, predict, forecast, timescales; doctor, and data to download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, named, print_json, refusing, say
+
+DataArgument = Annotated[Path, typer.Argument(help="A .csv, .tsv, .txt, .parquet or .npz file.")]
+ModelArgument = Annotated[Path, typer.Argument(help="What `echoscale fit` or `es.save` wrote.")]
+TimeOption = Annotated[
+    str | None, typer.Option("--time", help="The column of times, or none. Unless given, a column of dates is looked for.")
+]
+EveryOption = Annotated[
+    str | None, typer.Option("--every", help="The step between rows, as D, h, MS or 1: missing rows become gaps.")
+]
+LevelOption = Annotated[str, typer.Option("--level", help="Levels of the intervals, in percent.")]
+
+data_app = typer.Typer(help="Data sets that are downloaded.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        Of the whole program.
+    """
+    for command in (fit, predict, forecast, timescales, doctor):
+        app.command()(command)
+    app.add_typer(data_app, name="data")
+
+
+def fit(
+    data: DataArgument,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", "-t", help="What is to be predicted; several: a,b or the option again.")
+    ] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--inputs", "-i", help="Columns whose future is known: calendar, prices, controls.")
+    ] = None,
+    past: Annotated[list[str] | None, typer.Option("--past", help="Inputs that are known only up to now.")] = None,
+    time: TimeOption = None,
+    every: EveryOption = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=0, help="Steps ahead; 0: the target of the same row, from the inputs up to it.")
+    ] = None,
+    season: Annotated[str, typer.Option(help="Steps of the season, none, or auto.")] = "auto",
+    seconds: Annotated[float, typer.Option(help="How long it may take, about.")] = 60.0,
+    level: LevelOption = "80,95",
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the model, the picture and the page; out/NAME unless given.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """From a data file to a forecaster: a table beside simple methods, a model file, a picture and a page.
+
+    Empty cells are gaps. Rows at the end without any target are the future, and are forecast.
+    """
+    keep_compiled_programs()
+    with refusing():
+        from echoscale.cli import fit_data
+
+        asked = fit_data.FitRequest(
+            data=data,
+            targets=named(target),
+            inputs=named(inputs),
+            past=named(past),
+            time=time,
+            every=every,
+            horizon=horizon,
+            season=fit_data.season_of(season),
+            seconds=seconds,
+            levels=levels_of(level),
+            seed=seed,
+            out=out or Path("out") / data.stem,
+        )
+        made = fit_data.fit(asked, quiet)
+    if json:
+        print_json(made.summary)
+    else:
+        typer.echo(made.text)
+    say(f"Next: {made.next}", quiet or json)
+    if made.stopped:
+        raise typer.Exit(STOPPED)
+
+
+def predict(
+    model: ModelArgument,
+    data: DataArgument,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--inputs", "-i", help="Columns of the inputs, where the model does not know them.")
+    ] = None,
+    time: TimeOption = None,
+    every: EveryOption = None,
+    level: LevelOption = "80,95",
+    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; standard output unless given.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The target of every row of a data file, beside what came where the file has it.
+
+    A forecaster sees all rows before; other models the inputs up to the row.
+    """
+    keep_compiled_programs()
+    with refusing():
+        from echoscale.cli import use_model
+
+        use_model.predict(model, data, named(inputs), time, every, levels_of(level), out, json, quiet)
+
+
+def forecast(
+    model: ModelArgument,
+    steps: Annotated[int | None, typer.Option(min=1, help="How many; those of the fit, or of --future, unless given.")] = None,
+    future: Annotated[
+        Path | None,
+        typer.Option(metavar="DATA", help="Inputs of the steps to come, a row each; earlier rows may stand before."),
+    ] = None,
+    after: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="New rows, which the model takes in first; rows it knows may be there.")
+    ] = None,
+    level: LevelOption = "80,95",
+    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; standard output unless given.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="A .png or .svg file for a picture.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The next values, with intervals, as CSV: a row for every step and target."""
+    keep_compiled_programs()
+    with refusing():
+        from echoscale.cli import use_model
+
+        use_model.forecast(model, steps, future, after, levels_of(level), out, picture, json, quiet)
+
+
+def timescales(
+    source: Annotated[Path, typer.Argument(metavar="DATA|MODEL", help="A data file, or a saved model.")],
+    columns: Annotated[list[str] | None, typer.Option("--columns", "-c", help="Columns; all of numbers unless given.")] = None,
+    time: TimeOption = None,
+    every: EveryOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A .png or .svg file; out/NAME-timescales.png, or beside the model, unless given.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Which timescales are in data, or in the networks of a model: a table and a picture."""
+    with refusing():
+        from echoscale.cli import timescale_tables
+
+        timescale_tables.show(source, named(columns), time, every, out, json, quiet)
+
+
+def doctor(json: Json = False, quiet: Quiet = False) -> None:
+    """Versions, devices, the numerics checked against the equations in plain NumPy, and the speed.
+
+    The exit code is 1 where a check fails.
+    """
+    keep_compiled_programs()
+    with refusing("The same command starts anew."):
+        from echoscale.cli import doctor as work
+
+        healthy = work.examine(json, quiet)
+    if not healthy:
+        raise typer.Exit(FAILED)
+
+
+@data_app.command("fetch")
+def data_fetch(
+    name: Annotated[str, typer.Argument(help="Which: mnist.")],
+    quiet: Quiet = False,
+) -> None:
+    """Download a data set into the cache, unless it is there, and print its folder."""
+    with refusing("Finished files are kept: the same command goes on from there."):
+        from echoscale.tasks import mnist
+
+        if name.lower() != "mnist":
+            raise ValueError(f"no data set {name!r}; there is mnist.")
+        mnist.read("train", progress=not quiet)
+        typer.echo(mnist.folder())
+
+
+def levels_of(text: str) -> tuple[float, ...]:
+    """Levels in percent.
+
+    Parameters
+    ----------
+    text : str
+        Numbers with commas between them.
+    """
+    try:
+        found = tuple(float(each) for each in text.split(",") if each.strip())
+    except ValueError:
+        found = ()
+    if not found or not all(0 < each < 100 for each in found):
+        raise ValueError(f"--level takes percents with commas between them, as 80,95; got {text!r}.")
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,392 @@
+"""`echoscale fit`: from a data file to a table, a model, a picture and a page.
+
+What is predicted decides the tool: the future of numbers is for `es.Forecaster`; the target of the same row, and labels, are
+for `es.auto`. Everything is computed before anything is written.
+"""
+
+from __future__ import annotations
+
+import time as clock
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import echoscale as es
+from echoscale import data_files
+from echoscale.cli.shell import check_file, check_folder, say, working
+from echoscale.cli.use_model import settled
+from echoscale.data_files import DataFile, when
+from echoscale.files import make_folder, write_atomically
+from echoscale.forecasting.beside import beside, reach
+from echoscale.forecasting.candidates import LEAST_FOR_NETWORKS
+from echoscale.forecasting.learn import LEAST_STEPS
+from echoscale.forecasting.units import held
+from echoscale.report import fit_pages
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from echoscale.forecasting import Backtest, Forecaster
+    from echoscale.table import Table
+
+# Networks take part in forecasts where so many seconds were given for every value of all targets.
+SECONDS_A_VALUE = 0.015
+MODEL, PICTURE, PAGE = "model.safetensors", "picture.png", "report.html"
+OWN, WITHOUT, RIDGE = "echoscale", "echoscale without networks", "ridge on lags"
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What the user typed, checked as far as it can be without the data."""
+
+    data: Path
+    targets: list[str]
+    inputs: list[str]
+    past: list[str]
+    time: str | None
+    every: str | None
+    horizon: int | None
+    season: int | str | None
+    seconds: float
+    levels: tuple[float, ...]
+    seed: int
+    out: Path
+
+
+@dataclass
+class Made:
+    """What `fit` says: `text` for people, the `next` command, `summary` for programs; `stopped` after Ctrl-C."""
+
+    text: str
+    next: str
+    summary: dict[str, object]
+    stopped: bool
+
+
+def season_of(text: str) -> int | str | None:
+    """auto, none or a number of steps.
+
+    Parameters
+    ----------
+    text : str
+        As typed.
+    """
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"--season takes auto, none or a number of steps, got {text!r}.")
+    return int(text)
+
+
+def fit(asked: FitRequest, quiet: bool) -> Made:
+    """All of it.
+
+    Parameters
+    ----------
+    asked : FitRequest
+        What the user typed.
+    quiet : bool
+        Whether to show no progress.
+    """
+    if not asked.seconds > 0:
+        raise ValueError(f"--seconds must be above 0, got {asked.seconds:g}.")
+    check_folder(asked.out)
+    for name in (MODEL, PICTURE, PAGE):
+        check_file(asked.out / name, [Path(name).suffix])
+    data = data_files.read(asked.data, asked.time, asked.every)
+    columns = Columns.of(asked, data)
+    say(described(data), quiet)
+    for note in data.notes:
+        say(f"Note: {note}.", quiet)
+    if columns.labelled or asked.horizon == 0:
+        return _same_row(asked, data, columns, quiet)
+    return _future(asked, data, columns, quiet)
+
+
+def described(data: DataFile) -> str:
+    """A file in a line.
+
+    Parameters
+    ----------
+    data : DataFile
+        Read.
+    """
+    index = data.frame.index
+    span = f", {data.time} from {when(index[0])} to {when(index[-1])}" if data.time is not None else ", no column of times"
+    return f"{data.path}: {len(data):,} row{'s' * (len(data) != 1)}{span}"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are what; all of them are there."""
+
+    targets: list[str]
+    inputs: list[str]
+    past: list[str]
+    labelled: bool = False
+
+    @classmethod
+    def of(cls, asked: FitRequest, data: DataFile) -> Columns:
+        """As the user named them; a file of one column needs no names.
+
+        Parameters
+        ----------
+        asked : FitRequest
+            What the user typed.
+        data : DataFile
+            Read.
+        """
+        given = [*asked.targets, *asked.inputs, *asked.past]
+        data.check(given)
+        targets = asked.targets
+        if not targets:
+            left = [name for name in data.numeric() if name not in given and name != "row"]
+            if len(left) != 1:
+                there = f"one of {', '.join(left)}" if left else "but no column holds numbers alone"
+                raise ValueError(f"{data.path}: which column is to be predicted? Give --target, {there}.")
+            targets = left
+        text = [name for name in targets if data.is_text(name)]
+        if text and len(targets) > 1:
+            raise ValueError(f"column {text[0]!r} holds words: labels are learned one column at a time.")
+        if text and asked.horizon:
+            raise ValueError(f"column {text[0]!r} holds words: labels are predicted for the same row, --horizon 0.")
+        inputs, past = asked.inputs, asked.past
+        if text or asked.horizon == 0:
+            inputs = [*inputs, *past] or [name for name in data.numeric() if name not in targets and name != "row"]
+            past = []
+            if not inputs:
+                raise ValueError(
+                    f"{data.path}: the target of the same row needs inputs, and there is no other column of numbers."
+                )
+        return cls(targets, inputs, past, bool(text))
+
+
+# -------------------------------------------------------------------------------------------------------------- the future
+
+
+def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
+    began = clock.perf_counter()
+    targets = data.numbers(columns.targets)
+    every = data.numbers([*columns.inputs, *columns.past])
+    end = _checked_end(data, targets)
+    y: Any = targets.iloc[:end]
+    X = every.iloc[:end] if every.shape[1] else None
+    ahead = _known_ahead(data, every.iloc[end:], columns, quiet)
+    names = columns.targets
+    gaps = int(y.isna().to_numpy().sum())
+    if gaps:
+        say(f"{gaps} gap{'s' * (gaps != 1)} in {', '.join(names)}: no targets; as inputs they hold the last value.", quiet)
+    budget = SECONDS_A_VALUE * y.size
+    networks = asked.seconds >= budget
+    if not networks and len(y) > LEAST_FOR_NETWORKS:
+        say(f"Networks are left out: {y.size:,} values need --seconds {np.ceil(budget):.0f}.", quiet)
+    y = y[names[0]] if len(names) == 1 else y
+
+    def forecaster(**settings: Any) -> Forecaster:
+        both = {"season": asked.season, "past": columns.past, "seed": asked.seed, "networks": networks, **settings}
+        return es.Forecaster(asked.horizon, **both)
+
+    with working(f"Fitting {', '.join(names)}", quiet):
+        model = forecaster().fit(y, X)
+    took = clock.perf_counter() - began
+    stopped, table, judged = False, None, None
+    try:
+        table, judged = _beside(asked, model, forecaster, y, X, took, quiet)
+    except KeyboardInterrupt:
+        say("Judging was stopped: the model is written without its table.")
+        stopped = True
+    steps = model.horizon_ if ahead is None else min(len(ahead), model.horizon_)
+    forecast = None
+    if steps:
+        known = ahead.iloc[:steps][columns.inputs] if ahead is not None and columns.inputs else None
+        forecast = model.predict(steps, known, asked.levels)
+    notes = {
+        "task": "forecast",
+        "data": data.path.name,
+        "targets": names,
+        "inputs": columns.inputs,
+        "past": columns.past,
+        "time": data.time,
+    }
+    with working("Drawing", quiet):
+        picture = fit_pages.forecast_picture(model, forecast, judged)
+        page = fit_pages.forecast_page(
+            model, data.path.name, described(data), table, forecast, judged, picture, _next(asked, model)
+        )
+    files = _write(asked, model, notes, picture, page)
+    took = clock.perf_counter() - began
+    summary: dict[str, object] = {
+        "data": asked.data,
+        "rows": len(data),
+        **{key: notes[key] for key in ("task", "targets", "inputs", "past", "time")},
+        "horizon": model.horizon_,
+        "season": model.season_,
+        "table": table,
+        "candidates": model.candidates_,
+        "files": files,
+        "seconds": round(took, 2),
+    }
+    words = [str(table), ""] if table is not None else []
+    words += [f"Season: {_season(model)}", *_files(files)]
+    return Made("\n".join(words), _next(asked, model)[0], summary, stopped)
+
+
+def _checked_end(data: DataFile, targets: pd.DataFrame) -> int:
+    """Rows before the future, which has no target; raises for targets that cannot be forecast."""
+    known = targets.notna().to_numpy()
+    some = np.flatnonzero(known.any(axis=1))
+    for b, name in enumerate(targets.columns):
+        count = int(known[:, b].sum())
+        if count < LEAST_STEPS:
+            raise ValueError(
+                f"{data.path}: column {name!r} holds {count} number{'s' * (count != 1)}, at least {LEAST_STEPS} are needed."
+            )
+        values = targets[name].to_numpy()[known[:, b]]
+        if (values == values[0]).all():
+            raise ValueError(f"{data.path}: column {name!r} is constant ({values[0]:g}): there is nothing to forecast.")
+    return int(some[-1]) + 1
+
+
+def _known_ahead(data: DataFile, rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFrame | None:
+    """Inputs of the rows without a target at the end; None where no inputs are needed."""
+    if not columns.inputs:
+        return None
+    gaps = rest[columns.inputs].isna().to_numpy().any(axis=1)
+    whole = int(np.argmax(gaps)) if gaps.any() else len(rest)
+    if not whole:
+        say(
+            f"The future of {', '.join(columns.inputs)} is not in the file, so nothing is forecast yet: add rows with inputs "
+            "and without a target, or use `echoscale forecast --future`; --past is for inputs known only up to now.",
+            quiet,
+        )
+    return rest.iloc[:whole]
+
+
+def _beside(
+    asked: FitRequest, model: Forecaster, forecaster: Any, y: Any, X: pd.DataFrame | None, took: float, quiet: bool
+) -> tuple[Table | None, Backtest | None]:
+    """The table of rivals: at as many earlier origins as there is time for, one at least."""
+    left = max(int((asked.seconds - took) / max(took, 1e-3)), 1)
+    steps, origins = reach(model)
+    origins = min(origins, left)
+    if origins < 1:
+        say("There are too few values for a test at earlier origins.", quiet)
+        return None, None
+    judged = {}
+    rivals: dict[str, dict[str, Any]] = {OWN: {}, RIDGE: {"networks": False, "mode": "direct"}}
+    if any("network" in str(name) for name in model.candidates_["forecaster"]):
+        rivals[WITHOUT] = {"networks": False}
+    for name, settings in rivals.items():
+        with working(f"Judging {name} at {origins} earlier origin{'s' * (origins != 1)}", quiet):
+            one = model if name == OWN else forecaster(**settings).fit(y, X)
+            judged[name] = one.backtest(steps, origins, asked.levels)
+    return beside(model, OWN, judged), judged[OWN]
+
+
+def _next(asked: FitRequest, model: Forecaster) -> list[str]:
+    future = " --future FUTURE.csv" if model.future_inputs_ else ""
+    file = asked.out / MODEL
+    return [f"echoscale forecast {file} --steps {model.horizon_}{future}", f"echoscale timescales {file}"]
+
+
+def _season(model: Forecaster) -> str:
+    periods = model.season_ if isinstance(model.season_, list) else [model.season_]
+    said = ["none found" if each is None else f"{each} steps" for each in periods]
+    if len(set(said)) == 1:
+        return said[0]
+    return ", ".join(f"{name} {each}" for name, each in zip(model.targets_, said, strict=True))
+
+
+# ----------------------------------------------------------------------------------------------------------- the same row
+
+
+def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
+    began = clock.perf_counter()
+    name = columns.targets[0]
+    if columns.labelled:
+        labels = data.frame[name]
+        empty = np.flatnonzero(labels.isna())
+        if len(empty):
+            raise ValueError(
+                f"{data.path}: no label at {data.at(int(empty[0]))}, column {name!r}: fill it, or leave the row out."
+            )
+        y: Any = labels.astype("str").to_numpy().astype(str)
+        if len(set(y)) < 2:
+            raise ValueError(f"{data.path}: column {name!r} is constant ({y[0]!r}): there is nothing to predict.")
+    else:
+        numbers = data.numbers(columns.targets)
+        _checked_end(data, numbers)
+        y = numbers.to_numpy()
+    if len(y) < LEAST_STEPS:
+        raise ValueError(f"{data.path} has {len(y)} rows, at least {LEAST_STEPS} are needed.")
+    u = data.numbers(columns.inputs).to_numpy()
+    gaps = int(np.isnan(u).sum())
+    if gaps:
+        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: they hold the last value.", quiet)
+    heard = held(u)
+    stopped = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = es.auto(heard, y, asked.seconds, asked.seed, labels=columns.labelled, progress=not quiet)
+    for words in dict.fromkeys(str(each.message) for each in caught):
+        stopped = stopped or words.startswith("interrupted")
+        say(f"Note: {words}", quiet)
+    index = data.frame.index
+    notes = {
+        "task": "same row",
+        "data": data.path.name,
+        "targets": columns.targets,
+        "inputs": columns.inputs,
+        "time": data.time,
+        "last": None if data.time is None else when(index[-1]),
+        "next": _after(index) if data.time is not None else None,
+    }
+    with working("Drawing", quiet):
+        guess = None if columns.labelled else settled(found.model, heard).reshape(len(heard), -1)
+        picture = fit_pages.same_row_picture(found, index, columns.targets, y, guess)
+        page = fit_pages.same_row_page(found, described(data), picture, _predict_next(asked))
+    files = _write(asked, found.model, notes, picture, page)
+    took = clock.perf_counter() - began
+    summary: dict[str, object] = {
+        "data": asked.data,
+        "rows": len(data),
+        **{key: notes[key] for key in ("task", "targets", "inputs", "time")},
+        "winner": found.winner,
+        "error": found.error,
+        "table": found.table,
+        "reasons": list(found.reasons),
+        "files": files,
+        "seconds": round(took, 2),
+    }
+    return Made("\n".join([str(found), "", *_files(files)]), _predict_next(asked)[0], summary, stopped)
+
+
+def _after(index: pd.Index[Any]) -> str | None:
+    """The time of the row that would come next; None where there is no even step."""
+    if len(index) < 2:
+        return None
+    step = getattr(index, "freq", None)
+    return when(index[-1] + (index[-1] - index[-2] if step is None else step))
+
+
+def _predict_next(asked: FitRequest) -> list[str]:
+    return [f"echoscale predict {asked.out / MODEL} NEW.csv"]
+
+
+# ------------------------------------------------------------------------------------------------------------------ files
+
+
+def _write(asked: FitRequest, model: Any, notes: dict[str, Any], picture: bytes, page: str) -> dict[str, Path]:
+    make_folder(asked.out)
+    files = {"model": asked.out / MODEL, "picture": asked.out / PICTURE, "page": asked.out / PAGE}
+    es.save(model, files["model"], notes=notes)
+    write_atomically(files["picture"], picture)
+    write_atomically(files["page"], page.encode())
+    return files
+
+
+def _files(files: dict[str, Path]) -> list[str]:
+    return [f"{name.capitalize()}: {path}" for name, path in files.items()]

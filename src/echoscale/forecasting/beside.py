@@ -1,0 +1,101 @@
+"""A forecaster beside simple ones, at the same earlier origins of the same data.
+
+MASE = mean |y - forecast| / mean |y(t) - y(t-m)| of the data before the origin        (Hyndman and Koehler 2006)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.forecasting import bases
+from echoscale.forecasting.backtests import Backtest
+from echoscale.forecasting.core import NAIVE_NAMES
+from echoscale.forecasting.forecaster import Forecaster
+from echoscale.forecasting.learn import LEAST_STEPS
+from echoscale.forecasting.units import held
+from echoscale.table import Table
+
+Floats = npt.NDArray[np.float64]
+
+MOST_ORIGINS = 4
+
+
+def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:
+    """Steps and origins that can be judged: the horizon of the model, or less where the data are few.
+
+    Parameters
+    ----------
+    model : Forecaster
+        Fitted.
+    most : int
+        Origins.
+    """
+    shortest = min(map(len, model._values))
+    horizon = min(model.horizon_, shortest // 4, shortest - LEAST_STEPS)
+    if horizon < 1:
+        return 0, 0
+    return horizon, max(min(most, (shortest - max(LEAST_STEPS, 3 * horizon)) // horizon), 0)
+
+
+def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Table:
+    """One row for every method, the best first; persistence and the seasonal naive are added.
+
+    Parameters
+    ----------
+    model : Forecaster
+        Fitted to all data.
+    own : str
+        Its name among the backtests.
+    backtests : mapping of name to Backtest
+        Of the same origins and horizon.
+    """
+    judged = backtests[own]
+    forecasts = {name: [each.means for each in one.forecasts] for name, one in backtests.items()}
+    periods = model.season_ if isinstance(model.season_, list) else [model.season_] * len(model._values)
+    for base, name in NAIVE_NAMES.items():
+        if base == bases.LAST or any(periods):
+            forecasts[name] = _naive(model, judged, base, periods)
+    names = model.targets_ if len(model.targets_) > 1 else ()
+    rows: list[tuple[object, ...]] = []
+    for name, each in forecasts.items():
+        errors = _errors(judged, each)
+        inside = [backtests[name].coverage(level) if name in backtests else None for level in judged.levels]
+        rows.append((name, float(np.mean(errors)), *(map(float, errors) if names else ()), *inside))
+    rows.sort(key=lambda row: row[1])  # type: ignore[arg-type,return-value]
+    heads = ("method", "MASE", *(f"MASE {name}" for name in names), *(f"inside {level:g} %" for level in judged.levels))
+    steps, count = len(judged.truths[0][0]), len(judged.truths)
+    title = f"Forecasts of {steps} step{'s' * (steps != 1)} from {count} earlier origin{'s' * (count != 1)}"
+    season = "a step" if not any(periods) else "a season" if all(periods) else "a season or a step"
+    note = f"MASE: mean absolute error over the mean change of the data in {season}; less is better."
+    return Table(heads, tuple(rows), title, (note,))
+
+
+def _naive(model: Forecaster, judged: Backtest, base: str, periods: Sequence[int | None]) -> list[list[Floats]]:
+    """Forecasts that need no fit, of every origin and series; of a series without a season, its last value."""
+    found = []
+    steps = len(judged.truths[0][0])
+    for k in range(len(judged.truths), 0, -1):
+        each = []
+        for values, period in zip(model._values, periods, strict=True):
+            history = held(values[: len(values) - k * steps])
+            used = base if period else bases.LAST
+            each.append(np.array([float(bases.start(used, period, history, h)) for h in range(1, steps + 1)]))
+        found.append(each)
+    return found
+
+
+def _errors(judged: Backtest, forecasts: Sequence[Sequence[Floats]]) -> Floats:
+    """MASE of every series, (B,)."""
+    found = []
+    for b in range(len(judged.truths[0])):
+        each = [
+            np.abs(truth[b] - means[b]) / scale[b]
+            for truth, means, scale in zip(judged.truths, forecasts, judged.scales, strict=True)
+        ]
+        known = np.concatenate(each)
+        known = known[~np.isnan(known)]
+        found.append(known.mean() if len(known) else np.nan)
+    return np.array(found)

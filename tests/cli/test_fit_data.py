@@ -1,0 +1,253 @@
+"""`echoscale fit`, and the model that it leaves, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import echoscale as es
+from echoscale import storage
+from echoscale.cli import app
+
+# Without networks, and with as few origins as there may be.
+SHORT = ["--seconds", "0.1", "--horizon", "7"]
+
+
+def called(*arguments: object) -> Result:
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def museum() -> pd.DataFrame:
+    """Two targets with a week, a calendar, gaps, and 7 days to come."""
+    rng, days = np.random.default_rng(0), pd.date_range("2024-01-01", periods=77, freq="D")
+    weekend, free = (days.day_of_week > 4).astype(int), (days.day == 1).astype(int)
+    visitors = 100 * weekend + 150 * free + 5 * rng.standard_normal(77)
+    cars = 30 * weekend - 40 * free + rng.standard_normal(77)
+    frame = pd.DataFrame(
+        {"day": days.strftime("%Y-%m-%d"), "visitors": visitors, "cars": cars, "weekend": weekend, "free": free}
+    )
+    frame.loc[[10, 11, 30], "visitors"] = np.nan
+    frame.loc[70:, ["visitors", "cars"]] = np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with museum.csv and what `fit` made of it."""
+    folder = tmp_path_factory.mktemp("fitted")
+    museum().to_csv(folder / "museum.csv", index=False)
+    out = folder / "out"
+    result = called("fit", folder / "museum.csv", "-t", "visitors,cars", "-i", "weekend,free", "--out", out, "--json", *SHORT)
+    assert result.exit_code == 0, result.stderr
+    (folder / "summary.json").write_text(result.stdout)
+    (folder / "said.txt").write_text(result.stderr)
+    return folder
+
+
+def test_fit_leaves_a_table_a_model_a_picture_and_a_page(fitted: Path) -> None:
+    summary = json.loads((fitted / "summary.json").read_text())
+    assert summary["targets"] == ["visitors", "cars"]
+    assert summary["season"] == [7, 7]
+    methods = {row["method"]: row for row in summary["table"]}
+    assert {"echoscale", "ridge on lags", "seasonal naive", "persistence"} == set(methods)
+    assert methods["echoscale"]["MASE"] < methods["persistence"]["MASE"]
+    assert 0 <= methods["echoscale"]["inside_80"] <= 1
+    assert sorted(each.name for each in (fitted / "out").iterdir()) == ["model.safetensors", "picture.png", "report.html"]
+    assert (fitted / "out" / "picture.png").read_bytes()[:4] == b"\x89PNG"
+    page = (fitted / "out" / "report.html").read_text()
+    for words in ("Beside simple methods", "seasonal naive", "2024-03-11", "echoscale forecast"):
+        assert words in page
+    said = (fitted / "said.txt").read_text()
+    assert "3 gaps in visitors, cars" in said
+    assert "77 rows, day from 2024-01-01 to 2024-03-17" in said
+
+
+def test_the_model_is_that_of_the_library(fitted: Path) -> None:
+    """The rows at the end without a target are the future, not data."""
+    frame = museum().set_index(pd.date_range("2024-01-01", periods=77, freq="D", name="day"))
+    known, ahead = frame[["weekend", "free"]][:70], frame[["weekend", "free"]][70:]
+    own = es.Forecaster(7, networks=False).fit(frame["cars"][:70], known).predict(7, ahead)
+    loaded = es.load(fitted / "out" / "model.safetensors").predict(7, ahead)
+    np.testing.assert_allclose(loaded.mean["cars"], own.mean, rtol=1e-10)
+    assert storage.notes(fitted / "out" / "model.safetensors")["inputs"] == ["weekend", "free"]
+
+
+def test_forecasts_in_a_new_process(fitted: Path) -> None:
+    """From the saved file alone; inputs of the future out of the file that was fitted to."""
+    command = [
+        sys.executable,
+        "-m",
+        "echoscale",
+        "forecast",
+        "out/model.safetensors",
+        "--future",
+        "museum.csv",
+        "--level",
+        "90",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=fitted, env=os.environ, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines[0] == "day,target,forecast,lower_90,upper_90"
+    assert len(lines) == 1 + 2 * 7
+    assert lines[1].startswith("2024-03-11,visitors,")
+    frame = museum()[["weekend", "free"]][70:].set_index(pd.date_range("2024-03-11", periods=7, freq="D", name="day"))
+    expected = es.load(fitted / "out" / "model.safetensors").predict(7, frame, (90,))
+    found = [list(map(float, line.split(",")[2:])) for line in lines[8:]]
+    ends = zip(expected.means[1], *expected.bounds[90.0][1], strict=True)
+    np.testing.assert_allclose(found, list(ends), rtol=1e-7)
+
+
+def test_forecasts_as_json_and_into_files(fitted: Path) -> None:
+    model = fitted / "out" / "model.safetensors"
+    result = called("forecast", model, "--future", fitted / "museum.csv", "--steps", 2, "--json")
+    rows = json.loads(result.stdout)
+    assert [row["day"] for row in rows] == ["2024-03-11", "2024-03-12"] * 2
+    assert set(rows[0]) == {"day", "target", "forecast", "lower_80", "upper_80", "lower_95", "upper_95"}
+    arguments = ["--future", fitted / "museum.csv", "--out", fitted / "f.csv", "--picture", fitted / "f.svg"]
+    result = called("forecast", model, *arguments)
+    assert result.stdout == f"{fitted / 'f.csv'}\n"
+    assert (fitted / "f.csv").read_text().startswith("day,target")
+    assert (fitted / "f.svg").read_text().startswith("<?xml")
+
+
+def test_predict_forecasts_row_by_row_and_after_takes_rows_in(fitted: Path) -> None:
+    """Equal to predict and update, one row after the other; rows that the model knows are passed over."""
+    whole = museum()
+    whole.loc[70:, "visitors"], whole.loc[70:, "cars"] = 410.0, 95.0
+    whole.to_csv(fitted / "new.csv", index=False)
+    path = fitted / "out" / "model.safetensors"
+    rows = json.loads(called("predict", path, fitted / "new.csv", "--json", "-q").stdout)
+    model = es.load(path)
+    table = whole[70:].set_index(model.times(7))
+    for k in range(7):
+        now = table.iloc[k : k + 1]
+        expected = model.predict(1, now[["weekend", "free"]]).means
+        pair = rows[2 * k : 2 * k + 2]
+        assert [row["value"] for row in pair] == [410.0, 95.0]
+        np.testing.assert_allclose([row["forecast"] for row in pair], [each[0] for each in expected])
+        model.update(now[["visitors", "cars"]], now[["weekend", "free"]])
+    future = fitted / "later.csv"
+    pd.DataFrame({"day": ["2024-03-18"], "weekend": [0], "free": [0]}).to_csv(future, index=False)
+    result = called("forecast", path, "--after", fitted / "new.csv", "--future", future, "--json", "-q")
+    ahead = pd.DataFrame({"weekend": [0], "free": [0]}, index=model.times(1))
+    found = [row["forecast"] for row in json.loads(result.stdout)]
+    np.testing.assert_allclose(found, [each[0] for each in model.predict(1, ahead).means])
+
+
+def test_the_target_of_the_same_row_is_for_auto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter of the inputs that a linear map knows exactly; predictions go on where the data ended."""
+    u = np.random.default_rng(1).normal(size=(140, 2))
+    y = u[:, 0] - 0.5 * np.concatenate([[0], u[:-1, 1]])
+    days = pd.date_range("2024-01-01", periods=140, freq="D").strftime("%Y-%m-%d")
+    frame = pd.DataFrame({"day": days, "a": u[:, 0], "b": u[:, 1], "y": y})
+    frame[:120].to_csv(tmp_path / "train.csv", index=False)
+    frame[120:].to_csv(tmp_path / "new.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    result = called("fit", "train.csv", "-t", "y", "--horizon", 0, "--seconds", 0.1, "-q")
+    assert result.exit_code == 0, result.stderr
+    assert "ridge on lags" in result.stdout
+    assert (tmp_path / "out" / "train" / "report.html").exists()
+    result = called("predict", "out/train/model.safetensors", "new.csv")
+    found = pd.read_csv(tmp_path / "new.csv").assign(
+        guess=[float(line.split(",")[2]) for line in result.stdout.splitlines()[1:]]
+    )
+    assert result.stdout.startswith("day,y,y predicted\n2024-04-30,")
+    assert np.abs(found["guess"] - found["y"]).max() < 0.2, "the first row needs the row before it"
+    assert "go on where the training data ended" in result.stderr
+    assert "NRMSE of 20 rows" in result.stderr
+
+
+# ------------------------------------------------------------------------------------------------------------ what is wrong
+
+DAYS = "".join(f"2024-01-{d:02},{d % 7},{d},5,{'low' if d % 2 else 'high'}\n" for d in range(1, 29))
+GOOD = "day,y,z,flat,word\n" + DAYS
+REFUSED: dict[str, tuple[str, list[str], str]] = {
+    "no target": (GOOD, [], "Give --target, one of y, z, flat"),
+    "no such column": (GOOD, ["-t", "x"], "has no column 'x'; there are day, y, z, flat, word"),
+    "a column twice": (GOOD, ["-t", "y", "-i", "y"], "'y' is named twice"),
+    "a word": (GOOD.replace("2024-01-09,2", "2024-01-09,two"), ["-t", "y"], "'two' at row 9 (2024-01-09), column 'y'"),
+    "a constant": (GOOD, ["-t", "flat"], "column 'flat' is constant (5)"),
+    "one row": ("y\n1\n", [], "holds 1 number, at least 12 are needed"),
+    "labels ahead": (GOOD, ["-t", "word", "--horizon", "3"], "labels are predicted for the same row"),
+    "a horizon too long": (GOOD, ["-t", "y", "--horizon", "20"], "at most 9, a third of them"),
+    "no file": ("", ["-t", "y"], "there is no file"),
+    "no CSV": ("\0\0", [], "is no CSV file"),
+    "a season too long": (GOOD, ["-t", "y", "--season", "20"], "season=20 is too long"),
+    "no season": (GOOD, ["-t", "y", "--season", "weekly"], "--season takes auto, none or a number"),
+    "no level": (GOOD, ["-t", "y", "--level", "high"], "--level takes percents"),
+    "no time": (GOOD, ["-t", "y", "--seconds", "0"], "--seconds must be above 0"),
+    "out is a file": (GOOD, ["-t", "y", "--out", "data.csv/x"], "data.csv is a file"),
+    "out holds a folder": (GOOD, ["-t", "y", "--out", "taken"], "is a folder"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_wrong_is_told_in_a_line_and_nothing_is_written(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text, arguments, words = REFUSED[name]
+    if text:
+        Path("data.csv").write_text(text)
+    Path("taken/model.safetensors").mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    result = called("fit", "data.csv", "-q", *arguments)
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not result.stdout
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+MODELS: dict[str, tuple[list[str], str]] = {
+    "no model": (["forecast", "none.safetensors"], "there is no file none.safetensors"),
+    "no model at all": (["forecast", "museum.csv"], "museum.csv is damaged or not an echoscale model"),
+    "a network": (["forecast", "esn.safetensors"], "holds an ESN, and only a Forecaster can forecast"),
+    "no rows": (["predict", "esn.safetensors", "museum.csv"], "holds an ESN, which predicts no rows"),
+    "no future": (["forecast", "out/model.safetensors"], "weekend, free: give a file with --future"),
+    "too short a future": (["forecast", "out/model.safetensors", "--future", "museum.csv", "--steps", "9"], "has 7 rows from"),
+    "a past": (["forecast", "out/model.safetensors", "--future", "past.csv"], "no row at 2024-03-11 or later"),
+    "nothing new": (["predict", "out/model.safetensors", "past.csv"], "ends at 2024-03-10; the model wants 2024-03-11 next"),
+    "another ending": (["forecast", "out/model.safetensors", "--out", "f.xlsx"], "f.xlsx must end in .csv or .parquet"),
+    "no folder": (["forecast", "out/model.safetensors", "--out", "museum.csv/f.csv"], "museum.csv is a file"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_that_cannot_do_it_are_named(name: str, fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(fitted)
+    es.save(es.single(5).build(1), "esn.safetensors")
+    museum()[:70].to_csv("past.csv", index=False)
+    arguments, words = MODELS[name]
+    result = called(*arguments, "-q")
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert not result.stdout
+
+
+def test_a_stopped_judgement_still_leaves_the_model(fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(es.Forecaster, "backtest", stop)
+    result = called("fit", fitted / "museum.csv", "-t", "cars", "--out", tmp_path, *SHORT)
+    assert result.exit_code == 130
+    assert "the model is written without its table" in result.stderr
+    assert es.load(tmp_path / "model.safetensors").targets_ == ("cars",)
+    monkeypatch.setattr(es.Forecaster, "fit", stop)
+    result = called("fit", fitted / "museum.csv", "-t", "cars", "--out", tmp_path / "again", *SHORT)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+        130,
+        "Stopped. Nothing was written; the same command starts anew.",
+    )
+    assert not (tmp_path / "again").exists()

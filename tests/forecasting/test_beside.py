@@ -1,0 +1,51 @@
+"""A forecaster beside simple ones: errors that are known in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import echoscale as es
+from echoscale.forecasting.beside import beside, reach
+
+
+def test_errors_are_those_of_the_closed_form() -> None:
+    """A straight line: persistence is off by 1, ..., H, and a step is 1. A sawtooth: the seasonal naive is right."""
+    t = np.arange(72)
+    line, saw = (
+        es.Forecaster(6, season=None, networks=False).fit(3.0 * t),
+        es.Forecaster(6, season=4, networks=False).fit(t % 4.0),
+    )
+    table = beside(line, "own", {"own": line.backtest(6, 2)})
+    errors = dict(zip(table["method"], table["MASE"], strict=True))
+    assert errors["persistence"] == pytest.approx(3.5)
+    assert errors["own"] < 0.05
+    assert "seasonal naive" not in errors
+    table = beside(saw, "own", {"own": saw.backtest(6, 2)})
+    assert dict(zip(table["method"], table["MASE"], strict=True))["seasonal naive"] == 0
+    assert table["inside 80 %"][table["method"].index("persistence")] is None
+
+
+def test_several_series_and_gaps() -> None:
+    """Gaps do not count: both halves of the table are those of the steps that are known."""
+    t = np.arange(60.0)
+    y = np.stack([t, 10 * t], axis=1)
+    y[57, 1] = np.nan
+    model = es.Forecaster(4, season=None, networks=False).fit(y)
+    table = beside(model, "own", {"own": model.backtest(4, 1)})
+    row = table.rows[table["method"].index("persistence")]
+    assert row[2] == pytest.approx(2.5)
+    assert row[3] == pytest.approx((1 + 3 + 4) / 3), "the second of four steps is a gap"
+    assert row[1] == pytest.approx((row[2] + row[3]) / 2)
+
+
+def test_what_can_be_judged() -> None:
+    """A quarter of the data at most, so that three times the horizon is left to learn from."""
+    rng = np.random.default_rng(0)
+    for count in (13, 20, 40, 100):
+        model = es.Forecaster(networks=False).fit(rng.normal(size=count))
+        steps, origins = reach(model)
+        assert steps >= 1
+        assert origins >= 1
+        assert count - steps * origins >= max(12, 3 * steps)
+    assert reach(es.Forecaster(networks=False).fit(rng.normal(size=12)))[1] == 0
