@@ -154,18 +154,17 @@ def _of_network(model: ESNRegressor | ESNClassifier) -> Formula:
     memory, units = max(direct - 1, 0), esn.units
     before = 1 + (memory + 1) * esn.columns
     states = before + units + np.arange(units)  # x(t)
-    singles = np.concatenate([states, np.zeros(units * model.squares, np.int64), 1 + np.arange(direct * esn.columns)])
-    if model.squares:
-        singles[units : 2 * units] = states
-        factors = np.stack([singles, np.zeros_like(singles)], axis=1)
-        factors[units : 2 * units, 1] = states
-    else:
-        factors = singles[:, None]
+    alone = np.concatenate([states, 1 + np.arange(direct * esn.columns)])[:, None]
+    pairs = model._pairs(esn)
+    factors = alone
+    if pairs is not None:
+        single = np.pad(alone, ((0, 0), (0, 1)))  # times seen[0], which is 1
+        factors = np.concatenate([single[:units], states[pairs], single[units:]])
     drive, keep, leak_rate, linear = _network(esn, memory)
     sizes = np.cumsum([0, *esn.sizes])
     apart = esn.network.coupling_delay == 0 and bool(esn.network.couplings)
-    alone = apart or linear.any() != linear.all()
-    blocks = tuple(slice(a, b) for a, b in pairwise(sizes)) if alone else (slice(0, units),)
+    split = apart or linear.any() != linear.all()
+    blocks = tuple(slice(a, b) for a, b in pairwise(sizes)) if split else (slice(0, units),)
     found = Formula(
         kind=type(model).__name__,
         inputs=model.scaling_,
