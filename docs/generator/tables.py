@@ -441,6 +441,19 @@ def feedback() -> str:
     return table(("series", "network", "NRMSE, median", "worst", "valid steps, mean"), rows)
 
 
+def tutorials() -> str:
+    """The mean score of other libraries and of echoscale on the tutorials of the former."""
+    raw = benchmark("tutorials")
+    if raw is None:
+        return NOT_YET.format("tutorials")
+    rows = []
+    for name, about in raw["tutorials"].items():
+        runs = [each for each in raw["outcomes"] if each["name"] == name]
+        means = [format(spread([each[who] for each in runs]), "3") for who in ("theirs", "echoscale")]
+        rows.append([name, about["library"], f"{about['score']}, {'more' if about['highest'] else 'less'} is better", *means])
+    return table(("tutorial", "library", "score", "its own", "echoscale"), rows)
+
+
 def closed_loop() -> str:
     """Valid times of free runs, mean and standard error over the seeds; of MSO8 the median error."""
     raw = benchmark("closed_loop")
@@ -526,6 +539,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "forecasting": forecasting,
     "attacks": attacks,
     "soak": soak,
+    "tutorials": tutorials,
     "real_data": real_data,
     "headline": readme,
     "narma10": narma10,

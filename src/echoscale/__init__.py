@@ -53,6 +53,7 @@ _HOMES = {
     "ESNFeatures": "estimators",
     "ESNRegressor": "estimators",
     "StateWarning": "estimators",
+    "export": "exporting",
     "sweep": "sweeps",
     "load": "storage",
     "save": "storage",
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
     from echoscale.estimators import ESNFeatures as ESNFeatures
     from echoscale.estimators import ESNRegressor as ESNRegressor
     from echoscale.estimators import StateWarning as StateWarning
+    from echoscale.exporting import export as export
     from echoscale.forecasting import Backtest as Backtest
     from echoscale.forecasting import Forecast as Forecast
     from echoscale.forecasting import Forecaster as Forecaster

@@ -12,6 +12,7 @@ import pytest
 
 import echoscale as es
 from echoscale import ESNRegressor
+from echoscale.readouts.products import pairs_of
 
 Array = npt.NDArray[Any]
 
@@ -52,7 +53,9 @@ def test_a_huge_penalty_leaves_the_last_value() -> None:
     np.testing.assert_allclose(lost.predict(X), np.broadcast_to(Y[25:].mean(axis=0), X.shape), atol=1e-4)
 
 
-@pytest.mark.parametrize("changed", [{"target": "change"}, {"squares": True}, {"squares": True, "direct": False}], ids=str)
+@pytest.mark.parametrize(
+    "changed", [{"target": "change"}, {"squares": True}, {"squares": True, "products": 20, "direct": False}], ids=str
+)
 def test_streams_files_and_forecasts(changed: dict[str, Any], tmp_path: Path) -> None:
     fitted = model(scale=None, input_scaling=1e-3, **changed).fit(X, Y)
     stream = model(scale=None, input_scaling=1e-3, **changed)
@@ -83,6 +86,19 @@ def test_squares_are_features_of_every_way_of_solving(ridge: Any) -> None:
         assert np.isfinite(errors).all()
 
 
+def test_products_are_of_drawn_pairs() -> None:
+    """Ridge by hand on states, products and inputs."""
+    fitted = model(products=30).fit(X, Y)
+    u = fitted.scaling_.forward(X)
+    states = naive.states_of(fitted.esn_, u)
+    i, j = pairs_of(15, False, 30, fitted.esn_.seed).T  # type: ignore[union-attr]
+    rows, y = np.concatenate([states, states[:, i] * states[:, j], u], axis=1), fitted.target_scaling_.forward(Y)
+    x, d = (each[25:] - each[25:].mean(axis=0) for each in (rows, y))
+    W = np.linalg.solve(x.T @ x + 1e-3 * np.eye(47), x.T @ d)
+    expected = fitted.target_scaling_.back(y[25:].mean(axis=0) + (rows - rows[25:].mean(axis=0)) @ W)
+    np.testing.assert_allclose(fitted.predict(X), expected, rtol=1e-7, atol=1e-7)
+
+
 def test_squares_can_do_what_odd_states_cannot() -> None:
     """Without a bias or memory, x = tanh(w u) is odd in u: no readout of it has u^2, of which w^2 u^2 ~ x^2 is a multiple."""
     u = np.random.default_rng(0).uniform(-1, 1, (600, 1))
@@ -97,6 +113,8 @@ def test_squares_can_do_what_odd_states_cannot() -> None:
     [
         (lambda: model(target="change").fit(X, Y[:, 0]), "2 inputs and 1 outputs"),
         (lambda: model(squares=1).fit(X, Y), "squares must be True or False"),
+        (lambda: model(products=-1).fit(X, Y), "products must be at least 0"),
+        (lambda: model(products=106).fit(X, Y), "products=106 is above the 105 pairs that 15 neurons have"),
         (lambda: model(target=None).fit(X, Y), "target must be one of"),
     ],
 )

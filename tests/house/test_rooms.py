@@ -46,6 +46,7 @@ ROOMS = {
     "forecasting": "series into their future: candidates, weights, intervals, backtests",
     "adapters": "the same models behind the interfaces of other libraries",
     "storage": "save and load",
+    "exporting": "fitted models as C files and ONNX graphs",
     "experiments": "one experiment: its protocol, its scores, its job, and the ledger that keeps it",
     "sweeps": "grids of experiments",
     "paper": "the figures of the paper, and all of them as the main job",

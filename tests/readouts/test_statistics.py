@@ -19,6 +19,7 @@ import echoscale as es
 from echoscale.engine import lanes
 from echoscale.readouts import statistics as gram
 from echoscale.readouts.moments import DeviceMoments
+from echoscale.readouts.products import pairs_of
 from echoscale.readouts.statistics import of_rows, split_statistics
 from echoscale.series import as_series, as_targets
 
@@ -296,21 +297,24 @@ def test_bad_data_is_named(u: Any, y: Any, washout: int, message: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["one", "batch", "list"])
-def test_squares_of_states_are_features_too(kind: str) -> None:
-    """After the states and before the inputs; float32 states are squared in float64."""
+def test_products_of_states_are_features_too(kind: str) -> None:
+    """After the states and before the inputs; float32 states are multiplied in float64."""
     u, y = data(kind)
     esn = es.single(12, leak_rate=0.5).build(2, seed=0)
     series = as_series(u)
     edges = [np.array([10, int(length)]) for length in series.lengths]
-    [found], _ = split_statistics(esn, series, as_targets(y, series), edges, direct=1, squares=True)
+    [found], _ = split_statistics(esn, series, as_targets(y, series), edges, direct=1, pairs=pairs_of(12, True, 7, 3))
     states = [one.astype(np.float64) for one in each(esn.run(u))]
-    rows = [np.hstack([x, x**2, v, t])[10:] for x, v, t in zip(states, each(u), each(y), strict=True)]
-    assert found.features == 12 + 12 + 2
+    i, j = pairs_of(12, False, 7, 3).T  # type: ignore[union-attr]
+    rows = [np.hstack([x, x**2, x[:, i] * x[:, j], v, t])[10:] for x, v, t in zip(states, each(u), each(y), strict=True)]
+    assert found.features == 12 + 12 + 7 + 2
     assert_statistics_of(np.concatenate(rows), found)
 
 
-def test_squares_on_a_device_are_those_of_the_host() -> None:
+def test_products_on_a_device_are_those_of_the_host() -> None:
     states = np.random.default_rng(0).normal(size=(5, 3, 4)).astype(np.float32)
-    on_device, on_host = gram._squared(jnp.asarray(states)), gram._squared(states)
+    pairs = pairs_of(4, True, 3, 0)
+    assert pairs is not None
+    on_device, on_host = (gram._multiplied(each, pairs) for each in (jnp.asarray(states), states))
     assert on_device.dtype == on_host.dtype == np.float64
     np.testing.assert_array_equal(on_device, on_host)

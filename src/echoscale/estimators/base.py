@@ -18,9 +18,10 @@ from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.estimators.state_warnings import check_states
 from echoscale.readouts import folds, penalties, recent
 from echoscale.readouts.penalties import RidgeCurve
+from echoscale.readouts.products import Pairs, pairs_of, width_of, with_products
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.ridge import ridge as solve_ridge
-from echoscale.readouts.state_rows import state_rows, with_squares
+from echoscale.readouts.state_rows import state_rows
 from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
 from echoscale.scaling import STANDARD, Scaling, scaling_of
 from echoscale.series import (
@@ -70,7 +71,7 @@ class ESNEstimator(BaseEstimator):
         "topology",
         "coupling_delay",
     )
-    squares = False  # whether the readout sees the squares of the states too
+    squares, products = False, 0  # of states, which the readout sees too
     noise = 0.0  # on the states, while the readout is fitted
 
     def __init__(
@@ -199,6 +200,10 @@ class ESNEstimator(BaseEstimator):
         steps = int((series.lengths - washout).sum())
         return max(min(RECENT, steps // (STEPS_PER_INPUT * series.features)), 1)
 
+    def _pairs(self, esn: ESN) -> Pairs | None:
+        """The products of states that the readout sees."""
+        return pairs_of(esn.units, bool(self.squares), int(self.products), esn.seed)
+
     def _check_ready(self) -> None:
         if hasattr(self, "esn_") and not hasattr(self, "readout_"):
             raise NotFittedError(
@@ -270,11 +275,12 @@ class ESNEstimator(BaseEstimator):
         heard = self._heard(esn, scaled, wanted)
         direct = self._direct(heard, washout)
         fitted = self._fitted_to(heard, wanted, inputs, outputs, direct)
-        parts, last = split_statistics(esn, heard, fitted, edges, direct=direct, squares=self.squares)
+        pairs = self._pairs(esn)
+        parts, last = split_statistics(esn, heard, fitted, edges, direct=direct, pairs=pairs)
         parts = [with_noise(each, self.noise**2, esn.units) for each in parts] if self.noise else parts
 
         def rows() -> tuple[Array, Array, list[folds.Indices]]:
-            features, _ = state_rows(esn, heard, washout, direct, np.float64, squares=self.squares)
+            features, _ = state_rows(esn, heard, washout, direct, np.float64, pairs=pairs)
             there = np.concatenate(known)
             groups = [each[there[each]] for each in folds.rows(edges)]
             return features, counted(fitted.values, washout), groups
@@ -314,7 +320,7 @@ class ESNEstimator(BaseEstimator):
         fitted = self._fitted_to(heard, wanted, inputs, outputs, direct)
         state, before = (None, None) if begin else self._split_state(self.state_, heard, esn)
         [part], last = split_statistics(
-            esn, heard, fitted, edges, direct=direct, state=state, before=before, squares=self.squares
+            esn, heard, fitted, edges, direct=direct, state=state, before=before, pairs=self._pairs(esn)
         )
         part = with_noise(part, self.noise**2, esn.units) if self.noise else part
         self.esn_, self.washout_, self.direct_, self.scaling_, self.target_scaling_ = esn, washout, direct, inputs, outputs
@@ -395,7 +401,8 @@ class ESNEstimator(BaseEstimator):
     def _outputs(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array]:
         """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""
         self._check_ready()
-        readout, width, direct = self.readout_, self.esn_.units * (1 + self.squares), self.direct_
+        readout, pairs, direct = self.readout_, self._pairs(self.esn_), self.direct_
+        width = width_of(self.esn_.units, pairs)
         scaled = self.scaling_.apply(series)
         start, before = self._split_state(state, series, self.esn_)
         past = [None] * series.count if before is None else list(before)
@@ -407,7 +414,7 @@ class ESNEstimator(BaseEstimator):
             for place, b in enumerate(lanes):
                 out = outputs[b][begin : begin + len(rows)]
                 seen = rows[: len(out), place].astype(np.float64)
-                seen = with_squares(seen) if self.squares else seen
+                seen = seen if pairs is None else with_products(seen, pairs)
                 out[:] = seen @ readout.coef[:, :width].T + readout.intercept
                 if direct:
                     out += inputs[b][begin : begin + len(out)] @ readout.coef[:, width:].T

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.esn import ESN
+from echoscale.readouts.products import Pairs, width_of
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling
 from echoscale.series import Series
@@ -44,7 +45,7 @@ def changes(heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, di
     return Series(np.stack(values) if isinstance(wanted.values, np.ndarray) else values, wanted.kind, wanted.name)
 
 
-def added_back(readout: Readout, esn: ESN, inputs: Scaling, outputs: Scaling, squares: bool) -> Readout:
+def added_back(readout: Readout, esn: ESN, inputs: Scaling, outputs: Scaling, pairs: Pairs | None) -> Readout:
     """The readout of y(t) from that of y(t) - v(t).
 
     Parameters
@@ -55,12 +56,12 @@ def added_back(readout: Readout, esn: ESN, inputs: Scaling, outputs: Scaling, sq
         The network.
     inputs, outputs : Scaling
         Units of inputs and of targets.
-    squares : bool
-        Whether the readout sees the squares of the states, before the inputs.
+    pairs : (P, 2) or None
+        Products of two states that the readout sees, before the inputs.
     """
     size = len(readout.intercept)
     shift, gain = _of_last_value(inputs, outputs, esn.n_outputs > 0)
-    coef, first = np.array(readout.coef), esn.units * (1 + squares) + esn.columns - size
+    coef, first = np.array(readout.coef), width_of(esn.units, pairs) + esn.columns - size
     coef[np.arange(size), first + np.arange(size)] += gain
     return readout._replace(coef=coef, intercept=readout.intercept + shift)
 

@@ -14,9 +14,12 @@ from echoscale.engine import dynamics, lanes
 from echoscale.engine.machine import device_of, precision_and_device
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
+from echoscale.readouts.products import Pairs
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling
 from echoscale.series import Series
+
+NO_PAIRS: Pairs = np.zeros((0, 2), np.int32)
 
 
 def closed_loop(
@@ -26,7 +29,7 @@ def closed_loop(
     recent: npt.ArrayLike,
     steps: int,
     inputs: Scaling,
-    squares: bool = False,
+    pairs: Pairs | None = None,
 ) -> npt.NDArray[Any]:
     """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, then u(t+1) = (y(t) - mean) / spread.
 
@@ -45,8 +48,8 @@ def closed_loop(
         How many.
     inputs : Scaling
         Of inputs in units of the data.
-    squares : bool
-        Whether the readout sees the squares of the states, after them.
+    pairs : (P, 2), optional
+        Products of two states that the readout sees, after them.
 
     Returns
     -------
@@ -67,7 +70,7 @@ def closed_loop(
             jnp.asarray(coef),
             jnp.asarray(intercept[:, None]),
             1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
-            squares,
+            NO_PAIRS if pairs is None else pairs,
         )
     result = np.array(outputs, np.float64)[:, :steps]
     result = result if inputs.is_none else inputs.back(result)
@@ -96,7 +99,7 @@ def generated(
     start: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
     direct: int,
     outputs: Scaling,
-    squares: bool = False,
+    pairs: Pairs | None = None,
 ) -> Generated:
     """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, where the network hears u(t) = (s(t), y(t-1)).
 
@@ -116,8 +119,8 @@ def generated(
         How many of the last inputs, fed-back outputs among them, the readout sees.
     outputs : Scaling
         Of outputs in units of the data.
-    squares : bool
-        Whether the readout sees the squares of the states, after them.
+    pairs : (P, 2), optional
+        Products of two states that the readout sees, after them.
 
     Returns
     -------
@@ -147,7 +150,7 @@ def generated(
             jnp.asarray(readout.coef / outputs.spread[:, None]),
             jnp.asarray(outputs.forward(readout.intercept)[:, None]),
             direct,
-            squares,
+            NO_PAIRS if pairs is None else pairs,
         )
     made = np.array(rows, np.float64)
     return Generated(
@@ -158,7 +161,7 @@ def generated(
     )
 
 
-@partial(jax.jit, static_argnames=("direct", "squares"))
+@partial(jax.jit, static_argnames="direct")
 def _generate(
     weights: dynamics.Weights,
     hyper: Hyper,
@@ -167,7 +170,7 @@ def _generate(
     coef: jax.Array,
     intercept: jax.Array,
     direct: int,
-    squares: bool,
+    pairs: jax.Array,
 ) -> tuple[jax.Array, tuple[dynamics.State, jax.Array, jax.Array]]:
     """Outputs (T, O, B) from s (T, F, B), known outputs (T, O, B) and which series still run (T, B)."""
     Carry = tuple[dynamics.State, jax.Array, jax.Array]
@@ -177,7 +180,7 @@ def _generate(
         u = jnp.concatenate([s, heard])
         new = dynamics.step(weights, hyper, state, u.astype(state[0].dtype))
         window = jnp.concatenate([u, recent])
-        features = _features(new, window[: direct * len(u)], squares)
+        features = _features(new, window[: direct * len(u)], pairs)
         y = jnp.matmul(coef, features, precision="highest") + intercept
         after = new, window[: len(recent)], jnp.where(jnp.isnan(known), y, known)
         return jax.tree.map(lambda one, other: jnp.where(live, one, other), after, carry), y
@@ -186,13 +189,13 @@ def _generate(
     return outputs, last
 
 
-def _features(state: dynamics.State, inputs: jax.Array, squares: bool) -> jax.Array:
+def _features(state: dynamics.State, inputs: jax.Array, pairs: jax.Array) -> jax.Array:
     """What a readout sees, (features, B), in the precision of the inputs."""
-    wide = [each.astype(inputs.dtype) for each in state]
-    return jnp.concatenate([*wide, *(each * each for each in wide if squares), inputs])
+    wide = jnp.concatenate(state).astype(inputs.dtype)
+    return jnp.concatenate([wide, wide[pairs[:, 0]] * wide[pairs[:, 1]], inputs])
 
 
-@partial(jax.jit, static_argnames=("steps", "squares"))
+@partial(jax.jit, static_argnames="steps")
 def _scan(
     weights: dynamics.Weights,
     hyper: Hyper,
@@ -201,12 +204,12 @@ def _scan(
     coef: jax.Array,
     intercept: jax.Array,
     steps: int,
-    squares: bool,
+    pairs: jax.Array,
 ) -> jax.Array:
     Carry = tuple[dynamics.State, jax.Array, jax.Array]
 
     def read(state: dynamics.State, recent: jax.Array) -> jax.Array:
-        features = _features(state, recent, squares)[: coef.shape[1]]
+        features = _features(state, recent, pairs)[: coef.shape[1]]
         return jnp.matmul(coef, features, precision="highest") + intercept
 
     def body(carry: Carry, _: None) -> tuple[Carry, jax.Array]:

@@ -20,6 +20,7 @@ from echoscale.network.matrix import Matrix
 from echoscale.readouts.hidden import Hidden
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.pooling import check_pools
+from echoscale.readouts.products import width_of
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics
 from echoscale.scaling import Scaling
@@ -159,9 +160,11 @@ def _inputs_heard(model: Any, transformer: Mapping[str, Any] | None) -> int:
 
 
 def _check_columns(model: Any) -> None:
-    """Those of a readout of steps are states, their squares, and inputs; of sequences, what pools give."""
+    """Those of a readout of steps are states, products of them, and inputs; of sequences, what pools give."""
     esn, direct, columns = model.esn_, model.direct_, model.readout_.coef.shape[1]
-    if not getattr(model, "per_sequence_", False) and columns != esn.units * (1 + bool(model.squares)) + direct * esn.columns:
+    if getattr(model, "per_sequence_", False):
+        return
+    if columns != width_of(esn.units, model._pairs(esn)) + direct * esn.columns:
         raise ValueError(f"the readout has {columns} columns for {esn.units} states and {direct} of {esn.columns} inputs")
 
 

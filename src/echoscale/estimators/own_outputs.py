@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from echoscale.esn import ESN
 from echoscale.estimators.closed_loop import Generated, generated
+from echoscale.readouts.products import Pairs
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling
 from echoscale.series import Series, as_targets, teacher_forced
@@ -50,7 +51,7 @@ def followed(
     state: tuple[npt.ArrayLike | None, Array | None, npt.ArrayLike | None],
     direct: int,
     units: Scaling,
-    squares: bool,
+    pairs: Pairs | None,
 ) -> tuple[Generated, Array]:
     """Outputs of a network that hears its own, but where they are known; and the state after them, (B, ...).
 
@@ -70,13 +71,13 @@ def followed(
         How many of the last inputs, fed-back outputs among them, the readout sees.
     units : Scaling
         Of outputs.
-    squares : bool
-        Whether the readout sees the squares of the states.
+    pairs : (P, 2) or None
+        Products of two states that the readout sees.
     """
     widths = esn.units, max(direct - 1, 0) * esn.columns, esn.n_outputs
     begins: Any = tuple(
         np.zeros((scaled.count, width)) if each is None else np.broadcast_to(each, (scaled.count, width))
         for each, width in zip(state, widths, strict=True)
     )
-    made = generated(esn, readout, scaled, known, begins, direct, units, squares)
+    made = generated(esn, readout, scaled, known, begins, direct, units, pairs)
     return made, np.concatenate([made.state, made.recent, made.heard], axis=-1)

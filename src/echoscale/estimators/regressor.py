@@ -85,10 +85,12 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         the input u(t), which needs as many outputs as inputs. A large ridge penalty then leaves that value instead of the mean.
     squares : bool
         Whether the readout sees the squares of the states too, after them.
+    products : int
+        How many products x_i x_j of two unlike states the readout sees too, after the squares; `random_state` draws the pairs.
     noise : float
         Standard deviation of noise on the states in `fit` and `partial_fit`, which the readout is to withstand, as of
         `es.tune(noise=...)`: n noise^2 is added to the squares of n steps, which is what such noise does on average. None is
-        drawn, and `predict` has none.
+        drawn, and `predict` has none. Squares and products are those of states without noise.
     network : Network or None
         Any network, in place of the parameters that describe one.
     washout : int or None
@@ -126,7 +128,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     esn_ : ESN
         The network with its weights.
     readout_ : Readout
-        W_out (O, N + direct_ F) and b (O,), from states and scaled inputs to targets in units of the data.
+        W_out (O, N + P + direct_ F) and b (O,), from states, P squares and products, and scaled inputs to targets in units of
+        the data.
     ridge_ : float
         The penalty, as given or as chosen, in units of the scaled data.
     ridge_curve_ : RidgeCurve or None
@@ -179,6 +182,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         feedback_noise: float = 0.0,
         target: str = "value",
         squares: bool = False,
+        products: int = 0,
         noise: float = 0.0,
         network: Network | None = None,
         washout: int | None = None,
@@ -217,6 +221,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         self.feedback_noise = feedback_noise
         self.target = target
         self.squares = squares
+        self.products = products
         self.noise = noise
 
     @all_or_nothing
@@ -394,7 +399,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             state = self.esn_.run_chunks(series)
             windows = [recent.windows(each, direct)[-1] for each in series.values]
             inputs = windows[0] if series.kind == "one" else np.stack(windows)
-        return closed_loop(self.esn_, self.readout_, state, inputs, steps, self.scaling_, self.squares)
+        return closed_loop(self.esn_, self.readout_, state, inputs, steps, self.scaling_, self._pairs(self.esn_))
 
     @property
     def _no_forecast(self) -> str:
@@ -410,6 +415,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         _checks.choice(self.target, TARGETS, "target")
         if not isinstance(self.squares, bool | np.bool_):
             raise TypeError(f"squares must be True or False, got {self.squares!r}.")
+        _checks.integer(self.products, "products")
         return super()._check_parameters()
 
     def _heard(self, esn: ESN, scaled: Series, targets: Series, begin: bool = True) -> Series:
@@ -431,7 +437,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     def _finished(self, readout: Readout, outputs: Scaling) -> Readout:
         """With target="change" the last known value is added back: a weight on an input that the readout sees."""
         if self.target == "change":
-            readout = change.added_back(readout, self.esn_, self.scaling_, outputs, self.squares)
+            readout = change.added_back(readout, self.esn_, self.scaling_, outputs, self._pairs(self.esn_))
         return super()._finished(readout, outputs)
 
     def _split_state(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
@@ -462,7 +468,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         units = self.target_scaling_
         truth = None if known is None else units.apply(known)
         scaled, start = self.scaling_.apply(series), (begins, before, heard)
-        made, last = own_outputs.followed(esn, self.readout_, scaled, truth, start, direct, units, self.squares)
+        made, last = own_outputs.followed(esn, self.readout_, scaled, truth, start, direct, units, self._pairs(esn))
         return as_given(made.outputs, series), last[0] if series.kind == "one" else last
 
     def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:

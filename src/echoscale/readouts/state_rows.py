@@ -9,21 +9,10 @@ import numpy.typing as npt
 
 from echoscale.esn import ESN
 from echoscale.readouts import recent
+from echoscale.readouts.products import Pairs, width_of, with_products
 from echoscale.series import Series
 
 Array = npt.NDArray[Any]
-
-
-def with_squares(states: Array) -> Array:
-    """(..., 2 n): x, then x^2, in float64, in which the square of a float32 number is exact.
-
-    Parameters
-    ----------
-    states : (..., n)
-        x.
-    """
-    wide = np.asarray(states, np.float64)
-    return np.concatenate([wide, wide * wide], axis=-1)
 
 
 def state_rows(
@@ -33,7 +22,7 @@ def state_rows(
     direct: int = 0,
     dtype: npt.DTypeLike | None = None,
     *,
-    squares: bool = False,
+    pairs: Pairs | None = None,
 ) -> tuple[Array, Array]:
     """Run from the zero state and keep (x(t), u(t), u(t-1), ...) of every step after the washout, series after series.
 
@@ -49,26 +38,26 @@ def state_rows(
         How many of the last inputs stand beside the states.
     dtype : data type, optional
         Of the rows; that of the network unless given.
-    squares : bool
-        Whether the squares of the states stand after them.
+    pairs : (P, 2), optional
+        Products of two states that stand after them.
 
     Returns
     -------
-    rows : (R, N + direct F), or (R, 2 N + direct F) with squares
+    rows : (R, N + P + direct F)
         Features.
     last : (N,) or (B, N)
         The last states.
     """
     lengths = series.lengths - washout
     ends = np.cumsum(lengths)
-    width = esn.units * (1 + squares)
+    width = width_of(esn.units, pairs)
     rows = np.empty((int(ends[-1]), width + direct * series.features), dtype or esn.dtype)
 
     def keep(lanes: Any, start: int, states: Any) -> None:
         for place, b in enumerate(lanes):
             live = np.asarray(states)[max(washout - start, 0) : max(int(series.lengths[b]) - start, 0), place]
             first = int(ends[b] - lengths[b]) + max(start - washout, 0)
-            rows[first : first + len(live), :width] = with_squares(live) if squares else live
+            rows[first : first + len(live), :width] = live if pairs is None else with_products(live, pairs)
 
     last = esn.run_chunks(series, keep)
     if direct:

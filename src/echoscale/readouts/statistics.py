@@ -22,8 +22,8 @@ from echoscale.esn import ESN
 from echoscale.hyper import Hyper
 from echoscale.readouts import recent
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
+from echoscale.readouts.products import Pairs, width_of, with_products
 from echoscale.readouts.shared_moments import SharedMoments
-from echoscale.readouts.state_rows import with_squares
 from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
 
 Floats = npt.NDArray[np.float64]
@@ -172,7 +172,7 @@ def split_statistics(
     hyper: Hyper | None = None,
     state: npt.ArrayLike | None = None,
     before: npt.NDArray[Any] | None = None,
-    squares: bool = False,
+    pairs: Pairs | None = None,
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
     """The statistics of consecutive segments of time from one run, and the last states.
 
@@ -194,15 +194,15 @@ def split_statistics(
         Where to start; zero unless given.
     before : (B, (direct - 1) F), optional
         The inputs before the first step, newest first; 0 unless given.
-    squares : bool
-        Whether the squares of the states are features too, after them.
+    pairs : (P, 2), optional
+        Products of two states that are features too, after them.
     """
     used = hyper or esn.hyper
     extra = beside_states(series, targets, direct, before)
-    width = esn.units * (1 + squares)
+    width = width_of(esn.units, pairs)
     features = width + int(direct) * series.features
     gaps = any(np.isnan(each).any() for each in targets.values)  # which shared runs do not know
-    plans = esn.shared_plans(series, used) if state is None and not gaps and not squares else None
+    plans = esn.shared_plans(series, used) if state is None and not gaps and pairs is None else None
     if plans:
         return _shared(esn, series, plans, extra[0], edges[0], features)
     blocks: dict[int, Moments] = {}
@@ -212,7 +212,7 @@ def split_statistics(
         if key not in blocks:
             kind = HostMoments if isinstance(states, np.ndarray) else DeviceMoments
             blocks[key] = kind(lanes, series.count, width, extra, edges)
-        blocks[key].add(start, _squared(states) if squares else states)
+        blocks[key].add(start, states if pairs is None else _multiplied(states, pairs))
 
     last = esn.run_chunks(series, consume, state=state, hyper=hyper)
     # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
@@ -221,13 +221,13 @@ def split_statistics(
     return [gather(ordered, segment, lanes, features) for segment in range(len(edges[0]) - 1)], last
 
 
-def _squared(states: Any) -> Any:
-    """(x, x^2) in float64, where the states are."""
+def _multiplied(states: Any, pairs: Pairs) -> Any:
+    """(x, x_i x_j) in float64, where the states are."""
     if isinstance(states, np.ndarray):
-        return with_squares(states)
+        return with_products(states, pairs)
     with jax.enable_x64(True):
         wide = states.astype(np.float64)
-        return jnp.concatenate([wide, wide * wide], axis=-1)
+        return jnp.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
 
 
 def beside_states(series: Series, targets: Series, direct: bool | int, before: npt.NDArray[Any] | None = None) -> list[Floats]:
