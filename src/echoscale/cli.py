@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from echoscale.lab.command import lab
+
 if TYPE_CHECKING:
     from echoscale.paper import Result
 
@@ -194,6 +196,9 @@ def version() -> None:
     typer.echo(f"echoscale {echoscale.__version__}")
     for name in ("jax", "numpy", "scipy", "scikit-learn"):
         typer.echo(f"{name} {installed(name)}")
+
+
+app.command()(lab)
 
 
 @contextmanager
