@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 from echoscale.lab.controls import Controls, Level
-from echoscale.lab.footsteps import online, tuned
+from echoscale.lab.footsteps import PIECE, RATE, online, tuned
 from echoscale.lab.lab_data import TASKS
 from echoscale.lab.seen import look
 
@@ -30,5 +30,5 @@ def test_online_moves_within_its_rate() -> None:
     """Adam moves at most about its rate at every step of the stream; the first 100 are the washout."""
     path = np.array(list(islice(online(SMALL, TASKS["NARMA10"](), NAMES), 12)))
     steps = np.abs(np.diff(np.concatenate([[[0.15, 0.05]], path]), axis=0))
-    assert 0 < steps.max() < 250 * 3e-4 * 1.5
+    assert 0 < steps.max() < 1.5 * PIECE * RATE
     assert (steps.sum(axis=0) > 1e-3).all()

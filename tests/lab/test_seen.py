@@ -12,7 +12,7 @@ import pytest
 import echoscale as es
 from echoscale.lab.controls import Controls, Level
 from echoscale.lab.lab_data import TASKS, LabData
-from echoscale.lab.seen import TIMES, View, as_python, density, look
+from echoscale.lab.seen import TIMES, Seen, as_python, density, look
 
 SMALL = Controls((Level(12, 0.7), Level(8, 0.2, 0.9, 0.1, 0.3, 0.5)))
 
@@ -23,17 +23,17 @@ def data() -> LabData:
 
 
 @pytest.fixture(scope="module")
-def view(data: LabData) -> View:
+def view(data: LabData) -> Seen:
     return look(SMALL, data)
 
 
-def test_errors_are_those_of_the_copied_program(data: LabData, view: View) -> None:
+def test_errors_are_those_of_the_copied_program(data: LabData, view: Seen) -> None:
     with redirect_stdout(io.StringIO()) as printed:
         exec(as_python(SMALL, data), {})
     assert float(printed.getvalue()) == pytest.approx(view.errors["test"], rel=1e-9)
 
 
-def test_states_and_prediction_are_those_of_the_equations(data: LabData, view: View) -> None:
+def test_states_and_prediction_are_those_of_the_equations(data: LabData, view: Seen) -> None:
     """States by the scalar loops, W_out by the normal equations of the training steps."""
     washout, trained, validated, _ = data.cuts
     scaled = (data.u - data.u[:trained].mean()) / data.u[:trained].std()
@@ -50,7 +50,7 @@ def test_states_and_prediction_are_those_of_the_equations(data: LabData, view: V
     assert view.errors["test"] == pytest.approx(error, rel=1e-3)
 
 
-def test_curves_of_the_linear_regime(view: View) -> None:
+def test_curves_of_the_linear_regime(view: Seen) -> None:
     """Eigenvalues of every level from its own block; the response by stepping x <- M x from x = B."""
     matrices = view.model.esn_.matrices()
     W, B = matrices.W.toarray(), matrices.W_in

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from bokeh.models import ColorBar, ColumnDataSource, FixedTicker, LinearColorMapper, Range1d
 from bokeh.plotting import figure
 
-from echoscale.lab.error_map import CELLS, Axis
+from echoscale.lab.error_map import CELLS, MapAxis
 from echoscale.lab.lab_data import SHOWN
-from echoscale.lab.seen import DELAYS, TIMES, View
+from echoscale.lab.seen import DELAYS, TIMES, Seen
 
 if TYPE_CHECKING:
     from echoscale.lab.lab_data import LabData
@@ -83,7 +83,7 @@ class Pictures:
         self.path = self._source("path", "x", "y")
         self.path.name = "path"
         self._source("here", "x", "y")
-        self.map_axes: tuple[Axis, Axis] | None = None
+        self.map_axes: tuple[MapAxis, MapAxis] | None = None
 
     def _figure(self, name: str, across: str, up: str, **options: Any) -> Any:
         made = figure(
@@ -106,12 +106,12 @@ class Pictures:
         self.sources[name] = ColumnDataSource({column: [] for column in columns})
         return self.sources[name]
 
-    def show(self, view: View) -> None:
+    def show(self, view: Seen) -> None:
         """What was seen.
 
         Parameters
         ----------
-        view : View
+        view : Seen
             All curves but those of the data and the map.
         """
         colours = LEVELS[: len(view.states)]
@@ -154,12 +154,12 @@ class Pictures:
         self.sources["states"].data = {"xs": [], "ys": [], "color": []}
         self.steps.update(start=shown.start, end=shown.stop)
 
-    def new_map(self, across: Axis, up: Axis) -> Any:
+    def new_map(self, across: MapAxis, up: MapAxis) -> Any:
         """An empty map over other hyper-parameters: a new figure, since an axis is logarithmic or not for good.
 
         Parameters
         ----------
-        across, up : Axis
+        across, up : MapAxis
             Of the map.
 
         Returns

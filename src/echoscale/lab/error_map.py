@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 CELLS = 20  # along each axis
 
 
-class Axis(NamedTuple):
+class MapAxis(NamedTuple):
     """Cells along a hyper-parameter.
 
     Attributes
@@ -39,7 +39,7 @@ class Axis(NamedTuple):
     edges: Floats
 
 
-def axis(name: str) -> Axis:
+def axis(name: str) -> MapAxis:
     """The range of the slider in equal cells; the logarithm of leak rates, since timescales are what differs.
 
     Parameters
@@ -50,9 +50,9 @@ def axis(name: str) -> Axis:
     low, high, _ = RANGES[name.split("[")[0]]
     if name.startswith("leak_rate"):
         edges = np.geomspace(low, high, CELLS + 1)
-        return Axis(name, np.sqrt(edges[1:] * edges[:-1]), edges)
+        return MapAxis(name, np.sqrt(edges[1:] * edges[:-1]), edges)
     edges = np.linspace(low, high, CELLS + 1)
-    return Axis(name, (edges[1:] + edges[:-1]) / 2, edges)
+    return MapAxis(name, (edges[1:] + edges[:-1]) / 2, edges)
 
 
 def order() -> list[int]:
@@ -64,7 +64,7 @@ def order() -> list[int]:
     return places
 
 
-def rows(controls: Controls, data: LabData, across: Axis, up: Axis) -> Iterator[tuple[int, Floats]]:
+def rows(controls: Controls, data: LabData, across: MapAxis, up: MapAxis) -> Iterator[tuple[int, Floats]]:
     """NRMSE on the validation steps of readouts fitted on the training steps. The networks of a row are the lanes of one run.
 
     Parameters
@@ -73,7 +73,7 @@ def rows(controls: Controls, data: LabData, across: Axis, up: Axis) -> Iterator[
         All other hyper-parameters.
     data : LabData
         The series.
-    across, up : Axis
+    across, up : MapAxis
         The two that vary.
 
     Yields

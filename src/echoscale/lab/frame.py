@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 WORDS = {
-    "disc": ("Eigenvalues", "Of each level by itself, in the linear regime. Inside the dashed circle states decay."),
+    "prediction": ("Prediction", "Beside the target, on held-out test data."),
+    "map": ("Error map", "NRMSE on the validation steps; blue is small. The white circle is where the sliders stand."),
     "timescales": (
         "Timescales",
         "Their density in each level, by theory (spectral radius in (0, 1]), over the autocorrelation of the data.",
     ),
+    "disc": ("Eigenvalues", "Of each level by itself, in the linear regime. Inside the dashed circle states decay."),
     "response": ("Impulse response", "Root of the mean square over the neurons of each level, in the linear regime."),
     "states": ("States", "The first neurons of each level, on held-out test data."),
-    "prediction": ("Prediction", "Beside the target, on held-out test data."),
-    "map": (
-        "Error map",
-        "NRMSE on the validation steps; blue is small. The white circle is where the sliders stand.",
-    ),
 }
 QUIET = "#595959"
 STYLE = """
@@ -51,8 +48,8 @@ PAGE = """
 <main>
 <div class="side">
 <section><h2>Data</h2>{{ embed(roots.data) }}</section>
-<section><h2>Network</h2>{{ embed(roots.network) }}</section>
 <section><h2>Learn</h2>{{ embed(roots.learn) }}</section>
+<section><h2>Network</h2>{{ embed(roots.network) }}</section>
 </div>
 <div class="pictures">
 {% for name, (heading, words) in words.items() %}

@@ -79,8 +79,8 @@ class LabData(NamedTuple):
 
 
 def _narma() -> LabData:
-    u, y = tasks.narma(STEPS, order=10, seed=0)
-    return LabData("NARMA10", u, y, ("y",), f"u, y = es.tasks.narma({STEPS}, order=10, seed=0)")
+    u, y = tasks.narma(STEPS, order=10, seed=3)
+    return LabData("NARMA10", u, y, ("y",), f"u, y = es.tasks.narma({STEPS}, order=10, seed=3)")
 
 
 def _mackey_glass() -> LabData:

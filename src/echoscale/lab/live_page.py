@@ -33,7 +33,7 @@ from bokeh.models import (
 from echoscale.lab import error_map, footsteps, frame, lab_data
 from echoscale.lab.canvas import LEVELS, Pictures
 from echoscale.lab.controls import MOST_LEVELS, RANGES, SIZES, STRUCTURES, Controls, Level
-from echoscale.lab.seen import View, as_python, look
+from echoscale.lab.seen import Seen, as_python, look
 from echoscale.storage import save
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class LivePage:
         self.controls = Controls()
         self.data = lab_data.TASKS["NARMA10"]()
         self.ceiling = self.data.ceiling()
-        self.view: View | None = None
+        self.view: Seen | None = None
         self.pictures = Pictures()
         self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("look", "map", "learn")}
         self._numbers = {"map": 0, "learn": 0}
@@ -114,8 +114,8 @@ class LivePage:
         self.across = Select(title="Across the map", **wide)
         self.up = Select(title="Up the map", **wide)
         self.way = Select(title="How", value="online", options=[*WAYS], **wide)
-        self.learn = Button(label="Learn", name="learn_button")
-        self.stop = Button(label="Stop", disabled=True, name="stop_button")
+        self.learn = Button(label="Learn", align="end")
+        self.stop = Button(label="Stop", disabled=True, align="end")
         self.progress = Div(text="", **wide)
         self.copy = Button(label="Copy as Python")
         self.save = Button(label="Save model")
@@ -159,7 +159,13 @@ class LivePage:
             self.message,
             column(self.task, self.file, name="data", **wide),
             column(self.count, self.structure, *self.groups, self.ridge, name="network", **wide),
-            column(self.across, self.up, self.way, row(self.learn, self.stop), self.progress, name="learn", **wide),
+            column(
+                row(self.across, self.up, **wide),
+                row(self.way, self.learn, self.stop, **wide),
+                self.progress,
+                name="learn",
+                **wide,
+            ),
             column(row(self.copy, self.save), self.code, name="take", tags=[self.download], **wide),
             *(self.pictures.figures[name] for name in frame.WORDS if name != "map"),
             self.map_holder,
@@ -225,7 +231,7 @@ class LivePage:
         work = self._threads["look"].submit(look, controls, data)
         work.add_done_callback(lambda done: self._post(partial(self._show, done, controls, data)))
 
-    def _show(self, done: Future[View], controls: Controls, data: lab_data.LabData) -> None:
+    def _show(self, done: Future[Seen], controls: Controls, data: lab_data.LabData) -> None:
         self._looking = False
         error = done.exception()
         if error is not None:
@@ -246,7 +252,7 @@ class LivePage:
     # The map
 
     @property
-    def axes(self) -> tuple[error_map.Axis, error_map.Axis]:
+    def axes(self) -> tuple[error_map.MapAxis, error_map.MapAxis]:
         """Those of the map."""
         return error_map.axis(self.across.value), error_map.axis(self.up.value)
 
@@ -286,7 +292,7 @@ class LivePage:
         self._threads["map"].submit(self._compute_map, self._numbers["map"], self.controls, self.data, across, up)
 
     def _compute_map(
-        self, number: int, controls: Controls, data: lab_data.LabData, across: error_map.Axis, up: error_map.Axis
+        self, number: int, controls: Controls, data: lab_data.LabData, across: error_map.MapAxis, up: error_map.MapAxis
     ) -> None:
         for place, errors in error_map.rows(controls, data, across, up):
             if number != self._numbers["map"]:
@@ -381,12 +387,12 @@ class LivePage:
             each.shutdown(wait=False, cancel_futures=True)
 
 
-def numbers(view: View, ceiling: dict[str, float]) -> str:
+def numbers(view: Seen, ceiling: dict[str, float]) -> str:
     """The line of numbers, as HTML.
 
     Parameters
     ----------
-    view : View
+    view : Seen
         What was seen.
     ceiling : dict of str to float
         Of the exact Bayesian filter, where there is one.

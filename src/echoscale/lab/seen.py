@@ -28,7 +28,7 @@ _RECORDING = Lock()  # warnings are recorded for the whole process
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class Seen:
     """What the page shows.
 
     Attributes
@@ -64,7 +64,7 @@ class View:
     notes: tuple[str, ...]
 
 
-def look(controls: Controls, data: LabData) -> View:
+def look(controls: Controls, data: LabData) -> Seen:
     """Fit on the training steps, and see.
 
     Parameters
@@ -76,7 +76,7 @@ def look(controls: Controls, data: LabData) -> View:
 
     Returns
     -------
-    View
+    Seen
     """
     washout, trained, validated, end = data.cuts
     with _RECORDING, warnings.catch_warnings(record=True) as said:
@@ -89,7 +89,7 @@ def look(controls: Controls, data: LabData) -> View:
     kernel = esn.linearised().delay_kernel(DELAYS)[:, :, 0]
     shown = data.shown
     own = esn.network.slices
-    return View(
+    return Seen(
         model=model,
         errors={name: nrmse(data.y[a:b], prediction[a:b]) for name, (a, b) in parts.items()},
         accuracies=_accuracies(data, prediction),
