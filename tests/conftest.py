@@ -15,6 +15,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["watched"]  # the browser, for the tests that ask for it
+
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -51,6 +51,7 @@ ROOMS = {
     "sweeps": "grids of experiments",
     "paper": "the figures of the paper, and all of them as the main job",
     "report": "results as a page that opens anywhere",
+    "lab": "the live page: sliders, and at once what they do",
     "cli": "the command line",
 }
 # Conveniences that reach up from inside a function: a description builds and explains its network, a network its timescales

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from echoscale.cli import file_commands, paper_commands, shell, sweep_commands
+from echoscale.lab.command import lab
 
 app = typer.Typer(
     help="Echo state networks with several timescales.",
@@ -41,6 +42,7 @@ def options(
 
 for each in (file_commands, paper_commands, sweep_commands):
     each.add_to(app)
+app.command()(lab)
 
 
 def main() -> None:

@@ -1,0 +1,182 @@
+"""The series on the bench: a task, or a file of the user, which stays in memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import tasks
+from echoscale.scaling import is_constant
+from echoscale.series import washout_steps
+from echoscale.timescales.signal import of_signal
+
+Floats = npt.NDArray[np.float64]
+
+STEPS, TELEGRAPH_STEPS = 2000, 4000
+REGIME = 0.005  # how often the regime of the telegraph changes: often enough to be seen in so few steps
+FEWEST = 100  # rows of a file
+TRAINED, VALIDATED = 0.6, 0.8  # where training and validation end
+LAGS = 200
+SHOWN = 200  # of the test steps, from the first on
+
+
+class LabData(NamedTuple):
+    """Inputs and targets, and where they came from.
+
+    Attributes
+    ----------
+    name : str
+        Of the task or the file.
+    u : (T, F)
+        Inputs.
+    y : (T, O)
+        Targets.
+    outputs : tuple of str
+        What the columns of y are.
+    code : str
+        Python that makes u and y.
+    telegraph : Telegraph or None
+        With the labels, where the task is this one.
+    """
+
+    name: str
+    u: Floats
+    y: Floats
+    outputs: tuple[str, ...]
+    code: str
+    telegraph: tasks.Telegraph | None = None
+
+    @property
+    def cuts(self) -> tuple[int, int, int, int]:
+        """Ends of washout, training, validation and test."""
+        steps = len(self.u)
+        return washout_steps(None, steps), round(TRAINED * steps), round(VALIDATED * steps), steps
+
+    @property
+    def shown(self) -> slice:
+        """The test steps that are drawn."""
+        *_, begin, end = self.cuts
+        return slice(begin, min(begin + SHOWN, end))
+
+    def correlations(self) -> tuple[Floats, Floats, Floats]:
+        """Lags from 1 on, and the autocorrelations of the first input and of the first target there."""
+        lags = min(LAGS, len(self.u) // 4)
+        found = of_signal(self.u, self.y, lags=lags)
+        return found.lags[1:].astype(np.float64), found.inputs[1:, 0], found.targets[1:, 0]
+
+    def ceiling(self) -> dict[str, float]:
+        """What the exact Bayesian filter reaches on the test steps; empty but for the telegraph."""
+        if self.telegraph is None:
+            return {}
+        posterior = tasks.telegraph_filter(self.u, p3=REGIME)
+        *_, end, _ = self.cuts
+        return posterior.accuracies(self.telegraph, washout=end)
+
+
+def _narma() -> LabData:
+    u, y = tasks.narma(STEPS, order=10, seed=3)
+    return LabData("NARMA10", u, y, ("y",), f"u, y = es.tasks.narma({STEPS}, order=10, seed=3)")
+
+
+def _mackey_glass() -> LabData:
+    u, y = tasks.mackey_glass(STEPS, horizon=6, seed=0)
+    code = f"u, y = es.tasks.mackey_glass({STEPS}, horizon=6, seed=0)"
+    return LabData("Mackey-Glass, 6 steps ahead", u, y, ("x(t + 6)",), code)
+
+
+def _lorenz() -> LabData:
+    u, y = tasks.lorenz(STEPS, horizon=5, seed=0)
+    code = f"u, y = es.tasks.lorenz({STEPS}, horizon=5, seed=0)"
+    return LabData("Lorenz, 5 steps ahead", u, y, ("x(t + 5)", "y(t + 5)", "z(t + 5)"), code)
+
+
+def _telegraph() -> LabData:
+    made = tasks.telegraph(TELEGRAPH_STEPS, seed=0, p3=REGIME)
+    y = np.stack([made.state, made.regime], axis=1).astype(np.float64)
+    code = (
+        f"made = es.tasks.telegraph({TELEGRAPH_STEPS}, seed=0, p3={REGIME})\n"
+        "u, y = made.u, np.stack([made.state, made.regime], axis=1).astype(float)"
+    )
+    return LabData("Noisy telegraph", made.u, y, ("state", "regime"), code, made)
+
+
+TASKS: dict[str, Callable[[], LabData]] = {
+    "NARMA10": _narma,
+    "Mackey-Glass": _mackey_glass,
+    "Lorenz": _lorenz,
+    "Telegraph": _telegraph,
+}
+
+
+def from_csv(content: bytes, name: str) -> LabData:
+    """A table of numbers with names in its first row: predict the next value of the last column from all columns.
+
+    A first column that holds no numbers is taken for the time, and is left out.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the file.
+    name : str
+        Of the file.
+
+    Returns
+    -------
+    LabData
+        One step shorter than the file.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{name} is no CSV file: it is not text in UTF-8.") from None
+    rows = [row for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
+    if len(rows) < 2:
+        raise ValueError(f"{name} has no rows: a first line with names, then one line per step.")
+    header, body = [cell.strip() for cell in rows[0]], rows[1:]
+    uneven = next((k for k, row in enumerate(body, 2) if len(row) != len(header)), None)
+    if uneven is not None:
+        raise ValueError(f"row {uneven} of {name} has {len(body[uneven - 2])} cells; its first row has {len(header)}.")
+    if all(_is_number(cell) for cell in header):
+        raise ValueError(f"the first row of {name} holds numbers: it must hold the names of the columns.")
+    begin = int(len(header) > 1 and not _is_number(body[0][0]))
+    values = np.empty((len(body), len(header) - begin))
+    for k, row in enumerate(body):
+        for column, cell in enumerate(row[begin:]):
+            if not _is_number(cell):
+                raise ValueError(f"row {k + 2}, column {header[begin + column]!r} of {name} is {cell.strip()!r}: not a number.")
+            values[k, column] = float(cell)
+    if len(values) < FEWEST:
+        raise ValueError(f"{name} has {len(values)} rows: the lab needs {FEWEST} at least.")
+    _check_moves(values, header[begin:], name)
+    columns = range(begin, len(header))
+    code = (
+        f'table = np.loadtxt({name!r}, delimiter=",", skiprows=1, usecols={list(columns)}, ndmin=2)\n'
+        "u, y = table[:-1], table[1:, -1:]"
+    )
+    return LabData(name, values[:-1], values[1:, -1:], (f"{header[-1]}, next step",), code)
+
+
+def _check_moves(values: Floats, header: list[str], name: str) -> None:
+    """Every column in the training steps; the target in those of validation and test too, whose errors it normalises."""
+    trained, validated = round(TRAINED * (len(values) - 1)), round(VALIDATED * (len(values) - 1))
+    last = values[1:, -1:]
+    parts = {"training": values[:trained], "validation": last[trained:validated], "test": last[validated:]}
+    for what, part in parts.items():
+        flat = np.flatnonzero(is_constant(part))
+        if flat.size:
+            column = header[-1] if part.shape[1] == 1 else header[flat[0]]
+            raise ValueError(
+                f"column {column!r} of {name} is constant over the {what} steps: the lab can learn nothing from it."
+            )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return bool(np.isfinite(float(cell)))
+    except ValueError:
+        return False

@@ -1,0 +1,407 @@
+"""One visitor's page: widgets, pictures, and the threads that compute behind them.
+
+Bokeh's loop alone changes what is on the page. Threads compute, and hand what they found back to it. Of looks at the network
+the newest counts: those asked for while one is under way are one. Map and learning end when their number is no longer the
+newest.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bokeh.layouts import column, row
+from bokeh.models import (
+    Button,
+    ColumnDataSource,
+    CustomJS,
+    Div,
+    FileInput,
+    PreText,
+    RadioButtonGroup,
+    Select,
+    Slider,
+)
+
+from echoscale.lab import error_map, footsteps, frame, lab_data
+from echoscale.lab.canvas import LEVELS, Pictures
+from echoscale.lab.controls import MOST_LEVELS, RANGES, SIZES, STRUCTURES, Controls, Level
+from echoscale.lab.seen import Seen, as_python, look
+from echoscale.storage import save
+
+if TYPE_CHECKING:
+    from bokeh.document import Document
+
+TITLES = {
+    "units": "neurons",
+    "leak_rate": "leak rate",
+    "spectral_radius": "spectral radius",
+    "input_scaling": "input scaling",
+    "bias_scaling": "bias scaling",
+    "coupling": "coupling from the level before",
+}
+WAYS = {"online": footsteps.online, "tune": footsteps.tuned}
+PENALTIES = tuple(f"1e{k}" for k in range(-10, 3))
+PAUSE = 1 / 25  # seconds between two points of the path, at least: a browser draws no more
+DOWNLOAD = """
+const bytes = Uint8Array.from(atob(cb_obj.data.content[0]), (each) => each.charCodeAt(0));
+const link = document.createElement('a');
+link.href = URL.createObjectURL(new Blob([bytes]));
+link.download = cb_obj.data.name[0];
+link.click();
+setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+"""
+
+
+class LivePage:
+    """Everything of one session.
+
+    Parameters
+    ----------
+    document : Document
+        Bokeh's, of the session.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.controls = Controls()
+        self.data = lab_data.TASKS["NARMA10"]()
+        self.ceiling = self.data.ceiling()
+        self.view: Seen | None = None
+        self.pictures = Pictures()
+        self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("look", "map", "learn")}
+        self._numbers = {"map": 0, "learn": 0}
+        self._looking = self._asked = self._following = False
+        self._mapped: object = None
+        self._widgets()
+        self.pictures.show_data(self.data)
+        self._new_axes()
+        document.title = "echoscale lab"
+        document.template = frame.PAGE
+        document.template_variables.update(words=frame.WORDS, style=frame.STYLE, script=frame.SCRIPT)
+        for root in self._roots():
+            document.add_root(root)
+        document.on_session_destroyed(self._end)
+        self.refresh()
+
+    # Widgets
+
+    def _widgets(self) -> None:
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
+        self.numbers = Div(text="", name="numbers", **wide)
+        self.message = Div(text="", name="message", **wide)
+        self.task = Select(title="Task", value="NARMA10", options=[*lab_data.TASKS], **wide)
+        self.file = FileInput(title="or a CSV file of yours, which stays in memory", accept=".csv,text/csv", **wide)
+        self.count = RadioButtonGroup(labels=["1 level", "2 levels", "3 levels"], active=1, **wide)
+        self.structure = RadioButtonGroup(labels=list(STRUCTURES), active=0, **wide)
+        self.ridge = Select(title="Ridge penalty", value="1e-3", options=list(PENALTIES), **wide)
+        self.sliders: list[dict[str, Slider]] = []
+        self.groups = []
+        start = (*self.controls.levels, Level(leak_rate=0.03, input_scaling=0.0))
+        for k, level in enumerate(start[:MOST_LEVELS]):
+            own = {name: self._slider(k, name, getattr(level, name)) for name in TITLES if k or name != "coupling"}
+            self.sliders.append(own)
+            heading = Div(text=f'<strong style="color:{LEVELS[k]}">Level {k + 1}</strong>', **wide)
+            self.groups.append(column(heading, *own.values(), visible=k < 2, **wide))
+        self.map_holder = column(name="map", sizing_mode="stretch_width")
+        self.across = Select(title="Across the map", **wide)
+        self.up = Select(title="Up the map", **wide)
+        self.way = Select(title="How", value="online", options=[*WAYS], **wide)
+        self.learn = Button(label="Learn", align="end")
+        self.stop = Button(label="Stop", disabled=True, align="end")
+        self.progress = Div(text="", **wide)
+        self.copy = Button(label="Copy as Python")
+        self.save = Button(label="Save model")
+        self.code = PreText(
+            text="", stylesheets=["pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 12px; }"], **wide
+        )
+        self.download = ColumnDataSource({"content": [], "name": []})
+
+        self.task.on_change("value", lambda attr, old, name: self.take(lab_data.TASKS[name]))
+        # Its name comes with it, a moment later.
+        self.file.on_change("value", lambda attr, old, new: self._post(self._upload))
+        for each, name in ((self.count, "active"), (self.structure, "active"), (self.ridge, "value")):
+            each.on_change(name, lambda attr, old, new: self._changed())
+        for each in (self.across, self.up):
+            each.on_change("value", lambda attr, old, new: self._axes_chosen())
+        self.learn.on_click(self.start_learning)
+        self.stop.on_click(self.stop_learning)
+        self.copy.js_on_click(CustomJS(args={"code": self.code}, code="navigator.clipboard.writeText(code.text);"))
+        self.save.on_click(self._save)
+        self.download.js_on_change("data", CustomJS(code=DOWNLOAD))
+
+    def _slider(self, level: int, name: str, value: float) -> Slider:
+        low, high, step = SIZES if name == "units" else RANGES[name]
+        made = Slider(
+            start=low,
+            end=high,
+            step=step,
+            value=value,
+            title=f"Level {level + 1}, {TITLES[name]}",
+            format="0" if name == "units" else "0.000",
+            name=f"{name}[{level}]",
+            sizing_mode="stretch_width",
+        )
+        made.on_change("value", lambda attr, old, new: self._changed())
+        return made
+
+    def _roots(self) -> list[Any]:
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
+        return [
+            self.numbers,
+            self.message,
+            column(self.task, self.file, name="data", **wide),
+            column(self.count, self.structure, *self.groups, self.ridge, name="network", **wide),
+            column(
+                row(self.across, self.up, **wide),
+                row(self.way, self.learn, self.stop, **wide),
+                self.progress,
+                name="learn",
+                **wide,
+            ),
+            column(row(self.copy, self.save), self.code, name="take", tags=[self.download], **wide),
+            *(self.pictures.figures[name] for name in frame.WORDS if name != "map"),
+            self.map_holder,
+        ]
+
+    # Data and sliders
+
+    def take(self, made: Callable[[], lab_data.LabData]) -> None:
+        """Other data; those of before stay where these cannot be read.
+
+        Parameters
+        ----------
+        made : function
+            Makes them.
+        """
+        self.stop_learning()
+        try:
+            data = made()
+            self.pictures.show_data(data)
+        except ValueError as error:
+            self._say(str(error), alarm=True)
+            return
+        self.data, self.ceiling = data, data.ceiling()
+        self._say("")
+        self.refresh()
+
+    def _upload(self) -> None:
+        self.take(lambda: lab_data.from_csv(base64.b64decode(self.file.value), self.file.filename))
+
+    def _say(self, words: str, alarm: bool = False) -> None:
+        role, colour = ("alert", "#a3390b") if alarm else ("status", frame.QUIET)
+        self.message.text = f'<p role="{role}" style="color:{colour};margin:0">{html.escape(words)}</p>' if words else ""
+
+    def _changed(self) -> None:
+        """A slider moved, by the user or by learning."""
+        if self._following:
+            return
+        self.stop_learning()
+        levels = tuple(
+            Level(int(own["units"].value), *(float(own[name].value) for name in TITLES if name in own and name != "units"))
+            for own in self.sliders[: self.count.active + 1]
+        )
+        before = self.controls.names
+        structure = STRUCTURES[self.structure.active]
+        self.controls = Controls(levels, structure, float(self.ridge.value), self.controls.seed)
+        for k, group in enumerate(self.groups):
+            group.visible = k < len(levels)
+            if k:
+                self.sliders[k]["coupling"].visible = structure == STRUCTURES[0]
+        if self.controls.names != before:
+            self._new_axes()
+        self.refresh()
+
+    # A look at the network
+
+    def refresh(self) -> None:
+        """Look at the network as the sliders stand; if a look is under way, after it."""
+        if self._looking:
+            self._asked = True
+            return
+        self._looking, self._asked = True, False
+        controls, data = self.controls, self.data
+        work = self._threads["look"].submit(look, controls, data)
+        work.add_done_callback(lambda done: self._post(partial(self._show, done, controls, data)))
+
+    def _show(self, done: Future[Seen], controls: Controls, data: lab_data.LabData) -> None:
+        self._looking = False
+        error = done.exception()
+        if error is not None:
+            self._say(f"{error}", alarm=True)
+        elif data is self.data:
+            self.view = done.result()
+            self.pictures.show(self.view)
+            self.pictures.show_place(*(controls.value(axis.name) for axis in self.axes))
+            self.numbers.text = numbers(self.view, self.ceiling)
+            self.code.text = as_python(controls, data)
+            if self.view.notes:
+                self._say(" ".join(self.view.notes))
+        if self._asked:
+            self.refresh()
+        elif error is None:
+            self._fill()
+
+    # The map
+
+    @property
+    def axes(self) -> tuple[error_map.MapAxis, error_map.MapAxis]:
+        """Those of the map."""
+        return error_map.axis(self.across.value), error_map.axis(self.up.value)
+
+    def _new_axes(self) -> None:
+        """Other names to choose from: the leak rates of two levels, or leak rate and radius of one."""
+        names = self.controls.names
+        self._following = True
+        self.across.options = self.up.options = list(names)
+        self.across.value, self.up.value = names[0], names[1]
+        self._following = False
+        self._new_map()
+
+    def _axes_chosen(self) -> None:
+        if not self._following:
+            self.stop_learning()
+            self._new_map()
+            self.refresh()
+
+    def _new_map(self) -> None:
+        made = self.pictures.new_map(*self.axes)
+        self._mapped = None
+        self.map_holder.children = [made]
+
+    def _fill(self) -> None:
+        """Compute the map anew, unless it is that of the same network, data and axes."""
+        across, up = self.axes
+        if across.name == up.name:
+            return
+        others = self.controls.changed(across.name, 1.0).changed(up.name, 1.0)
+        wanted = (others, across.name, up.name)
+        if self._mapped is not None and self._mapped == (wanted, id(self.data)):
+            return
+        self._mapped = (wanted, id(self.data))
+        self._numbers["map"] += 1
+        self.pictures.clear_map()
+        self.pictures.path.data = {"x": [], "y": []}
+        self._threads["map"].submit(self._compute_map, self._numbers["map"], self.controls, self.data, across, up)
+
+    def _compute_map(
+        self, number: int, controls: Controls, data: lab_data.LabData, across: error_map.MapAxis, up: error_map.MapAxis
+    ) -> None:
+        for place, errors in error_map.rows(controls, data, across, up):
+            if number != self._numbers["map"]:
+                return
+            self._post(partial(self._show_row, number, place, errors))
+
+    def _show_row(self, number: int, place: int, errors: Any) -> None:
+        if number == self._numbers["map"]:
+            self.pictures.show_row(place, errors)
+
+    # Learning
+
+    def start_learning(self) -> None:
+        """From where the sliders stand, with the two hyper-parameters of the map."""
+        self.stop_learning()
+        across, up = self.axes
+        if across.name == up.name:
+            self._say("choose two different hyper-parameters for the map.", alarm=True)
+            return
+        self.learn.disabled, self.stop.disabled = True, False
+        names = [across.name, up.name]
+        begin = [self.controls.value(name) for name in names]
+        self.pictures.path.data = {"x": begin[:1], "y": begin[1:]}
+        self.progress.text = "Learning ..."
+        work = partial(self._learn, self._numbers["learn"], WAYS[self.way.value], self.controls, self.data, names)
+        self._threads["learn"].submit(work)
+
+    def stop_learning(self) -> None:
+        """At the next point of the path, at the latest."""
+        self._numbers["learn"] += 1
+        if self.stop.disabled:
+            return
+        self.learn.disabled, self.stop.disabled = False, True
+        self.progress.text = f"Stopped after {len(self.pictures.path.data['x']) - 1} steps."
+
+    def _learn(self, number: int, way: Any, controls: Controls, data: lab_data.LabData, names: list[str]) -> None:
+        said = ""
+        try:
+            last = time.perf_counter()
+            for values in way(controls, data, names):
+                time.sleep(max(0.0, last + PAUSE - time.perf_counter()))
+                last = time.perf_counter()
+                if number != self._numbers["learn"]:
+                    return
+                self._post(partial(self._step, number, names, values.tolist()))
+        except (ValueError, ArithmeticError) as error:
+            said = str(error)
+        self._post(partial(self._learned, number, said))
+
+    def _step(self, number: int, names: list[str], values: list[float]) -> None:
+        if number != self._numbers["learn"]:
+            return
+        self._following = True
+        for name, value in zip(names, values, strict=True):
+            self.controls = self.controls.changed(name, value)
+            kind, place = name.removesuffix("]").split("[")
+            slider = self.sliders[int(place) + (kind == "coupling")][kind]
+            slider.value = min(max(value, slider.start), slider.end)
+        self._following = False
+        self.pictures.path.stream({"x": values[:1], "y": values[1:]})
+        self.progress.text = f"Step {len(self.pictures.path.data['x']) - 1}"
+        self.refresh()
+
+    def _learned(self, number: int, said: str) -> None:
+        if number != self._numbers["learn"]:
+            return
+        self.learn.disabled, self.stop.disabled = False, True
+        self.progress.text = f"Finished after {len(self.pictures.path.data['x']) - 1} steps."
+        if said:
+            self._say(said, alarm=True)
+
+    # The end
+
+    def _save(self) -> None:
+        if self.view is None:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model.safetensors"
+            save(self.view.model, file)
+            content = base64.b64encode(file.read_bytes()).decode()
+        self.download.data = {"content": [content], "name": ["model.safetensors"]}
+
+    def _post(self, work: Callable[[], None]) -> None:
+        """Let Bokeh's loop do it, unless the page is gone."""
+        if self._threads:
+            self.document.add_next_tick_callback(work)
+
+    def _end(self, session_context: object) -> None:
+        self._numbers = {name: number + 1 for name, number in self._numbers.items()}
+        threads, self._threads = self._threads, {}
+        for each in threads.values():
+            each.shutdown(wait=False, cancel_futures=True)
+
+
+def numbers(view: Seen, ceiling: dict[str, float]) -> str:
+    """The line of numbers, as HTML.
+
+    Parameters
+    ----------
+    view : Seen
+        What was seen.
+    ceiling : dict of str to float
+        Of the exact Bayesian filter, where there is one.
+    """
+    errors = ", ".join(f"{name} <strong>{value:.4f}</strong>" for name, value in view.errors.items())
+    words = f"NRMSE: {errors}."
+    if view.accuracies:
+        each = ", ".join(
+            f"{name} <strong>{value:.3f}</strong> (ceiling {ceiling[name]:.3f})" for name, value in view.accuracies.items()
+        )
+        words += f" Accuracy on test data, beside that of the exact Bayesian filter: {each}."
+    return f'<p role="status" style="margin:0">{words}</p>'

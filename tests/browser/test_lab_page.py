@@ -1,0 +1,152 @@
+"""The live page in a browser, served by the command that users type."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+import pytest
+from typer.testing import CliRunner
+from watched import Opened
+
+import echoscale as es
+from echoscale.cli import app
+from echoscale.lab.controls import Controls
+from echoscale.lab.lab_data import TASKS
+from echoscale.lab.seen import look
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+COMMAND = [sys.executable, "-m", "echoscale", "lab", "--no-browser", "--port"]
+PATH = "[...Bokeh.documents[0].all_models].find((each) => each.name === 'path').data.x.length"
+SLOW = 30_000  # milliseconds: the first look compiles
+
+
+@pytest.fixture(scope="module")
+def address(browser: object) -> Iterator[str]:
+    """The browser comes first, so that nothing is served where there is none."""
+    pytest.importorskip("bokeh", reason="the lab needs Bokeh: pip install echoscale[lab]")
+    server = subprocess.Popen([*COMMAND, "0"], stdout=subprocess.PIPE, text=True, env=os.environ)
+    assert server.stdout is not None
+    yield server.stdout.readline().strip()
+    server.terminate()
+    server.wait(30)
+    server.stdout.close()
+
+
+def seen(page: Page) -> dict[str, float]:
+    """The errors that the page shows."""
+    text = page.get_by_text("NRMSE:").inner_text(timeout=SLOW)
+    return {name: float(value) for name, value in re.findall(r"(training|validation|test) (\d+\.\d+)", text)}
+
+
+def path(page: Page) -> int:
+    """Points of the path on the map."""
+    found = page.evaluate(PATH)
+    assert isinstance(found, int)
+    return found
+
+
+def test_a_slider_changes_the_numbers_to_those_of_the_library(address: str, opened: Opened, tmp_path: Path) -> None:
+    page = opened(address, address).page
+    start = seen(page)
+    data = TASKS["NARMA10"]()
+    for name, value in look(Controls(), data).errors.items():
+        assert start[name] == pytest.approx(value, abs=6e-5)
+    handle = page.get_by_role("slider", name="Level 2, leak rate")
+    handle.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    now = handle.get_attribute("aria-valuetext")
+    assert now is not None
+    moved = look(Controls().changed("leak_rate[1]", float(now)), data).errors
+    assert float(now) == pytest.approx(0.13)
+    assert f"{moved['test']:.4f}" != f"{start['test']:.4f}"
+    page.get_by_text(f"test {moved['test']:.4f}").wait_for(timeout=SLOW)
+    page.get_by_text("leak_rate=[0.5, 0.13]").wait_for(timeout=SLOW)
+    assert {name: f"{value:.4f}" for name, value in seen(page).items()} == {k: f"{v:.4f}" for k, v in moved.items()}
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save model").click()
+    download.value.save_as(tmp_path / "model.safetensors")
+    model, (_, trained, validated, _) = es.load(tmp_path / "model.safetensors"), data.cuts
+    prediction = model.predict(data.u[trained:], state=model.state_)[validated - trained :]
+    assert es.nrmse(data.y[validated:], prediction) == pytest.approx(moved["test"], rel=1e-6)
+
+
+def test_learning_draws_a_path_until_it_is_stopped(address: str, opened: Opened) -> None:
+    page = opened(address, address).page
+    before = seen(page)
+    learn, stop = page.get_by_role("button", name="Learn"), page.get_by_role("button", name="Stop")
+    assert stop.is_disabled()
+    learn.click()
+    page.get_by_text(re.compile(r"Step \d")).wait_for(timeout=SLOW)
+    first = path(page)
+    page.wait_for_function(f"{PATH} > {first + 2}", timeout=SLOW)
+    stop.click()
+    said = page.get_by_text("Stopped after").inner_text(timeout=SLOW)
+    assert learn.is_enabled()
+    assert stop.is_disabled()
+    page.wait_for_timeout(400)
+    assert said == f"Stopped after {path(page) - 1} steps."
+    assert seen(page) != before
+
+
+def test_files_of_the_user_on_a_phone(address: str, opened: Opened, tmp_path: Path) -> None:
+    watched = opened(address, address, width=390)
+    page = watched.page
+    start = seen(page)
+    bad = tmp_path / "bad.csv"
+    bad.write_text("a,b\n" + "".join(f"{k},{k % 7}\n" for k in range(120)).replace("8,1", "8,<b>x</b>", 1))
+    page.locator("input[type=file]").set_input_files(bad)
+    alarm = page.get_by_role("alert")
+    alarm.wait_for(timeout=SLOW)
+    assert alarm.inner_text() == "row 10, column 'b' of bad.csv is '<b>x</b>': not a number."
+    assert seen(page) == start, "what was there stays"
+    good = tmp_path / "good.csv"
+    good.write_text(bad.read_text().replace("<b>x</b>", "1"))
+    page.locator("input[type=file]").set_input_files(good)
+    page.get_by_text("good.csv").first.wait_for(timeout=SLOW)
+    alarm.wait_for(state="detached")
+    page.get_by_role("slider", name="Level 1, neurons").wait_for(timeout=SLOW)
+    assert watched.overflow() == 0
+    assert watched.violations() == []
+
+
+def test_pages_from_elsewhere_cannot_talk_to_it(address: str) -> None:
+    """Bokeh refuses at once what comes from another origin; from its own it asks for its protocol."""
+    place = urlparse(address).netloc
+    headers = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        "Sec-WebSocket-Version": "13",
+    }
+    answers = {}
+    for origin in (f"http://{place}", "http://evil.example"):
+        connection = HTTPConnection(place)
+        connection.request("GET", "/ws", headers={**headers, "Origin": origin})
+        answers[origin] = connection.getresponse().status
+        connection.close()
+    assert answers == {f"http://{place}": 101, "http://evil.example": 403}
+
+
+def test_a_port_in_use_is_told_in_a_line() -> None:
+    pytest.importorskip("bokeh", reason="the lab needs Bokeh: pip install echoscale[lab]")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = CliRunner().invoke(app, ["lab", "--no-browser", "--port", str(port)])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    [line] = result.stderr.splitlines()
+    assert line.startswith(f"Error: cannot listen on 127.0.0.1:{port}: Address already in use.")

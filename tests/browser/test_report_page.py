@@ -1,0 +1,85 @@
+"""The report of a reproduction as a reader sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
+
+import pytest
+from watched import Opened, Watched
+
+from echoscale import paper
+from echoscale.report import reproduction
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Path:
+    """The browser comes first, so that nothing is computed where there is none."""
+    folder: Path = tmp_path_factory.mktemp("report")
+    for number in (2, 8):
+        paper.make(number, "smoke", folder)
+    return reproduction.write(folder)
+
+
+def test_everything_loads_and_links_resolve(report: Path, opened: Opened) -> None:
+    page = opened(report.as_uri(), report.parent.as_uri()).page
+    images = page.locator("button.picture img").evaluate_all("all => all.map(each => [each.naturalWidth, each.alt])")
+    assert len(images) == 2
+    assert all(width > 500 and words for width, words in images)
+    targets = page.locator("a").evaluate_all("all => all.map(each => each.href)")
+    assert targets
+    for target in targets:
+        address = urlparse(target)
+        assert Path(unquote(address.path)).is_file()
+        if address.fragment:
+            assert page.locator(f"[id='{address.fragment}']").count() == 1
+
+
+def test_a_figure_opens_large_and_closes(report: Path, opened: Opened) -> None:
+    page = opened(report.as_uri(), report.parent.as_uri()).page
+    small, large = page.locator("button.picture img").first, page.locator("dialog img")
+    assert not large.is_visible()
+    small.click()
+    assert large.is_visible()
+    assert large.get_attribute("src") == small.get_attribute("src")
+    shown, before = large.bounding_box(), small.bounding_box()
+    assert shown
+    assert before
+    assert shown["width"] > 1.3 * before["width"]
+    page.keyboard.press("Escape")
+    assert not large.is_visible()
+    page.keyboard.press("Enter")  # the focus is back on the picture
+    assert large.is_visible()
+    large.click()
+    assert not large.is_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_can_be_read_on_a_phone_and_by_everybody(report: Path, opened: Opened, dark: bool) -> None:
+    watched = opened(report.as_uri(), report.parent.as_uri(), width=390, dark=dark)
+    assert watched.overflow() == 0
+    ground = watched.page.locator("body").evaluate("each => getComputedStyle(each).backgroundColor")
+    assert ground == ("rgb(22, 24, 27)" if dark else "rgb(255, 255, 255)")
+    assert watched.violations() == []
+
+
+def test_what_is_wrong_is_seen(tmp_path: Path, browser: Browser) -> None:
+    """The tests above would fail on a page that is too wide, asks elsewhere, complains, or cannot be read by everybody."""
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        "<html><body><img src='missing.png'><img src='http://127.0.0.1:9/x.png'><script>undefined.x</script>"
+        "<p style='width:900px;color:#ccc'>pale</p></body></html>"
+    )
+    watched = Watched(browser.new_context(viewport={"width": 390, "height": 900}).new_page(), tmp_path.as_uri())
+    watched.page.goto(bad.as_uri())
+    assert watched.overflow() > 400
+    assert {each.split(":")[0] for each in watched.violations()} >= {"image-alt", "color-contrast", "html-has-lang"}
+    said = "\n".join(watched.faults)
+    assert "from elsewhere: http://127.0.0.1:9/x.png" in said
+    assert "not loaded" in said
+    assert "undefined" in said
+    watched.page.context.close()

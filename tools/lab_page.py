@@ -1,0 +1,103 @@
+"""The live page in Chromium: how many updates a second it shows while it learns, and its picture for the documentation.
+
+    python tools/lab_page.py                 updates a second, of both ways to learn
+    python tools/lab_page.py --picture FILE  the page after some seconds of learning
+
+Updates are points of the path that have arrived in the browser, whole looks those after which all pictures were drawn anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SECONDS = 10.0
+# Counts what arrives: points of the path, and new data of the picture of the states.
+COUNT = """
+window.counted = {points: 0, looks: 0};
+const models = [...Bokeh.documents[0].all_models];
+const of = (name) => models.find((each) => each.name === name);
+const path = of('path'), states = of('states').renderers[0].data_source;
+path.streaming.connect(() => window.counted.points++);
+states.change.connect(() => window.counted.looks++);
+"""
+
+
+@contextmanager
+def opened(width: int, height: int) -> Iterator[tuple[Any, int]]:
+    """The page, served by `echoscale lab`, and the process that serves it."""
+    from playwright.sync_api import sync_playwright
+
+    command = [sys.executable, "-m", "echoscale", "lab", "--no-browser", "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            page = browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=1)
+            page.goto(address)
+            page.get_by_text("NRMSE:").wait_for(timeout=120_000)
+            page.wait_for_timeout(8000)  # until the map is full
+            yield page, server.pid
+            browser.close()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def processor_seconds(process: int) -> float:
+    """Of a process so far, on Linux."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def speed(page: Any, process: int, way: str) -> str:
+    """One line of numbers."""
+    page.get_by_label("How").select_option(way)
+    page.get_by_role("button", name="Learn").click()
+    page.get_by_text("Step 3").first.wait_for(timeout=120_000)  # compiled by then
+    page.evaluate(COUNT)
+    began, used = time.perf_counter(), processor_seconds(process)
+    while time.perf_counter() - began < SECONDS and page.get_by_role("button", name="Stop").is_enabled():
+        page.wait_for_timeout(50)
+    passed, used = time.perf_counter() - began, processor_seconds(process) - used
+    found = page.evaluate("window.counted")
+    if page.get_by_role("button", name="Stop").is_enabled():
+        page.get_by_role("button", name="Stop").click()
+    each = {name: found[name] / passed for name in ("points", "looks")}
+    return (
+        f"{way}: {each['points']:.1f} points and {each['looks']:.1f} whole looks a second over {passed:.1f} s; "
+        f"server {used / passed:.2f} cores"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--picture", type=Path, help="write a picture instead")
+    options = parser.parse_args()
+    if options.picture:
+        with opened(1400, 1120) as (page, _):
+            page.get_by_role("button", name="Learn").click()
+            page.get_by_text(re.compile(r"Step 2\d\d")).wait_for(timeout=120_000)
+            page.get_by_role("button", name="Stop").click()
+            page.wait_for_timeout(1000)
+            page.screenshot(path=options.picture)
+        return
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    for way in ("online", "tune"):
+        with opened(1400, 1000) as (page, process):
+            print(speed(page, process, way), flush=True)
+
+
+if __name__ == "__main__":
+    main()
