@@ -61,6 +61,7 @@ def in_pieces(esn: ESN, u: Array, cuts: list[int]) -> tuple[Array, Array]:
 # Pieces, steps and lengths
 
 
+@pytest.mark.well
 @pytest.mark.parametrize("cuts", [[1], [16, 32], [7, 8, 30], list(range(1, 40))], ids=str)
 @pytest.mark.parametrize("batch", [(), (3,)], ids=["one series", "batch"])
 @both_dtypes
@@ -73,6 +74,7 @@ def test_pieces_are_the_whole_bit_for_bit(cuts: list[int], batch: tuple[int, ...
     np.testing.assert_array_equal(end, whole[..., -1, :])
 
 
+@pytest.mark.well
 @given(cuts=st.lists(st.integers(1, 59), unique=True, max_size=6), seed=st.integers(0, 99))
 @settings(max_examples=20, deadline=None, derandomize=True)
 def test_any_cuts_are_the_whole_bit_for_bit(cuts: list[int], seed: int) -> None:
@@ -94,6 +96,7 @@ def test_a_run_of_many_chunks_is_its_pieces_and_follows_the_scalar_loops(dtype: 
     np.testing.assert_allclose(whole[around], expected, rtol=0, atol=TOLERANCE[dtype])
 
 
+@pytest.mark.well
 @pytest.mark.parametrize("batch", [(), (19,)], ids=["one series", "batch"])
 @pytest.mark.parametrize("esn", [*ESNS.values(), LARGE], ids=["small float64", "small float32", "large float32"])
 def test_step_by_step_is_run_bit_for_bit(esn: ESN, batch: tuple[int, ...]) -> None:

@@ -22,7 +22,7 @@ def test_version_names_the_version() -> None:
 
 
 COMMANDS: tuple[list[str], ...] = (
-    [], ["fit"], ["predict"], ["forecast"], ["timescales"], ["doctor"], ["figure"], ["reproduce"], ["report"], ["sweep"],
+    [], ["fit"], ["predict"], ["forecast"], ["timescales"], ["doctor"], ["figure"], ["reproduce"], ["report"], ["lab"], ["sweep"],
     ["sweeps"], ["sweeps", "list"], ["sweeps", "show"], ["sweeps", "export"], ["data"], ["data", "fetch"],
 )  # fmt: skip
 

@@ -126,6 +126,7 @@ def test_several_input_features(features: int, dtype: str) -> None:
     assert_naive(esn, noise(20, features))
 
 
+@pytest.mark.well
 @pytest.mark.parametrize(("units", "connections"), [(20, 10), (150, 10), (500, 10), (150, 40), (150, 60)])
 @both_dtypes
 def test_every_form_of_storage_at_one_lane(units: int, connections: int, dtype: str) -> None:

@@ -333,6 +333,7 @@ def test_the_chosen_penalty_is_the_best_on_validation_data_of_each_point() -> No
     assert len(np.unique(best.ridge)) > 1, "otherwise this test shows little"
 
 
+@pytest.mark.well
 def test_scores_are_those_of_an_estimator() -> None:
     data = es.sweep(chain(), NARMA, {"leak_rate": [0.3, 1.0], "seed": [0, 1]}, protocol=changed(scale=None))
     for where in points_of(data):
