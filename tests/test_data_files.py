@@ -79,6 +79,8 @@ def test_missing_rows_become_gaps_where_the_step_is_given() -> None:
     assert len(read("x.csv", time="step", every="2")) == 5
     with pytest.raises(ValueError, match="2024-01-31 at row 2 is no step of '2D'"):
         read(written(text), every="2D")
+    with pytest.raises(ValueError, match="more than 100 gaps of every row"):
+        read("x.csv", every="s")
     with pytest.raises(ValueError, match="no step between dates"):
         read("x.csv", every="fortnight")
 
@@ -110,6 +112,7 @@ def test_parquet_needs_its_package_or_is_read() -> None:
 
 WRONG: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "is empty"),
+    "a mark of order alone": ("\ufeff", "is empty"),
     "a header alone": ("day,y\n", "no rows below its header"),
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0", "not text in UTF-8"),
     "a page": ("<!doctype html>\n<p>", "is no CSV file: it begins with '<!doctype html>'"),

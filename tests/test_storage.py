@@ -493,3 +493,14 @@ def test_labels_come_back_as_they_were(labels: Any, tmp_path: Path) -> None:
     loaded = es.load(es.save(model, tmp_path / "model.es"))
     assert loaded.classes_.dtype == model.classes_.dtype
     np.testing.assert_array_equal(loaded.predict(u), model.predict(u))
+
+
+def test_notes_are_kept_with_a_model_and_under_its_checksum(tmp_path: Path) -> None:
+    esn = es.single(5).build(1)
+    path = es.save(esn, tmp_path / "a.safetensors", notes={"targets": ["y"], "season": None})
+    assert storage.notes(path) == {"targets": ["y"], "season": None}
+    assert es.load(path).units == 5
+    path.write_bytes(path.read_bytes().replace(b"targets", b"tergets"))
+    with pytest.raises(storage.StorageError, match="checksum"):
+        storage.notes(path)
+    assert storage.notes(es.save(esn, tmp_path / "b.safetensors")) == {}

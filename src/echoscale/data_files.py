@@ -29,6 +29,7 @@ NO_TIME = "none"
 # Whole numbers that rise are times where their column has one of these names.
 NAMES_OF_TIME = ("time", "date", "day", "week", "month", "quarter", "year", "ds", "t", "step", "index", "row", "hour", "period")
 DELIMITERS = (",", ";", "\t", "|")
+MOST_GAPS = 100  # for every row
 SHOWN = 12  # names of columns in an error
 DECIMAL_COMMA = r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*"
 
@@ -215,6 +216,8 @@ def _csv(path: Path) -> DataFile:
     except UnicodeDecodeError:
         raise ValueError(f"{path} is no CSV file: it is not text in UTF-8.") from None
     head = [line for line in text[: 1 << 20].splitlines() if line.strip()][:20]
+    if not head:
+        raise ValueError(f"{path} is empty.")
     if "\0" in text or head[0].lstrip()[:1] in ("<", "{"):
         raise ValueError(f"{path} is no CSV file: it begins with {head[0].strip()[:30]!r}.")
     delimiter, spaces = _delimiter(head)
@@ -319,7 +322,7 @@ READERS: dict[str, Callable[[Path], DataFile]] = {**dict.fromkeys(CSV, _csv), ".
 def _with_times(data: DataFile, time: str | None, every: str | None) -> DataFile:
     if time == NO_TIME:
         if every is not None:
-            raise ValueError("every needs a column of times.")
+            raise ValueError("--every needs a column of times.")
         return data
     if time is not None:
         data.check([time])
@@ -383,7 +386,7 @@ def _times(data: DataFile, name: str) -> pd.Index[Any]:
         return pd.Index(numbers.astype(np.float64))
     found = _dates(values)
     if found is None:
-        bad = np.flatnonzero(pd.to_datetime(values.astype("str"), errors="coerce", format="mixed").isna())
+        bad = np.flatnonzero(pd.to_datetime(values.astype("str"), errors="coerce", format="mixed", utc=True).isna())
         row = int(bad[0]) if len(bad) else 0
         raise ValueError(f"{data.path}: {str(values.iloc[row])!r} at row {row + 1}, column {name!r}, is no date.")
     return found
@@ -433,13 +436,13 @@ def _even(data: DataFile, every: str | None) -> DataFile:
 
     index, name = data.frame.index, data.time
     if every is not None:
-        grid = _grid(index, every)
+        grid = _grid(index, every, MOST_GAPS * len(index))
+        if grid is None:
+            raise ValueError(f"{data.path}: steps of {every!r} make more than {MOST_GAPS} gaps of every row: is that the step?")
         off = np.flatnonzero(~index.isin(grid))
         if len(off):
             row = int(off[0])
             raise ValueError(f"{data.path}: {when(index[row])} at row {row + 1} is no step of {every!r} from {when(index[0])}.")
-        if len(grid) > 100 * len(index):
-            raise ValueError(f"{data.path}: steps of {every!r} make {len(grid):,} rows of {len(index):,}: is that the step?")
         more = len(grid) - len(index)
         notes = (*data.notes, f"{more} missing row{'s' * (more != 1)} became gaps") if more else data.notes
         return replace(data, frame=data.frame.reindex(grid).rename_axis(name), notes=notes)
@@ -462,18 +465,23 @@ def _even(data: DataFile, every: str | None) -> DataFile:
     return data
 
 
-def _grid(index: pd.Index[Any], every: str) -> pd.Index[Any]:
+def _grid(index: pd.Index[Any], every: str, most: int) -> pd.Index[Any] | None:
+    """All steps from the first time to the last; None where there are more than `most`, by the width of the first."""
     import pandas as pd
 
     if not isinstance(index, pd.DatetimeIndex):
         if not every.isdecimal() or int(every) < 1:
             raise ValueError(f"the step of whole numbers is a whole number, got {every!r}.")
-        return pd.RangeIndex(int(index[0]), int(index[-1]) + 1, int(every))
+        steps = range(int(index[0]), int(index[-1]) + 1, int(every))
+        return None if (steps[-1] - steps[0]) // int(every) >= most else pd.Index(list(steps))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            first, second = pd.date_range(index[0], periods=2, freq=every)
+            if not second > first or (index[-1] - index[0]) / (second - first) > most + 2:
+                return None
             return pd.date_range(index[0], index[-1], freq=every)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(
             f"{every!r} is no step between dates: give D, h, min, W-SUN, MS, QS, YS or another of pandas."
         ) from None
@@ -490,11 +498,11 @@ def _irregular(data: DataFile) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         steps.append(str(pd.tseries.frequencies.to_offset(usual).freqstr))  # type: ignore[attr-defined]
-        fitting = [each for each in steps if index.isin(grid := _grid(index, each)).all() and len(grid) < 4 * len(index)]
+        grids = {each: _grid(index, each, 4 * len(index)) for each in steps}
+        fitting = [each for each, grid in grids.items() if grid is not None and index.isin(grid).all()]
     remedy = f"--every {fitting[0]} makes gaps of missing rows." if fitting else "--time none counts rows instead."
     if fitting:
-        grid = _grid(index, fitting[0])
-        row = int(np.flatnonzero(index[: len(index)] != grid[: len(index)])[0]) - 1
+        row = int(np.flatnonzero(index != grids[fitting[0]][: len(index)])[0]) - 1  # type: ignore[index]
     else:
         row = int(np.flatnonzero((widths != usual).to_numpy())[0])
     return _uneven(data.path, data.time, index[row], row, index[row + 1], remedy)

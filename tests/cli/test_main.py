@@ -22,8 +22,8 @@ def test_version_names_the_version() -> None:
 
 
 COMMANDS: tuple[list[str], ...] = (
-    [], ["fit"], ["predict"], ["forecast"], ["timescales"], ["doctor"], ["figure"], ["reproduce"], ["report"], ["lab"], ["sweep"],
-    ["sweeps"], ["sweeps", "list"], ["sweeps", "show"], ["sweeps", "export"], ["data"], ["data", "fetch"],
+    [], ["fit"], ["predict"], ["forecast"], ["timescales"], ["doctor"], ["figure"], ["reproduce"], ["report"], ["lab"],
+    ["sweep"], ["sweeps"], ["sweeps", "list"], ["sweeps", "show"], ["sweeps", "export"], ["data"], ["data", "fetch"],
 )  # fmt: skip
 
 
