@@ -314,8 +314,8 @@ def table(raw: common.Raw) -> str:
         "",
         f"Mean ± standard error over {raw['seeds']} seeds, which draw data and weights. What a tutorial does not set has the "
         "default of each library. Where the other library leaves a penalty or the form of its readout open, the best one of "
-        "the run that is judged counts. Our local reservoirs were set by hand on other seeds, those of OpenReservoirComputing have "
-        "its defaults. Memory capacity is what each library measures of its own network. The programs are those of "
+        "the run that is judged counts. Our local reservoirs were set by hand on other seeds, those of OpenReservoirComputing "
+        "have its defaults. Memory capacity is what each library measures of its own network. The programs are those of "
         "[Tutorials of other libraries](../../docs/tutorials.md).",
         "",
         *common.rows(head, body, left=3),
