@@ -15,11 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
 import echoscale as es
-from echoscale.exporting.formula import formula
+from echoscale.automatic import AutoModel
+from echoscale.automatic.drive import Drive
+from echoscale.automatic.lags import LinearMap, ProductMap
+from echoscale.automatic.model import Group
+from echoscale.exporting.from_models import formula_of
 from echoscale.exporting.onnx_file import onnx_bytes
+from echoscale.scaling import Scaling
 
 Floats = npt.NDArray[np.float64]
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -63,6 +69,24 @@ def levels(coupling_delay: int) -> es.Network:
     return es.Network(reservoirs, links, coupling_delay=coupling_delay)
 
 
+def automatic(classes: list[str] | None = None, trend: bool = False) -> AutoModel:
+    """As `es.auto` makes them: lags, products of some, and lanes of two networks."""
+    rng = np.random.default_rng(1)
+    deep = es.hierarchical([6, 4], leak_rate=[0.8, 0.3], coupling_delay=0).build(2, seed=1, dtype="float64")
+    spread = es.single(5, leak_rate=GAUSS, residual="shift").build(2, seed=2, dtype="float64")
+    groups = [
+        Group(deep, deep.hyper.replace(leak_rate=[[1.0, 0.5], 0.2]), rng.normal(size=(2, 2, 10))),
+        Group(spread, spread.hyper.replace(spectral_radius=[[0.1, 0.4, 0.7]]), rng.normal(size=(3, 2, 5))),
+    ]
+    linear = LinearMap((0, 1, 4), rng.normal(size=(2, 6)), rng.normal(size=2), (ProductMap((0, 1), rng.normal(size=(2, 10))),))
+    labels = None if classes is None else np.array(classes)
+    drive = Drive(np.array([trend, False]), np.ones(2))
+    scalings = (Scaling.of(U[None]), Scaling.of(Y[None]))
+    model = AutoModel(linear, tuple(groups), *scalings, labels, False, drive, np.zeros(0))
+    model.state_ = rng.uniform(-1, 1, model.state_size)
+    return model
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "plain": lambda: regressor(es.single(15, input_connections=1)),
     "levels": lambda: regressor(levels(1), direct=3),
@@ -71,6 +95,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "in its own units": lambda: regressor(es.single(6, input_scaling=0.01), scale=None, fit_intercept=False),
     "nvar": lambda: es.NVAR(lags=3, stride=2, degree=3, ridge=1e-3).fit(U, Y),
     "nvar of one step": lambda: es.NVAR(lags=1, degree=2, ridge=1e-3).fit(U, Y[:, 0]),
+    "automatic": lambda: automatic(),
+    "automatic classes": lambda: automatic(["no", "yes"]),
     "classes": lambda: classifier(),
     "classes one by one": lambda: classifier(readout="sigmoid", epochs=2, ridge=1e-3),
 }
@@ -78,6 +104,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 def expected(model: Any, state: Floats | None = None) -> Floats:
     predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
+    predict = model.predict_scores if isinstance(model, AutoModel) and model.classes_ is not None else predict
     return np.asarray(predict(U, state=state)).reshape(len(U), -1)
 
 
@@ -177,6 +204,7 @@ def test_what_cannot_be_said_is_refused_before_anything_is_written(tmp_path: Pat
         (TypeError, "got Forecaster", es.Forecaster(), "m.c", {}),
         (TypeError, "got ESN\\.", es.single(10).build(1), "m.c", {}),
         (ValueError, "one label per sequence", sequences, "m.onnx", {}),
+        (ValueError, "changes of inputs with a trend", automatic(trend=True), "m.c", {}),
         (ValueError, "ending of path", good, "model.py", {}),
         (ValueError, "dtype must be one of", good, "m.c", {"dtype": "float16"}),
         (ValueError, "name must begin a name in C", good, "m.c", {"name": "a-b"}),
@@ -190,9 +218,11 @@ def test_what_cannot_be_said_is_refused_before_anything_is_written(tmp_path: Pat
 
 def test_a_network_too_large_for_onnx_is_refused() -> None:
     pytest.importorskip("onnx", reason="onnx is not installed")
-    plain = formula(MODELS["plain"]())
-    with pytest.raises(ValueError, match="write a C file"):
-        onnx_bytes(plain._replace(leak_rate=np.ones(20_000)), "m", "float64", "0")
+    plain, row = formula_of(MODELS["plain"]()), np.ones((1, 20_000))
+    drive = scipy.sparse.csr_array((row[0], np.arange(20_000), [0] * 19_999 + [0, 20_000]), shape=(20_000, 20_000))
+    huge = plain._replace(drive=drive, leak_rate=row[0], blocks=(slice(0, 20_000),))
+    with pytest.raises(ValueError, match=r"20000 neurons take 3\.0 GiB in ONNX, .* write a C file"):
+        onnx_bytes(huge, "m", "float64", "0")
 
 
 def test_without_onnx_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

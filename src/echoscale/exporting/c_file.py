@@ -108,22 +108,22 @@ void {name}_step({name}_state *state, const {real} *input, {real} *output)
     if f.n_fed_back:
         yield f"    for (i = 0; i < {f.n_outputs}; i++) seen[{1 + f.n_inputs} + i] = values[{f.units + f.past} + i];"
     if f.past:
-        yield f"    for (i = 0; i < {f.past}; i++) seen[{1 + f.columns} + i] = values[{f.units} + i];"
+        yield f"    for (i = 0; i < {f.past}; i++) seen[{1 + f.columns} + i] = values[{f.past_at} + i];"
     if f.units:
         fired = f"tanh{suffix}(h)"
         fired = f"({name}_linear[i] ? h : {fired})" if f.linear.any() else fired
-        yield f"""    for (i = 0; i < {f.units}; i++) seen[{f.before} + i] = values[i];
+        yield f"""    for (i = 0; i < {f.units}; i++) seen[{f.before} + i] = values[{f.x_at} + i];
     for (i = 0; i < {f.units}; i++) {{
         {real} h = 0, kept = 0;
         for (k = {name}_drive_start[i]; k < {name}_drive_start[i + 1]; k++)
             h += {name}_drive_weight[k] * seen[{name}_drive_place[k]];
         for (k = {name}_keep_start[i]; k < {name}_keep_start[i + 1]; k++)
-            kept += {name}_keep_weight[k] * values[{name}_keep_place[k]];
+            kept += {name}_keep_weight[k] * seen[{f.before} + {name}_keep_place[k]];
         seen[{f.before + f.units} + i] = kept + {name}_leak_rate[i] * {fired};
     }}
-    for (i = 0; i < {f.units}; i++) values[i] = seen[{f.before + f.units} + i];"""
+    for (i = 0; i < {f.units}; i++) values[{f.x_at} + i] = seen[{f.before + f.units} + i];"""
     if f.past:
-        yield f"    for (i = 0; i < {f.past}; i++) values[{f.units} + i] = seen[1 + i];"
+        yield f"    for (i = 0; i < {f.past}; i++) values[{f.past_at} + i] = seen[1 + i];"
     yield f"""    for (j = 0; j < {f.n_outputs}; j++) {{
         {real} sum = {name}_intercept[j];
         for (k = 0; k < {products}; k++) {{

@@ -10,9 +10,11 @@ import numpy as np
 
 import echoscale
 from echoscale import _checks
+from echoscale.automatic import AutoModel
 from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor
 from echoscale.exporting.c_file import TYPES, c_source
-from echoscale.exporting.formula import Formula, formula
+from echoscale.exporting.formula import Formula
+from echoscale.exporting.from_models import formula_of
 from echoscale.exporting.onnx_file import onnx_bytes
 from echoscale.files import write_atomically
 
@@ -20,7 +22,7 @@ SUFFIXES = (".c", ".onnx")
 
 
 def export(
-    model: ESNRegressor | ESNClassifier | NVAR,
+    model: ESNRegressor | ESNClassifier | NVAR | AutoModel,
     path: str | os.PathLike[str],
     *,
     dtype: str = "float64",
@@ -38,8 +40,8 @@ def export(
 
     Parameters
     ----------
-    model : ESNRegressor, ESNClassifier or NVAR
-        Fitted; a classifier with one label per step.
+    model : ESNRegressor, ESNClassifier, NVAR or AutoModel
+        Fitted; a classifier with one label per step; of `es.auto`, `found.model`.
     path : path
         Ends with .c or .onnx; a file that is there is replaced.
     dtype : "float64" or "float32"
@@ -66,7 +68,7 @@ def export(
     _checks.choice(dtype, tuple(TYPES), "dtype")
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,60}", name):
         raise ValueError(f"name must begin a name in C (letters, digits and _, no digit first), got {name!r}.")
-    found = formula(model)
+    found = formula_of(model)
     _check_range(found, dtype)
     if target.suffix.lower() == ".c":
         content = c_source(found, name, dtype, echoscale.__version__).encode()

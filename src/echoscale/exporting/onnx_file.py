@@ -37,7 +37,8 @@ def onnx_bytes(formula: Formula, name: str, dtype: str, version: str) -> bytes:
         import onnx
     except ImportError as error:
         raise ImportError('ONNX files need the package onnx: pip install "echoscale[onnx]".') from error
-    size = np.dtype(dtype).itemsize * (formula.units * (formula.seen + formula.units) + formula.coef.size)
+    dense = sum((block.stop - block.start) * len(np.unique(formula.drive[block].indices)) for block in formula.blocks)
+    size = np.dtype(dtype).itemsize * (dense + formula.coef.size)
     if size > MOST_BYTES:
         raise ValueError(
             f"the dense weights of {formula.units} neurons take {size / 2**30:.1f} GiB in ONNX, and a file holds 2: write a C "
@@ -137,12 +138,12 @@ def step(f: Formula, body: Body) -> None:
     """
     z = body.add("Div", body.add("Sub", "input", f.inputs.mean), f.inputs.spread)
     heard = np.arange(f.units + f.past, f.state)
-    x = body.take("before", np.arange(f.units)) if f.units else ""
-    parts = [z, body.take("before", np.r_[heard, f.units : f.units + f.past]) if f.state > f.units else "", x]
+    x = body.take("before", f.x_at + np.arange(f.units)) if f.units else ""
+    parts = [z, body.take("before", np.r_[heard, f.past_at : f.past_at + f.past]) if f.state > f.units else "", x]
     # A column of ones before them.
     seen = body.add("Pad", body.join([each for each in parts if each]), np.array([0, 1, 0, 0]), np.array(1.0))
     for block in f.blocks:
-        h = body.add("MatMul", seen, f.drive[block, : f.before + f.units + block.start].toarray().T)
+        h = _driven(f, body, seen, block)
         fired = h if f.linear[block].all() else body.add("Tanh", h)
         moved = body.add("Mul", fired, f.leak_rate[block])
         seen = body.join([seen, body.add("Add", _kept(f, body, x, block), moved)])
@@ -151,20 +152,30 @@ def step(f: Formula, body: Body) -> None:
         features = body.add("Mul", features, body.take(seen, column))
     read = body.add("MatMul", features, f.coef.T)
     _finish(f, body, body.add("Add", read, f.intercept, output="output" if f.meaning == VALUES else None))
-    after = [body.take(seen, np.r_[f.before + f.units : f.seen, 1 : 1 + f.past])] if f.units + f.past else []
+    kept = [np.arange(f.before + f.units, f.seen), np.arange(1, 1 + f.past)]
+    after = [body.take(seen, np.concatenate(kept[::-1] if f.past_first else kept))] if f.units + f.past else []
     if f.fed_back is not None:
         after.append(body.add("Div", body.add("Sub", "output", f.fed_back.mean), f.fed_back.spread))
     body.join(after or ["before"], output="after")
 
 
+def _driven(f: Formula, body: Body, seen: str, block: slice) -> str:
+    """drive seen of a block: of the columns that it uses, where they are few."""
+    rows = f.drive[block, : f.before + f.units + block.start]
+    used = np.unique(rows.indices)
+    if 2 * len(used) > rows.shape[1]:
+        return body.add("MatMul", seen, rows.toarray().T)
+    return body.add("MatMul", body.take(seen, used), rows[:, used].toarray().T)
+
+
 def _kept(f: Formula, body: Body, x: str, block: slice) -> str:
-    """keep x(t-1) of a block: a product by elements where O is the identity."""
-    rows = f.keep[block]
-    row, column = rows.tocoo().coords
-    if (row + block.start == column).all():
-        own = x if block == slice(0, f.units) else body.take(x, np.arange(block.start, block.stop))
-        return body.add("Mul", own, rows[:, block].diagonal())
-    return body.add("MatMul", x, rows.toarray().T)
+    """keep x(t-1) of a block, which hears itself alone: by elements where O is the identity."""
+    own = x if block == slice(0, f.units) else body.take(x, np.arange(block.start, block.stop))
+    matrix = f.keep[block, block]
+    row, column = matrix.tocoo().coords
+    if (row == column).all():
+        return body.add("Mul", own, matrix.diagonal())
+    return body.add("MatMul", own, matrix.toarray().T)
 
 
 def _finish(f: Formula, body: Body, z: str) -> None:
