@@ -18,7 +18,7 @@ from echoscale.tuning import tune
 Floats = npt.NDArray[np.float64]
 
 PIECE = 250  # steps of the stream between two points of the path
-RATE = 1e-3  # of the hyper-parameters, a step
+RATE = 3e-4  # of the hyper-parameters, a step
 FORGETTING = 0.9995
 ROUNDS = 2  # of `tune` between two points
 PASSES = 200  # over the training steps
