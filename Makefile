@@ -10,7 +10,7 @@ SERIES_VENV := .venv-series
 # In the order of the files: xdist would put those with many tests first, and leave long ones to the end, alone on a core.
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test test-lowest lint docs bench bench-all fuzz soak dist clean
+.PHONY: run test test-lowest lint docs check-pages bench bench-all fuzz soak dist clean
 
 run: $(VENV)/.ready
 	$(VENV)/bin/echoscale reproduce
@@ -39,6 +39,10 @@ lint: $(VENV)/.ready
 
 docs: $(VENV)/.ready
 	$(VENV)/bin/sphinx-build -E -W -q -c docs . build/site
+
+# The built pages in a browser: nothing is cut, nothing is too wide for a phone, axe-core finds nothing serious.
+check-pages: docs
+	$(VENV)/bin/python -m pytest tests/browser/site_pages.py
 
 # The peers live in an environment of their own. Add resdag (and with it PyTorch) there by hand to include it.
 bench: $(BENCH_VENV)/.ready

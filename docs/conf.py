@@ -13,7 +13,7 @@ project = "echoscale"
 author = copyright = "The echoscale developers"
 release = version = echoscale.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathematics", "reference"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathematics", "readable", "reference"]
 master_doc = "docs/index"
 include_patterns = [
     "README.md",

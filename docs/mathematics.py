@@ -23,7 +23,7 @@ def _inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 
 def _block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="equation">{_drawn(node, "block")}</div>')
+    translator.body.append(f'<div class="equation" tabindex="0">{_drawn(node, "block")}</div>')
     raise nodes.SkipNode
 
 

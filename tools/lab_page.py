@@ -88,7 +88,7 @@ def main() -> None:
     if options.picture:
         with opened(1400, 1120) as (page, _):
             page.get_by_role("button", name="Learn").click()
-            page.get_by_text(re.compile(r"Step 2\d\d")).wait_for(timeout=120_000)
+            page.get_by_text(re.compile(r"Step 5\d\d")).wait_for(timeout=120_000)
             page.get_by_role("button", name="Stop").click()
             page.wait_for_timeout(1000)
             page.screenshot(path=options.picture)

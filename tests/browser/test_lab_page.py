@@ -21,14 +21,14 @@ import echoscale as es
 from echoscale.cli import app
 from echoscale.lab.controls import Controls
 from echoscale.lab.lab_data import TASKS
-from echoscale.lab.seen import look
+from echoscale.lab.seen import as_python, look
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 COMMAND = [sys.executable, "-m", "echoscale", "lab", "--no-browser", "--port"]
 PATH = "[...Bokeh.documents[0].all_models].find((each) => each.name === 'path').data.x.length"
-SLOW = 30_000  # milliseconds: the first look compiles
+SLOW = 60_000  # milliseconds: the first look compiles
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +74,9 @@ def test_a_slider_changes_the_numbers_to_those_of_the_library(address: str, open
     page.get_by_text(f"test {moved['test']:.4f}").wait_for(timeout=SLOW)
     page.get_by_text("leak_rate=[0.5, 0.13]").wait_for(timeout=SLOW)
     assert {name: f"{value:.4f}" for name, value in seen(page).items()} == {k: f"{v:.4f}" for k, v in moved.items()}
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy as Python").click()
+    assert page.evaluate("navigator.clipboard.readText()") == as_python(Controls().changed("leak_rate[1]", float(now)), data)
     with page.expect_download() as download:
         page.get_by_role("button", name="Save model").click()
     download.value.save_as(tmp_path / "model.safetensors")

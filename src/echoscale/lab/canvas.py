@@ -230,7 +230,9 @@ class Pictures:
 
 
 def _legend(made: Any) -> None:
-    made.legend.location = "top_right"
+    """In a line above the picture, where it hides nothing."""
+    made.add_layout(made.legend[0], "above")
+    made.legend.orientation = "horizontal"
     made.legend.label_text_font_size = "11px"
-    made.legend.padding = made.legend.spacing = 2
-    made.legend.background_fill_alpha = 0.7
+    made.legend.padding = made.legend.margin = 0
+    made.legend.border_line_color = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import sys
+import warnings
 from importlib.util import find_spec
 from typing import Annotated, NoReturn
 
@@ -33,6 +34,7 @@ def lab(
     from echoscale.lab.live_page import LivePage
 
     logging.getLogger("bokeh").setLevel(logging.ERROR)
+    warnings.simplefilter("ignore", UserWarning)  # what the library warns of stands on the page
     # The page answers to these names alone: a page from elsewhere that a browser shows cannot talk to it.
     origins = [f"{each}:{port}" for each in dict.fromkeys((host, HOME, "localhost"))]
     server = Server({"/": LivePage}, address=host, port=port, allow_websocket_origin=[*origins, *(allow_origin or [])])

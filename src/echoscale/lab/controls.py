@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from echoscale import _checks
-from echoscale.hyper import Hyper, chosen
 
 if TYPE_CHECKING:
     from echoscale.network import Network
@@ -67,9 +66,9 @@ class Controls(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The hyper-parameters that can be on an axis of the map or be learned: "leak_rate[0]", ..."""
-        hyper = Hyper.of(self.network())
-        kinds = [kind for kind in RANGES if kind != "coupling" or hyper.coupling]
-        return [str(each) for each in chosen(kinds, hyper)]
+        levels = len(self.levels)
+        links = levels - 1 if self.structure == "hierarchical" else 0
+        return [f"{kind}[{k}]" for kind in RANGES for k in range(links if kind == "coupling" else levels)]
 
     def network(self) -> Network:
         """The description."""

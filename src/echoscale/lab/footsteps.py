@@ -18,9 +18,10 @@ from echoscale.tuning import tune
 Floats = npt.NDArray[np.float64]
 
 PIECE = 250  # steps of the stream between two points of the path
-RATE = 1e-3  # of the hyper-parameters, a step
+RATE = 3e-4  # of the hyper-parameters, a step
 FORGETTING = 0.9995
 ROUNDS = 2  # of `tune` between two points
+MOST = 100  # of these
 PASSES = 200  # over the training steps
 LEAST = 1e-3  # where a search may go whose slider begins at 0: it walks along logarithms
 
@@ -76,7 +77,7 @@ def tuned(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[F
     bounds = {name: (max(low, LEAST), high) for name, (low, high, _) in zip(names, ranges, strict=True)}
     here = np.array([np.clip(controls.value(name), *bounds[name]) for name in names])
     controls = _moved(controls, names, here)
-    while True:
+    for _ in range(MOST):
         network = controls.network()
         starts = network.build(u.shape[1], controls.seed).hyper.map(lambda leaf: np.full(1, float(leaf)))
         found = tune(

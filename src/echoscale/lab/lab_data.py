@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 STEPS, TELEGRAPH_STEPS = 2000, 4000
 REGIME = 0.005  # how often the regime of the telegraph changes: often enough to be seen in so few steps
-FEWEST = 100  # rows of a file
+FEWEST, MOST = 100, 20_000  # rows of a file
 TRAINED, VALIDATED = 0.6, 0.8  # where training and validation end
 LAGS = 200
 SHOWN = 200  # of the test steps, from the first on
@@ -138,6 +138,8 @@ def from_csv(content: bytes, name: str) -> LabData:
     if len(rows) < 2:
         raise ValueError(f"{name} has no rows: a first line with names, then one line per step.")
     header, body = [cell.strip() for cell in rows[0]], rows[1:]
+    if not FEWEST <= len(body) <= MOST:
+        raise ValueError(f"{name} has {len(body):,} rows: the lab takes {FEWEST} to {MOST:,}.")
     uneven = next((k for k, row in enumerate(body, 2) if len(row) != len(header)), None)
     if uneven is not None:
         raise ValueError(f"row {uneven} of {name} has {len(body[uneven - 2])} cells; its first row has {len(header)}.")
@@ -150,8 +152,6 @@ def from_csv(content: bytes, name: str) -> LabData:
             if not _is_number(cell):
                 raise ValueError(f"row {k + 2}, column {header[begin + column]!r} of {name} is {cell.strip()!r}: not a number.")
             values[k, column] = float(cell)
-    if len(values) < FEWEST:
-        raise ValueError(f"{name} has {len(values)} rows: the lab needs {FEWEST} at least.")
     _check_moves(values, header[begin:], name)
     columns = range(begin, len(header))
     code = (

@@ -78,7 +78,7 @@ class LivePage:
         self.pictures = Pictures()
         self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("look", "map", "learn")}
         self._numbers = {"map": 0, "learn": 0}
-        self._looking = self._asked = self._following = False
+        self._looking = self._asked = self._following = self._warned = False
         self._mapped: object = None
         self._widgets()
         self.pictures.show_data(self.data)
@@ -96,7 +96,7 @@ class LivePage:
     def _widgets(self) -> None:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
         self.numbers = Div(text="", name="numbers", **wide)
-        self.message = Div(text="", name="message", **wide)
+        self.message = Div(text="", name="message", visible=False, **wide)
         self.task = Select(title="Task", value="NARMA10", options=[*lab_data.TASKS], **wide)
         self.file = FileInput(title="or a CSV file of yours, which stays in memory", accept=".csv,text/csv", **wide)
         self.count = RadioButtonGroup(labels=["1 level", "2 levels", "3 levels"], active=1, **wide)
@@ -129,11 +129,12 @@ class LivePage:
         self.file.on_change("value", lambda attr, old, new: self._post(self._upload))
         for each, name in ((self.count, "active"), (self.structure, "active"), (self.ridge, "value")):
             each.on_change(name, lambda attr, old, new: self._changed())
+        self.structure.on_change("active", lambda attr, old, new: self._let_all_hear())
         for each in (self.across, self.up):
             each.on_change("value", lambda attr, old, new: self._axes_chosen())
         self.learn.on_click(self.start_learning)
         self.stop.on_click(self.stop_learning)
-        self.copy.js_on_click(CustomJS(args={"code": self.code}, code="navigator.clipboard.writeText(code.text);"))
+        self.copy.js_on_click(CustomJS(args={"code": self.code}, code="navigator.clipboard?.writeText(code.text);"))
         self.save.on_click(self._save)
         self.download.js_on_change("data", CustomJS(code=DOWNLOAD))
 
@@ -188,7 +189,12 @@ class LivePage:
         except ValueError as error:
             self._say(str(error), alarm=True)
             return
-        self.data, self.ceiling = data, data.ceiling()
+        self.data, self.ceiling, self.view = data, data.ceiling(), None
+        # Nothing of the data before may stand beside these.
+        self.numbers.text, self.code.text = '<p role="status" style="margin:0">Computing ...</p>', ""
+        self._numbers["map"] += 1
+        self._mapped = None
+        self.pictures.clear_map()
         self._say("")
         self.refresh()
 
@@ -198,6 +204,7 @@ class LivePage:
     def _say(self, words: str, alarm: bool = False) -> None:
         role, colour = ("alert", "#a3390b") if alarm else ("status", frame.QUIET)
         self.message.text = f'<p role="{role}" style="color:{colour};margin:0">{html.escape(words)}</p>' if words else ""
+        self.message.visible = bool(words)
 
     def _changed(self) -> None:
         """A slider moved, by the user or by learning."""
@@ -219,6 +226,12 @@ class LivePage:
             self._new_axes()
         self.refresh()
 
+    def _let_all_hear(self) -> None:
+        """Side by side, a level without input would rest."""
+        for own in self.sliders[1:]:
+            if self.structure.active and not own["input_scaling"].value:
+                own["input_scaling"].value = self.sliders[0]["input_scaling"].value
+
     # A look at the network
 
     def refresh(self) -> None:
@@ -236,14 +249,15 @@ class LivePage:
         error = done.exception()
         if error is not None:
             self._say(f"{error}", alarm=True)
-        elif data is self.data:
+        elif data is self.data and controls.names == self.controls.names:  # else it is of sliders that are gone
             self.view = done.result()
             self.pictures.show(self.view)
             self.pictures.show_place(*(controls.value(axis.name) for axis in self.axes))
             self.numbers.text = numbers(self.view, self.ceiling)
             self.code.text = as_python(controls, data)
-            if self.view.notes:
+            if self.view.notes or self._warned:
                 self._say(" ".join(self.view.notes))
+            self._warned = bool(self.view.notes)
         if self._asked:
             self.refresh()
         elif error is None:
@@ -268,6 +282,7 @@ class LivePage:
     def _axes_chosen(self) -> None:
         if not self._following:
             self.stop_learning()
+            self._say("")
             self._new_map()
             self.refresh()
 
@@ -280,6 +295,7 @@ class LivePage:
         """Compute the map anew, unless it is that of the same network, data and axes."""
         across, up = self.axes
         if across.name == up.name:
+            self._say("Choose two different hyper-parameters for the map.", alarm=True)
             return
         others = self.controls.changed(across.name, 1.0).changed(up.name, 1.0)
         wanted = (others, across.name, up.name)
@@ -294,10 +310,13 @@ class LivePage:
     def _compute_map(
         self, number: int, controls: Controls, data: lab_data.LabData, across: error_map.MapAxis, up: error_map.MapAxis
     ) -> None:
-        for place, errors in error_map.rows(controls, data, across, up):
-            if number != self._numbers["map"]:
-                return
-            self._post(partial(self._show_row, number, place, errors))
+        try:
+            for place, errors in error_map.rows(controls, data, across, up):
+                if number != self._numbers["map"]:
+                    return
+                self._post(partial(self._show_row, number, place, errors))
+        except Exception as error:  # the thread ends here: what is not said is never seen
+            self._post(partial(self._say, str(error), alarm=True))
 
     def _show_row(self, number: int, place: int, errors: Any) -> None:
         if number == self._numbers["map"]:
@@ -310,7 +329,6 @@ class LivePage:
         self.stop_learning()
         across, up = self.axes
         if across.name == up.name:
-            self._say("choose two different hyper-parameters for the map.", alarm=True)
             return
         self.learn.disabled, self.stop.disabled = True, False
         names = [across.name, up.name]
@@ -338,7 +356,7 @@ class LivePage:
                 if number != self._numbers["learn"]:
                     return
                 self._post(partial(self._step, number, names, values.tolist()))
-        except (ValueError, ArithmeticError) as error:
+        except Exception as error:  # the thread ends here: what is not said is never seen
             said = str(error)
         self._post(partial(self._learned, number, said))
 

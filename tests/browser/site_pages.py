@@ -1,0 +1,73 @@
+"""The built site in a browser. Not among `make test`, since it must be built first: `make check-pages`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from watched import Opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+SITE = Path(__file__).parents[2] / "build" / "site"
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
+CUT = "all => all.filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.slice(0, 60))"
+WIDE = """all => all.filter((each) => each.getBoundingClientRect().width > each.parentElement.clientWidth + 1)
+    .map((each) => each.textContent.trim().slice(0, 60))"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Without a line for every request, and without the picture that browsers ask for."""
+
+    def do_GET(self) -> None:
+        if self.path == "/favicon.ico":
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
+    def log_message(self, format: str, *values: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    assert "docs/index.html" in PAGES, "there is no site: make docs"
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=SITE)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_no_code_is_cut_and_no_table_is_too_wide(address: str, browser: Browser) -> None:
+    """Of all pages: code at 1400 pixels, tables and the page itself at 390."""
+    page = browser.new_page()
+    page.route("**/*.png", lambda route: route.abort())  # pictures are as wide as the column, whatever they show
+    faults: dict[str, list[str]] = {}
+    seen = 0
+    for name in PAGES:
+        page.set_viewport_size({"width": 1400, "height": 900})
+        page.goto(f"{address}{name}")
+        found = [f"cut: {each}" for each in page.locator("pre").evaluate_all(CUT)]
+        seen += page.locator("pre").count() + page.locator("table").count()
+        page.set_viewport_size({"width": 390, "height": 900})
+        found += [f"wide: {each}" for each in page.locator("table").evaluate_all(WIDE)]
+        if page.evaluate("document.documentElement.scrollWidth") > 390:
+            found.append("wide: the page")
+        if found:
+            faults[name] = found
+    assert faults == {}
+    assert seen > 100
+
+
+@pytest.mark.parametrize("name", ["README.html", "docs/guide.html", "docs/index.html"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_everybody_can_read_it(name: str, address: str, opened: Opened, dark: bool) -> None:
+    watched = opened(f"{address}{name}", address, width=1400, dark=dark)
+    assert watched.violations() == []
