@@ -48,6 +48,9 @@ STARTS = {
     RIDGE: (1e-8, 1e-2),
     SHARPNESS: (2.0, 10.0),
 }
+# For free runs: slopes say little there, so that what starts do not reach is hardly found later. Networks that must follow many
+# inputs at once want weak ones, large biases and hardly any recurrence.
+FREE_STARTS = {"spectral_radius": (0.02, 1.2), "input_scaling": (0.01, 2.0), "bias_scaling": (0.05, 4.0)}
 FIRST_SHARPNESS = math.sqrt(math.prod(STARTS[SHARPNESS]))
 START_RIDGE_PER_STEP = (1e-11, 1e-2)
 # In this order they are learned where data are short: one for so many training steps.
@@ -98,10 +101,12 @@ class Space:
         bounds: Mapping[str, tuple[float, float]],
         sharpness: bool = False,
         steps: float | None = None,
+        free: bool = False,
     ) -> Space:
         """From the names that the user chose; `bounds` replaces some of the usual ones, by name or for one leaf alone.
 
         The usual ones are widened to hold what `hyper` has. With `steps`, where folds judge, those of the ridge are per step.
+        For `free` runs, starts are drawn from farther apart.
         """
         several = [names] if isinstance(names, str) else list(names)
         leaves = [name for name in several if name != RIDGE]
@@ -112,7 +117,7 @@ class Space:
         for name in bounds:
             if name not in keys and name not in kinds:
                 raise ValueError(f"bounds are given for {name!r}, which is not learned; learned are {', '.join(keys)}.")
-        wide, near = dict(BOUNDS), dict(STARTS)
+        wide, near = dict(BOUNDS), {**STARTS, **(FREE_STARTS if free else {})}
         if steps is not None:
             wide["input_scaling"] = INPUT_SCALING
             wide[RIDGE] = (RIDGE_PER_STEP[0] * steps, RIDGE_PER_STEP[1] * steps)

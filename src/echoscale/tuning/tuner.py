@@ -179,7 +179,8 @@ def tune(
     esn = network.build(data.series.features, _checks.integer(seed, "seed"), dtype, device, n_outputs=outputs)
     names, fixed = (parameters, []) if parameters is not None else affordable(esn.hyper, float(data.train_steps.min()))
     user = starts if isinstance(starts, Hyper) else esn.hyper
-    space = Space.of(names, user, bounds or {}, loss == "cross_entropy", None if data.tail else data.steps)
+    steps = None if data.tail else data.steps
+    space = Space.of(names, user, bounds or {}, loss == "cross_entropy", steps, free=bool(free))
     for words in space.outside(user):
         warnings.warn(f"{words}: the search begins at the bound. Widen it to begin there.", UserWarning, stacklevel=2)
     given = None if ridge == AUTO else _checks.non_negative(ridge, "ridge")
