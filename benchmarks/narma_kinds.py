@@ -117,9 +117,9 @@ def table(raw: common.Raw) -> str:
         common.origin(raw),
         "",
         f"{sum(s['units'])} neurons in two levels, everything tuned by `es.tune`, {s['starts']} starts of at most "
-        f"{s['rounds']} rounds; washout {s['washout']}, training {s['train']}, validation {s['validation']}, test {s['test']} steps. Seeds "
-        f"{', '.join(map(str, raw['seeds']))}; ± is the standard error of the mean. In the last two columns the ridge is "
-        "chosen anew on validation data.",
+        f"{s['rounds']} rounds; washout {s['washout']}, training {s['train']}, validation {s['validation']}, "
+        f"test {s['test']} steps. Seeds {', '.join(map(str, raw['seeds']))}; ± is the standard error of the mean. In the "
+        "last two columns the ridge is chosen anew on validation data.",
         "",
         *common.rows(head, body, left=1),
         "",
