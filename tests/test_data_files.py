@@ -39,7 +39,7 @@ READ = {
 
 @pytest.mark.parametrize("name", READ)
 def test_the_same_table_in_many_dresses(name: str) -> None:
-    data = read(written(READ[name]), time="day" if "numbers" in name else None)
+    data = read(written(READ[name]))
     assert data.time == "day"
     assert [data_files.when(each) for each in data.frame.index] == DAYS
     np.testing.assert_array_equal(data.numbers(["y"])["y"], VALUES)

@@ -354,6 +354,8 @@ def _column_of_times(data: DataFile) -> str | None:
             return str(name)
     for name in frame.columns:
         if str(name).lower() in NAMES_OF_TIME and frame[name].dtype.kind in "iuf":
+            if _numbered_days(frame[name]) is not None:
+                return str(name)
             values = frame[name].to_numpy(np.float64)
             if len(values) > 1 and (np.diff(values) > 0).all() and (np.diff(values) == values[1] - values[0]).all():
                 return str(name)
@@ -372,10 +374,9 @@ def _times(data: DataFile, name: str) -> pd.Index[Any]:
         raise ValueError(f"{data.path}: no time at row {missing[0] + 1}, column {name!r}.")
     if values.dtype.kind in "iuf":
         numbers = values.to_numpy()
-        if ((numbers >= 19000101) & (numbers <= 21001231)).all():  # 20240131
-            days = pd.to_datetime(values.astype("int64").astype("str"), format="%Y%m%d", errors="coerce")
-            if days.notna().all():
-                return pd.DatetimeIndex(days)
+        days = _numbered_days(values)
+        if days is not None:
+            return days
         if (numbers == np.round(numbers)).all():
             return pd.Index(numbers.astype(np.int64))
         steps = np.diff(numbers)
@@ -390,6 +391,16 @@ def _times(data: DataFile, name: str) -> pd.Index[Any]:
         row = int(bad[0]) if len(bad) else 0
         raise ValueError(f"{data.path}: {str(values.iloc[row])!r} at row {row + 1}, column {name!r}, is no date.")
     return found
+
+
+def _numbered_days(values: pd.Series[Any]) -> pd.DatetimeIndex | None:
+    """Days written as numbers, 20240131; None where some are none."""
+    import pandas as pd
+
+    if not ((values >= 19000101) & (values <= 21001231)).all():
+        return None
+    days = pd.to_datetime(values.astype("int64").astype("str"), format="%Y%m%d", errors="coerce")
+    return pd.DatetimeIndex(days) if days.notna().all() else None
 
 
 def _dates(values: pd.Series[Any]) -> pd.DatetimeIndex | None:

@@ -209,6 +209,16 @@ def test_what_is_wrong_is_told_in_a_line_and_nothing_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_a_folder_that_cannot_be_written_is_found_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", locked)
+    result = called("fit", "none.csv", "--out", tmp_path / "a" / "b")
+    assert result.exit_code == 2
+    assert result.stderr == f"Error: nothing can be written into {tmp_path} (Permission denied): give another folder.\n"
+
+
 MODELS: dict[str, tuple[list[str], str]] = {
     "no model": (["forecast", "none.safetensors"], "there is no file none.safetensors"),
     "no model at all": (["forecast", "museum.csv"], "museum.csv is damaged or not an echoscale model"),

@@ -13,6 +13,7 @@ from outcomes import Attack, Found, alike, clear
 from typer.testing import CliRunner
 
 import echoscale as es
+from echoscale import data_files
 from echoscale.cli import app
 from echoscale.network.topologies import TOPOLOGIES
 
@@ -260,10 +261,58 @@ def command_lines(rng: np.random.Generator, folder: Path) -> str:
     return "right" if result.exit_code == 0 else "refused"
 
 
+CSV_FILES = (
+    "day,y,z\n" + "".join(f"2024-01-{d:02},{d * 1.5},{d % 7}\n" for d in range(1, 29)),
+    "t;a;b\n" + "".join(f"{k};{k},5;x{k}\n" for k in range(20)),
+    "1 2 3\n4 5 6\n7 8 9\n",
+    '"","time","v"\n' + "".join(f'"{k}",{1949 + k / 12:.6f},{k}\n' for k in range(12)),
+    "quarter,y\n1959Q1,1\n1959Q2,2\n1959Q3,3\n",
+)
+JUNK = (
+    "",
+    ",",
+    ";",
+    "\n",
+    '"',
+    "NaN",
+    "inf",
+    "1e999",
+    "-",
+    "x",
+    "\t",
+    "\ufeff",
+    "2024-13-45",
+    "0024",
+    "9" * 20,
+    "1/2/2024",
+    "\0",
+    "<",
+)
+
+
+def broken_tables(rng: np.random.Generator, folder: Path) -> str:
+    """A CSV file with some letters lost, changed or added: read, or refused in a line that names it or an option."""
+    letters = list(CSV_FILES[int(rng.integers(len(CSV_FILES)))])
+    for _ in range(int(rng.integers(0, 6))):
+        place = int(rng.integers(len(letters) + 1))
+        letters[place : place + int(rng.choice([0, 0, 1, 12]))] = JUNK[int(rng.integers(len(JUNK)))]
+    path = folder / "x.csv"
+    path.write_text("".join(letters), encoding="utf-8")
+    try:
+        data = data_files.read(path, [None, "none", "day"][int(rng.integers(3))], [None, "D", "1", "h"][int(rng.integers(4))])
+        data.numbers(data.numeric())
+    except (ValueError, OSError) as error:
+        if "\n" in str(error) or len(str(error)) > 300 + len(str(path)):
+            raise Found("obscure", str(error)) from error
+        return "refused"
+    return "right"
+
+
 ATTACKS: dict[str, Attack] = {
     "random networks against NumPy": against_numpy,
     "networks of 1 to 16 units": small_networks,
     "random calls": random_calls,
     "streams cut, saved and loaded": cut_streams,
     "command lines": command_lines,
+    "broken tables": broken_tables,
 }

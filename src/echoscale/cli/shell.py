@@ -11,6 +11,7 @@ import json
 import math
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -172,8 +173,11 @@ def check_folder(folder: Path) -> None:
         place = place.parent
     if not place.is_dir():
         raise NotADirectoryError(f"{folder} cannot be a folder: {place} is a file. Give another one with --out.")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise PermissionError(f"the folder {place} is read-only: give another one with --out.")
+    try:
+        with tempfile.TemporaryFile(dir=place):  # permissions alone do not tell: file systems have their own rules
+            pass
+    except OSError as error:
+        raise PermissionError(f"nothing can be written into {place} ({error.strerror}): give another folder.") from None
 
 
 def check_file(path: Path, endings: Sequence[str]) -> None:

@@ -207,6 +207,8 @@ def _future_inputs(model: Forecaster, future: Path | None, steps: int | None) ->
         data = data.rows(first)
     elif set(model.targets_) <= set(data.frame.columns):
         known = data.numbers(model.targets_).notna().to_numpy().any(axis=1)
+        if known.all():
+            raise ValueError(f"{future}: no row is without {' and '.join(model.targets_)}, so none is to come.")
         data = data.rows(int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0)
     if not len(data):
         raise ValueError(f"{future} has no row at {when(_step_of(model))} or later, where the forecast begins.")
