@@ -48,3 +48,11 @@ def test_every_measure_of_a_grid_has_a_picture() -> None:
     assert len(stacked.collections) == 2
     with pytest.raises(ValueError, match="no result of a measure"):
         measures.plot(found.drop_attrs())
+
+
+@pytest.mark.parametrize(("factor", "words"), [(1e6, "the network is saturated"), (1e-8, "the network hardly moves")])
+def test_states_that_say_nothing_are_warned_of(factor: float, words: str) -> None:
+    esn = es.single(10, bias_scaling=0.5, spectral_radius=0.3).build(1, seed=0)
+    u = factor * np.random.default_rng(0).standard_normal((400, 1))
+    with pytest.warns(es.StateWarning, match=words):
+        esn.measure(u, degree=1, exponents=1)

@@ -4,7 +4,7 @@ from echoscale.estimators.classifier import ESNClassifier
 from echoscale.estimators.delay_expansion import DelayExpansion
 from echoscale.estimators.nvar import NVAR
 from echoscale.estimators.regressor import ESNRegressor
-from echoscale.estimators.state_warnings import StateWarning
 from echoscale.estimators.transformer import ESNFeatures
+from echoscale.readouts.state_warnings import StateWarning
 
 __all__ = ["NVAR", "DelayExpansion", "ESNClassifier", "ESNFeatures", "ESNRegressor", "StateWarning"]

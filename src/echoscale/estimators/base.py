@@ -15,13 +15,13 @@ from echoscale import _checks, network
 from echoscale.esn import ESN
 from echoscale.estimators import fitting
 from echoscale.estimators.seed import RandomState, seed_of
-from echoscale.estimators.state_warnings import check_states
 from echoscale.readouts import folds, penalties, recent
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.products import Pairs, pairs_of, width_of, with_products
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.ridge import ridge as solve_ridge
 from echoscale.readouts.state_rows import state_rows
+from echoscale.readouts.state_warnings import check_states
 from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
 from echoscale.scaling import STANDARD, Scaling, scaling_of
 from echoscale.series import (

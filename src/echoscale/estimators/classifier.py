@@ -21,11 +21,11 @@ from echoscale.estimators.class_labels import classes_of, codes_of, in_columns, 
 from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
 from echoscale.estimators.shared_parameters import explained
-from echoscale.estimators.state_warnings import check_states
 from echoscale.estimators.transformer import ESNFeatures
 from echoscale.network import Network
 from echoscale.readouts import calibration, folds, logistic
 from echoscale.readouts.state_rows import state_rows
+from echoscale.readouts.state_warnings import check_states
 from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than
 from echoscale.undo import all_or_nothing

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.estimators import row_readout
-from echoscale.estimators.state_warnings import check_states
 from echoscale.estimators.transformer import ESNFeatures
 from echoscale.readouts import pooling
+from echoscale.readouts.state_warnings import check_states
 from echoscale.series import Series
 
 Floats = npt.NDArray[np.float64]

@@ -20,7 +20,9 @@ from echoscale.measures.memory_capacity import linear_memory_capacity, memory_ca
 from echoscale.measures.noise import noise
 from echoscale.measures.plots import plot
 from echoscale.measures.ranks import ranks
-from echoscale.series import SeriesLike
+from echoscale.readouts.state_warnings import check_states
+from echoscale.readouts.statistics import statistics
+from echoscale.series import SeriesLike, washout_steps
 from echoscale.table import Table
 from echoscale.timescales.spectrum import Spectrum
 
@@ -148,7 +150,8 @@ def measure(
     """All measures of one network at the inputs u: prints as a table; `.plot()` is a figure.
 
     Memory, capacities and ranks are defined for independent inputs: they are measured with uniform noise of the mean and the
-    spread of u. Exponents, echo state index, consistency and dimension are those along u.
+    spread of u. Exponents, echo state index, consistency and dimension are those along u. States that are saturated there, or
+    stand still, are warned of (`StateWarning`).
 
     Parameters
     ----------
@@ -193,6 +196,7 @@ def measure(
     if not (half > 0).all():
         raise ValueError(f"feature {int(np.argmin(half))} of u is constant: capacities need inputs that move.")
     length = max(min(max(STEPS_PER_NEURON * esn.units, LEAST_STEPS), MOST_STEPS), 10 * esn.units + (lags or 0), 20 * esn.units)
+    _check(esn, u, washout, used)
     white = noise(length, esn.columns, seed, low=middle - half, high=middle + half)
     spectrum = esn.spectrum(hyper=used)
     fades = np.abs(spectrum.eigenvalues).max() < 1
@@ -207,3 +211,11 @@ def measure(
         consistency(esn, u, washout=washout, seed=seed, hyper=used),
         ranks(esn, white, hyper=used),
     )
+
+
+def _check(esn: ESN, u: SeriesLike, washout: int | None, hyper: Hyper) -> None:
+    """Warn of states that measures can say nothing about, as raw units make them."""
+    series = one_series(esn, u)
+    found = statistics(esn, series, series, washout=washout_steps(washout, int(series.lengths[0])), hyper=hyper)
+    variance = np.diagonal(found.scatter)[: esn.units] / found.count
+    check_states(found.mean[: esn.units], variance, esn.dtype, above=5)

@@ -21,7 +21,7 @@ class StateWarning(UserWarning):
     """The states of a network are of little use: saturated at +-1, or hardly moving."""
 
 
-def check_states(mean: Floats, variance: Floats, dtype: str) -> None:
+def check_states(mean: Floats, variance: Floats, dtype: str, above: int = 4) -> None:
     """Warn where E[x^2] is near 1 for most neurons, or std(x) is near the rounding of x for most.
 
     Parameters
@@ -30,6 +30,8 @@ def check_states(mean: Floats, variance: Floats, dtype: str) -> None:
         Of every state, over the steps (or sequences) after the washout.
     dtype : "float32" or "float64"
         Their precision.
+    above : int
+        How many calls above this one the user's is.
     """
     square = mean**2 + variance
     still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(dtype).eps * np.sqrt(square)
@@ -45,4 +47,4 @@ def check_states(mean: Floats, variance: Floats, dtype: str) -> None:
         )
     else:
         return
-    warnings.warn(message, StateWarning, stacklevel=4)
+    warnings.warn(message, StateWarning, stacklevel=above)
