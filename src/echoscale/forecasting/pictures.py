@@ -34,7 +34,7 @@ def places(index: Any) -> Any:
 
 
 def name_dates(axes: Axes, index: Any) -> None:
-    """Few and short names of dates, so that they do not overlap.
+    """Few and short names of dates, so that they do not overlap; whole numbers of steps.
 
     Parameters
     ----------
@@ -49,6 +49,10 @@ def name_dates(axes: Axes, index: Any) -> None:
         locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+        return
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
 
 
 def draw_history(axes: Axes, values: Floats, clock: Clock, name: str, color: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DRAWN = 3  # networks with a diagram
 
 
-def document(found: Found, more: Sequence[Html] = ()) -> str:
+def document(found: Found, more: Sequence[Html] = (), last: Sequence[Html] = ()) -> str:
     """The page as text.
 
     Parameters
@@ -27,6 +27,8 @@ def document(found: Found, more: Sequence[Html] = ()) -> str:
         What `es.auto` returned.
     more : sequence of Html
         What stands below the reasons.
+    last : sequence of Html
+        What stands at the end.
     """
     metric = found.table.columns[1]
     lines = [Dot(str(name), float(error), 0.0) for name, error, *_ in found.table.rows if error is not None]
@@ -47,6 +49,7 @@ def document(found: Found, more: Sequence[Html] = ()) -> str:
                 f"{found.rounds} networks tried in {found.seconds:.1f} s, echoscale {echoscale.__version__}.", "quiet"
             ),
         ),
+        *last,
     )
 
 

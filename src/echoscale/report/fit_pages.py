@@ -188,8 +188,8 @@ def same_row_page(found: Found, about: str, picture: bytes, commands: Sequence[s
         What to type next.
     """
     seen = "Errors of all methods, and the end of the data beside the model."
-    more = [page.paragraph(about, "quiet"), page.picture(picture, seen, page.text(seen)), _origin(commands)]
-    return automatic_page.document(found, more)
+    more = [page.paragraph(about, "quiet"), page.picture(picture, seen, page.text(seen))]
+    return automatic_page.document(found, more, [_origin(commands)])
 
 
 def _origin(commands: Sequence[str]) -> Html:
