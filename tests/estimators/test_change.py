@@ -43,7 +43,7 @@ def test_the_change_is_fitted_and_added_back(scale: str | None, squares: bool) -
     W = np.linalg.solve(x.T @ x + 1e-3 * np.eye(x.shape[1]), x.T @ d)
     guess = change[25:].mean(axis=0) + (rows - rows[25:].mean(axis=0)) @ W
     expected = X + guess * fitted.target_scaling_.spread
-    np.testing.assert_allclose(fitted.predict(X), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(fitted.predict(X, state=np.zeros_like(fitted.state_)), expected, rtol=1e-6, atol=1e-6)
 
 
 def test_a_huge_penalty_leaves_the_last_value() -> None:
@@ -77,7 +77,11 @@ def test_squares_are_features_of_every_way_of_solving(ridge: Any) -> None:
     fitted = model(squares=True, ridge=ridge).fit(X, Y)
     assert fitted.readout_.coef.shape == (2, 15 + 15 + 2)
     rows = features(fitted, squares=True)
-    np.testing.assert_allclose(fitted.predict(X), rows @ fitted.readout_.coef.T + fitted.readout_.intercept, rtol=1e-7)
+    np.testing.assert_allclose(
+        fitted.predict(X, state=np.zeros_like(fitted.state_)),
+        rows @ fitted.readout_.coef.T + fitted.readout_.intercept,
+        rtol=1e-7,
+    )
     if ridge != 0.0:
         y = fitted.target_scaling_.forward(Y)
         expected = es.ridge(es.readouts.statistics.of_rows(rows[25:], y[25:]), fitted.ridge_)
@@ -96,7 +100,7 @@ def test_products_are_of_drawn_pairs() -> None:
     x, d = (each[25:] - each[25:].mean(axis=0) for each in (rows, y))
     W = np.linalg.solve(x.T @ x + 1e-3 * np.eye(47), x.T @ d)
     expected = fitted.target_scaling_.back(y[25:].mean(axis=0) + (rows - rows[25:].mean(axis=0)) @ W)
-    np.testing.assert_allclose(fitted.predict(X), expected, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(fitted.predict(X, state=np.zeros_like(fitted.state_)), expected, rtol=1e-7, atol=1e-7)
 
 
 def test_squares_can_do_what_odd_states_cannot() -> None:

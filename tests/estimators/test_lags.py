@@ -68,7 +68,7 @@ def test_the_readout_sees_the_last_inputs(kind: str, direct: int) -> None:
     coef, intercept = least_squares(
         np.concatenate([x[WASHOUT:] for x in features]), np.concatenate([t[WASHOUT:] for t in each(y)]), 0.1
     )
-    for x, guess in zip(features, each(fitted.predict(X)), strict=True):
+    for x, guess in zip(features, each(fitted.predict(X, state=np.zeros_like(fitted.state_))), strict=True):
         np.testing.assert_allclose(guess, x @ coef + intercept, rtol=0, atol=1e-9)
 
 
@@ -187,7 +187,9 @@ def test_the_default_is_ridge_regression_on_states_and_scaled_inputs(kind: str) 
     X, y = data(kind)
     fitted = ESNRegressor(12, washout=WASHOUT, ridge=0.1, dtype="float64", random_state=1).fit(X, y)
     assert fitted.direct_ == {"one": 6, "batch": 13, "list": 13}[kind]
-    for guess, expected in zip(each(fitted.predict(X)), naive_readout(fitted, X, y, WASHOUT, 0.1), strict=True):
+    for guess, expected in zip(
+        each(fitted.predict(X, state=np.zeros_like(fitted.state_))), naive_readout(fitted, X, y, WASHOUT, 0.1), strict=True
+    ):
         np.testing.assert_allclose(guess, expected, rtol=0, atol=1e-9)
 
 
@@ -201,7 +203,7 @@ def test_the_penalty_of_the_default_is_that_of_states_and_inputs() -> None:
     singular = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
     assert fitted.ridge_curve_.unit == pytest.approx((singular**2).mean(), rel=1e-9)
     [expected] = naive_readout(fitted, X, y, 70, fitted.ridge_)
-    np.testing.assert_allclose(fitted.predict(X), expected, rtol=0, atol=1e-7 * y.std())
+    np.testing.assert_allclose(fitted.predict(X, state=np.zeros_like(fitted.state_)), expected, rtol=0, atol=1e-7 * y.std())
 
 
 def test_the_default_network_is_that_of_standardised_data() -> None:

@@ -19,6 +19,7 @@ from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
+from echoscale.readouts.rest import at_rest
 from echoscale.scaling import Scaling
 from echoscale.series import Series, SeriesLike, as_series
 
@@ -90,6 +91,15 @@ class AutoModel:
         """S."""
         return self.past * self.n_features_in_ + sum(len(group.coef) * group.esn.units for group in self.groups)
 
+    @property
+    def rest(self) -> Floats:
+        """Where a series begins whose past is not known, (S,): past inputs at their mean, networks at rest."""
+        parts = [np.zeros(self.past * self.n_features_in_)]
+        for group in self.groups:
+            found = at_rest(group.esn, group.hyper)
+            parts.append(np.zeros(len(group.coef) * group.esn.units) if found is None else np.ravel(found).astype(np.float64))
+        return np.concatenate(parts)
+
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
         """The target at every step of X; row t has seen X[t].
 
@@ -98,7 +108,8 @@ class AutoModel:
         X : (T,), (T, F), (B, T, F) or list of (T_b, F)
             Inputs, in units of the data.
         state : (S,) or (B, S), or None
-            Where to begin: `state_` carries on from the end of the training data; None: inputs at their mean, zero states.
+            Where to begin: `state_` carries on from the end of the training data; None: as after a long
+            time at the mean inputs.
         return_state : bool
             Also return where it ended, for the next piece.
 
@@ -177,7 +188,7 @@ class AutoModel:
     def _start(self, state: npt.ArrayLike | None, series: Series) -> Floats:
         size = self.state_size
         if state is None:
-            return np.zeros((series.count, size))
+            return np.broadcast_to(self.rest, (series.count, size))
         given = np.asarray(state, np.float64)
         if given.shape not in ((size,), (series.count, size)):
             raise ValueError(f"state must have shape ({size},) or ({series.count}, {size}), got {given.shape}.")

@@ -17,7 +17,6 @@ import numpy as np
 import echoscale as es
 from echoscale import data_files
 from echoscale.cli.shell import check_file, check_folder, say, working
-from echoscale.cli.use_model import settled
 from echoscale.data_files import DataFile, when
 from echoscale.files import make_folder, write_atomically
 from echoscale.forecasting.beside import beside, reach
@@ -345,7 +344,7 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) 
         "next": _after(index) if data.time is not None else None,
     }
     with working("Drawing", quiet):
-        guess = None if columns.labelled else settled(found.model, heard).reshape(len(heard), -1)
+        guess = None if columns.labelled else np.asarray(found.model.predict(heard)).reshape(len(heard), -1)
         picture = fit_pages.same_row_picture(found, index, columns.targets, y, guess)
         page = fit_pages.same_row_page(found, described(data), picture, _predict_next(asked))
     files = _write(asked, found.model, notes, picture, page)

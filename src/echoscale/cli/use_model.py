@@ -20,7 +20,6 @@ from echoscale.files import make_folder, write_atomically
 from echoscale.forecasting import Forecast, Forecaster
 from echoscale.forecasting.units import held
 from echoscale.progress import shown
-from echoscale.series import MOST_WASHOUT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -287,7 +286,7 @@ def _rows(
             settings["state"] = model.state_
         why = "go on where the training data ended" if follows else "begin anew: the first ones are less sure"
         say(f"The rows {why}.", quiet)
-    guess = settled(model, held(u)) if not settings else np.asarray(model.predict(held(u), **settings))
+    guess = np.asarray(model.predict(held(u), **settings))
     guess = guess[:, None] if guess.ndim == 1 else guess
     names = known if len(known) == guess.shape[1] else [f"y{o}" for o in range(guess.shape[1])]
     made: dict[str, Any] = {} if data.time is None else {data.time: data.frame.index}
@@ -298,22 +297,6 @@ def _rows(
         made |= {name: data.frame[name].to_numpy() for name in known}
     made |= {f"{name} predicted": each for name, each in zip(names, guess.T, strict=True)}
     return pd.DataFrame(made), truth, guess
-
-
-def settled(model: Any, u: Floats) -> npt.NDArray[Any]:
-    """Predictions from a cold start: a model of `es.auto` hears the mean input for a while before the first row.
-
-    Parameters
-    ----------
-    model : any with `predict`
-        The model.
-    u : (T, F)
-        Inputs.
-    """
-    if not isinstance(model, AutoModel):
-        return np.asarray(model.predict(u))
-    before = np.tile(model.scaling.mean, (MOST_WASHOUT, 1))
-    return np.asarray(model.predict(np.concatenate([before, u])))[MOST_WASHOUT:]
 
 
 def _say_error(truth: npt.NDArray[Any], guess: npt.NDArray[Any], quiet: bool) -> None:

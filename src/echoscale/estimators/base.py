@@ -18,6 +18,7 @@ from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.readouts import folds, penalties, recent
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.products import Pairs, pairs_of, width_of, with_products
+from echoscale.readouts.rest import at_rest
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.ridge import ridge as solve_ridge
 from echoscale.readouts.state_rows import state_rows
@@ -398,6 +399,10 @@ class ESNEstimator(BaseEstimator):
         self.steps_seen_ = scaled.lengths
         self.last_target_ = last_rows(targets)
 
+    def _begin(self) -> Array | None:
+        """Where predictions begin unless a state is given: at rest; or at zero, where the mean of the inputs is not known."""
+        return at_rest(self.esn_) if self.scale == STANDARD and not self.esn_.n_outputs else None
+
     def _outputs(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array]:
         """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""
         self._check_ready()
@@ -405,6 +410,8 @@ class ESNEstimator(BaseEstimator):
         width = width_of(self.esn_.units, pairs)
         scaled = self.scaling_.apply(series)
         start, before = self._split_state(state, series, self.esn_)
+        if state is None:
+            start = self._begin()
         past = [None] * series.count if before is None else list(before)
         outputs = [np.empty((int(length), len(readout.intercept))) for length in series.lengths]
         inputs = [recent.windows(u, direct, first) for u, first in zip(scaled.values, past, strict=True)] if direct else []

@@ -66,7 +66,8 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
     One label per sequence: X (B, T, F) or a list of (T_b, F), with y (B,).
     One label per step: X (T, F) with y (T,), X (B, T, F) with y (B, T), or lists of both.
 
-    State: `fit`, `predict` and `score` start every series from the zero state; `predict(X, state=...)` carries on, as in
+    State: `fit` starts every series from the zero state, `predict` and `score` from rest (of steps) or from the zero state (of
+    sequences); `predict(X, state=...)` carries on, as in
     `ESNRegressor`. `partial_fit` with one label per step carries on from the chunk before; with one label per sequence every
     sequence starts from the zero state.
 

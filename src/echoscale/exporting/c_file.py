@@ -37,10 +37,11 @@ def c_source(formula: Formula, name: str, dtype: str, version: str) -> str:
 
 def _head(formula: Formula, name: str, kind: str, version: str) -> Iterator[str]:
     outputs = "numbers" if formula.meaning == VALUES else "probabilities"
+    start = "the zero state" if formula.start is None else "a long time at the mean inputs"
     yield f"""/* {formula.kind}, written by echoscale {version}.
 
    {name}_state state;
-   {name}_reset(&state);                 the zero state, before the first step of a series
+   {name}_reset(&state);                 {start}, before the first step of a series
    {name}_step(&state, input, output);   {name}_inputs numbers in, {name}_outputs {outputs} out, in units of the data
 
    The values of a state are laid out as state_ of the Python model. Include this file, and link with -lm. */
@@ -82,6 +83,8 @@ def _arrays(formula: Formula, name: str, digits: int, suffix: str) -> Iterator[s
         yield real("leak_rate", formula.leak_rate)
         if formula.linear.any():
             yield whole("linear", formula.linear.astype(int))
+    if formula.start is not None:
+        yield real("start", formula.start)
     yield whole("factors", formula.factors)
     yield real("coef", formula.coef)
     yield real("intercept", formula.intercept)
@@ -90,11 +93,12 @@ def _arrays(formula: Formula, name: str, digits: int, suffix: str) -> Iterator[s
 def _step(formula: Formula, name: str, suffix: str) -> Iterator[str]:
     f, products, degree = formula, *formula.factors.shape
     one, real = f"1.0{suffix}", f"{name}_real"
+    start = "0" if f.start is None else f"{name}_start[i]"
     yield f"""
 void {name}_reset({name}_state *state)
 {{
     int i;
-    for (i = 0; i < {name}_size; i++) state->values[i] = 0;
+    for (i = 0; i < {name}_size; i++) state->values[i] = {start};
 }}
 
 void {name}_step({name}_state *state, const {real} *input, {real} *output)

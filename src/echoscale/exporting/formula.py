@@ -59,6 +59,8 @@ class Formula(NamedTuple):
         The labels in the order of the outputs; empty for numbers.
     past_first : bool
         Whether past inputs stand before x in the state, or after it.
+    start : (S,) or None
+        The state before the first step of a series; None: zeros.
     """
 
     kind: str
@@ -76,6 +78,7 @@ class Formula(NamedTuple):
     meaning: str = VALUES
     classes: tuple[str, ...] = ()
     past_first: bool = False
+    start: Floats | None = None
 
     @property
     def units(self) -> int:

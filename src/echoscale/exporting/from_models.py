@@ -69,6 +69,9 @@ def _of_network(model: ESNRegressor | ESNClassifier) -> Formula:
         coef=np.asarray(model.readout_.coef, np.float64),
         intercept=np.asarray(model.readout_.intercept, np.float64),
     )
+    rest = model._begin()
+    if rest is not None:
+        found = found._replace(start=np.concatenate([rest, np.zeros(found.state - units)]).astype(np.float64))
     if isinstance(model, ESNRegressor):
         return found
     return found._replace(
@@ -145,6 +148,7 @@ def _of_members(model: AutoModel) -> Formula:
         coef=coef * model.target_scaling.spread[:, None] if numbers else coef,
         intercept=model.target_scaling.back(linear_map.intercept) if numbers else linear_map.intercept,
         classes=() if model.classes_ is None else tuple(str(each) for each in model.classes_),
+        start=model.rest,
         past_first=True,
     )
 

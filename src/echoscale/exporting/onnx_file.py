@@ -80,7 +80,10 @@ def onnx_bytes(formula: Formula, name: str, dtype: str, version: str) -> bytes:
         producer_name="echoscale",
         producer_version=version,
     )
-    about = {"model": formula.kind, **({"classes": json.dumps(formula.classes)} if formula.classes else {})}
+    start = np.zeros(formula.state) if formula.start is None else formula.start
+    about = {"model": formula.kind, "start": json.dumps(start.tolist())}
+    if formula.classes:
+        about["classes"] = json.dumps(formula.classes)
     helper.set_model_props(model, about)
     onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString())

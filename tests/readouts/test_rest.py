@@ -1,0 +1,41 @@
+"""Where a series begins whose past is not known."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pytest
+
+import echoscale as es
+from echoscale.hyper import with_lanes
+from echoscale.readouts.rest import STEPS, at_rest
+
+
+def test_rest_is_the_end_of_a_long_time_at_the_mean_input() -> None:
+    esn = es.hierarchical([5, 4], leak_rate=[1.0, 0.3], bias_scaling=0.5).build(2, seed=0, dtype="float64")
+    found = at_rest(esn)
+    assert found is not None
+    np.testing.assert_allclose(found, naive.states_of(esn, np.zeros((STEPS, 2)))[-1], atol=1e-12)
+    np.testing.assert_allclose(esn.step(np.zeros(2), found), found, atol=1e-12)  # it stays there
+    lanes = at_rest(esn, with_lanes(esn.hyper, {"bias_scaling": [0.5, 0.1]}))
+    assert lanes is not None
+    np.testing.assert_array_equal(lanes[0], found)
+
+
+def test_without_a_bias_rest_is_zero() -> None:
+    esn = es.single(5).build(1, seed=0)
+    assert at_rest(esn) is None
+    assert not esn.run(np.zeros((3, 1))).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_predictions_of_a_new_series_are_those_of_a_past_at_the_mean(dtype: str) -> None:
+    """To the letter; and none of the first ones is far outside of the targets, as from the zero state."""
+    u, y = es.tasks.narma(1400, seed=1)
+    model = es.ESNRegressor(60, ridge=1e-9, dtype=dtype, random_state=0).fit(u[:1000], y[:1000])
+    new = model.predict(u[1000:])
+    past = np.tile(u[:1000].mean(axis=0), (STEPS, 1))
+    np.testing.assert_allclose(new, model.predict(np.concatenate([past, u[1000:]]))[STEPS:], rtol=1e-3, atol=1e-3)
+    far = model.predict(u[1000:], state=np.zeros_like(model.state_))
+    assert np.abs(new - y[1000:]).max() < 0.2 * np.abs(far - y[1000:]).max()
+    assert es.nrmse(y[1000:], new) < 1
