@@ -35,6 +35,7 @@ html_title = f"echoscale {version}"
 html_show_sphinx = False
 html_copy_source = False
 html_static_path = ["_static"]
+html_extra_path = ["_root"]  # the root of the site leads to the first page
 html_css_files = ["wrap.css"]
 
 # `name` in a docstring links to what it names, where that is public.

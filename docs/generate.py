@@ -3,8 +3,9 @@
 <!-- table: name -->      a table of docs/generator/tables.py, up to <!-- end -->
 docs/generator/claims.py  numbers in sentences
 docs/figures/rooms.svg    the import graph
+docs/first_steps.ipynb    the first tutorial as a notebook
 
-With --check nothing is written, and what differs is named. --picture draws docs/figures/example.png, the README's, anew.
+With --check nothing is written, and what differs is named. --picture draws the pictures of examples anew.
 """
 
 from __future__ import annotations

@@ -446,6 +446,7 @@ FACTS = [
 QUOTED = [
     Quoted("README.md", "Python 3.11 or newer", "pyproject.toml"),
     Quoted("CONTRIBUTING.md", "Python 3.11 or newer", "pyproject.toml"),
+    Quoted("install.md", "Python 3.11 or newer", "pyproject.toml"),
     Quoted("data.md", "a download of 11.6 MB", "the four files as published"),
     Quoted("data.md", "The 60,000 sequences take 188 MB", "60,000 × 784 × 4 bytes"),
     Quoted("data.md", "may be silent for 10 seconds, and everything together take 10 minutes", "limits in the code"),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from generator import claims, example, paper_scale, rooms, tables
+from generator import claims, example, notebook, paper_scale, pictures, rooms, tables
 from generator.results import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -70,14 +70,16 @@ def unclaimed(page: Path) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Rewrite what differs, or say what does; with --picture, draw the README's example anew."""
+    """Rewrite what differs, or say what does; with --picture, draw the pictures of examples anew."""
     if "--picture" in arguments:
         example.draw()
         example.draw_forecasts()
+        pictures.draw()
     check, changed = "--check" in arguments, []
     wanted = {page: up_to_date(page) for page in PAGES}
     wanted[rooms.PICTURE] = rooms.picture()
     wanted[paper_scale.TARGET] = paper_scale.written()
+    wanted[notebook.TARGET] = notebook.written()
     for file, text in wanted.items():
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             changed.append(file.relative_to(ROOT).as_posix())

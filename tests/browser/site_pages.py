@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 SITE = Path(__file__).parents[2] / "build" / "site"
-PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
+# Without the page at the root, which only leads on.
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html") if path != SITE / "index.html")
 CUT = "all => all.filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.slice(0, 60))"
 WIDE = """all => all.filter((each) => each.getBoundingClientRect().width > each.parentElement.clientWidth + 1)
     .map((each) => each.textContent.trim().slice(0, 60))"""

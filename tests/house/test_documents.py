@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import re
 import sys
 import warnings
@@ -15,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 
-from generator import claims, pages, rooms  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
+from generator import claims, notebook, pages, pictures, rooms  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
 
 PAGES: list[Path] = pages.PAGES
 BLOCK = re.compile(r"^```(?P<language>python|text)\n(?P<body>.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -112,6 +113,22 @@ def test_tables_and_numbers_are_those_of_the_result_files(page: Path) -> None:
 
 def test_the_import_graph_is_that_of_the_code() -> None:
     assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture()
+
+
+def test_the_notebook_is_the_page() -> None:
+    """Its cells are those that `test_documented_examples_run` runs."""
+    text = notebook.TARGET.read_text(encoding="utf-8")
+    assert text == notebook.written()
+    cells = [each for each in json.loads(text)["cells"] if each["cell_type"] == "code"]
+    assert ["".join(each["source"]) + "\n" for each in cells] == pictures.blocks(notebook.PAGE)
+
+
+@pytest.mark.parametrize("page", pictures.PAGES)
+def test_pages_show_the_pictures_that_they_draw(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    drawn = re.findall(r'savefig\("([\w-]+\.png)"', "".join(pictures.blocks(ROOT / "docs" / page)))
+    assert drawn
+    assert re.findall(r"\]\(figures/([\w-]+\.png)\)", text) == drawn
 
 
 @pytest.mark.parametrize("page", PAGES, ids=by_name)
