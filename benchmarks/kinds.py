@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import common
@@ -134,8 +135,8 @@ def table(raw: common.Raw) -> str:
     )
 
 
-def main() -> common.Raw:
-    return common.main("kinds", __doc__, measure, table, extend=extend)
+def main(arguments: Sequence[str] | None = None) -> common.Raw:
+    return common.main("kinds", __doc__, measure, table, arguments=arguments, extend=extend)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ noise of 1e-5 on its states. NVAR, which has no neurons, stands beside them with
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -127,8 +128,8 @@ def table(raw: common.Raw) -> str:
     return "\n".join(lines)
 
 
-def main() -> common.Raw:
-    return common.main("narma_kinds", __doc__, measure, table, extend=extend)
+def main(arguments: Sequence[str] | None = None) -> common.Raw:
+    return common.main("narma_kinds", __doc__, measure, table, arguments=arguments, extend=extend)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+SLOW = 180_000  # milliseconds: a page that compiles, beside other tests
 
 
 class Watched:
@@ -20,7 +21,7 @@ class Watched:
 
     def __init__(self, page: Page, own: str) -> None:
         self.page, self.faults = page, list[str]()
-        page.on("console", lambda said: self.faults.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("requestfailed", lambda asked: self.faults.append(f"not loaded: {asked.url}"))
         page.on("request", lambda asked: None if asked.url.startswith((own, "data:", "blob:")) else self._outside(asked.url))
@@ -72,6 +73,7 @@ def opened(browser: Browser) -> Iterator[Opened]:
 
     def open_page(url: str, own: str, *, width: int = 1400, dark: bool = False) -> Watched:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
+        context.set_default_timeout(SLOW)
         watched = Watched(context.new_page(), own)
         pages.append(watched)
         watched.page.goto(url)

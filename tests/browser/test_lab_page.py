@@ -15,7 +15,7 @@ from urllib.parse import urlparse
 
 import pytest
 from typer.testing import CliRunner
-from watched import Opened
+from watched import SLOW, Opened
 
 import echoscale as es
 from echoscale.cli import app
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 COMMAND = [sys.executable, "-m", "echoscale", "lab", "--no-browser", "--port"]
 PATH = "[...Bokeh.documents[0].all_models].find((each) => each.name === 'path').data.x.length"
-SLOW = 60_000  # milliseconds: the first look compiles
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +94,17 @@ def test_learning_draws_a_path_until_it_is_stopped(address: str, opened: Opened)
     first = path(page)
     page.wait_for_function(f"{PATH} > {first + 2}", timeout=SLOW)
     stop.click()
-    said = page.get_by_text("Stopped after").inner_text(timeout=SLOW)
+    stopped = page.get_by_text("Stopped after")
+    stopped.wait_for(timeout=SLOW)
     assert learn.is_enabled()
     assert stop.is_disabled()
-    page.wait_for_timeout(400)
-    assert said == f"Stopped after {path(page) - 1} steps."
+    for _ in range(50):  # what was on its way arrives; then nothing moves
+        last = path(page)
+        page.wait_for_timeout(400)
+        if path(page) == last and stopped.inner_text() == f"Stopped after {last - 1} steps.":
+            break
+    else:
+        pytest.fail(f"{path(page)} points, but: {stopped.inner_text()}")
     assert seen(page) != before
 
 
