@@ -37,6 +37,7 @@ html_copy_source = False
 html_static_path = ["_static"]
 html_extra_path = ["_root"]  # the root of the site leads to the first page
 html_css_files = ["wrap.css"]
+html_js_files = ["copy.js"]
 
 # `name` in a docstring links to what it names, where that is public.
 default_role = "py:obj"
