@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import html
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -78,6 +79,7 @@ class LivePage:
         self.pictures = Pictures()
         self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("look", "map", "learn")}
         self._numbers = {"map": 0, "learn": 0}
+        self._shown = threading.Event()  # whether the last point of the path is on the page
         self._looking = self._asked = self._following = self._warned = False
         self._mapped: object = None
         self._widgets()
@@ -355,12 +357,18 @@ class LivePage:
                 last = time.perf_counter()
                 if number != self._numbers["learn"]:
                     return
+                self._shown.clear()
                 self._post(partial(self._step, number, names, values.tolist()))
+                # One point at a time: on a slow machine points would pile up, and a click on Stop would wait behind them.
+                while not self._shown.wait(0.2):
+                    if number != self._numbers["learn"]:
+                        return
         except Exception as error:  # the thread ends here: what is not said is never seen
             said = str(error)
         self._post(partial(self._learned, number, said))
 
     def _step(self, number: int, names: list[str], values: list[float]) -> None:
+        self._shown.set()
         if number != self._numbers["learn"]:
             return
         self._following = True
