@@ -65,28 +65,8 @@ def library(factor: Array, drive: Array) -> Array:
 
 
 def tree(radix: int) -> Way:
-    """Ends of `radix` steps by one sum, the same over the ends, and from there the steps between, unrolled."""
-
-    def way(factor: Array, drive: Array) -> Array:
-        steps = len(drive)
-        if steps <= radix:
-            return _unrolled(factor, [jnp.zeros_like(drive[0]), *drive])
-        parts = padded(drive, radix).reshape(-1, radix, drive.shape[1])
-        weights = powers(factor, radix)
-        ends = way(weights[-1], (parts * weights[-2::-1]).sum(axis=1))
-        made = _unrolled(factor, [delayed(ends), *parts.swapaxes(0, 1)])  # (radix, T / radix, m)
-        return made.swapaxes(0, 1).reshape(-1, drive.shape[1])[:steps]
-
-    return way
-
-
-def _unrolled(factor: Array, rows: Sequence[Array]) -> Array:
-    """From z(0) and d(0), d(1), ...: z(1), z(2), ..."""
-    now, made = rows[0], []
-    for each in rows[1:]:
-        now = factor * now + each
-        made.append(now)
-    return jnp.stack(made)
+    """As in `run_over_time`: ends of `radix` steps, the same over the ends, and from there the steps between."""
+    return partial(over_time.joined, radix=radix)
 
 
 def blocks(length: int) -> Way:
