@@ -440,7 +440,7 @@ class ESN:
     def run_over_time(self, u: SeriesLike | Series, *, state: npt.ArrayLike | None = None) -> Array:
         """All states of one series as of `run`, level by level: linear diagonal levels in parallel over time.
 
-            z(t+1) = lambda z(t) + d(t) for pairs of neurons z, as an associative scan: log2(T) rounds in place of T steps
+            z(t+1) = lambda z(t) + d(t) for pairs of neurons z, as an associative scan: log(T) rounds in place of T steps
 
         For levels with activation="identity" and topology="diagonal"; the others are run step by step behind them. States are
         those of `run` but for rounding. Meant for GPUs, where a step of few neurons leaves most of the machine idle; on a CPU

@@ -84,3 +84,25 @@ def test_levels_with_a_residual_matrix_and_spread_leak_rates() -> None:
         x = (1 - A) * (turn @ x) + A * f
     found = lyapunov_exponents(esn, U, 5, washout=WASHOUT)
     assert float(found.exponent.sum()) == pytest.approx(np.mean(logs[WASHOUT:]), abs=1e-9)
+
+
+@pytest.mark.parametrize(("leak", "radius"), [(0.5, 0.9), (1.0, 0.95)])
+def test_exponents_are_those_of_resdag_on_the_same_weights(leak: float, radius: float) -> None:
+    """In float64. The seed's slowest mode is real and alone: exponents of a pair depend on the first directions."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install resdag")
+    layers = pytest.importorskip("resdag.layers", reason="resdag is not installed: pip install resdag")
+    metrics = pytest.importorskip("resdag.metrics", reason="resdag is not installed: pip install resdag")
+    units, steps, washout = 30, 1200, 200
+    network = es.single(units, leak_rate=leak, spectral_radius=radius, input_scaling=0.4, bias_scaling=0.2)
+    esn = network.build(1, seed=10, dtype="float64")
+    m, u = esn.matrices(), noise(steps, seed=1)
+    made = {"topology": m.W.toarray(), "feedback_initializer": m.W_in, "bias_initializer": m.bias[None]}
+    given = {name: lambda *_, values=values, **__: torch.tensor(values) for name, values in made.items()}
+    layer = layers.ESNLayer(units, feedback_size=1, leak_rate=leak, spectral_radius=None, dtype=torch.float64, **given).eval()
+    series = torch.tensor(u[None])
+    np.testing.assert_allclose(layer(series)[0].numpy(), esn.run(u), rtol=0, atol=1e-12)
+    # Theirs begins where a first run along u ended, and begins u anew; so does ours, with the same steps left out.
+    theirs = metrics.reservoir_lyapunov(layer, series, horizon=steps - washout, transient=steps + washout, k=units)
+    ours = lyapunov_exponents(esn, np.concatenate([u, u, u]), units, washout=2 * steps + washout).exponent
+    assert float(ours[0]) == pytest.approx(theirs[0], abs=1e-9)
+    assert float(ours.sum()) == pytest.approx(theirs.sum(), abs=1e-9)

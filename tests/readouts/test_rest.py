@@ -39,3 +39,30 @@ def test_predictions_of_a_new_series_are_those_of_a_past_at_the_mean(dtype: str)
     far = model.predict(u[1000:], state=np.zeros_like(model.state_))
     assert np.abs(new - y[1000:]).max() < 0.2 * np.abs(far - y[1000:]).max()
     assert es.nrmse(y[1000:], new) < 1
+
+
+def test_a_linear_level_rests_at_its_fixed_point_or_where_it_grows_at_zero() -> None:
+    """x* = (I - M)^-1 b below a spectral radius of 1; above it, states grow and leave the range of float32, soon or later."""
+    esn = es.single(6, leak_rate=0.5, topology="ring", activation="identity", bias_scaling=0.5).build(1, seed=0)
+    lanes = at_rest(esn, with_lanes(esn.hyper, {"spectral_radius": [0.9, 1.05, 1.2, 3.0]}))
+    assert lanes is not None
+    m = esn.matrices(esn.hyper.replace(spectral_radius=[0.9]))
+    np.testing.assert_allclose(lanes[0], np.linalg.solve(np.eye(6) - m.W.toarray(), m.bias), rtol=1e-4)
+    assert not lanes[1:].any()
+
+
+def test_predictions_of_a_network_that_grows_begin_at_zero() -> None:
+    """Its states stay within float32 along the series, but not for as long as it takes to come to rest."""
+    u, y = es.tasks.narma(300, seed=1)
+    with pytest.warns(es.EchoStateWarning, match="grow without bound"):
+        network = es.single(6, topology="ring", activation="identity", spectral_radius=1.1, bias_scaling=0.5)
+    model = es.ESNRegressor(network=network, dtype="float32", random_state=0).fit(u[:200], y[:200])
+    assert not model.rest.any()
+    np.testing.assert_array_equal(model.predict(u[200:]), model.predict(u[200:], state=np.zeros_like(model.rest)))
+
+
+def test_rest_of_an_estimator_is_a_state_that_predict_takes() -> None:
+    u, y = es.tasks.narma(400, seed=1)
+    model = es.ESNRegressor(20, direct=3, random_state=0).fit(u[:300], y[:300])
+    assert model.rest.shape == model.state_.shape == (22,)
+    np.testing.assert_array_equal(model.predict(u[300:]), model.predict(u[300:], state=model.rest))

@@ -66,6 +66,8 @@ def test_labels_of_sequences_are_warned_of_too(readout: str) -> None:
         {"units": (20, 20, 20), "structure": "hierarchical", "leak_rate": (1.0, 0.3, 0.05)},
         {"topology": "delay_line"},
         {"topology": "ring"},
+        # Linear levels have no bounds to stand at.
+        {"network": es.hierarchical([20, 20], activation=["identity", "tanh"], input_scaling=[3.0, 0.1], coupling=0.1)},
     ],
 )
 def test_usual_networks_raise_no_alarm(options: dict[str, Any]) -> None:

@@ -3,8 +3,8 @@
     x(t+1) = A x(t) + d(t),   A = (1 - alpha) I + alpha rho W
 
 Where A is a diagonal of complex pairs, z = x_1 + i x_2 of a pair follows z(t+1) = lambda z(t) + d(t), and the scan of such maps
-is associative: two steps are one step with lambda^2. Pairs of steps are joined until one is left, and then taken apart again:
-log2(T) rounds of elementwise operations on the whole series, in place of T steps. States are those of the step, but for
+is associative: r steps are one step with lambda^r. Every r steps are joined until few are left, and then taken apart again:
+log_r(T) rounds of elementwise operations on the whole series, in place of T steps. States are those of the step, but for
 rounding. Levels that hear those behind them (feedback) must move together and are not for this.
 """
 
@@ -26,6 +26,7 @@ from echoscale.network import Network
 from echoscale.weights.drawn import Drawn
 
 CHUNK = 1 << 22  # numbers of the states that are made at once: on a CPU they stay near
+RADIX = 4  # steps that are joined at a time (benchmarks/linear_levels.py)
 
 
 class Pairs(NamedTuple):
@@ -98,28 +99,38 @@ def _of_pairs(values: Array, drive: Array, start: Array) -> Array:
     """x(t+1) = A x(t) + d(t) of a diagonal level: drive (n, T) and the first state (n,) -> (n, T)."""
     size = drive.shape[0]
     odd = size % 2
-    d, x = jnp.pad(drive, ((0, odd), (0, 0))), jnp.pad(start, (0, odd))
-    z = scan_affine(values[:, None], jax.lax.complex(d[0::2], d[1::2]), jax.lax.complex(x[0::2], x[1::2]))
-    return jnp.stack([z.real, z.imag], axis=1).reshape(size + odd, -1)[:size]
+    d, x = jnp.pad(drive.T, ((0, 0), (0, odd))), jnp.pad(start, (0, odd))
+    first = jax.lax.complex(d[:, 0::2], d[:, 1::2]).at[0].add(values * jax.lax.complex(x[0::2], x[1::2]))
+    z = joined(values, first)
+    return jnp.stack([z.real, z.imag], axis=2).reshape(-1, size + odd)[:, :size].T
 
 
-def scan_affine(factor: Array, drive: Array, start: Array) -> Array:
-    """z(t+1) = factor z(t) + drive(t) for all t: factor (m, 1), drive (m, T) and z(0) (m,) -> z(1) ... z(T), (m, T)."""
-    steps = drive.shape[1]
-    first = drive.at[:, 0].add(factor[:, 0] * start)
-    padded = jnp.pad(first, ((0, 0), (0, (1 << max(steps - 1, 0).bit_length()) - steps)))
-    return _joined(factor, padded)[:, :steps]
+def joined(factor: Array, drive: Array, radix: int = RADIX) -> Array:
+    """z(t+1) = factor z(t) + d(t) from zero, for all t: factor (m,) and d (T, m) -> z(1) ... z(T), (T, m).
+
+    Where each `radix` steps end, from zero; the same over these ends with factor^radix; and from there the steps between. Time
+    comes first, so that whole rows are read and written.
+    """
+    steps, width = drive.shape
+    if steps <= radix:
+        return jnp.stack(_unrolled(factor, jnp.zeros_like(factor), list(drive)))
+    parts = jnp.pad(drive, ((0, -steps % radix), (0, 0))).reshape(-1, radix, width)
+    rows = [parts[:, j] for j in range(radix)]
+    power = factor
+    for _ in range(radix - 1):  # powers of complex numbers take logarithms, and lose digits
+        power = power * factor
+    ends = joined(power, _unrolled(factor, jnp.zeros_like(rows[0]), rows)[-1], radix)
+    before = jnp.pad(ends[:-1], ((1, 0), (0, 0)))
+    return jnp.stack(_unrolled(factor, before, rows), axis=1).reshape(-1, width)[:steps]
 
 
-def _joined(factor: Array, drive: Array) -> Array:
-    """The same from zero, T a power of two: z after every second step is a scan of half the length with factor^2."""
-    if drive.shape[1] == 1:
-        return drive
-    even, odd = drive[:, 0::2], drive[:, 1::2]
-    after_odd = _joined(factor * factor, odd + factor * even)
-    before = jnp.pad(after_odd[:, :-1], ((0, 0), (1, 0)))
-    after_even = even + factor * before
-    return jnp.stack([after_even, after_odd], axis=2).reshape(drive.shape)
+def _unrolled(factor: Array, now: Array, drive: list[Array]) -> list[Array]:
+    """z(1), z(2), ... from z(0) and d(0), d(1), ..."""
+    found = []
+    for each in drive:
+        now = factor * now + each
+        found.append(now)
+    return found
 
 
 def _stepwise(weights: Weights, k: int, leak: Array, radius: Array, drive: Array, start: Array) -> Array:

@@ -257,7 +257,7 @@ class ESNEstimator(BaseEstimator):
         """Warn where the first columns of the statistics are states of no use."""
         found = self.statistics_
         squares = np.diagonal(found.scatter)[:states] / found.count - self.noise**2  # the noise is not theirs
-        check_states(found.mean[:states], squares, self.esn_.dtype)
+        check_states(found.mean[:states], squares, self.esn_)
 
     def _fit_steps(self, series: Series, targets: Series) -> None:
         """Fit on targets step by step, all series from the zero state."""
@@ -399,9 +399,18 @@ class ESNEstimator(BaseEstimator):
         self.steps_seen_ = scaled.lengths
         self.last_target_ = last_rows(targets)
 
-    def _begin(self) -> Array | None:
-        """Where predictions begin unless a state is given: at rest; or at zero, where the mean of the inputs is not known."""
-        return at_rest(self.esn_) if self.scale == STANDARD and not self.esn_.n_outputs else None
+    @property
+    def rest(self) -> Array:
+        """Where a series begins whose past is not known, (S,), of a model with an output at every step.
+
+        As after a long time at the mean inputs; zero where scale=None, since the mean is not known, with output feedback, and
+        where a linear level would grow without bound.
+        """
+        self._check_ready()
+        esn = self.esn_
+        found = at_rest(esn) if self.scale == STANDARD and not esn.n_outputs else None
+        states = np.zeros(esn.units, esn.dtype) if found is None else found
+        return np.concatenate([states, np.zeros(max(self.direct_ - 1, 0) * esn.columns, states.dtype)])
 
     def _outputs(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array]:
         """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""
@@ -411,7 +420,7 @@ class ESNEstimator(BaseEstimator):
         scaled = self.scaling_.apply(series)
         start, before = self._split_state(state, series, self.esn_)
         if state is None:
-            start = self._begin()
+            start = self.rest[: self.esn_.units]
         past = [None] * series.count if before is None else list(before)
         outputs = [np.empty((int(length), len(readout.intercept))) for length in series.lengths]
         inputs = [recent.windows(u, direct, first) for u, first in zip(scaled.values, past, strict=True)] if direct else []

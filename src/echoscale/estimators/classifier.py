@@ -500,7 +500,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             self._train(made.esn_, chosen.rows, codes.argmax(axis=1), chosen_from)
         self.transformer_, self.esn_, self.scaling_, self.washout_ = made, made.esn_, made.scaling_, int(made.washout or 0)
         self.target_scaling_ = Scaling.none(codes.shape[1])
-        sequence_labels.warn_of_states(chosen.rows, chosen.pools, made.esn_.units, self.parts, made.esn_.dtype)
+        sequence_labels.warn_of_states(chosen.rows, chosen.pools, made.esn_, self.parts)
 
     def _solve_rows(self, rows: Floats, codes: Floats, chosen_from: Floats | None) -> None:
         options = {"fit_intercept": bool(self.fit_intercept), "standardise": bool(self.standardise)}
@@ -540,7 +540,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         self.washout_, self.direct_, self.scaling_ = washout, direct, inputs
         self._remember(scaled, targets, last)
         states = rows[:, : esn.units]
-        check_states(states.mean(axis=0, dtype=np.float64), states.var(axis=0, dtype=np.float64), esn.dtype)
+        check_states(states.mean(axis=0, dtype=np.float64), states.var(axis=0, dtype=np.float64), esn)
 
     def _train(
         self, esn: ESN, rows: Array, labels: Array, chosen_from: Floats | None, groups: list[Array] | None = None

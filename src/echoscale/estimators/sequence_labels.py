@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.esn import ESN
 from echoscale.estimators import row_readout
 from echoscale.estimators.transformer import ESNFeatures
 from echoscale.readouts import pooling
@@ -160,7 +161,7 @@ def union(sets: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for pools in sets for name in pools))
 
 
-def warn_of_states(rows: Floats, pools: Sequence[str], units: int, parts: int, dtype: str) -> None:
+def warn_of_states(rows: Floats, pools: Sequence[str], esn: ESN, parts: int) -> None:
     """Warn of states that are saturated or stand still, as far as pools tell.
 
     Parameters
@@ -169,11 +170,12 @@ def warn_of_states(rows: Floats, pools: Sequence[str], units: int, parts: int, d
         Features.
     pools : sequence of str
         Their pools.
-    units, parts : int
-        Neurons, and parts of a sequence.
-    dtype : str
-        Precision of the states.
+    esn : ESN
+        The network.
+    parts : int
+        Of a sequence.
     """
+    units = esn.units
     snapshots = rows.shape[1] // units - sum(parts if name == "segments" else 1 for name in pools if name != "snapshots")
     where = pooling.columns(pools, units, parts, snapshots)
     levels = next((name for name in ("mean", "segments", "last", "snapshots") if name in where), None)
@@ -181,4 +183,4 @@ def warn_of_states(rows: Floats, pools: Sequence[str], units: int, parts: int, d
         return
     each = rows[:, where[levels]].reshape(-1, units)
     within = (rows[:, where["std"]] ** 2).mean(axis=0) if "std" in where else 0.0
-    check_states(each.mean(axis=0), each.var(axis=0) + within, dtype)
+    check_states(each.mean(axis=0), each.var(axis=0) + within, esn)

@@ -55,6 +55,7 @@ def _of_network(model: ESNRegressor | ESNClassifier) -> Formula:
     products = np.zeros((0, 2), np.int64) if pairs is None else states[pairs]
     factors = _factors(states, products, 1 + np.arange(direct * esn.columns))
     drive, keep, leak_rate, linear, blocks = _networks([(esn, esn.matrices())], memory, esn.columns)
+    rest = model.rest.astype(np.float64)
     found = Formula(
         kind=type(model).__name__,
         inputs=model.scaling_,
@@ -68,10 +69,8 @@ def _of_network(model: ESNRegressor | ESNClassifier) -> Formula:
         factors=factors,
         coef=np.asarray(model.readout_.coef, np.float64),
         intercept=np.asarray(model.readout_.intercept, np.float64),
+        start=rest if rest.any() else None,
     )
-    rest = model._begin()
-    if rest is not None:
-        found = found._replace(start=np.concatenate([rest, np.zeros(found.state - units)]).astype(np.float64))
     if isinstance(model, ESNRegressor):
         return found
     return found._replace(

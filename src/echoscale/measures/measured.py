@@ -218,4 +218,4 @@ def _check(esn: ESN, u: SeriesLike, washout: int | None, hyper: Hyper) -> None:
     series = one_series(esn, u)
     found = statistics(esn, series, series, washout=washout_steps(washout, int(series.lengths[0])), hyper=hyper)
     variance = np.diagonal(found.scatter)[: esn.units] / found.count
-    check_states(found.mean[: esn.units], variance, esn.dtype, above=5)
+    check_states(found.mean[: esn.units], variance, esn, above=5)

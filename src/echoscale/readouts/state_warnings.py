@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.esn import ESN
+from echoscale.network.description import LINEAR
+
 Floats = npt.NDArray[Any]
 
 
@@ -21,29 +24,30 @@ class StateWarning(UserWarning):
     """The states of a network are of little use: saturated at +-1, or hardly moving."""
 
 
-def check_states(mean: Floats, variance: Floats, dtype: str, above: int = 4) -> None:
-    """Warn where E[x^2] is near 1 for most neurons, or std(x) is near the rounding of x for most.
+def check_states(mean: Floats, variance: Floats, esn: ESN, above: int = 4) -> None:
+    """Warn where E[x^2] is near 1 for most neurons of tanh, or std(x) is near the rounding of x for most neurons.
 
     Parameters
     ----------
     mean, variance : (n,)
         Of every state, over the steps (or sequences) after the washout.
-    dtype : "float32" or "float64"
-        Their precision.
+    esn : ESN
+        The network: its precision, and which neurons are linear and have no bounds.
     above : int
         How many calls above this one the user's is.
     """
     square = mean**2 + variance
-    still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(dtype).eps * np.sqrt(square)
-    if square.mean() > SATURATED or (square > SATURATED_NEURON).mean() > 0.5:
+    still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(esn.dtype).eps * np.sqrt(square)
+    bounded = square[np.repeat([each.activation != LINEAR for each in esn.network.reservoirs], esn.sizes)]
+    if bounded.size and (bounded.mean() > SATURATED or (bounded > SATURATED_NEURON).mean() > 0.5):
         message = (
-            f"the network is saturated: the mean square of its states is {square.mean():.2f}, near the bounds of tanh, and "
+            f"the network is saturated: the mean square of its states is {bounded.mean():.2f}, near the bounds of tanh, and "
             "inputs hardly show in them. Lower input_scaling or bias_scaling, or use scale='standard'."
         )
     elif still.mean() > 0.5:
         message = (
-            f"the network hardly moves: {still.mean():.0%} of its states vary by less than {ROUNDINGS} roundings of {dtype}. "
-            "Raise input_scaling, use scale='standard', or look for inputs that are constant."
+            f"the network hardly moves: {still.mean():.0%} of its states vary by less than {ROUNDINGS} roundings of "
+            f"{esn.dtype}. Raise input_scaling, use scale='standard', or look for inputs that are constant."
         )
     else:
         return
