@@ -147,7 +147,9 @@ def provenance(name: str, words: Sequence[str], libraries: Sequence[str] = (), c
         "command": " ".join(["python", f"benchmarks/{name}.py", *_said(words)]),
         "commit": commit or _git("rev-parse", "HEAD") or "unknown",
         # What a run itself writes does not count as a change of the code.
-        "changed": bool(_git("status", "--porcelain", "--", "src", "benchmarks/*.py", "benchmarks/contenders")),
+        # Nor is there any where the commit is told: whoever tells it has it checked out.
+        "changed": commit is None
+        and bool(_git("status", "--porcelain", "--", "src", "benchmarks/*.py", "benchmarks/contenders")),
         "date": datetime.now(UTC).isoformat(timespec="minutes"),
         "machine": machine(),
         "versions": versions((*LIBRARIES, *libraries)),

@@ -463,9 +463,9 @@ def closed_loop() -> str:
     rows = []
     for name, settings in raw["settings"].items():
         runs = [each for each in raw["outcomes"] if each["system"] == name]
-        columns = [[run[way] for run in runs] for way in ways]
+        columns = [[run[way] for run in runs if way in run] for way in ways]
         timed = settings["lyapunov"] is not None
-        cells = [format(spread(each), "2") if timed else f"{np.median(each):.1e}" for each in columns]
+        cells = ["–" if not each else format(spread(each), "2") if timed else f"{np.median(each):.1e}" for each in columns]
         what = "valid time, Lyapunov times" if timed else "NRMSE of 300 steps, median"
         rows.append([f"{name}, {settings['neurons']} neurons: {what}", *cells])
     header = ("", "by hand", "reservoirpy with Optuna", "`tune`, next step", "`tune(closed_loop=…)`")
