@@ -288,7 +288,7 @@ def put(hyper: Hyper, learned: Sequence[Parameter], values: Sequence[Any]) -> Hy
 
 
 def into_network(network: Network, learned: Sequence[Parameter], values: Sequence[float]) -> Network:
-    """The description with the learned numbers in it."""
+    """The description with the learned hyper-parameters in it."""
     reservoirs, couplings = list(network.reservoirs), list(network.couplings)
     changed: dict[int, dict[str, Any]] = {}
     for parameter, value in zip(learned, values, strict=True):
