@@ -1,4 +1,4 @@
-"""What both estimators share: flat parameters to a network, checks of the input, the washout, the ridge fit, the state."""
+"""What the estimators with a network share: flat parameters to a network, the washout, the ridge fit, the state."""
 
 from __future__ import annotations
 

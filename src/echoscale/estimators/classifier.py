@@ -343,7 +343,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         X : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
         state : (N,) or (B, N), or None
-            Where the network begins; None: zero.
+            Where the network begins; None: at rest, with one label per sequence zero.
 
         Returns
         -------
@@ -368,7 +368,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         X : (B, T, F), list of (T_b, F), or (T, F)
             Inputs.
         state : (N,) or (B, N), or None
-            Where the network begins; None: zero.
+            Where the network begins; None: at rest, with one label per sequence zero.
 
         Returns
         -------
@@ -387,7 +387,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         X : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
         state : (N,) or (B, N), or None
-            Where the network begins; None: zero.
+            Where the network begins; None: at rest, with one label per sequence zero.
         return_state : bool
             With one label per step: also return the last states, for the next piece.
 

@@ -290,7 +290,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             With output feedback: outputs that are known, NaN where they are not. The network hears them in the step after;
             where they are not known, and without y, it hears its own.
         state : as `state_`, or None
-            Where the network begins; None: zero.
+            Where the network begins; None: at rest (see above).
         return_state : bool
             Also return the last states, for the next piece.
 
