@@ -22,12 +22,7 @@ from echoscale.network import Network
 from echoscale.readouts import folds, recent
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling, scaling_of
-from echoscale.series import (
-    Series,
-    SeriesLike,
-    as_targets,
-    check_longer_than,
-)
+from echoscale.series import Series, SeriesLike, as_targets, check_longer_than
 from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
