@@ -1,4 +1,4 @@
-"""What the command line does with sweeps: run with a progress bar, list, show."""
+"""What the command line does with sweeps: run with a progress bar, list, show. Imported only when one of them is called."""
 
 from __future__ import annotations
 
