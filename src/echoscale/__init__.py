@@ -25,7 +25,7 @@ _HOMES = {
     "single": "network",
     "Hyper": "hyper",
     "ESN": "esn",
-    "Matrices": "esn",
+    "Matrices": "weights.block_matrices",
     "Readout": "readouts.ridge",
     "RLS": "readouts.rls",
     "Statistics": "readouts.statistics",
@@ -114,7 +114,6 @@ if TYPE_CHECKING:
     from echoscale.automatic import SequenceModel as SequenceModel
     from echoscale.automatic import auto as auto
     from echoscale.esn import ESN as ESN
-    from echoscale.esn import Matrices as Matrices
     from echoscale.estimators import NVAR as NVAR
     from echoscale.estimators import DelayExpansion as DelayExpansion
     from echoscale.estimators import ESNClassifier as ESNClassifier
@@ -155,3 +154,4 @@ if TYPE_CHECKING:
     from echoscale.table import Table as Table
     from echoscale.tuning import Tuned as Tuned
     from echoscale.tuning import tune as tune
+    from echoscale.weights.block_matrices import Matrices as Matrices

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from echoscale import _checks
 from echoscale.engine.machine import device_of
-from echoscale.hyper import Hyper
+from echoscale.engine.precision_range import MOST_STATE, PrecisionRange
+from echoscale.hyper import Hyper, checked, without_lanes
 from echoscale.network import Network
 from echoscale.series import Series, SeriesLike, as_numbers, as_series
+from echoscale.weights.block_matrices import Matrices, block_matrices
 from echoscale.weights.drawn import Drawn, draw
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from echoscale.engine.dynamics import Weights
     from echoscale.engine.feed import Consumer, SharedConsumer
-    from echoscale.engine.lanes import Indices
     from echoscale.engine.machine import DeviceLike
     from echoscale.engine.shared_runs import SharedRuns
     from echoscale.measures import Measured
@@ -32,40 +31,6 @@ if TYPE_CHECKING:
     from echoscale.timescales.linear_regime import LinearSystem
 
 Array = npt.NDArray[Any]
-# The largest number that a state may begin with: its sums are then numbers of the precision.
-MOST_STATE = {"float32": 1e19, "float64": 1e150}
-
-
-class Matrices(NamedTuple):
-    """One reservoir that equals the whole network: x(t+1) = (1 - a) O x + a tanh(W x + W_in s + bias), a = leak_rate.
-
-    With output feedback s is (s(t), y(t-1)), and W_in is (W_in, W_fb).
-
-    All factors are applied. This is the bridge to other libraries. It describes coupling_delay=1; with 0 the blocks are the
-    same but act at once.
-
-    Attributes
-    ----------
-    W : (N, N) scipy sparse array
-        A block for every reservoir and coupling.
-    W_in : (N, F + O)
-        Input weights; after them, with output feedback, those of the O outputs.
-    bias : (N,)
-        Biases.
-    leak_rate : (N,)
-        The leak rate of every neuron.
-    residual : (N, N) scipy sparse array or None
-        O; None is the identity.
-    linear : (N,) bool or None
-        Which neurons have no tanh; None: all have one.
-    """
-
-    W: scipy.sparse.csr_array
-    W_in: npt.NDArray[np.float64]
-    bias: npt.NDArray[np.float64]
-    leak_rate: npt.NDArray[np.float64]
-    residual: scipy.sparse.csr_array | None = None
-    linear: npt.NDArray[np.bool_] | None = None
 
 
 class ESN:
@@ -130,7 +95,6 @@ class ESN:
         self.n_outputs = n_outputs
         self._stored: dict[int, Weights] = {}
         self._numbers: tuple[Hyper, Hyper] | None = None
-        self._reach: tuple[Hyper, float, int] | None = None
 
     @classmethod
     def build(
@@ -243,13 +207,15 @@ class ESN:
         >>> bool((esn.run(u[10:], state=last) == esn.run(u)[10:]).all())
         True
         """
+        from echoscale.engine import collectors
+
         series = self._series(u)
-        shape = self._shape(series, self._check_hyper(hyper))
+        shape = self._shape(series, checked(hyper, self.hyper))
         states: Any
         if series.kind == "list":
-            states, collect = _ragged_collector(series, shape[:-1], self.units, self.dtype)
+            states, collect = collectors.into_list(series, shape[:-1], self.units, self.dtype)
         else:
-            states, collect = _array_collector(series, shape, self.units, self.dtype)
+            states, collect = collectors.into_array(series, shape, self.units, self.dtype)
         last = self.run_chunks(series, collect, state=state, hyper=hyper)
         return (states, last) if return_state else states
 
@@ -296,14 +262,14 @@ class ESN:
         """
         from echoscale.engine import feed
 
-        series, used = self._series(u), self._check_hyper(hyper)
+        series, used = self._series(u), checked(hyper, self.hyper)
         shape = (*self._shape(series, used), self.units)
         start = None if state is None else self._start(state, shape).reshape(-1, self.units)
         every = _checks.integer(every, "every", minimum=1)
-        self._check_range(series, used)
+        self._range.check_inputs(series, used)
         dtype = np.dtype(self.dtype)
         last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every)
-        return self._check_finite(last).reshape(shape)
+        return self._range.check_last(last).reshape(shape)
 
     def shared_plans(self, series: Series, hyper: Hyper) -> list[SharedRuns] | None:
         """How the lanes of a grid of hyper-parameters share runs of one series; None where they do not, or on a GPU.
@@ -320,7 +286,7 @@ class ESN:
 
         if series.count > 1 or hyper.lanes is None or not machine.on_cpu(self.device):
             return None
-        return sharing.plans(self.network, self._check_hyper(hyper), machine.cores())
+        return sharing.plans(self.network, checked(hyper, self.hyper), machine.cores())
 
     def run_shared(self, series: Series, plans: Sequence[SharedRuns], consume: SharedConsumer) -> Array:
         """Run without keeping states, each reservoir as often as its hyper-parameters differ; returns the last states (H, N).
@@ -338,10 +304,10 @@ class ESN:
         from echoscale.engine import feed
 
         for plan in plans:
-            self._check_range(series, plan.hyper)
+            self._range.check_inputs(series, plan.hyper)
         dtype = np.dtype(self.dtype)
         last = feed.feed_shared(self.weights, self.sizes, plans, series.cast(dtype), consume, dtype, self.device)
-        return self._check_finite(last)
+        return self._range.check_last(last)
 
     def step(self, u: npt.ArrayLike, state: npt.ArrayLike | None = None) -> Array:
         """One time step, for streams: the next state.
@@ -375,7 +341,7 @@ class ESN:
             raise ValueError(f"u must be one step, (F,) or (B, F), got shape {now.shape}; use run() for whole series.")
         series = self._series(now[..., None, :])
         start = self._start(state, (*self._shape(series, self.hyper), self.units))
-        self._check_range(series, self.hyper)
+        self._range.check_inputs(series, self.hyper)
         with machine.precision_and_device(self.dtype, self.device):
             new = scan.advance(
                 self.weights(series.count),
@@ -384,7 +350,7 @@ class ESN:
                 np.asarray(series.values)[:, 0],
                 self.sizes,
             )
-        return self._check_finite(np.array(new)).reshape(start.shape)
+        return self._range.check_last(np.array(new)).reshape(start.shape)
 
     def snapshots(
         self,
@@ -419,6 +385,8 @@ class ESN:
         >>> es.single(20).build(n_inputs=1, seed=0).snapshots(np.ones((3, 28, 1)), every=7).shape
         (3, 4, 20)
         """
+        from echoscale.engine import collectors
+
         series = self._series(u)
         every = _checks.integer(every, "every", minimum=1)
         length = int(series.lengths[0])
@@ -428,14 +396,10 @@ class ESN:
             )
         if length < every:
             raise ValueError(f"every={every} is longer than the series of {length} steps: there would be no snapshot.")
-        shape = self._shape(series, self._check_hyper(hyper))
-        kept = np.empty((math.prod(shape), length // every, self.units), self.dtype)
-
-        def keep(lanes: Indices, start: int, states: Any) -> None:
-            kept[lanes, start // every : start // every + len(states)] = np.asarray(states).swapaxes(0, 1)
-
+        shape = self._shape(series, checked(hyper, self.hyper))
+        kept, keep = collectors.into_array(series, shape, self.units, self.dtype, every)
         self.run_chunks(series, keep, every=every, state=state, hyper=hyper)
-        return kept.reshape(*shape, *kept.shape[1:])
+        return kept
 
     def run_over_time(self, u: SeriesLike | Series, *, state: npt.ArrayLike | None = None) -> Array:
         """All states of one series as of `run`, level by level: linear diagonal levels in parallel over time.
@@ -475,7 +439,7 @@ class ESN:
         if self.n_outputs:
             raise ValueError("a network with output feedback runs step by step: use run(u).")
         start = self._start(state, (self.units,))
-        self._check_range(series, self.hyper)
+        self._range.check_inputs(series, self.hyper)
         found = np.empty((int(series.lengths[0]), self.units), self.dtype)
         with machine.precision_and_device(self.dtype, self.device):
             parallel = over_time.plan(self.network, self.drawn, self.dtype)
@@ -485,7 +449,7 @@ class ESN:
                 made = over_time.states(self.weights(), self.numbers(), parallel, start, part, self.sizes)
                 found[begin : begin + steps] = made
                 start = found[begin : begin + steps][-1]
-        self._check_finite(found[-1:])
+        self._range.check_last(found[-1:])
         return found
 
     def function(self) -> Callable[..., jax.Array]:
@@ -537,34 +501,7 @@ class ESN:
         >>> es.parallel([20, 30]).build(n_inputs=1, seed=0).matrices().W.shape
         (50, 50)
         """
-        numbers = self._check_single(self._check_hyper(hyper))
-        count = len(self.network.reservoirs)
-        blocks: list[list[Any]] = [[None] * count for _ in range(count)]
-        for k, matrix in enumerate(self.drawn.recurrent):
-            blocks[k][k] = matrix * float(numbers.spectral_radius[k])
-        for j, coupling in enumerate(self.network.couplings):
-            blocks[coupling.target][coupling.source] = self.drawn.couplings[j] * float(numbers.coupling[j])
-        W_in = np.concatenate([s * w for s, w in zip(numbers.input_scaling, self.drawn.inputs, strict=True)])
-        if self.n_outputs:
-            W_fb = np.concatenate([s * w for s, w in zip(numbers.feedback_scaling, self.drawn.feedback, strict=True)])
-            W_in = np.concatenate([W_in, W_fb], axis=1)
-        return Matrices(
-            W=scipy.sparse.csr_array(scipy.sparse.block_array(blocks, format="csr")),
-            W_in=W_in,
-            bias=np.concatenate([s * b for s, b in zip(numbers.bias_scaling, self.drawn.biases, strict=True)]),
-            leak_rate=np.concatenate([self._leak_rates(numbers, k) for k in range(count)]),
-            residual=scipy.sparse.csr_array(scipy.sparse.block_diag(self.drawn.residuals, format="csr"))
-            if self.drawn.residuals
-            else None,
-            linear=np.repeat(self.network.linear, self.sizes) if self.network.linear else None,
-        )
-
-    def _leak_rates(self, hyper: Hyper, k: int) -> npt.NDArray[np.float64]:
-        """alpha_i of every neuron of reservoir k, (n_k,)."""
-        leak = float(hyper.leak_rate[k])
-        if not hyper.leak_spread:
-            return np.full(self.sizes[k], leak)
-        return np.asarray(leak * np.exp(-float(hyper.leak_spread[k]) * self.drawn.leak_places[k]))
+        return block_matrices(self.network, self.drawn, without_lanes(checked(hyper, self.hyper)))
 
     def linearised(self, hyper: Hyper | None = None, state: npt.ArrayLike | None = None) -> LinearSystem:
         """x(t+1) = M x(t) + B s(t), the network in its linear regime.
@@ -669,103 +606,14 @@ class ESN:
         from echoscale.engine import machine
 
         if self._numbers is None or self._numbers[0] is not self.hyper:
-            self._check_single(self.hyper)
+            without_lanes(self.hyper)
             with machine.precision_and_device(self.dtype, self.device):
                 self._numbers = self.hyper, self.hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.dtype), (1,)))
         return self._numbers[1]
 
-    def _check_hyper(self, hyper: Hyper | None) -> Hyper:
-        if hyper is None:
-            return self.hyper
-        if not isinstance(hyper, Hyper):
-            raise TypeError(f"hyper must be a Hyper, such as esn.hyper.replace(leak_rate=0.5), got {hyper!r}.")
-        counts, ours = ([len(leaves) for leaves in each] for each in (hyper, self.hyper))
-        if counts != ours:
-            raise ValueError(f"this Hyper has {counts} leaves, the network {ours}: make it with esn.hyper.replace(...).")
-        return hyper
-
     @cached_property
-    def _largest(self) -> list[tuple[float, float, list[tuple[int, float]], float]]:
-        """Of every reservoir: the largest sum over a row of |W_in|, of |W|, of the |W_kl| of each coupling l, and of |b|."""
-
-        def most(weights: Any) -> float:
-            return float(np.max(np.asarray(abs(weights).sum(axis=1)), initial=0.0))
-
-        drawn, links = self.drawn, list(enumerate(self.network.couplings))
-        return [
-            (
-                most(drawn.inputs[k]),
-                most(drawn.recurrent[k]),
-                [(j, most(drawn.couplings[j])) for j, each in links if each.target == k],
-                float(np.max(np.abs(drawn.biases[k]), initial=0.0)),
-            )
-            for k in range(len(self.sizes))
-        ]
-
-    @cached_property
-    def _largest_fed_back(self) -> list[float]:
-        """The largest row sum of |W_fb| of every reservoir."""
-        return [float(np.abs(each).sum(axis=1).max()) for each in self.drawn.feedback]
-
-    def _most_input(self, hyper: Hyper) -> tuple[float, int]:
-        """The largest |u| for which no sum leaves the range of the precision, and the reservoir that decides it.
-
-        |h_k| <= (input_scaling |W_in| + feedback_scaling |W_fb|) |u| + bias_scaling |b|
-                 + (spectral_radius |W| + sum of coupling |W_kl|) |x|
-        """
-        if self._reach is not None and self._reach[0] is hyper:
-            return self._reach[1], self._reach[2]
-        limit, state = float(np.finfo(self.dtype).max) / 4, MOST_STATE[self.dtype]
-        largest = hyper.map(lambda leaf: float(np.max(np.abs(leaf))))
-        found = []
-        for k, (inputs, recurrent, coupled, bias) in enumerate(self._largest):
-            radius, scaling = largest.spectral_radius[k], largest.input_scaling[k]
-            fed, back = (largest.feedback_scaling[k], self._largest_fed_back[k]) if self.n_outputs else (0.0, 0.0)
-            heard = radius * recurrent + sum(largest.coupling[j] * each for j, each in coupled)
-            left = limit - largest.bias_scaling[k] * bias - state * heard
-            alone = max(radius, scaling, fed, largest.bias_scaling[k], *(largest.coupling[j] for j, _ in coupled))
-            alone = max(alone, inputs, back, recurrent, bias, *(each for _, each in coupled))
-            # Factors and weights by themselves must be numbers of this precision too: an infinity times 0 is NaN.
-            found.append(-1.0 if alone > limit else min(left / max(scaling * inputs + fed * back, 1e-300), 4 * limit))
-        place = int(np.argmin(found))
-        self._reach = hyper, found[place], place
-        return found[place], place
-
-    def _check_range(self, series: Series, hyper: Hyper) -> None:
-        """Raise where a sum could leave the range of the precision: states would be NaN from there on."""
-        most, place = self._most_input(hyper)
-        values = series.values
-        if isinstance(values, np.ndarray):
-            if float(np.abs(values).max()) <= most:
-                return
-        elif all(float(np.abs(each).max()) <= most for each in values):
-            return
-        sizes = [np.abs(np.asarray(each)).max(axis=1) for each in series.values]
-        b = int(np.argmax([each.max() for each in sizes]))
-        t = int(np.argmax(sizes[b]))
-        names = [name for name in Hyper._fields if name != "coupling" and getattr(hyper, name)]
-        said = ", ".join(f"{name}={float(np.max(getattr(hyper, name)[place])):g}" for name in names)
-        raise ValueError(
-            f"the states of reservoir {place} may not be finite from step {t} of {series.called(b)} on: with an input of "
-            f"{sizes[b][t]:.3g} and {said}, sums leave the range of {self.dtype}. Scale the inputs, or set smaller "
-            "hyper-parameters" + (", or use dtype='float64'." if self.dtype == "float32" else ".")
-        )
-
-    def _check_finite(self, states: Array) -> Array:
-        """The last states (lanes, N), or an error where a linear level has grown out of the range of the precision."""
-        if not self.network.linear or np.isfinite(states).all():
-            return states
-        broken = [not np.isfinite(states[:, own]).all() for own in self.network.slices]
-        place = next(k for k, linear in enumerate(self.network.linear) if linear and broken[k])
-        raise ValueError(
-            f"the states of reservoir {place}, which is linear, left the range of {self.dtype}: they grow without bound. Set "
-            f"its spectral radius (described as {self.network.reservoirs[place].spectral_radius:g}) below 1."
-        )
-
-    def _check_single(self, hyper: Hyper) -> Hyper:
-        if hyper.lanes is not None:
-            raise ValueError(f"this is for one network, but the Hyper has {hyper.lanes} lanes; take one value of each leaf.")
-        return hyper
+    def _range(self) -> PrecisionRange:
+        return PrecisionRange(self.network, self.drawn, self.dtype)
 
     def _series(self, u: SeriesLike | Series) -> Series:
         series = as_series(u, None if self.n_outputs else self.n_inputs, dtype=np.dtype(self.dtype))
@@ -797,8 +645,9 @@ class ESN:
             raise ValueError(f"state must have shape {shape} (or one that broadcasts to it), got {given.shape}.") from None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Device arrays are made again where they are needed.
-        return {**self.__dict__, "_stored": {}, "_numbers": None, "_reach": None}
+        # Made again where they are needed: device arrays, and what is known of the largest inputs.
+        known = {name: value for name, value in self.__dict__.items() if name != "_range"}
+        return {**known, "_stored": {}, "_numbers": None}
 
     def __repr__(self) -> str:
         outputs = f", n_outputs={self.n_outputs}" if self.n_outputs else ""
@@ -808,26 +657,3 @@ class ESN:
 def fresh_seed() -> int:
     """A seed from the system's entropy that fits any integer type and file format."""
     return int(np.random.SeedSequence().generate_state(1)[0])
-
-
-def _array_collector(series: Series, shape: tuple[int, ...], units: int, dtype: str) -> tuple[Array, Consumer]:
-    """An array (*shape, T, N) and the consumer that fills it."""
-    states = np.empty((math.prod(shape), int(series.lengths[0]), units), dtype)
-
-    def collect(lanes: Indices, start: int, chunk: Any) -> None:
-        states[lanes, start : start + len(chunk)] = np.asarray(chunk).swapaxes(0, 1)
-
-    return states.reshape(*shape, *states.shape[1:]), collect
-
-
-def _ragged_collector(series: Series, shape: tuple[int, ...], units: int, dtype: str) -> tuple[list[Array], Consumer]:
-    """One array (*shape, T_b, N) per series and the consumer that fills them."""
-    states = [np.empty((*shape, int(length), units), dtype) for length in series.lengths]
-
-    def collect(lanes: Indices, start: int, chunk: Any) -> None:
-        rows = np.asarray(chunk)
-        for place, (hyper_lane, b) in enumerate(zip(*np.divmod(lanes, series.count), strict=True)):
-            target = states[b][(hyper_lane,) if shape else ()][start : start + len(rows)]
-            target[:] = rows[: len(target), place]
-
-    return states, collect

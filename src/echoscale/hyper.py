@@ -234,6 +234,41 @@ def _matching(name: str | Parameter, hyper: Hyper) -> list[Parameter]:
     return [Parameter(known, place)]
 
 
+def checked(hyper: Hyper | None, own: Hyper) -> Hyper:
+    """The hyper-parameters that a user gives for a network, or its own; an error where they are those of another network.
+
+    Parameters
+    ----------
+    hyper : Hyper or None
+        What was given.
+    own : Hyper
+        Those of the network.
+    """
+    if hyper is None:
+        return own
+    if not isinstance(hyper, Hyper):
+        raise TypeError(f"hyper must be a Hyper, such as esn.hyper.replace(leak_rate=0.5), got {hyper!r}.")
+    counts, ours = ([len(leaves) for leaves in each] for each in (hyper, own))
+    if counts != ours:
+        raise ValueError(f"this Hyper has {counts} leaves, the network {ours}: make it with esn.hyper.replace(...).")
+    return hyper
+
+
+def without_lanes(hyper: Hyper) -> Hyper:
+    """The same, or an error where there are several networks in it.
+
+    Parameters
+    ----------
+    hyper : Hyper
+        Scalars all.
+    """
+    if hyper.lanes is not None:
+        raise ValueError(
+            f"this is for one network, but the Hyper has {hyper.lanes} lanes; take one value of each leaf, hyper.lane(0)."
+        )
+    return hyper
+
+
 def with_lanes(hyper: Hyper, lanes: Mapping[str, Sequence[float]]) -> Hyper:
     """The hyper-parameters with one value per lane for these names; "leak_rate[1]" overrules "leak_rate"."""
     changed: dict[str, list[Any]] = {}
@@ -253,7 +288,7 @@ def put(hyper: Hyper, learned: Sequence[Parameter], values: Sequence[Any]) -> Hy
 
 
 def into_network(network: Network, learned: Sequence[Parameter], values: Sequence[float]) -> Network:
-    """The description with the learned numbers in it."""
+    """The description with the learned hyper-parameters in it."""
     reservoirs, couplings = list(network.reservoirs), list(network.couplings)
     changed: dict[int, dict[str, Any]] = {}
     for parameter, value in zip(learned, values, strict=True):

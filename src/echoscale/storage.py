@@ -27,7 +27,7 @@ from echoscale.esn import ESN
 from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor, estimator_files, nvar_files
 from echoscale.files import write_atomically
 from echoscale.forecasting import Forecaster, forecaster_files
-from echoscale.hyper import Hyper
+from echoscale.hyper import Hyper, without_lanes
 from echoscale.network import Network
 from echoscale.network.residuals import check_residual
 from echoscale.online import OnlineLearner
@@ -267,7 +267,7 @@ def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:
     for name in ("inputs", "biases", "feedback", "leak_places"):
         for k, array in enumerate(getattr(esn.drawn, name)):
             tensors[f"{name}.{k}"] = array
-    tensors |= kept_hyper(esn._check_single(esn.hyper), "hyper")
+    tensors |= kept_hyper(without_lanes(esn.hyper), "hyper")
     device = esn.device if isinstance(esn.device, str) else None
     about = {"network": esn.network.to_dict(), "n_inputs": esn.n_inputs, "seed": esn.seed, "dtype": esn.dtype, "device": device}
     return {**about, "n_outputs": esn.n_outputs} if esn.n_outputs else about

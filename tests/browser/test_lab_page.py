@@ -124,7 +124,7 @@ def test_files_of_the_user_on_a_phone(address: str, opened: Opened, tmp_path: Pa
     page.locator("input[type=file]").set_input_files(bad)
     alarm = page.get_by_role("alert")
     alarm.wait_for(timeout=SLOW)
-    assert alarm.inner_text() == "row 10, column 'a' of bad.csv is '<b>x</b>': not a number."
+    assert alarm.inner_text() == "bad.csv: '<b>x</b>' at row 9, column 'a', is no number."
     assert seen(page) == start, "what was there stays"
     good = tmp_path / "good.csv"
     good.write_text("\n".join(["a", *values]))

@@ -157,12 +157,12 @@ def test_debug_shows_where_an_error_came_from(swept: Path, monkeypatch: pytest.M
 
 
 def test_an_error_of_ours_is_told_in_a_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from echoscale.sweeps import commands
+    from echoscale.cli import sweep_runs
 
     def broken(*_: object, **__: object) -> None:
         raise KeyError("test")
 
-    monkeypatch.setattr(commands, "run", broken)
+    monkeypatch.setattr(sweep_runs, "run", broken)
     result = CliRunner().invoke(app, ["sweep", "x.toml"])
     assert result.exit_code == 1
     assert "KeyError: 'test'. This should not happen" in result.stderr

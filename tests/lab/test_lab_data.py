@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -27,13 +29,13 @@ def changed(line: int, text: str) -> bytes:
     ("content", "words"),
     [
         (b"\x89PNG\xff", "no CSV file"),
-        (b"", "has no rows"),
-        (b"a,b\n", "has no rows"),
-        (b"1,2\n" * 200, "must hold the names"),
+        (b"", "is empty"),
+        (b"a,b\n", "has 0 rows"),
         (b"a\n" + b"1\n" * 20_001, "has 20,001 rows: the lab takes 100 to 20,000"),
-        (changed(5, "x,1,2,3"), r"row 6 of mine.csv has 4 cells; its first row has 3"),
-        (changed(7, "x,1,n/a"), r"row 8, column 'b' of mine.csv is 'n/a'"),
-        (changed(7, "x,inf,2"), r"row 8, column 'a' of mine.csv is 'inf'"),
+        (changed(5, "x,1,2,3"), "line 6 has 4 cells, the first one 3"),
+        (changed(7, "x,1,n/a"), "no number at row 7, column 'b'"),
+        (changed(7, "x,1,much"), "'much' at row 7, column 'b', is no number"),
+        (changed(7, "x,inf,2"), "infinite number at row 7, column 'a'"),
         ("\n".join(GOOD[:50]).encode(), "has 49 rows: the lab takes 100 to 20,000"),
         (b"a,b\n" + b"".join(b"%d,7\n" % k for k in range(150)), "column 'b' of mine.csv is constant over the training"),
         (b"a\n" + b"".join(b"%d\n" % min(k, 110) for k in range(150)), "constant over the test"),
@@ -44,13 +46,21 @@ def test_what_is_no_table_is_refused(content: bytes, words: str) -> None:
         from_csv(content, "mine.csv")
 
 
-def test_the_copied_line_reads_the_same(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(str(tmp_path))
-    data = from_csv("\n".join(GOOD).encode(), "mine.csv")
-    with open("mine.csv", "w") as file:
-        file.write("\n".join(GOOD))
+DRESSES = {
+    "commas": GOOD,
+    "semicolons and decimal commas": [each.replace(",", ";").replace(".", ",") for each in GOOD],
+    "numbers alone": [f"{a},{b}" for a, b in ROWS.tolist()],
+}
+
+
+@pytest.mark.parametrize("lines", DRESSES.values(), ids=DRESSES)
+def test_the_copied_lines_read_the_same(lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = from_csv("\n".join(lines).encode(), "mine.csv")
+    np.testing.assert_array_equal(data.u, ROWS[:-1])
+    Path("mine.csv").write_text("\n".join(lines))
     found: dict[str, np.ndarray] = {}
-    exec("import numpy as np\n" + data.code, found)
+    exec(data.code, found)
     np.testing.assert_array_equal(found["u"], data.u)
     np.testing.assert_array_equal(found["y"], data.y)
 

@@ -281,6 +281,6 @@ def test_the_first_carry_is_spread_over_the_lanes_as_in_the_loop(kind: str) -> N
     carry = model.stream.carry
     values, readout = buffers.spread(model.settings, model._plan, carry)
     with model.settings.context():
-        expected = loop.spread(model._plan, model._fixed, jnp.asarray(carry.theta), carry.squares)
+        expected = loop.spread(model._plan, jnp.asarray(carry.theta), carry.squares)
     np.testing.assert_allclose(values, expected[0], rtol=1e-6)
     np.testing.assert_allclose(readout, expected[1], rtol=1e-6)

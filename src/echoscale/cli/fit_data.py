@@ -173,7 +173,7 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
     end = _checked_end(data, targets)
     y: Any = targets.iloc[:end]
     X = every.iloc[:end] if every.shape[1] else None
-    ahead = _known_ahead(data, every.iloc[end:], columns, quiet)
+    ahead = _known_ahead(every.iloc[end:], columns, quiet)
     names = columns.targets
     gaps = int(y.isna().to_numpy().sum())
     if gaps:
@@ -249,7 +249,7 @@ def _checked_end(data: DataFile, targets: pd.DataFrame) -> int:
     return int(some[-1]) + 1
 
 
-def _known_ahead(data: DataFile, rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFrame | None:
+def _known_ahead(rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFrame | None:
     """Inputs of the rows without a target at the end; None where no inputs are needed."""
     if not columns.inputs:
         return None

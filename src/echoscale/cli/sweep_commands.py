@@ -37,20 +37,20 @@ def sweep(
 ) -> None:
     """Score a network at every point of a grid. Finished work is never lost: the same command resumes."""
     keep_compiled_programs()
-    from echoscale.sweeps import commands
+    from echoscale.cli import sweep_runs
 
     with refusing():
-        status = commands.run(spec, ledger, out, scheduler, workers, progress=not quiet)
+        status = sweep_runs.run(spec, ledger, out, scheduler, workers, progress=not quiet)
     raise typer.Exit(status)
 
 
 @sweeps_app.command("list")
 def sweeps_list(ledger: LedgerOption = Path("sweeps.sqlite"), json: Json = False) -> None:
     """All sweeps: id, jobs done, failed and open, seconds."""
-    from echoscale.sweeps import commands
+    from echoscale.cli import sweep_runs
 
     with refusing():
-        table = commands.list_sweeps(ledger)
+        table = sweep_runs.list_sweeps(ledger)
     print_json(table) if json else typer.echo(str(table))
 
 
@@ -60,10 +60,10 @@ def sweeps_show(
     ledger: LedgerOption = Path("sweeps.sqlite"),
 ) -> None:
     """One sweep: settings, axes, the best points, errors."""
-    from echoscale.sweeps import commands
+    from echoscale.cli import sweep_runs
 
     with refusing():
-        commands.show(ledger, sweep)
+        sweep_runs.show(ledger, sweep)
 
 
 @sweeps_app.command("export")

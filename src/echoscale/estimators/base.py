@@ -1,19 +1,20 @@
-"""What both estimators share: flat parameters to a network, checks of the input, the washout, the ridge fit, the state."""
+"""What the estimators with a network share: flat parameters to a network, the washout, the ridge fit, the state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from echoscale import _checks, network
 from echoscale.esn import ESN
 from echoscale.estimators import fitting
+from echoscale.estimators.forms import as_given, counted, last_rows
 from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.readouts import folds, penalties, recent
 from echoscale.readouts.penalties import RidgeCurve
@@ -27,12 +28,7 @@ from echoscale.readouts.statistics import Statistics, split_statistics, with_noi
 from echoscale.scaling import STANDARD, Scaling, scaling_of
 from echoscale.series import (
     Series,
-    SeriesLike,
-    as_series,
-    axes,
     check_longer_than,
-    is_list_of_series,
-    refuse_masked,
     washout_steps,
 )
 from echoscale.undo import all_or_nothing
@@ -213,24 +209,6 @@ class ESNEstimator(BaseEstimator):
             )
         check_is_fitted(self, "readout_")
 
-    @staticmethod
-    def _many(X: SeriesLike) -> bool:
-        """A batch or a list of series, which scikit-learn's own checks do not know."""
-        return is_list_of_series(X) or axes(X) >= 3
-
-    def _series(self, X: SeriesLike, reset: bool) -> Series:
-        """Checked input without a target; `reset` on the first fit, when the number of features becomes known."""
-        if self._many(X):
-            series = as_series(X, None if reset else self.n_features_in_, name="X")
-            if reset:
-                self.n_features_in_ = series.features
-            return series
-        refuse_masked(X, "X")
-        # Gaps are left to as_series, which says where they are.
-        columns = as_table(X, None if reset else self.n_features_in_)
-        checked = validate_data(self, columns, reset=reset, dtype=np.float64, ensure_all_finite=False)
-        return as_series(checked, name="X")
-
     def _scaling_of_targets(self, targets: Series) -> Scaling:
         """Those of a regressor are scaled like its inputs; one-hot codes are not."""
         return Scaling.none(targets.features)
@@ -381,7 +359,7 @@ class ESNEstimator(BaseEstimator):
                 f"inputs, since direct={self.direct_}."
             )
         if not np.isfinite(given).all():
-            raise ValueError("state must be finite.")
+            raise ValueError("state must be finite: give one that fit or predict made.")
         return given[..., : esn.units], np.broadcast_to(given[..., esn.units :], (series.count, extra))
 
     def _joined_state(self, last: Array, series: Series, before: Array | None) -> Array:
@@ -437,48 +415,6 @@ class ESNEstimator(BaseEstimator):
 
         last = self.esn_.run_chunks(scaled, consume, state=start)
         return as_given(outputs, series), self._joined_state(last, scaled, before)
-
-
-def as_table(X: SeriesLike, features: int | None = None) -> SeriesLike:
-    """Data of one axis, (T,), are a table of one column, where a model takes one; else scikit-learn says what is wrong."""
-    if axes(X) != 1 or features not in (None, 1) or len(X) == 0:  # type: ignore[arg-type]
-        return X
-    return X.to_frame() if hasattr(X, "to_frame") else np.asarray(X)[:, None]
-
-
-def as_given(values: list[Array], series: Series) -> Any:
-    """One array for one series, a stack for a batch, a list for a list."""
-    if series.kind == "list":
-        return values
-    return values[0] if series.kind == "one" else np.stack(values)
-
-
-def map_given(function: Callable[[Array], Array], values: Array | list[Array]) -> Any:
-    """`function` of an array, or of every array of a list."""
-    return [function(each) for each in values] if isinstance(values, list) else function(values)
-
-
-def counted(values: Sequence[npt.ArrayLike] | Array, washout: int) -> Array:
-    """The rows after the washout, of all series together."""
-    return np.concatenate([np.asarray(each)[washout:] for each in values])
-
-
-def name_gaps(X: object, y: object) -> None:
-    """Say where a target is not finite, or data are masked; targets that are no numbers at all are left to scikit-learn."""
-    refuse_masked(X, "X")
-    refuse_masked(y, "y")
-    try:
-        values = np.asarray(y)
-    except ValueError:
-        return
-    if values.dtype.kind == "f" and values.ndim in (1, 2) and values.size:
-        as_series(values, name="y")
-
-
-def last_rows(series: Series) -> Array:
-    """The last step of one series, (F,), or of several, (B, F)."""
-    ends = np.stack([each[-1] for each in series.values])
-    return ends[0] if series.kind == "one" else ends
 
 
 def _same(value: object, default: object) -> bool:

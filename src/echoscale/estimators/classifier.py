@@ -15,9 +15,9 @@ from sklearn.utils.validation import validate_data
 
 from echoscale import _checks, losses
 from echoscale.esn import ESN
-from echoscale.estimators import fitting, minibatches, row_readout, sequence_labels
-from echoscale.estimators.base import as_table, counted, map_given, name_gaps
+from echoscale.estimators import checked_data, fitting, minibatches, row_readout, sequence_labels
 from echoscale.estimators.class_labels import classes_of, codes_of, in_columns, labels_of, refuse_single_sequences, warn_of_axes
+from echoscale.estimators.forms import counted, map_given
 from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
 from echoscale.estimators.shared_parameters import explained
@@ -343,7 +343,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         X : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
         state : (N,) or (B, N), or None
-            Where the network begins; None: zero.
+            Where the network begins; None: at rest, with one label per sequence zero.
 
         Returns
         -------
@@ -351,7 +351,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             z, without the last axis for two classes.
         """
         self._check_ready()
-        scores, _ = self._scores(self._series(in_columns(X), reset=False), state)
+        scores, _ = self._scores(checked_data.inputs(self, in_columns(X), reset=False), state)
         if len(self.classes_) > 2:
             return scores
         return map_given(lambda each: each[..., 1] - each[..., 0], scores)
@@ -368,7 +368,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         X : (B, T, F), list of (T_b, F), or (T, F)
             Inputs.
         state : (N,) or (B, N), or None
-            Where the network begins; None: zero.
+            Where the network begins; None: at rest, with one label per sequence zero.
 
         Returns
         -------
@@ -376,7 +376,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             They add up to 1 over the last axis.
         """
         self._check_ready()
-        scores, _ = self._scores(self._series(in_columns(X), reset=False), state)
+        scores, _ = self._scores(checked_data.inputs(self, in_columns(X), reset=False), state)
         return map_given(lambda each: losses.probabilities(self._loss, self.steepness_ * each), scores)
 
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
@@ -387,7 +387,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         X : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
         state : (N,) or (B, N), or None
-            Where the network begins; None: zero.
+            Where the network begins; None: at rest, with one label per sequence zero.
         return_state : bool
             With one label per step: also return the last states, for the next piece.
 
@@ -399,7 +399,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         self._check_ready()
         if return_state and self.per_sequence_:
             raise ValueError("return_state=True is for one label per step: every sequence is judged as a whole.")
-        scores, last = self._scores(self._series(in_columns(X), reset=False), state)
+        scores, last = self._scores(checked_data.inputs(self, in_columns(X), reset=False), state)
         labels = map_given(lambda each: self.classes_[np.argmax(each, axis=-1)], scores)
         return (labels, last) if return_state else labels
 
@@ -435,15 +435,14 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
     def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Any]:
         """Checked series and labels: (T,) for one series, (B,) per sequence, otherwise (T_b,) for every series."""
         X = in_columns(X)
-        if not self._many(X):
-            name_gaps(X, y)
-            X, y = validate_data(
-                self, as_table(X), y, reset=reset, dtype=np.float64, ensure_min_samples=least, ensure_all_finite=False
-            )
+        if not checked_data.are_many(X):
+            checked_data.name_gaps(X, y)
+            table, rules = checked_data.as_table(X), {"ensure_min_samples": least, "ensure_all_finite": False}
+            X, y = validate_data(self, table, y, reset=reset, dtype=np.float64, **rules)
             check_classification_targets(y)
             series, labels, per_sequence = as_series(X, name="X"), y, False
         else:
-            series = self._series(X, reset)
+            series = checked_data.inputs(self, X, reset)
             labels, per_sequence = labels_of(y, series)
         if reset:
             self.per_sequence_ = per_sequence

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from echoscale import _checks
+from echoscale.estimators import checked_data
+from echoscale.estimators.forms import as_given
 from echoscale.estimators.seed import RandomState, seed_of
-from echoscale.series import Series, SeriesLike, as_series, axes, is_list_of_series
+from echoscale.series import Series, SeriesLike
 from echoscale.undo import all_or_nothing
 
 Floats = npt.NDArray[np.float64]
@@ -101,7 +103,7 @@ class DelayExpansion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not 0 < decay <= 1:
             raise ValueError(f"decay must lie in (0, 1], got {decay}: the past may count as much as the present, not more.")
         seed = seed_of(self.random_state)
-        series = self._series(X, reset=True)
+        series = checked_data.inputs(self, X, reset=True, least=2, flat=False)
         weights = decay ** np.arange(delay + 1)
         self.sigma_ = 1 / (_spread(series) * float(np.linalg.norm(weights)))
         self.mixing_ = self.sigma_ * weights[:, None] * _draw(seed, units, delay, series.features)
@@ -121,22 +123,8 @@ class DelayExpansion(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Features.
         """
         check_is_fitted(self, "mixing_")
-        series = self._series(X, reset=False)
-        expanded = [_expand(each, self.mixing_) for each in series.values]
-        if series.kind == "list":
-            return expanded
-        return expanded[0] if series.kind == "one" else np.stack(expanded)
-
-    def _series(self, X: SeriesLike, reset: bool) -> Series:
-        if is_list_of_series(X) or axes(X) >= 3:  # which scikit-learn's own checks do not know
-            series = as_series(X, None if reset else self.n_features_in_, name="X")
-            if reset:
-                self.n_features_in_ = series.features
-            return series
-        # Gaps are left to as_series, which says where they are.
-        least = 2 if reset else 1
-        checked = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least)
-        return as_series(checked, name="X")
+        series = checked_data.inputs(self, X, reset=False, flat=False)
+        return as_given([_expand(each, self.mixing_) for each in series.values], series)
 
     @property
     def _n_features_out(self) -> int:

@@ -16,20 +16,19 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from echoscale import _checks
 from echoscale.engine.machine import precision_and_device
-from echoscale.estimators import fitting
-from echoscale.estimators.base import as_given, as_table, counted, last_rows, map_given
+from echoscale.estimators import checked_data, fitting
+from echoscale.estimators.forms import as_given, counted, explained_share, last_rows, map_given
 from echoscale.estimators.one_step import why_not
 from echoscale.readouts import folds, penalties
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics, of_rows
 from echoscale.scaling import STANDARD, Scaling, scaling_of
-from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, is_list_of_series, refuse_masked
+from echoscale.series import Series, SeriesLike
 from echoscale.undo import all_or_nothing
 
 Array = npt.NDArray[Any]
@@ -151,7 +150,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             Itself.
         """
         chosen_from = self._check_parameters()
-        series, targets = self._data(X, y, reset=True, least=2)
+        series, targets = checked_data.inputs_and_targets(self, X, y, reset=True, least=2)
         washout, places = self._span(series), self._places(series.features)
         inputs, outputs = scaling_of(self.scale, series), scaling_of(self.scale, targets)
         scaled, wanted = inputs.apply(series), outputs.apply(targets)
@@ -206,7 +205,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             Outputs, without the last axis where y of the fit had none; with `return_state`, also the state.
         """
         check_is_fitted(self, "readout_")
-        series = self.scaling_.apply(self._series(X, reset=False))
+        series = self.scaling_.apply(checked_data.inputs(self, X, reset=False))
         before = self._before(state, series)
         found = [_checks.finite(each, "predictions") for each in self._outputs(series, before)]
         outputs = as_given(found, series)
@@ -232,14 +231,10 @@ class NVAR(RegressorMixin, BaseEstimator):
             1 is best.
         """
         check_is_fitted(self, "readout_")
-        series, targets = self._data(X, y, reset=False)
+        series, targets = checked_data.inputs_and_targets(self, X, y, reset=False)
         self._span(series)
-        truth = counted(targets.values, self.washout_)
-        found = counted(self._outputs(self.scaling_.apply(series), None), self.washout_)
-        known = ~np.isnan(truth).any(axis=1)
-        weights: Any = sample_weight if sample_weight is None or series.kind != "one" else [sample_weight]
-        weights = None if weights is None else counted(weights, self.washout_)[known]
-        return float(r2_score(truth[known], found[known], sample_weight=weights))
+        outputs = self._outputs(self.scaling_.apply(series), None)
+        return explained_share(targets, outputs, self.washout_, sample_weight)
 
     def forecast(self, steps: int, *, warmup: SeriesLike | None = None) -> Array:
         """u(t+1) = y(t): predict, take the prediction as the next input, and so on.
@@ -283,7 +278,7 @@ class NVAR(RegressorMixin, BaseEstimator):
                 )
             past = np.concatenate([self.scaling_.forward(self.last_target_), self.state_], axis=-1)
         else:
-            series = self.scaling_.apply(self._series(warmup, reset=False))
+            series = self.scaling_.apply(checked_data.inputs(self, warmup, reset=False))
             whole = [_padded(u, None, self.washout_ + 1)[::-1][: self.washout_ + 1].ravel() for u in series.values]
             past = whole[0] if series.kind == "one" else np.stack(whole)
         windows = np.atleast_2d(past).reshape(-1, self.washout_ + 1, features)
@@ -366,7 +361,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         if given.shape not in ((size,), (series.count, size)):
             raise ValueError(f"state must have shape ({size},) or ({series.count}, {size}), got {given.shape}.")
         if not np.isfinite(given).all():
-            raise ValueError("state must be finite.")
+            raise ValueError("state must be finite: give one that fit or predict made.")
         return list(np.broadcast_to(given, (series.count, size)))
 
     def _last(self, series: Series, before: list[Floats] | None) -> Floats:
@@ -377,39 +372,6 @@ class NVAR(RegressorMixin, BaseEstimator):
             for u, first in zip(series.values, past, strict=True)
         ]
         return np.asarray(ends[0] if series.kind == "one" else np.stack(ends))
-
-    def _series(self, X: SeriesLike, reset: bool) -> Series:
-        if is_list_of_series(X) or axes(X) >= 3:  # which scikit-learn's own checks do not know
-            series = as_series(X, None if reset else self.n_features_in_, name="X")
-            if reset:
-                self.n_features_in_ = series.features
-            return series
-        refuse_masked(X, "X")
-        columns = as_table(X, None if reset else self.n_features_in_)
-        return as_series(validate_data(self, columns, reset=reset, dtype=np.float64, ensure_all_finite=False), name="X")
-
-    def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
-        if is_list_of_series(X) or axes(X) >= 3:
-            series = self._series(X, reset)
-            targets = as_targets(y, series, gaps=True)
-            flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
-        else:
-            refuse_masked(X, "X")
-            refuse_masked(y, "y")
-            raw = np.asarray(y)
-            gaps = np.isnan(raw) if raw.dtype.kind == "f" and raw.ndim in (1, 2) else None
-            if gaps is not None and gaps.any():
-                y = np.where(gaps, 0.0, raw)
-            table = as_table(X, None if reset else self.n_features_in_)
-            rules: dict[str, Any] = {"multi_output": True, "y_numeric": True, "ensure_min_samples": least}
-            X, y = validate_data(self, table, y, reset=reset, dtype=np.float64, ensure_all_finite=False, **rules)
-            series, flat = as_series(X, name="X"), np.ndim(y) == 1
-            targets = as_targets(y if gaps is None else np.where(gaps, np.nan, y), series, gaps=True)
-        if reset:
-            self.flat_targets_ = flat
-        elif targets.features != len(self.readout_.intercept):
-            raise ValueError(f"y has {targets.features} outputs, the model was fitted with {len(self.readout_.intercept)}.")
-        return series, targets
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

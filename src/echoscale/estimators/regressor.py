@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.utils.validation import validate_data
 
 from echoscale import _checks
 from echoscale.esn import ESN
-from echoscale.estimators import change, own_outputs
-from echoscale.estimators.base import ESNEstimator, as_given, as_table, counted, map_given
+from echoscale.estimators import change, checked_data, own_outputs
+from echoscale.estimators.base import ESNEstimator
 from echoscale.estimators.closed_loop import closed_loop
+from echoscale.estimators.forms import as_given, explained_share, map_given
 from echoscale.estimators.one_step import NOT_SHOWN, why_not
 from echoscale.estimators.seed import RandomState
 from echoscale.estimators.shared_parameters import explained
@@ -23,15 +22,7 @@ from echoscale.network import Network
 from echoscale.readouts import folds, recent
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling, scaling_of
-from echoscale.series import (
-    Series,
-    SeriesLike,
-    as_series,
-    as_targets,
-    axes,
-    check_longer_than,
-    refuse_masked,
-)
+from echoscale.series import Series, SeriesLike, as_targets, check_longer_than
 from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
@@ -242,7 +233,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         ESNRegressor
             Itself.
         """
-        series, targets = self._data(X, y, reset=True, least=2)
+        series, targets = checked_data.inputs_and_targets(self, X, y, reset=True, least=2)
         self._fit_steps(series, targets)
         self.no_forecast_ = why_not(series, targets)
         return self
@@ -268,7 +259,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             Itself.
         """
         first = not hasattr(self, "esn_")
-        series, targets = self._data(X, y, reset=first)
+        series, targets = checked_data.inputs_and_targets(self, X, y, reset=first)
         ends = None if first or new_series else self.last_target_
         self._partial_fit_steps(series, targets, new_series)
         found = why_not(series, targets, ends)
@@ -294,7 +285,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             With output feedback: outputs that are known, NaN where they are not. The network hears them in the step after;
             where they are not known, and without y, it hears its own.
         state : as `state_`, or None
-            Where the network begins; None: zero.
+            Where the network begins; None: at rest (see above).
         return_state : bool
             Also return the last states, for the next piece.
 
@@ -304,7 +295,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             Outputs, without the last axis where y of the fit had none; with `return_state`, also the states, as `state_`.
         """
         self._check_ready()
-        series = self._series(X, reset=False)
+        series = checked_data.inputs(self, X, reset=False)
         if y is not None and not self.esn_.n_outputs:
             raise ValueError("y has a meaning for a model with output feedback alone (feedback_scaling above 0): leave it out.")
         known = None if y is None else as_targets(y, series, gaps=True)
@@ -333,17 +324,11 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             1 is best. The default washout is that of these series.
         """
         self._check_ready()
-        series, targets = self._data(X, y, reset=False)
+        series, targets = checked_data.inputs_and_targets(self, X, y, reset=False)
         washout = self._washout(series)
         check_longer_than(series, washout, "X")
         guess, _ = self._outputs(series, None)
-        weights: Any = sample_weight
-        if series.kind == "one":
-            guess, weights = [guess], None if weights is None else [weights]
-        truth, found = counted(targets.values, washout), counted(guess, washout)
-        known = ~np.isnan(truth).any(axis=1)
-        weights = None if weights is None else counted(weights, washout)[known]
-        return float(r2_score(truth[known], found[known], sample_weight=weights))
+        return explained_share(targets, [guess] if series.kind == "one" else guess, washout, sample_weight)
 
     def forecast(self, steps: int, *, warmup: SeriesLike | None = None) -> Array:
         """u(t+1) = y(t): predict, feed the prediction back as the next input, and so on.
@@ -397,7 +382,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             state = self.esn_.step(last_input, self.state_[..., :units])
             inputs = np.concatenate([last_input, self.state_[..., units:]], axis=-1)
         else:
-            series = self.scaling_.apply(self._series(warmup, reset=False))
+            series = self.scaling_.apply(checked_data.inputs(self, warmup, reset=False))
             state = self.esn_.run_chunks(series)
             windows = [recent.windows(each, direct)[-1] for each in series.values]
             inputs = windows[0] if series.kind == "one" else np.stack(windows)
@@ -473,51 +458,9 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         made, last = own_outputs.followed(esn, self.readout_, scaled, truth, start, direct, units, self._pairs(esn))
         return as_given(made.outputs, series), last[0] if series.kind == "one" else last
 
-    def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
-        if self._many(X):
-            series = self._series(X, reset)
-            targets = as_targets(y, series, gaps=True)
-            flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
-        else:
-            refuse_masked(X, "X")
-            y, unknown = _filled(y)
-            X, y = validate_data(
-                self,
-                as_table(X, None if reset else self.n_features_in_),
-                y,
-                reset=reset,
-                dtype=np.float64,
-                ensure_all_finite=False,
-                multi_output=True,
-                y_numeric=True,
-                ensure_min_samples=least,
-            )
-            series = as_series(X, name="X")
-            flat = np.ndim(y) == 1
-            targets = as_targets(y if unknown is None else np.where(unknown, np.nan, y), series, gaps=True)
-        if reset:
-            self.flat_targets_ = flat
-        elif hasattr(self, "readout_") and targets.features != len(self.readout_.intercept):
-            raise ValueError(f"y has {targets.features} outputs, the model was fitted with {len(self.readout_.intercept)}.")
-        return series, targets
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _filled(y: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
-    """Targets as scikit-learn lets them through, and where they are unknown (NaN); None where all are known."""
-    refuse_masked(y, "y")
-    try:
-        values = np.asarray(y)
-    except ValueError:
-        return y, None
-    if values.dtype.kind != "f" or values.ndim not in (1, 2) or not values.size:
-        return y, None
-    as_series(values, name="y", gaps=True)  # says where a target is infinite
-    unknown = np.isnan(values)
-    return (np.where(unknown, 0.0, values), unknown) if unknown.any() else (y, None)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from echoscale import _checks
 from echoscale.esn import ESN
+from echoscale.estimators import checked_data
 from echoscale.estimators.seed import RandomState
 from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
 from echoscale.estimators.shared_parameters import explained
@@ -177,7 +178,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         (B, columns) or (T, N)
             Features.
         """
-        series = self._series(X, reset=True)
+        series = checked_data.inputs(self, X, reset=True)
         self.begin(series)
         rows = self.pool(series)
         wanted = bool(self.standardise)
@@ -198,7 +199,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
             Features.
         """
         check_is_fitted(self, "feature_scaling_")
-        rows = self.pool(self._series(X, reset=False))
+        rows = self.pool(checked_data.inputs(self, X, reset=False))
         if rows.shape[1] != len(self.feature_scaling_.mean):
             raise ValueError(
                 f"these data give {rows.shape[1]} features, those of the fit gave {len(self.feature_scaling_.mean)}: sequences "

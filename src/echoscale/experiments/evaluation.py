@@ -30,7 +30,7 @@ class Protocol:
     validation : int
         Steps that choose the ridge penalty, point by point.
     test : int
-        Steps that choose nothing: their error is the one to report.
+        Steps that take no part in any choice: their error is the one to report.
     lag : {1, 0}
         1: the state that has seen u[t] predicts y[t]. 0: it predicts y[t + 1], without u[t + 1].
     ridge : sequence of float

@@ -22,7 +22,7 @@ from echoscale.experiments.job import Arrays
 from echoscale.experiments.problem import Data, Task
 from echoscale.hyper import Hyper, with_lanes
 from echoscale.network import Network
-from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
+from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path, target_variances
 from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.scaling import is_constant, scaling_of
 from echoscale.series import as_series, as_targets, teacher_forced
@@ -221,11 +221,7 @@ def _errors(readout: Readout, statistics: Statistics, score: str, apart: bool) -
     """(..., lanes), or (..., lanes, targets) where they are judged apart."""
     squares = mean_squared_errors(readout, statistics)
     if score != "mse":
-        f = statistics.features
-        variance = np.einsum("...oo->...o", statistics.scatter[..., f:, f:]) / statistics.count[..., None]
-        if not (variance > 0).all():
-            raise ValueError("a target is constant on this data: its variance is 0 and errors cannot be normalised by it.")
-        squares = squares / variance
+        squares = squares / target_variances(statistics)
     if not apart:
         squares = squares.mean(axis=-1)
     return np.asarray(np.sqrt(squares) if score == "nrmse" else squares)

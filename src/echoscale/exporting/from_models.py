@@ -12,9 +12,10 @@ import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
 from echoscale.automatic import AutoModel
-from echoscale.esn import ESN, Matrices
+from echoscale.esn import ESN
 from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor
 from echoscale.exporting.formula import SIGMOID, SOFTMAX, Formula, Indices
+from echoscale.weights.block_matrices import Matrices
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

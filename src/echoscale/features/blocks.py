@@ -23,7 +23,7 @@ from echoscale.engine.machine import device_of
 from echoscale.esn import ESN
 from echoscale.features import device_blocks, identity, store
 from echoscale.features.features import DTYPES, Features
-from echoscale.hyper import Hyper
+from echoscale.hyper import Hyper, checked, without_lanes
 from echoscale.progress import Progress, shown
 from echoscale.series import Series, SeriesLike, as_series
 
@@ -116,7 +116,7 @@ def _compute(
     _checks.choice(dtype, tuple(DTYPES), "dtype")
     if path is not None and on_device:
         raise ValueError("features go to a file or stay on the device: give path or on_device=True, not both.")
-    numbers = esn._check_single(esn._check_hyper(hyper))
+    numbers = without_lanes(checked(hyper, esn.hyper))
     device = device_of(esn.device)
     there = on_device and not machine.on_cpu(device)
     values: Any = _on_their_way(esn, u, every) if there else _batch(esn, u, every)

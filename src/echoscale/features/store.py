@@ -42,7 +42,7 @@ WORDS = 1024  # of 8 bytes, in a row of a table of sums
 FEWEST = 16  # sequences of a last block: fewer join the block before, since few lanes may be run by another program
 
 MEANING = {
-    "network": "another network (its weights, its numbers or its precision)",
+    "network": "another network (its weights, hyper-parameters or precision)",
     "inputs": "other inputs",
     "every": "another `every`",
     "dtype": "another dtype",

@@ -247,8 +247,10 @@ class Forecaster:
         """
         self._check_fitted()
         steps = _checks.integer(steps, "steps", minimum=1)
-        levels = _levels(level)
-        future = self._future(X, steps)
+        return self._forecast(steps, self._future(X, steps), _levels(level))
+
+    def _forecast(self, steps: int, future: Sequence[Floats], levels: tuple[float, ...]) -> Forecast:
+        """From the scaled known inputs of these steps."""
         if steps > self.horizon_:
             self._learn(steps)
         means: list[Floats] = [np.empty(0)] * len(self._values)
@@ -302,7 +304,7 @@ class Forecaster:
                 earlier._learn(max(horizon, min(self.horizon or 0, longest_horizon([len(v) for v in earlier._values]))))
                 known = [each[len(each) - back : len(each) - back + horizon] for each in self._tables_given]
                 future = [self._split(_continued(e, more))[0] for e, more in zip(earlier._tables_given, known, strict=True)]
-                forecasts.append(earlier._from_scaled(horizon, future, _levels(level)))
+                forecasts.append(earlier._forecast(horizon, future, _levels(level)))
                 truths.append([each[len(each) - back : len(each) - back + horizon] for each in self._values])
                 periods = earlier.season_ if isinstance(earlier.season_, list) else [earlier.season_] * len(self._values)
                 scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._values, periods, strict=True)]))
@@ -396,13 +398,6 @@ class Forecaster:
         other._tables_given = [each[: len(each) - back] for each in self._tables_given]
         return other
 
-    def _from_scaled(self, steps: int, future: Sequence[Floats], levels: tuple[float, ...]) -> Forecast:
-        self._scaled_future = future
-        try:
-            return self.predict(steps, None, levels)
-        finally:
-            del self._scaled_future
-
     def _tables(self, X: Any, given: Given, clocks: Sequence[Clock], first: Any) -> tuple[list[Floats], tuple[str, ...]]:
         """X of the steps of y, checked against its times; tables without columns where there is no X."""
         known = getattr(self, "_columns", None) if hasattr(self, "_cores") and X is not None else None
@@ -440,8 +435,6 @@ class Forecaster:
 
     def _future(self, X: Any, steps: int) -> list[Floats]:
         """The scaled known inputs of the next steps."""
-        if hasattr(self, "_scaled_future"):
-            return list(self._scaled_future)
         wanted = list(self.future_inputs_)
         if not wanted:
             if X is not None:
@@ -484,7 +477,6 @@ class Forecaster:
     _columns: tuple[str, ...]
     _places: tuple[int, ...]
     _scaling: Scaling
-    _scaled_future: Sequence[Floats]
     horizon_: int
     season_: int | list[int | None] | None
 

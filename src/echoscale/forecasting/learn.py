@@ -162,7 +162,7 @@ def learn(
     means = [[np.maximum(each[0], floor) for each, floor in zip(one, floors, strict=True)] for one in judged]
     truth = [_truth(y, times, b, horizon) for b, y in enumerate(values)]
     errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in means]
-    weights = blend.by_horizon(errors, np.array([_usable(views[view], candidate, horizon) for view, candidate in found]))
+    weights = blend.by_horizon(errors, np.array([_usable(candidate) for _, candidate in found]))
     weights = np.where(weights >= LEAST_WEIGHT, weights, 0.0)
     weights = weights / weights.sum(axis=0)
     used = np.flatnonzero(weights.any(axis=1))
@@ -224,7 +224,7 @@ def _scatter(judged: Sequence[list[Floats]], weights: Floats, scales: Floats) ->
     return np.concatenate(found)
 
 
-def _usable(view: View, candidate: Candidate, horizon: int) -> bool:
+def _usable(candidate: Candidate) -> bool:
     """Whether it can forecast: a reader that was never fitted cannot."""
     if candidate.trend >= 0:
         return True

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import tasks
+from echoscale import data_files, tasks
 from echoscale.scaling import is_constant
 from echoscale.series import washout_steps
 from echoscale.timescales.signal import of_signal
@@ -114,7 +113,7 @@ TASKS: dict[str, Callable[[], LabData]] = {
 
 
 def from_csv(content: bytes, name: str) -> LabData:
-    """A table of numbers with names in its first row: predict the next value of the last column from all columns.
+    """A table of numbers: predict the next value of the last column from all columns.
 
     A first column that holds no numbers is taken for the time, and is left out.
 
@@ -130,35 +129,21 @@ def from_csv(content: bytes, name: str) -> LabData:
     LabData
         One step shorter than the file.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"{name} is no CSV file: it is not text in UTF-8.") from None
-    rows = [row for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
-    if len(rows) < 2:
-        raise ValueError(f"{name} has no rows: a first line with names, then one line per step.")
-    header, body = [cell.strip() for cell in rows[0]], rows[1:]
-    if not FEWEST <= len(body) <= MOST:
-        raise ValueError(f"{name} has {len(body):,} rows: the lab takes {FEWEST} to {MOST:,}.")
-    uneven = next((k for k, row in enumerate(body, 2) if len(row) != len(header)), None)
-    if uneven is not None:
-        raise ValueError(f"row {uneven} of {name} has {len(body[uneven - 2])} cells; its first row has {len(header)}.")
-    if all(_is_number(cell) for cell in header):
-        raise ValueError(f"the first row of {name} holds numbers: it must hold the names of the columns.")
-    begin = int(len(header) > 1 and not _is_number(body[0][0]))
-    values = np.empty((len(body), len(header) - begin))
-    for k, row in enumerate(body):
-        for column, cell in enumerate(row[begin:]):
-            if not _is_number(cell):
-                raise ValueError(f"row {k + 2}, column {header[begin + column]!r} of {name} is {cell.strip()!r}: not a number.")
-            values[k, column] = float(cell)
-    _check_moves(values, header[begin:], name)
-    columns = range(begin, len(header))
+    table = data_files.parse_csv(content, Path(name))
+    if not FEWEST <= len(table) <= MOST:
+        raise ValueError(f"{name} has {len(table):,} rows: the lab takes {FEWEST} to {MOST:,}.")
+    columns = [str(each) for each in table.frame.columns]
+    columns = columns[1:] if len(columns) > 1 and table.is_text(columns[0]) else columns
+    values = table.numbers(columns).to_numpy()
+    for row, column in np.argwhere(np.isnan(values))[:1]:
+        raise ValueError(f"{name}: no number at {table.at(row)}, column {columns[column]!r}: the lab takes no gaps.")
+    _check_moves(values, columns, name)
     code = (
-        f'table = np.loadtxt({name!r}, delimiter=",", skiprows=1, usecols={list(columns)}, ndmin=2)\n'
+        "from echoscale import data_files\n"
+        f"table = data_files.read({name!r}, time={data_files.NO_TIME!r}).numbers({columns}).to_numpy()\n"
         "u, y = table[:-1], table[1:, -1:]"
     )
-    return LabData(name, values[:-1], values[1:, -1:], (f"{header[-1]}, next step",), code)
+    return LabData(name, values[:-1], values[1:, -1:], (f"{columns[-1]}, next step",), code)
 
 
 def _check_moves(values: Floats, header: list[str], name: str) -> None:
@@ -173,10 +158,3 @@ def _check_moves(values: Floats, header: list[str], name: str) -> None:
             raise ValueError(
                 f"column {column!r} of {name} is constant over the {what} steps: the lab can learn nothing from it."
             )
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return bool(np.isfinite(float(cell)))
-    except ValueError:
-        return False

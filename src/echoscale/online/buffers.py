@@ -27,7 +27,7 @@ Mask = npt.NDArray[np.bool_]
 
 # Steps of one compiled call; a call with fewer does only those.
 BUFFER = 1024
-# The size of a fresh W_out: small, but not 0, where the learned numbers would have no gradient.
+# The size of a fresh W_out: small, but not 0, where the learned hyper-parameters would have no gradient.
 FRESH = 0.01
 
 
@@ -137,7 +137,7 @@ def fresh(
 ) -> loop.Carry:
     """A small random W_out without memory of its moments for the starts (S,) that begin anew, the n-th alike for all of them.
 
-    The moments of the learned numbers stay. Least squares begins with W_out = 0.
+    The moments of the learned hyper-parameters stay. Least squares begins with W_out = 0.
     """
     which = of_padded(settings, plan)
     carry = jax.tree.map(np.array, carry)  # copies, to be written to
@@ -210,7 +210,7 @@ def buffer(settings: LearnerSettings, plan: loop.LoopPlan, u: Array, y: Array, t
 
 
 def values(settings: LearnerSettings, carry: loop.Carry) -> Floats:
-    """The learned numbers, (P, S)."""
+    """The learned hyper-parameters, (P, S)."""
     free = np.asarray(carry.theta, np.float64)[settings.rows :, : settings.starts]
     return np.asarray(constraints.of_free(free, settings.learned, settings.constraint)[0])
 

@@ -24,7 +24,7 @@ class History(NamedTuple):
 
     targets   (W,)       steps with a target
     loss      (W, S)     mean over those; NaN where there was none
-    gradient  (W, P, S)  likewise, of the learned numbers
+    gradient  (W, P, S)  likewise, of the learned hyper-parameters
     value     (W, P, S)  at the end of the window
     """
 

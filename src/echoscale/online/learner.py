@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from echoscale import losses
 from echoscale.esn import ESN
-from echoscale.hyper import Hyper, Parameter, chosen, into_network, put
+from echoscale.hyper import Hyper, Parameter, checked, chosen, into_network, put
 from echoscale.network import Network
 from echoscale.online import buffers, history, loop, over_cores
 from echoscale.online import protocol as protocols
@@ -144,7 +144,7 @@ class OnlineLearner:
             rates=speeds,
             trace=trace,
             constraint=constraint,
-            hyper=esn._check_hyper(starts),
+            hyper=checked(starts, esn.hyper),
             protocol=protocol,
             record=record,
             washout=washout_steps(washout),

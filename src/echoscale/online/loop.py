@@ -1,4 +1,4 @@
-"""The compiled loop of online learning: states, traces, readout and learned numbers, all moved at every time step.
+"""The compiled loop of online learning: states, traces, readout and learned hyper-parameters, all moved at every time step.
 
     z = W_out x,    d = dE/dz,    dE/dW_out = d x^T,    dE/dtheta_i = d . (W_out e_i),      e_i = dx/dtheta_i (traces)
 
@@ -6,8 +6,8 @@ for S starts with B sequences each on the lanes of one network (lane = sequence 
 features are neuron-major like the states, with a last one that is always 1 for the intercept; sums over neurons and over
 sequences are written out term by term, so that XLA makes one vectorised kernel of each, where a product of such small matrices
 is a call that takes several times as long; what such a sum gives is written down (`_kept`), or XLA would compute it anew inside
-each operation that needs it; W_out and the learned numbers are carried once more with a column per lane, since a choice of
-columns inside a kernel is not vectorised.
+each operation that needs it; W_out and the learned hyper-parameters are carried once more with a column per lane, since a
+choice of columns inside a kernel is not vectorised.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class Fixed(NamedTuple):
 class Carry(NamedTuple):
     """What one step hands to the next.
 
-    theta     (M, S)        rows of the readout (feature * O + output; none with least squares), then the learned numbers
+    theta     (M, S)        rows of the readout (feature * O + output; none with least squares), then what is learned besides
     readout   (F, O, lanes) W_out for every lane, or (F, O, 1) for one start
-    values    P x (lanes,)  the learned numbers for every lane, or (1,)
+    values    P x (lanes,)  the learned hyper-parameters for every lane, or (1,)
     squares   one `rls.RLSState` with a leading axis S, or None
     average   (F * O, S) and (S,) the running mean of W_out, and the power of its decay or its number of steps; or None
     sums      (1 + P, S)    loss and gradients since the window began, and how many steps had a target, ()
@@ -128,7 +128,7 @@ def program(on_cpu: bool) -> Any:
 
 
 def step(plan: LoopPlan, fixed: Fixed, carry: Carry, row: StepRows) -> tuple[Carry, Array]:
-    """One time step of everything; and whether loss, gradients, readout and learned numbers are still in order."""
+    """One time step of everything; and whether loss, gradients, readout and learned hyper-parameters are still in order."""
     hyper = put(fixed.hyper, plan.learned, carry.values)
     state, new_traces = traces.step(fixed.weights, hyper, carry.state, carry.traces, row.u, plan.learned, plan.form)
     lanes = state[0].shape[1]
@@ -156,15 +156,15 @@ def step(plan: LoopPlan, fixed: Fixed, carry: Carry, row: StepRows) -> tuple[Car
     if plan.constraint == "clip":
         theta = jnp.clip(theta, fixed.low, fixed.high)
     squares = None if carry.squares is None else _least_squares(plan, fixed, carry.squares, state, row)
-    values, readout = spread(plan, fixed, theta, squares)
+    values, readout = spread(plan, theta, squares)
     sums = (carry.sums[0] + small, carry.sums[1] + row.moves)
     average = _average(plan, fixed, carry.average, theta[:rows], row.averaged)
     new = Carry(state, new_traces, theta, readout, values, moments, squares, average, sums)
     return new, _in_order(plan, small, theta[rows:], squares)
 
 
-def spread(plan: LoopPlan, fixed: Fixed, theta: Array, squares: rls.RLSState | None) -> tuple[tuple[Array, ...], Array]:
-    """The learned numbers and W_out with a column for every lane (one column for one start)."""
+def spread(plan: LoopPlan, theta: Array, squares: rls.RLSState | None) -> tuple[tuple[Array, ...], Array]:
+    """The learned hyper-parameters and W_out with a column for every lane (one column for one start)."""
     rows = len(theta) - len(plan.learned)
     values, _ = constraints.of_free(theta[rows:], plan.learned, plan.constraint)
     readout = theta[:rows]
@@ -272,7 +272,7 @@ def _average(
 
 
 def _in_order(plan: LoopPlan, small: Array, free: Array, squares: rls.RLSState | None) -> Array:
-    """Whether loss and gradients are finite and the learned numbers allowed.
+    """Whether loss and gradients are finite and the learned hyper-parameters allowed.
 
     Adam's W_out is finite as long as the loss is: its steps are bounded by the rate.
     """

@@ -51,7 +51,7 @@ class Reinitialise:
 
     @property
     def period(self) -> int:
-        """Steps between two looks at the learned numbers."""
+        """Steps between two looks at the learned hyper-parameters."""
         return self.every or self.window
 
 

@@ -20,7 +20,7 @@ from echoscale import _checks
 from echoscale.engine import machine
 from echoscale.engine.dynamics import Array, Weights
 from echoscale.engine.machine import device_of, precision_and_device
-from echoscale.hyper import Hyper
+from echoscale.hyper import Hyper, checked
 from echoscale.online.sequence_learner import SequenceLearner
 from echoscale.online.sequence_rule import (
     SequenceLearning,
@@ -136,7 +136,7 @@ def walk(
     if size > len(sequences):
         raise ValueError(f"minibatch={size} is more than the {len(sequences)} sequences there are: choose a smaller one.")
     rng = np.random.default_rng(learner.seed)
-    lanes = esn._check_hyper(starts).lanes or 1
+    lanes = checked(starts, esn.hyper).lanes or 1
 
     def fresh(values: Array) -> SequenceLearning:
         """A new readout, the same for all starts, and Adam without memory."""

@@ -74,7 +74,7 @@ class LearnerSettings:
         if self.protocol is not None and not isinstance(self.protocol, Reinitialise):
             raise TypeError(f"protocol must be None or a Reinitialise, got {type(self.protocol).__name__}.")
         if self.protocol is not None and not self.learned:
-            raise ValueError("a protocol looks at the learned numbers, and parameters=() learns none: leave it out.")
+            raise ValueError("a protocol looks at the learned hyper-parameters, and parameters=() learns none: leave it out.")
         farthest = max(self.speeds, default=0.0) * (self.protocol.period if self.protocol else 0)
         if self.protocol is not None and 0 < farthest < self.protocol.tolerance:
             raise ValueError(
@@ -110,12 +110,12 @@ class LearnerSettings:
 
     @property
     def first_values(self) -> Floats:
-        """The learned numbers before the first step, (P, S)."""
+        """The learned hyper-parameters before the first step, (P, S)."""
         leaves = [np.asarray(each.of(self.hyper), np.float64) for each in self.learned]
         return np.array([np.broadcast_to(leaf, self.starts) for leaf in leaves]).reshape(-1, self.starts)
 
     def chosen(self, names: str | Sequence[str | Parameter] | None) -> tuple[Parameter, ...]:
-        """These of the learned numbers, or all."""
+        """These of the learned hyper-parameters, or all."""
         if names is None:
             return self.learned
         which = chosen(names, self.esn.hyper)

@@ -166,12 +166,23 @@ def normalised_errors(readout: Readout, statistics: Statistics) -> Floats:
     statistics : Statistics
         Of the data that it is judged on; no target may be constant there.
     """
-    f = statistics.features
-    variance = np.einsum("...oo->...o", statistics.scatter[..., f:, f:]) / statistics.count[..., None]
-    if not (variance > 0).all():
-        raise ValueError("a target is constant on this data: its variance is 0 and errors cannot be normalised by it.")
-    errors: Floats = np.sqrt((mean_squared_errors(readout, statistics) / variance).mean(axis=-1))
+    errors: Floats = np.sqrt((mean_squared_errors(readout, statistics) / target_variances(statistics)).mean(axis=-1))
     return errors
+
+
+def target_variances(statistics: Statistics) -> Floats:
+    """What errors are normalised by, (..., outputs); an error where a target is constant.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of the data that a readout is judged on.
+    """
+    f = statistics.features
+    variances: Floats = np.einsum("...oo->...o", statistics.scatter[..., f:, f:]) / statistics.count[..., None]
+    if not (variances > 0).all():
+        raise ValueError("a target is constant on this data: its variance is 0 and errors cannot be normalised by it.")
+    return variances
 
 
 def check_path(ridge: npt.ArrayLike) -> Floats:

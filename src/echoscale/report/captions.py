@@ -1,8 +1,11 @@
-"""What the figures show, in a sentence each."""
+"""What the figures show, in a sentence each. A figure that has none here says it in the first line of its module."""
 
 from __future__ import annotations
 
+import importlib
 from typing import NamedTuple
+
+from echoscale.paper.gallery import FIGURES
 
 
 class Legend(NamedTuple):
@@ -12,7 +15,7 @@ class Legend(NamedTuple):
     shows: str
 
 
-CAPTIONS = {
+WRITTEN = {
     1: Legend(
         "Timescales of a reservoir",
         "Eigenvalues of a random matrix, the density of timescales by theory and by measurement, and what leak rate, spectral "
@@ -48,3 +51,19 @@ CAPTIONS = {
         "error.",
     ),
 }
+
+
+def of_module(number: int) -> Legend:
+    """Title and words from "fig10_sines" and "Fig. 10: what it shows.".
+
+    Parameters
+    ----------
+    number : int
+        Of the figure.
+    """
+    name, words = FIGURES[number], importlib.import_module(f"echoscale.paper.{FIGURES[number]}").__doc__ or ""
+    shows = words.partition("\n")[0].partition(": ")[2]
+    return Legend(name.partition("_")[2].replace("_", " ").capitalize(), shows[:1].upper() + shows[1:])
+
+
+CAPTIONS = {number: WRITTEN[number] if number in WRITTEN else of_module(number) for number in FIGURES}

@@ -12,7 +12,7 @@ from echoscale.paper import style
 from echoscale.report import page
 from echoscale.report.automatic_page import table_of
 from echoscale.report.page import Html
-from echoscale.sweeps.commands import SEEDS, best_points
+from echoscale.sweeps.ranking import best_points, over_seeds
 
 if TYPE_CHECKING:
     import xarray
@@ -61,8 +61,8 @@ def _where(best: Any) -> list[tuple[str, Any]]:
 
 def _surface(data: xarray.Dataset) -> list[Html]:
     """Validation error over the two longest axes, the least over all others; over one axis a line."""
-    seeds = [name for name in SEEDS if name in data.dims]
-    mean = data["validation"].mean(seeds)
+    means, averaged = over_seeds(data)
+    mean = means["validation"]
     if not np.isfinite(mean.values).any():
         return [page.paragraph("Nothing is finished yet.")]
     longest = sorted((str(name) for name in mean.dims if mean.sizes[name] > 1), key=lambda name: -mean.sizes[name])[:2]
@@ -87,7 +87,7 @@ def _surface(data: xarray.Dataset) -> list[Html]:
     figure.savefig(picture, format="png", dpi=160)
     others = [str(name) for name in mean.dims if name not in longest]
     words = "Validation error over " + " and ".join(longest)
-    words += f", the least over {' and '.join(others)}" * bool(others) + ", mean over seeds" * bool(seeds)
+    words += f", the least over {' and '.join(others)}" * bool(others) + ", mean over seeds" * averaged
     return [page.picture(picture.getvalue(), words + ".", page.text(words + "."))]
 
 

@@ -1,4 +1,4 @@
-"""The axes of a sweep: what varies, and how a point of the grid becomes a network, a task and the numbers of a lane.
+"""The axes of a sweep: what varies, and how a point of the grid becomes a network, a task and the hyper-parameters of a lane.
 
 leak_rate, spectral_radius, input_scaling, bias_scaling   of all reservoirs alike; "leak_rate[0]" of the first alone
 feedback_scaling, leak_spread                             likewise, of a network with output feedback, with spread leak rates

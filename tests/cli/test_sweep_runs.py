@@ -24,8 +24,8 @@ import xarray
 from typer.testing import CliRunner, Result
 
 import echoscale as es
-from echoscale.cli import app
-from echoscale.sweeps import Cluster, Ledger, Protocol, Task, commands
+from echoscale.cli import app, sweep_runs
+from echoscale.sweeps import Cluster, Ledger, Protocol, Task
 
 PATIENCE = 60.0  # seconds after which something hangs
 SEEDS = 6
@@ -318,7 +318,7 @@ def test_workers_and_schedulers_that_cannot_be(desk: Desk, monkeypatch: pytest.M
 
 def test_nobody_at_the_address_of_the_scheduler(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(commands, "Cluster", functools.partial(Cluster, timeout=0.5))
+    monkeypatch.setattr(sweep_runs, "Cluster", functools.partial(Cluster, timeout=0.5))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"

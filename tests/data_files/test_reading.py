@@ -53,6 +53,7 @@ def test_without_times_rows_are_counted() -> None:
     assert "numbers, so it is data" in bare.notes[0]
     seconds = read(written("time,y\n0.0,1\n0.1,2\n0.2,4\n"), time="time")
     assert seconds.frame.index.tolist() == [0, 1, 2]
+    assert len(read(written("time,y\n0.5,1\n"), time="time")) == 1
     years = read(written("year,y\n1700,5\n1701,6\n1702,7\n"))
     assert (years.time, years.frame.index.tolist()) == ("year", [1700, 1701, 1702])
     assert read(written("year,y\n1700,5\n1701,6\n"), time="none").time is None

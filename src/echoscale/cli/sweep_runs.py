@@ -1,4 +1,4 @@
-"""What the command line does with sweeps: run with a progress bar, list, show."""
+"""What the command line does with sweeps: run with a progress bar, list, show. Imported only when one of them is called."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import json
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from echoscale.experiments.cluster import Cluster
 from echoscale.experiments.executors import Executor, InProcess
 from echoscale.experiments.ledger import Ledger
-from echoscale.sweeps.archive import check_target, export, in_order, recall
+from echoscale.sweeps.archive import check_target, export, recall
 from echoscale.sweeps.grid import SweepWarning, sweep
+from echoscale.sweeps.ranking import best_points
 from echoscale.sweeps.spec import read
 from echoscale.table import Table
 
 if TYPE_CHECKING:
     import xarray
-
-SHOWN = 5
-SEEDS = ("seed", "weights_seed", "task_seed")  # axes that errors are averaged over
 
 
 def run(
@@ -85,18 +83,3 @@ def show(ledger: Path, name: str) -> None:
 def _say_errors(data: xarray.Dataset) -> None:
     for failure in json.loads(data.attrs["errors"]):
         typer.echo(f"Failed: {failure}", err=True)
-
-
-def best_points(data: xarray.Dataset) -> Table:
-    """The points with the least validation error, averaged over seeds, with their test error."""
-    seeds = [name for name in SEEDS if name in data.dims]
-    mean = data.mean(seeds, keep_attrs=True) if seeds else data
-    frame = in_order(mean[["validation", "test"]]).sort_values("validation").head(SHOWN)
-    rows = tuple(tuple(_plain(value) for value in row) for row in frame.itertuples(index=False))
-    title = f"The best {len(rows)} of {mean['test'].size} points by validation error" + (", mean over seeds" if seeds else "")
-    return Table(tuple(map(str, frame.columns)), rows, title)
-
-
-def _plain(value: object) -> Any:
-    value = value.item() if hasattr(value, "item") else value
-    return None if value != value else value

@@ -1,0 +1,141 @@
+"""Data through scikit-learn's checks and ours: one series as a table, several as they are, targets with gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import validate_data
+
+from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, is_list_of_series, refuse_masked
+
+
+def are_many(X: SeriesLike) -> bool:
+    """A batch or a list of series, which scikit-learn's own checks do not know.
+
+    Parameters
+    ----------
+    X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+        Inputs.
+    """
+    return is_list_of_series(X) or axes(X) >= 3
+
+
+def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool = True) -> Series:
+    """Checked inputs without targets; sets `n_features_in_` of the model on its first fit.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose data they are.
+    X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+        Inputs.
+    reset : bool
+        Whether this is the first fit, when the number of features becomes known.
+    least : int
+        Steps that one series must have.
+    flat : bool
+        Whether data of one axis, (T,), are one column.
+    """
+    features = None if reset else model.n_features_in_
+    if are_many(X):
+        series = as_series(X, features, name="X")
+        if reset:
+            model.n_features_in_ = series.features
+        return series
+    refuse_masked(X, "X")
+    # Gaps are left to as_series, which says where they are.
+    table = as_table(X, features) if flat else X
+    checked = validate_data(model, table, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least)
+    return as_series(checked, name="X")
+
+
+def inputs_and_targets(model: Any, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
+    """Checked inputs and targets, NaN where a target is unknown; on the first fit, sets `flat_targets_` of the model too.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose data they are.
+    X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+        Inputs.
+    y : (T,), (T, O), (B, T), (B, T, O) or list
+        Targets of every step.
+    reset : bool
+        Whether this is the first fit, when the number of features becomes known.
+    least : int
+        Steps that one series must have.
+    """
+    if are_many(X):
+        series = inputs(model, X, reset)
+        targets = as_targets(y, series, gaps=True)
+        flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
+    else:
+        refuse_masked(X, "X")
+        y, unknown = _filled(y)
+        X, y = validate_data(
+            model,
+            as_table(X, None if reset else model.n_features_in_),
+            y,
+            reset=reset,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=least,
+        )
+        series, flat = as_series(X, name="X"), np.ndim(y) == 1
+        targets = as_targets(y if unknown is None else np.where(unknown, np.nan, y), series, gaps=True)
+    if reset:
+        model.flat_targets_ = flat
+    elif hasattr(model, "readout_") and targets.features != len(model.readout_.intercept):
+        raise ValueError(f"y has {targets.features} outputs, the model was fitted with {len(model.readout_.intercept)}.")
+    return series, targets
+
+
+def as_table(X: SeriesLike, features: int | None = None) -> SeriesLike:
+    """Data of one axis, (T,), are a table of one column, where a model takes one; else scikit-learn says what is wrong.
+
+    Parameters
+    ----------
+    X : (T, F) or (T,)
+        One series.
+    features : int or None
+        How many columns the model takes; None: any number.
+    """
+    if axes(X) != 1 or features not in (None, 1) or len(X) == 0:  # type: ignore[arg-type]
+        return X
+    return X.to_frame() if hasattr(X, "to_frame") else np.asarray(X)[:, None]
+
+
+def name_gaps(X: object, y: object) -> None:
+    """Say where a target is not finite, or data are masked; targets that are no numbers at all are left to scikit-learn.
+
+    Parameters
+    ----------
+    X, y : (T, F) and (T,)
+        One series, and its labels.
+    """
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        return
+    if values.dtype.kind == "f" and values.ndim in (1, 2) and values.size:
+        as_series(values, name="y")
+
+
+def _filled(y: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """Targets as scikit-learn lets them through, and where they are unknown (NaN); None where all are known."""
+    refuse_masked(y, "y")
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        return y, None
+    if values.dtype.kind != "f" or values.ndim not in (1, 2) or not values.size:
+        return y, None
+    as_series(values, name="y", gaps=True)  # says where a target is infinite
+    unknown = np.isnan(values)
+    return (np.where(unknown, 0.0, values), unknown) if unknown.any() else (y, None)
