@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray
+from matplotlib.container import ErrorbarContainer
 from scipy.special import expit
 from sklearn.datasets import load_digits
 
@@ -167,6 +168,7 @@ def test_all_is_there_and_drawn(data: xarray.Dataset) -> None:
     bars = [ax.get_xlabel() for ax in figure.axes if not ax.get_title(loc="left")]
     assert bars == ["test accuracy, 4 snapshots"] * 2 + ["test accuracy, 16 snapshots"] * 2
     [curve] = panels["B"].containers
+    assert isinstance(curve, ErrorbarContainer)
     means = data["single"].sel(snapshots=4, part="test").values.astype(np.float64)
     ends = np.array([segment[:, 1] for segment in curve.lines[2][0].get_segments()])
     error = means.std(axis=-1, ddof=1) / means.shape[-1] ** 0.5

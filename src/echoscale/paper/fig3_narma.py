@@ -187,7 +187,7 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) 
     lines = ", ".join(f"{100 * (each - 1):.0f}" for each in CONTOURS)
     walks = data.sizes["path_seed"]
     draws = f"; lines: the first of {walks} draws, marks: ends of all" if walks > 1 else ""
-    paths = f"\npaths from squares: black to dots learned online, blue to triangles tuned{draws}"
+    paths = f"\npaths from squares: to dots learned online, to triangles tuned{draws}"
     figure.supxlabel(
         f"{variant}; means of {seeds} seeds, bands: standard error; surfaces: {shown}; cross: least mean validation error\n"
         f"lines in E to N: {lines} % above the least error shown" + (paths if variant.startswith("lag 1") else ""),

@@ -366,7 +366,7 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
     noise = settings_in(data)["noise"]
     figure.supxlabel(
         f"{variant}; frozen readouts on unseen series, means of {seeds} seeds; E to G at noise {noise:g}; cross: largest mean "
-        "validation accuracy\nC1: black lines are leak rates learned online while the noise rises, a dot at the end of each "
+        "validation accuracy\nC1: lines are leak rates learned online while the noise rises, a dot at the end of each "
         "level\nG: shares seed by seed with standard errors; numbers are joint accuracies",
         fontsize=7,
     )
@@ -403,9 +403,8 @@ def _draw_surfaces(figure: SubFigure, letters: str, data: xarray.Dataset, draws:
     least = min(LOWEST, min(float(each.max()) for each in shares) - 0.05)
     bounds = (min(map(np.min, means)), max(map(np.max, means))), (least, 1.0)
     names = "test accuracy", "share of the ceiling"
-    for k, (part, kind, ends, name) in enumerate(
-        zip(figure.subfigures(1, 2), (means, shares), bounds, names, strict=True), start=1
-    ):
+    halves = np.atleast_1d(figure.subfigures(1, 2))
+    for k, (part, kind, ends, name) in enumerate(zip(halves, (means, shares), bounds, names, strict=True), start=1):
         axes = part.subplots(1, len(draws))
         for ax, letter, shown, (task, network) in zip(axes, letters, kind, draws, strict=True):
             mesh = _mesh(ax, data, shown, network is None, *ends)
@@ -470,7 +469,7 @@ def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
 
 
 def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
-    """The best pairs and singles of all variants: their share of the ceiling, seed by seed on the same series, and accuracies."""
+    """The best pairs and singles of all variants: shares of the ceiling, seed by seed on the same series, and accuracies."""
     kinds = (("single", style.SINGLE, "o"), ("unconnected", style.UNCONNECTED, "s"), ("connected", style.CONNECTED, "D"))
     count = data.sizes["seed"] ** 0.5
     lowest = 1.0

@@ -157,7 +157,7 @@ def draw(data: xarray.Dataset) -> Figure:
     _draw_accuracy(figure.add_subplot(grid[4, :2]), data)
     _draw_variants(figure.add_subplot(grid[4, 2:]), data)
     figure.supxlabel(
-        "A2, A3: state (black) and noisy input; B: median over seeds and starts, band: 80 % of them; C: every run, thick: means\n"
+        "A2, A3: state and noisy input; B: median over seeds and starts, band: 80 % of them; C: every run and means\n"
         "D, E: every run; F: means, from the least to the largest of seeds and starts",
         fontsize=7,
     )

@@ -8,7 +8,7 @@ several forms at the same parameters, and compared with back-propagation through
 
     exact trace      the trace of the paper's appendix
     truncated trace  that of its main text, without the way through a reservoir's own weights
-    as printed       the sum that its appendix prints: the errors of all later snapshots, times the trace, which holds them already
+    as printed       the sum in its appendix: the errors of all later snapshots, times the trace, which holds them already
     moving leaks     the exact trace of leak rates that move against the gradient during the sequence, by the learning rate
                      after each snapshot or after each time step (then the paper's for NARMA), and end at those of BPTT
 
