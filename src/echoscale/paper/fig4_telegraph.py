@@ -403,7 +403,7 @@ def _draw_surfaces(figure: SubFigure, letters: str, data: xarray.Dataset, draws:
     least = min(LOWEST, min(float(each.max()) for each in shares) - 0.05)
     bounds = (min(map(np.min, means)), max(map(np.max, means))), (least, 1.0)
     names = "test accuracy", "share of the ceiling"
-    halves = np.atleast_1d(figure.subfigures(1, 2))
+    halves: Any = figure.subfigures(1, 2)
     for k, (part, kind, ends, name) in enumerate(zip(halves, (means, shares), bounds, names, strict=True), start=1):
         axes = part.subplots(1, len(draws))
         for ax, letter, shown, (task, network) in zip(axes, letters, kind, draws, strict=True):
