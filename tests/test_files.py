@@ -28,6 +28,12 @@ def test_a_file_is_written_and_written_over(tmp_path: Path) -> None:
         assert names(tmp_path) == ["a.bin"]
 
 
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none: make it first"):
+        write_atomically(tmp_path / "none" / "a.bin", b"")
+    assert names(tmp_path) == []
+
+
 @pytest.mark.parametrize("call", ["fdopen", "fsync", "chmod", "replace"])
 @pytest.mark.parametrize("error", [OSError("no space left on device"), KeyboardInterrupt()], ids=["disk", "keyboard"])
 @pytest.mark.parametrize("old", [b"old", None], ids=["old file", "no file"])

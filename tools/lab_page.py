@@ -3,7 +3,8 @@
     python tools/lab_page.py                 updates a second, of both ways to learn
     python tools/lab_page.py --picture FILE  the page after some seconds of learning
 
-Updates are points of the path that have arrived in the browser, whole looks those after which all pictures were drawn anew.
+Points are those of the path that have arrived in the browser, frames those that it painted with a new point, whole looks those
+after which all pictures were drawn anew. What a user sees are frames.
 """
 
 from __future__ import annotations
@@ -21,14 +22,22 @@ from pathlib import Path
 from typing import Any
 
 SECONDS = 10.0
+COUNTED = {"points": "points", "frames": "frames with a new point", "looks": "whole looks"}
 # Counts what arrives: points of the path, and new data of the picture of the states.
 COUNT = """
-window.counted = {points: 0, looks: 0};
+window.counted = {points: 0, frames: 0, looks: 0};
 const models = [...Bokeh.documents[0].all_models];
 const of = (name) => models.find((each) => each.name === name);
 const path = of('path'), states = of('states').renderers[0].data_source;
 path.streaming.connect(() => window.counted.points++);
 states.change.connect(() => window.counted.looks++);
+let before = 0;
+const painted = () => {
+  if (window.counted.points > before) window.counted.frames++;
+  before = window.counted.points;
+  requestAnimationFrame(painted);
+};
+requestAnimationFrame(painted);
 """
 
 
@@ -74,11 +83,8 @@ def speed(page: Any, process: int, way: str) -> str:
     found = page.evaluate("window.counted")
     if page.get_by_role("button", name="Stop").is_enabled():
         page.get_by_role("button", name="Stop").click()
-    each = {name: found[name] / passed for name in ("points", "looks")}
-    return (
-        f"{way}: {each['points']:.1f} points and {each['looks']:.1f} whole looks a second over {passed:.1f} s; "
-        f"server {used / passed:.2f} cores"
-    )
+    each = ", ".join(f"{found[key] / passed:.1f} {name}" for key, name in COUNTED.items())
+    return f"{way}: {each} a second over {passed:.1f} s; server {used / passed:.2f} cores"
 
 
 def main() -> None:

@@ -32,6 +32,8 @@ def write_atomically(target: Path, content: bytes) -> None:
     """
     place = Path(os.path.realpath(target)) if target.is_symlink() else target
     mode = check_writable(place)
+    if not place.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {place.parent}: make it first, or give another one.")
     start = f".echoscale-{hashlib.blake2b(os.fsencode(place.name), digest_size=8).hexdigest()}-"
     _remove_abandoned(place.parent, start)
     handle, temporary = _locked_file(place.parent, start)

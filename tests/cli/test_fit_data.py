@@ -167,6 +167,31 @@ def test_the_target_of_the_same_row_is_for_auto(tmp_path: Path, monkeypatch: pyt
     assert "NRMSE of 20 rows" in result.stderr
 
 
+def test_a_straight_line_is_forecast_to_rounding_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"y": 1.5 * np.arange(60) + 3}).to_csv("line.csv", index=False)
+    result = called("fit", "line.csv", "--horizon", "2", *SHORT)
+    assert "from 3 earlier origins" in result.stdout, "few seconds do not mean one origin"
+    assert "Errors are those of rounding: intervals have next to no width" in result.stdout
+
+
+def test_parquet_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
+    monkeypatch.chdir(tmp_path)
+    table = museum()
+    table.to_csv("same.csv", index=False)
+    table.assign(day=pd.to_datetime(table["day"])).to_parquet("same.parquet")
+    table.assign(day=pd.to_datetime(table["day"])).set_index("day").to_parquet("indexed.parquet")
+    names = ("same.csv", "same.parquet", "indexed.parquet")
+    first, *others = (json.loads(called("timescales", name, "--json").stdout)["table"] for name in names)
+    assert [row["column"] for row in first] == ["visitors", "cars", "weekend", "free"]
+    assert all(each == first for each in others)
+    Path("broken.parquet").write_bytes(b"PAR1 nonsense")
+    result = called("timescales", "broken.parquet")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+
+
 # ------------------------------------------------------------------------------------------------------------ what is wrong
 
 DAYS = "".join(f"2024-01-{d:02},{d % 7},{d},5,{'low' if d % 2 else 'high'}\n" for d in range(1, 29))
@@ -176,6 +201,7 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
     "no such column": (GOOD, ["-t", "x"], "has no column 'x'; there are day, y, z, flat, word"),
     "a column twice": (GOOD, ["-t", "y", "-i", "y"], "'y' is named twice"),
     "a word": (GOOD.replace("2024-01-09,2", "2024-01-09,two"), ["-t", "y"], "'two' at row 9 (2024-01-09), column 'y'"),
+    "a word, and no target": ("y\n" + "1\n2\n" * 9 + "two\n", [], "'two' at row 19, column 'y', is no number"),
     "a constant": (GOOD, ["-t", "flat"], "column 'flat' is constant (5)"),
     "one row": ("y\n1\n", [], "holds 1 number, at least 12 are needed"),
     "labels ahead": (GOOD, ["-t", "word", "--horizon", "3"], "labels are predicted for the same row"),

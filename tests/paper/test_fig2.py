@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +62,11 @@ def test_panels_do_not_overlap() -> None:
     figure.draw_without_rendering()
     boxes = [box for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
     assert len(boxes) == 3
-    for left, right in pairwise(boxes):
-        assert left.x1 <= right.x0
-    assert boxes[0].x0 >= 0
-    assert boxes[-1].x1 <= figure.bbox.width
+    for one, other in combinations(boxes, 2):
+        assert not one.overlaps(other)
+    for box in boxes:
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+        assert 0 <= box.y0 < box.y1 <= figure.bbox.height
 
 
 def test_draw_uses_the_data_alone() -> None:

@@ -213,7 +213,8 @@ def test_letters_labels_and_no_holes(picture: Figure) -> None:
     letters = [ax.get_title(loc="left") for ax in axes]
     assert "".join(letters) == "ABCDEFGHILMN"
     bars = [ax.get_xlabel() for ax in axes if not ax.get_title(loc="left")]
-    assert bars == [f"NARMA{order}, test NRMSE" for order in (10, 5, 10, 10, 10, 5)]
+    assert bars == ["NARMA10, test NRMSE", "NARMA5, test NRMSE", "test NRMSE above the least that the panel shows (%)"]
+    assert "smoke scale: means of 2 seeds" in picture.get_suptitle()
     assert all(ax.get_xlabel() for ax in axes)
     assert picture.get_figwidth() == pytest.approx(7.2)
     for letter in "EFGHILMN":
@@ -255,8 +256,6 @@ def test_close_ups_show_the_valleys(drawn: Callable[..., Figure], variant: str, 
         mesh, *lines = ax.collections
         least = float(values.min())
         assert (mesh.norm.vmin, mesh.norm.vmax) == pytest.approx((least, 1.3 * least))
-        assert mesh.colorbar.extend == "max"
-        assert mesh.colorbar.get_ticks() == pytest.approx([least, 1.15 * least, 1.3 * least])
         reached = [each * least for each in (1.05, 1.1, 1.2) if each * least < values.max()]
         assert [level for line in lines for level in line.levels] == pytest.approx(reached)
 

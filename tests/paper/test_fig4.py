@@ -614,8 +614,25 @@ def test_every_variant_is_drawn(read_back: xarray.Dataset, variant: str) -> None
     figure = fig4.draw(read_back, variant)
     figure.draw_without_rendering()
     assert variant in figure.get_supxlabel()
-    letters = "".join(ax.get_title(loc="left") for ax in figure.get_axes())
-    assert letters == "ABCDEFG"
+    letters = " ".join(ax.get_title(loc="left") for ax in figure.get_axes())
+    assert letters.split() == ["A", "B", "C1", "D1", "C2", "D2", "E1", "F1", "E2", "F2", "G"]
+    scales = {
+        ax.get_title(loc="left"): ax.collections[0].get_clim() for ax in figure.get_axes() if ax.get_title(loc="left")[1:]
+    }
+    for one, other in (("C1", "D1"), ("C2", "D2"), ("E1", "F1"), ("E2", "F2")):
+        assert scales[one] == scales[other]
+
+
+def test_best_points_are_shown_as_shares_of_the_ceiling_seed_by_seed(read_back: xarray.Dataset) -> None:
+    [ax] = [ax for ax in fig4.draw(read_back).get_axes() if ax.get_title(loc="left") == "G"]
+    shown = [float(bar.lines[0].get_ydata()[0]) for bar in ax.containers]  # type: ignore[attr-defined]
+    ceiling = read_back["ceiling"].sel(part="test", task="joint").values.astype(np.float64)
+    expected = []
+    for readout, rho in product(fig4.READOUTS, fig4.RADII):
+        chosen = read_back.sel(readout=readout, rho=rho, task="joint")
+        networks = [chosen["single_best"], *(chosen["best"].sel(network=name) for name in fig4.NETWORKS)]
+        expected += [float((each.transpose("seed").values / ceiling).mean()) for each in networks]
+    np.testing.assert_allclose(shown, expected, rtol=1e-6)
 
 
 def test_an_unknown_variant_is_refused(read_back: xarray.Dataset, tmp_path: Path) -> None:

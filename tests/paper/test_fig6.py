@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray
+from matplotlib.container import ErrorbarContainer
 from scipy.special import expit
 from sklearn.datasets import load_digits
 
@@ -161,6 +162,17 @@ def test_all_is_there_and_drawn(data: xarray.Dataset) -> None:
     figure = fig6.draw(data)
     letters = {text for ax in figure.axes for text in (ax.get_title(loc="left"),) if text}
     assert letters == set("ABCDEFGHILMN")
+    panels = {ax.get_title(loc="left"): ax for ax in figure.axes}
+    scales = {letter: panels[letter].collections[0].get_clim() for letter in "EFGHILMN"}
+    assert all(scales[one] == scales[other] for one, other in ("EF", "GH", "IL", "MN"))
+    bars = [ax.get_xlabel() for ax in figure.axes if not ax.get_title(loc="left")]
+    assert bars == ["test accuracy, 4 snapshots"] * 2 + ["test accuracy, 16 snapshots"] * 2
+    [curve] = panels["B"].containers
+    assert isinstance(curve, ErrorbarContainer)
+    means = data["single"].sel(snapshots=4, part="test").values.astype(np.float64)
+    ends = np.array([segment[:, 1] for segment in curve.lines[2][0].get_segments()])
+    error = means.std(axis=-1, ddof=1) / means.shape[-1] ** 0.5
+    np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * error, atol=1e-12)
 
 
 def test_the_quick_scale_takes_mnist_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,8 @@ def test_the_figure_and_its_file(data: xarray.Dataset, tmp_path: Path) -> None:
         assert again.data[name].attrs == data[name].attrs
     assert made.picture.stat().st_size > 10_000
     figure = fig8.draw(data)
-    assert [ax.get_title(loc="left") for ax in figure.axes] == ["A", "", "", "", "B"]
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["A1", "A2", "A3", "A4", "B"]
+    assert figure.get_suptitle().startswith("Fig. 8")
 
 
 def test_every_scale_is_plain_numbers() -> None:

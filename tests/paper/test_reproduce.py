@@ -67,8 +67,10 @@ def test_it_makes_figures_and_table_and_goes_on_where_it_stopped(tmp_path: Path)
     }
 
 
-def test_one_seed_has_no_error() -> None:
+def test_one_or_two_seeds_have_no_error() -> None:
     assert reproduce._of_seeds(xarray.DataArray([0.97])) == "0.970"
+    assert reproduce._of_seeds([0.9, 1.0]) == "0.950 (2 seeds)"
+    assert reproduce._of_seeds([0.9, 1.0, 1.1]) == "1.000 ± 0.058"
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -254,10 +254,8 @@ def _reasons(
     if networks:
         slow = [1 / r.leak_rate for network in networks for r in network.reservoirs]
         structures = ", ".join(sorted({played.tried[member.round][2] for member in played.members[-1]}))
-        reasons.append(
-            f"{len(networks)} networks are averaged ({structures}); their neurons' timescales reach from {min(slow):.3g} to "
-            f"{max(slow):.3g} steps."
-        )
+        used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
+        reasons.append(f"{used} ({structures}); the neurons' timescales reach from {min(slow):.3g} to {max(slow):.3g} steps.")
     lanes = sum(len(np.atleast_1d(hyper.leak_rate[0])) for _, hyper, _ in played.tried)
     many = len(played.tried)
     reasons.append(f"{many} round{'s' * (many != 1)}, {lanes} networks tried; seed {played.seed}.")

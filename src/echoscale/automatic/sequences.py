@@ -275,16 +275,10 @@ def _result(
     networks = tuple(each.transformer.esn_.network for each in model.members)
     heard = sum(each.transformer.ranks for each in model.members)
     turned = sum(each.transformer.backwards for each in model.members)
+    used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
     reasons = [
         f"{winner[0].upper()}{winner[1:]}: {wrong[winner]:.3g} of the sequences left out have a wrong label.",
-        *(
-            [
-                f"{len(networks)} networks are averaged; {heard} of them hear ranks of the inputs, {turned} hear sequences "
-                "from their end."
-            ]
-            if networks
-            else []
-        ),
+        *([f"{used}; {heard} hear ranks of the inputs, {turned} hear sequences from their end."] if networks else []),
         f"{rounds} networks tried, each with two sets of pools.",
     ]
     return Found(model, winner, wrong[winner], table, tuple(reasons), networks, rounds, seconds)

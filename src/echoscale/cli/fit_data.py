@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Networks take part in forecasts where so many seconds were given for every value of all targets.
 SECONDS_A_VALUE = 0.015
 MODEL, PICTURE, PAGE = "model.safetensors", "picture.png", "report.html"
+FEWEST = 3  # earlier origins to judge from, however little time is left
 OWN, WITHOUT, RIDGE = "echoscale", "echoscale without networks", "ridge on lags"
 
 
@@ -143,9 +144,12 @@ class Columns:
         targets = asked.targets
         if not targets:
             left = [name for name in data.numeric() if name not in given and name != "row"]
+            others = [name for name in data.frame.columns if name not in given and not data.is_text(name)]
+            if not left and len(others) == 1:
+                data.numbers(others)  # says which cell is no number
             if len(left) != 1:
-                there = f"one of {', '.join(left)}" if left else "but no column holds numbers alone"
-                raise ValueError(f"{data.path}: which column is to be predicted? Give --target, {there}.")
+                there = f"Give --target, one of {', '.join(left)}" if left else "No column holds numbers alone"
+                raise ValueError(f"{data.path}: which column is to be predicted? {there}.")
             targets = left
         text = [name for name in targets if data.is_text(name)]
         if text and len(targets) > 1:
@@ -267,8 +271,8 @@ def _known_ahead(rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFr
 def _beside(
     asked: FitRequest, model: Forecaster, forecaster: Any, y: Any, X: pd.DataFrame | None, took: float, quiet: bool
 ) -> tuple[Table | None, Backtest | None]:
-    """The table of rivals: at as many earlier origins as there is time for, one at least."""
-    left = max(int((asked.seconds - took) / max(took, 1e-3)), 1)
+    """The table of rivals: at as many earlier origins as there is time for, but `FEWEST` where the data allow."""
+    left = max(int((asked.seconds - took) / max(took, 1e-3)), FEWEST)
     steps, origins = reach(model)
     origins = min(origins, left)
     if origins < 1:
@@ -282,6 +286,8 @@ def _beside(
         with working(f"Judging {name} at {origins} earlier origin{'s' * (origins != 1)}", quiet):
             one = model if name == OWN else forecaster(**settings).fit(y, X)
             judged[name] = one.backtest(steps, origins, asked.levels)
+    if origins < FEWEST:
+        say(f"Few values: judged from {origins} earlier origin{'s' * (origins != 1)} only, so that errors are rough.", quiet)
     return beside(model, OWN, judged), judged[OWN]
 
 

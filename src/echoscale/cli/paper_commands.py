@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,13 +79,17 @@ def reproduce(
 
     with refusing(GO_ON):
         numbers = [_number(each) for each in figures.split(",")] if figures else list(FIGURES)
-        data = {}
+        data, start = {}, time.perf_counter()
         for number, made in work.made(scale, numbers, out, fresh=fresh, progress=not quiet):
-            typer.echo(_made(number, scale, made))
             data[number] = made.data
+            typer.echo(f"{_made(number, scale, made)} ({len(data)} of {len(numbers)})")
+        if not quiet:
+            typer.echo(f"All figures: {time.perf_counter() - start:.0f} s", err=True)
         rows, file = work.write_table(data, scale, out)
         if rows:
             typer.echo(str(Table(work.HEADER, tuple(map(tuple, rows)), f"Headline, {scale} scale")))
+            if scale != "paper" and not quiet:
+                typer.echo(work.CAUTION, err=True)
         typer.echo(f"Table: {file}")
         typer.echo(f"Report: {reproduction.write(out, scale)}")
 

@@ -21,6 +21,8 @@ from echoscale.table import Table
 Floats = npt.NDArray[np.float64]
 
 MOST_ORIGINS = 4
+ROUNDING = 1e-6  # a MASE below is that of the arithmetic
+EXACT = "Errors are those of rounding: intervals have next to no width, and the shares inside them say nothing."
 
 
 def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:
@@ -70,7 +72,8 @@ def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Ta
     title = f"Forecasts of {steps} step{'s' * (steps != 1)} from {count} earlier origin{'s' * (count != 1)}"
     season = "a step" if not any(periods) else "a season" if all(periods) else "a season or a step"
     note = f"MASE: mean absolute error over the mean change of the data in {season}; less is better."
-    return Table(heads, tuple(rows), title, (note,))
+    notes = (note,) if float(rows[0][1]) > ROUNDING else (note, EXACT)  # type: ignore[arg-type]
+    return Table(heads, tuple(rows), title, notes)
 
 
 def _naive(model: Forecaster, judged: Backtest, base: str, periods: Sequence[int | None]) -> list[list[Floats]]:

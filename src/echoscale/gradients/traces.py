@@ -7,7 +7,7 @@ them, sum over t of (dE/dx(t)) e(t) is the gradient of back-propagation through 
 Learning").
 
 "exact"      all terms: the trace of the paper's appendix
-"truncated"  without the way through a reservoir's own recurrent weights: Eq. (elig) of the paper's main text, an e-prop form
+"truncated"  without the way through a reservoir's own recurrent weights: the form of the paper's main text, an e-prop form
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 WORDS = {
     "prediction": ("Prediction", "Beside the target, on held-out test data."),
-    "map": ("Error map", "NRMSE on the validation steps; blue is small. The white circle is where the sliders stand."),
+    "map": ("Error map", "NRMSE on the validation steps. The crossed circle is where the sliders stand, the line what was learned."),
     "timescales": (
         "Timescales",
         "Their density in each level, by theory (spectral radius in (0, 1]), over the autocorrelation of the data.",
@@ -25,7 +25,10 @@ h1 { font-size: 1.4rem; margin: .2rem 0; } h2 { font-size: 1.05rem; margin: .3re
 main { display: grid; grid-template-columns: 21rem minmax(0, 1fr); gap: 1rem 1.4rem; align-items: start; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24rem, 100%), 1fr)); gap: .4rem 1.2rem; }
 .side > section, .pictures > section { border-top: 1px solid var(--line); min-width: 0; }
-@media (max-width: 60rem) { main { grid-template-columns: minmax(0, 1fr); } }
+@media (max-width: 60rem) { main { grid-template-columns: 17rem minmax(0, 1fr); } }
+@media (max-width: 44rem) { main { grid-template-columns: minmax(0, 1fr); } }
+/* Bokeh's widgets and pictures have no dark look that follows the browser's: the whole page is turned round, hues are kept. */
+@media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(.9) hue-rotate(180deg); } }
 """
 # Handles of sliders have no name of their own: that of the slider, also after it was hidden and shown again.
 SCRIPT = """

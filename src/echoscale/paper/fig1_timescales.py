@@ -242,8 +242,9 @@ def _dataset(**variables: tuple[Any, ...]) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """Red lines are theory, and so are the bodies of C and D; points, dots and bars are measured."""
-    figure: Figure = style.figure(7.6)
+    """Orange is theory: the lines, and the bodies of C and D; points, dots and bars are measured."""
+    figure: Figure = style.figure(7.9)
+    style.title(figure, data, "Timescales of reservoirs in the linear regime", f"{data.sizes['seed']} seeds, one in A, C and D")
     rows = figure.add_gridspec(3, 1, height_ratios=[1.1, 1.15, 0.9])
     top, middle, bottom = rows[0].subgridspec(1, 2, width_ratios=[1, 1.3]), rows[1].subgridspec(1, 2), rows[2].subgridspec(1, 4)
     _draw_plane(figure.add_subplot(top[0]), data)
@@ -256,13 +257,13 @@ def draw(data: xarray.Dataset) -> Figure:
 def _draw_plane(ax: Axes, data: xarray.Dataset) -> None:
     alpha, rho = float(data.leak_rate), float(data.spectral_radius)
     angle = np.linspace(0, 2 * np.pi, 200)
-    circles = (("W", 0.0, 1.0, style.ORANGE, r"of $W$"), ("system", 1 - alpha, alpha * rho, style.BLUE, "of the\nsystem"))
+    circles = (("W", 0.0, 1.0, "0.65", r"of $W$"), ("system", 1 - alpha, alpha * rho, style.BLACK, "of the\nsystem"))
     for name, centre, radius, colour, label in circles:
         found = data.sel(matrix=name)
         ax.plot(centre + radius * np.cos(angle), radius * np.sin(angle), color=colour, linewidth=1)
         ax.plot(found.eigenvalue_real, found.eigenvalue_imag, "o", color=colour, markersize=2, markeredgewidth=0, label=label)
     # Everything moves by 1 - alpha and shrinks by alpha rho.
-    ax.annotate("", (1 - alpha, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "color": style.BLACK, "shrinkA": 0, "shrinkB": 0})
+    ax.annotate("", (1 - alpha, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "color": style.ORANGE, "shrinkA": 0, "shrinkB": 0})
     ax.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
     note = rf"$\alpha = {alpha:g}$" + "\n" + rf"$\rho = {rho:g}$"
     ax.text(1.03, 0.02, note, transform=ax.transAxes, fontsize=8, ha="left", va="bottom")
@@ -277,7 +278,7 @@ def _draw_density(ax: Axes, data: xarray.Dataset) -> None:
     count, units = data.sizes["seed"], int(data.units[-1])
     band = ax.fill_between(data.tau, np.maximum(mean - spread, 0), mean + spread, color="0.8", linewidth=0)
     (dots,) = ax.plot(data.tau, mean, "o", color=style.BLACK, markersize=2.5)
-    (line,) = ax.plot(data.tau_fine, data.density_theory, color=style.RED, linewidth=1.2)
+    (line,) = ax.plot(data.tau_fine, data.density_theory, color=style.THEORY, linewidth=1.2)
     top = 1.35 * float(data.density_theory.max())
     for name, place, side in zip(LANDMARKS, data.tau_landmark.values, ("right", "left", "right"), strict=True):
         ax.axvline(place, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
@@ -285,7 +286,7 @@ def _draw_density(ax: Axes, data: xarray.Dataset) -> None:
     low, high = data.tau_landmark.values[[0, -1]]
     ax.set(xscale="log", xlim=(0.72 * low, 1.15 * high), ylim=(0, top))
     _plain_ticks(ax, (1, 2, 5, 10, 20))
-    measured = f"measured, N = {units},\nmean ± std of {count} seeds"
+    measured = f"measured, {LAWS[0]} weights,\nN = {units}, mean ± std of {count} seeds"
     ax.legend([line, (band, dots)], ["theory", measured], **_QUIET, loc="upper right", bbox_to_anchor=(0.92, 1.0))
     distance = data.distance.mean("seed")
     rows = [f"{int(n):>5}" + "".join(f"{float(distance.sel(law=law, units=n)):>9.3f}" for law in LAWS) for n in data.units]
@@ -302,7 +303,7 @@ def _draw_sweeps(left: Axes, right: Axes, data: xarray.Dataset) -> None:
             _draw_pirate(ax, data.isel({name: at}), name, half)
         for mark, line in zip(LANDMARKS, ("-", "--", "-"), strict=True):
             curve = data[f"tau_landmark_of_{name}"].sel(landmark=mark)
-            ax.plot(data[f"{name}_fine"], curve, line, color=style.RED, linewidth=0.9, zorder=1.5)
+            ax.plot(data[f"{name}_fine"], curve, line, color=style.THEORY, linewidth=0.9, zorder=1.5)
         ax.set(xscale="log", yscale="log", xlim=(values[0] * np.exp(-1.5 * half), values[-1] * np.exp(1.5 * half)))
         ax.yaxis.set_major_formatter("{x:g}")
         _plain_ticks(ax, values)
@@ -323,11 +324,11 @@ def _draw_pirate(ax: Axes, found: xarray.Dataset, name: str, half: float) -> Non
     """Body: the density by theory. Dots: all timescales of one network. Bars: 5 to 95 %, quartiles, median."""
     value = float(found[name])
     tau, body = found[f"body_tau_of_{name}"].values, half * found[f"body_of_{name}"].values
-    ax.fill_betweenx(tau, value * np.exp(-body), value * np.exp(body), color=style.SKY, alpha=0.45, linewidth=0)
+    ax.fill_betweenx(tau, value * np.exp(-body), value * np.exp(body), color=style.THEORY, alpha=0.3, linewidth=0)
     dots = found[f"tau_of_{name}"].values
     # Spread over the width of the body by the golden ratio: evenly, and the same every time.
     aside = 2 * (np.arange(len(dots)) * 0.6180339887 % 1) - 1
-    ax.plot(value * np.exp(aside * np.interp(dots, tau, body)), dots, "o", color=style.BLUE, markersize=1.2, markeredgewidth=0)
+    ax.plot(value * np.exp(aside * np.interp(dots, tau, body)), dots, "o", color="0.35", markersize=1.2, markeredgewidth=0)
     low, lower, median, upper, high = found[f"quantile_of_{name}"].values
     ax.plot([value] * 2, [low, high], color=style.BLACK, linewidth=0.8)
     ax.plot([value] * 2, [lower, upper], color=style.BLACK, linewidth=2.5, solid_capstyle="butt")
@@ -336,28 +337,28 @@ def _draw_pirate(ax: Axes, found: xarray.Dataset, name: str, half: float) -> Non
 
 def _draw_structures(axes: list[Axes], data: xarray.Dataset) -> None:
     edges = data.tau_bin_edge.values
-    titles = ("delay line", "ring (line closed)", "single ESN", "2 ESNs")
-    for ax, name, title in zip(axes, STRUCTURES, titles, strict=False):
+    titles = ("delay line", "ring", "single ESN", "2 ESNs")
+    colours = ("0.75", "0.75", "0.75", style.UNCONNECTED)
+    for k, (ax, name, title) in enumerate(zip(axes, STRUCTURES, titles, strict=False), start=1):
         found = data.sel(structure=name)
-        ax.stairs(found.share, edges, fill=True, color=style.SKY)
-        ax.set(xscale="log", xlim=(edges[0], edges[-1]))
-        ax.locator_params(axis="y", nbins=4)
+        ax.stairs(found.share, edges, fill=True, color=colours[k - 1], alpha=0.4 if k == len(axes) else 1)
+        # From all of them in one bin to a few in a hundred: one logarithmic axis for all four.
+        ax.set(xscale="log", yscale="log", xlim=(edges[0], edges[-1]), ylim=(0.002, 4))
+        ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"] if k == 1 else [])
         _plain_ticks(ax, (1, 3, 10, 30))
-        first = ax is axes[0]
-        style.panel(ax, "E" if first else "", x=TAU, y="share of timescales" if first else "", title=title)
+        style.panel(ax, f"E{k}", x=TAU, y="share of timescales" if k == 1 else "", title=title)
     alpha = data.structure_leak_rate.values
     note = "nilpotent: all" + "\n" + r"at $\tau = 1/\alpha$" + "\n" + rf"   $= {1 / alpha[0]:.3g}$"
-    axes[0].text(0.4, 0.9, note, transform=axes[0].transAxes, fontsize=8, va="top")
+    axes[0].text(0.42, 0.8, note, transform=axes[0].transAxes, fontsize=8, va="top")
     for ax, name in zip(axes[2:], STRUCTURES[2:], strict=False):
-        ax.plot(data.tau_bin, data.share_theory.sel(structure=name), color=style.RED, linewidth=1.2, label="theory")
+        ax.plot(data.tau_bin, data.share_theory.sel(structure=name), color=style.THEORY, linewidth=1.2, label="theory")
     axes[2].legend(**_QUIET, loc="upper right")
     last, top = axes[3], float(data.share.sel(structure=list(STRUCTURES[3:])).max())
     last.patches[0].set_label("unconnected")
-    last.stairs(data.share.sel(structure=STRUCTURES[4]), edges, color=style.BLACK, linewidth=0.8, label="connected")
+    last.stairs(data.share.sel(structure=STRUCTURES[4]), edges, color=style.CONNECTED, linewidth=0.9, label="connected")
     last.legend(handles=[last.patches[0], last.patches[1]], **_QUIET, loc="upper left", borderaxespad=0.1)
     for each in alpha:
-        last.text(1 / each, 1.04 * top, rf"$\alpha = {each:g}$", fontsize=7, ha="center", va="bottom")
-    last.set_ylim(0, 1.75 * top)
+        last.text(1 / each, 1.3 * top, rf"$\alpha = {each:g}$", fontsize=7, ha="center", va="bottom")
 
 
 def _plain_ticks(ax: Axes, places: Iterable[float]) -> None:

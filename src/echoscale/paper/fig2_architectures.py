@@ -49,11 +49,17 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """The three in a row, each with the width that its diagram asks for."""
+    """All three, each with the room that its diagram asks for."""
     networks = [Network.from_dict(json.loads(str(text))) for text in data.network.values]
     plans = [diagram.layout(network) for network in networks]
-    figure: Figure = style.figure(max(plan.height for plan in plans) + LETTER)
-    axes = figure.subplots(1, len(networks), width_ratios=[plan.width for plan in plans])
+    # The first two above each other beside the third, which is the tallest.
+    stacked, third = plans[:2], plans[2]
+    height = max(sum(plan.height for plan in stacked) + LETTER, third.height)
+    figure: Figure = style.figure(height + 2 * LETTER, width=max(plan.width for plan in stacked) + third.width + LETTER)
+    figure.suptitle("Fig. 2. The three architectures (one diagram at every scale)", fontsize=9)
+    ratios = {"width_ratios": [max(plan.width for plan in stacked), third.width]}
+    grid = figure.add_gridspec(2, 2, **ratios, height_ratios=[plan.height for plan in stacked])
+    axes = [figure.add_subplot(place) for place in (grid[0, 0], grid[1, 0], grid[:, 1])]
     # Letters and titles of all panels first: a diagram fits itself into the room that is left.
     for letter, name, ax in zip("ABC", data.architecture.values, axes, strict=True):
         style.panel(ax, letter, title=str(name))

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure, SubFigure
 
 Floats = npt.NDArray[np.float64]
@@ -153,14 +154,18 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) -> Figure:
     """A, B: the signals. C, D: single networks against alpha, with the least errors of the pairs. E to H: errors of the pairs.
-    I, L, M, N: their valleys, each in colours of its own.
+    I, L, M, N: their valleys, in shades of the error above the least of each.
 
     smooth: a running median over 3 x 3 points of the surfaces (as in the paper); the crosses are the best points without it.
     """
     _checks.choice(variant, VARIANTS, "variant")
     chosen = data.sel(variant=variant)
-    figure = style.figure(9.2)
+    figure = style.figure(9.5)
     figure.get_layout_engine().set(hspace=0.04)  # between the bars of E to H and the titles below them
+    seeds = data.sizes["seed"]
+    style.title(
+        figure, data, f"NARMA10 and NARMA5: {variant}", f"means of {seeds} seeds, {len(data['alpha1'])} leak rates a side"
+    )
     upper, lower = figure.subfigures(2, 1, height_ratios=[1, 1.2])
     (a, b), (c, d) = upper.subplots(2, 2)
     _draw_signals(a, b, data)
@@ -172,18 +177,20 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) 
     _draw_surfaces(lower, panels[:3], chosen, DRAWN[:3], smooth)
     _draw_surfaces(lower, panels[3:], chosen, DRAWN[3:], smooth)
     for ax, name in zip(close_ups, DRAWN, strict=True):
-        _draw_close_up(lower, ax, chosen, name, smooth)
+        _draw_close_up(ax, chosen, name, smooth)
+    _draw_valley_bar(lower, close_ups)
     titles = ("no coupling", "weak coupling", "strong coupling", "NARMA5, strong", *(f"close-up of {each}" for each in "EFGH"))
     for ax, letter, title in zip((*panels, *close_ups), "EFGHILMN", titles, strict=True):
         style.panel(ax, letter, x=ALPHA1, y=ALPHA2)
         ax.set_title(title, fontsize=8, loc="right")  # in the middle it would meet the letter
     shown = f"running median of {MEDIAN} x {MEDIAN} points" if smooth else "not smoothed"
-    lines = ", ".join(f"{each:g}" for each in CONTOURS)
+    lines = ", ".join(f"{100 * (each - 1):.0f}" for each in CONTOURS)
+    walks = data.sizes["path_seed"]
+    draws = f"; lines: the first of {walks} draws, marks: ends of all" if walks > 1 else ""
+    paths = f"\npaths from squares: to dots learned online, to triangles tuned{draws}"
     figure.supxlabel(
-        f"{variant}; means of {data.sizes['seed']} seeds, bands: standard error; surfaces: {shown}; "
-        "cross: least mean validation error\n"
-        f"close-ups: colours end at {VALLEY:g} times the least value shown, lines at {lines}"
-        + ("\npaths from squares to dots: black learned online, red tuned" if variant.startswith("lag 1") else ""),
+        f"{variant}; means of {seeds} seeds, bands: standard error; surfaces: {shown}; cross: least mean validation error\n"
+        f"lines in E to N: {lines} % above the least error shown" + (paths if variant.startswith("lag 1") else ""),
         fontsize=7,
     )
     built: Figure = figure
@@ -319,16 +326,16 @@ def second_peak(correlation: Sequence[float] | Floats) -> int:
 
 def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
     step, delay = data["step"].values, data["delay"].values
-    left.plot(step, data["input"].values, color=style.BLACK, linewidth=0.8, label="input")
-    left.plot(step, data["target"].values, color=style.RED, linewidth=1.2, label="NARMA10")
+    left.plot(step, data["input"].values, color="0.65", linewidth=0.8, label="input")
+    left.plot(step, data["target"].values, color=style.BLACK, linewidth=1.2, label="NARMA10")
     left.set_ylim(0, 1.25 * float(data["target"].max()))  # room for the legend
     left.legend(fontsize=8, frameon=False, ncols=2, loc="upper right")
     style.panel(left, "A", x="step", y="signal")
-    right.plot(delay, data["input_correlation"].values, color=style.BLACK, linewidth=0.8, label="input")
-    for task, colour in zip(TASKS, (style.RED, style.BLUE), strict=True):
+    right.plot(delay, data["input_correlation"].values, color="0.65", linewidth=0.8, label="input")
+    for task, dashes in zip(TASKS, ("-", "--"), strict=True):
         curve, peak = data["target_correlation"].sel(task=task).values, int(data["peak"].sel(task=task))
-        right.plot(delay, curve, color=colour, linewidth=1.2, label=f"{task}, peak at {peak}")
-        right.plot(peak, curve[peak], "o", color=colour, markersize=4, markeredgecolor="white", zorder=3)
+        right.plot(delay, curve, dashes, color=style.BLACK, linewidth=1.2, label=f"{task}, peak at {peak}")
+        right.plot(peak, curve[peak], "o", color=style.BLACK, markersize=4, markeredgecolor="white", zorder=3)
     right.legend(fontsize=8, frameon=False, loc="upper right")
     style.panel(right, "B", x="delay (steps)", y="autocorrelation")
 
@@ -337,13 +344,16 @@ def _draw_single(ax: Axes, data: xarray.Dataset, task: str) -> None:
     """Errors of single networks against alpha, and lines at the least ones of the unconnected and the connected pair."""
     curves = data["single_test"].sel(task=task).astype(np.float64)
     count, alpha = curves.sizes["seed"], curves["alpha"].values
-    looks = ((style.BLACK, "-"), (style.BLACK, ":"), (style.GREEN, "-"))
+    looks = ((style.SINGLE, "-"), (style.SINGLE, ":"), ("0.55", "--"))
     for rho, (colour, dashes) in zip(curves["rho"].values, looks, strict=True):
         curve = curves.sel(rho=rho)
         mean, error = curve.mean("seed").values, curve.std("seed", ddof=1).values / count**0.5
         ax.fill_between(alpha, mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
         ax.plot(alpha, mean, color=colour, linestyle=dashes, linewidth=1.2, label=f"single, $\\rho$ = {rho:g}")
-    for kind, label, colour in (("unconnected", "unconnected", style.BLUE), ("strong", "connected", style.RED)):
+    for kind, label, colour in (
+        ("unconnected", "unconnected", style.UNCONNECTED),
+        ("strong", "connected", style.CONNECTED),
+    ):
         found = data.sel(surface=f"{task}, {kind}")
         least, either = float(found["best_test"]), float(found["best_test_error"])
         ax.axhspan(least - either, least + either, color=colour, alpha=0.25, linewidth=0)
@@ -356,7 +366,7 @@ def _draw_single(ax: Axes, data: xarray.Dataset, task: str) -> None:
 def _draw_surfaces(
     figure: SubFigure, axes: Sequence[Axes], data: xarray.Dataset, surfaces: Sequence[str], smooth: bool
 ) -> None:
-    """Mean test errors on one colour scale, with a bar below; crosses at the best points."""
+    """Mean test errors on one colour scale, with a bar below; lines around the valleys, crosses at the best points."""
     from matplotlib.colors import LogNorm
 
     shown = [_shown(data, each, smooth) for each in surfaces]
@@ -366,49 +376,62 @@ def _draw_surfaces(
     ends = alpha[0] / 2, alpha[-1] + alpha[0] / 2  # the edges of the outer cells
     for ax, name, values in zip(axes, surfaces, shown, strict=True):
         mesh = ax.pcolormesh(alpha, alpha, values.T, norm=norm, cmap="viridis", shading="nearest", rasterized=True)
+        _draw_valley(ax, alpha, values, "white")
         _draw_cross(ax, data, name)
         ax.set(aspect="equal", xticks=[0.2, 0.6, 1], yticks=[0.2, 0.6, 1], xlim=ends, ylim=ends)
-    bar = figure.colorbar(mesh, ax=list(axes), location="bottom", aspect=15 * len(axes), fraction=0.06, pad=0.03)
-    _plain_ticks(bar.ax.xaxis)
-    bar.set_label(f"{surfaces[0].split(',')[0]}, test NRMSE", fontsize=8)
-    bar.ax.tick_params(labelsize=7)
+    _plain_ticks(style.bar(figure, mesh, axes, f"{surfaces[0].split(',')[0]}, test NRMSE").ax.xaxis)
 
 
-def _draw_close_up(figure: SubFigure, ax: Axes, data: xarray.Dataset, name: str, smooth: bool) -> None:
-    """The valley of one surface, with lines around it and a bar of its own below; all that is higher has one colour."""
+def _draw_valley(ax: Axes, alpha: Floats, values: Floats, colour: str) -> None:
+    """Lines where the error is so much above the least that is shown."""
+    levels = [float(values.min()) * each for each in CONTOURS if float(values.min()) * each < values.max()]
+    if levels:
+        ax.contour(alpha, alpha, values.T, levels, colors=colour, linewidths=0.6)
+
+
+def _valley_shades() -> Colormap:
+    """Grey at the least error, white at `VALLEY` times it: paths are seen on all of them."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("valley", ["0.55", "1.0"])
+
+
+def _draw_valley_bar(figure: SubFigure, axes: Sequence[Axes]) -> None:
+    """One bar for all close-ups: each in units of its own least error."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    shades = ScalarMappable(Normalize(0, 100 * (VALLEY - 1)), _valley_shades())
+    style.bar(figure, shades, axes, "test NRMSE above the least that the panel shows (%)", "max")
+
+
+def _draw_close_up(ax: Axes, data: xarray.Dataset, name: str, smooth: bool) -> None:
+    """The valley of one surface, with lines around it; all that is higher is white."""
     values, alpha = _shown(data, name, smooth), data["alpha1"].values
     inside = (alpha >= CLOSE_UP[0]) & (alpha <= CLOSE_UP[1])
     seen = values[np.ix_(inside, inside)]
     least = float(seen.min())
-    colours: dict[str, Any] = {"vmin": least, "vmax": VALLEY * least, "cmap": "viridis"}
-    mesh = ax.pcolormesh(alpha, alpha, values.T, **colours, shading="nearest", rasterized=True)
-    bar = figure.colorbar(mesh, ax=ax, location="bottom", extend="max", aspect=15, fraction=0.06, pad=0.03)
-    levels = [least * each for each in CONTOURS if least * each < seen.max()]
-    if levels:
-        within = alpha[inside]
-        bar.add_lines(ax.contour(within, within, seen.T, levels, colors="white", linewidths=0.6))
+    colours: dict[str, Any] = {"vmin": least, "vmax": VALLEY * least, "cmap": _valley_shades()}
+    ax.pcolormesh(alpha, alpha, values.T, **colours, shading="nearest", rasterized=True)
+    _draw_valley(ax, alpha[inside], seen, "0.35")
     if str(data["variant"].values).startswith("lag 1"):  # as the paths were learned
         _draw_paths(ax, data.sel(path_surface=name))
     _draw_cross(ax, data, name, CLOSE_UP)
     ticks = [0.1, 0.4, 0.7, 1]
     ax.set(aspect="equal", xticks=ticks, yticks=ticks, xlim=CLOSE_UP, ylim=CLOSE_UP)
-    bar.set_ticks([least, least * (1 + VALLEY) / 2, least * VALLEY], minor=False)
-    bar.ax.xaxis.set_major_formatter("{x:.3f}")
-    bar.set_label(f"{name.split(',')[0]}, test NRMSE", fontsize=8)
-    bar.ax.tick_params(labelsize=7)
 
 
 def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
-    """What the leak rates did, from every start (square) to a dot: learned online in black, tuned in red."""
-    from matplotlib.patheffects import withStroke
-
-    for walk, colour in (("online_path", style.BLACK), ("tuned_path", style.RED)):
-        for path in data[walk].values.reshape(-1, *data[walk].shape[-2:]):
-            path = path[np.isfinite(path).all(axis=1)]
-            # With a light rim they are seen on dark and on bright ground; those at the edge reach out of the panel.
-            rim = [withStroke(linewidth=1.6, foreground="white")]
-            ax.plot(*path.T, color=colour, linewidth=0.8, clip_on=False, zorder=3, path_effects=rim)
-            ax.plot(*path[-1], "o", color=colour, markersize=2.5, clip_on=False, zorder=4, path_effects=rim)
+    """What the leak rates did from every start (square): the way of the first draw, and where all draws ended."""
+    for walk, colour, marker in (("online_path", style.ONLINE, "o"), ("tuned_path", style.TUNED, "^")):
+        for draw, starts in enumerate(data[walk].values):
+            for path in starts:
+                path = path[np.isfinite(path).all(axis=1)]
+                if draw == 0:  # two dozen ways over each other could not be told apart
+                    ax.plot(*path.T, color=colour, linewidth=1.0, clip_on=False, zorder=3)
+                # Ends at the edge reach out of the panel.
+                look: dict[str, Any] = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.5}
+                ax.plot(*path[-1], marker, color=colour, clip_on=False, zorder=4, **look)
     for start in data["online_path"].values[0, :, 0]:
         ax.plot(*start, "s", color="white", markeredgecolor=style.BLACK, markeredgewidth=0.8, markersize=3.5, zorder=4)
 
@@ -421,15 +444,10 @@ def _shown(data: xarray.Dataset, name: str, smooth: bool) -> Floats:
 
 def _draw_cross(ax: Axes, data: xarray.Dataset, name: str, limits: tuple[float, float] = (0.0, 1.0)) -> None:
     """A cross at the best point, where that is within the limits."""
-    from matplotlib.patheffects import withStroke
-
     found = data.sel(surface=name)
     place = float(found["best_alpha1"]), float(found["best_alpha2"])
-    if min(place) < limits[0] or max(place) > limits[1]:
-        return
-    # A cross at the edge reaches out of its panel, onto white; it stays above whatever lines come.
-    look: dict[str, Any] = {"color": "white", "markersize": 6, "markeredgewidth": 1.5, "clip_on": False, "zorder": 5}
-    ax.plot(*place, "x", **look, path_effects=[withStroke(linewidth=3, foreground=style.BLACK)])
+    if min(place) >= limits[0] and max(place) <= limits[1]:
+        style.cross(ax, *place)
 
 
 def _plain_ticks(axis: Axis) -> None:

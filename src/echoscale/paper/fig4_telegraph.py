@@ -353,23 +353,21 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
     readout, radius = variant.split(", rho ")
     chosen = data.sel(readout=readout, rho=float(radius))
     figure = style.figure(9.6)
-    top, middle, lower, bottom = figure.subfigures(4, 1, height_ratios=[1, 1.4, 1.3, 1.0])
+    seeds = data.sizes["seed"]
+    style.title(
+        figure, data, f"A noisy telegraph signal: {variant}", f"means of {seeds} seeds, {len(data['alpha1'])} leak rates"
+    )
+    top, middle, lower, bottom = figure.subfigures(4, 1, height_ratios=[1, 1.35, 1.3, 1.05])
     a, b = top.subplots(1, 2, width_ratios=[1.7, 1])
     _draw_signals(a, b, data)
-    for row, letters, draws in (
-        (middle, "CD", [("state", None), ("regime", None)]),
-        (lower, "EF", [("joint", each) for each in NETWORKS]),
-    ):
-        axes = row.subplots(1, 4)
-        for place, (task, network) in enumerate(draws):
-            beside = axes[2 * place], axes[2 * place + 1]
-            _draw_pair_of_surfaces(row, beside, letters[place], chosen, task, network)
+    _draw_surfaces(middle, "CD", chosen, [("state", None), ("regime", None)])
+    _draw_surfaces(lower, "EF", chosen, [("joint", each) for each in NETWORKS])
     _draw_best(bottom.subplots(1, 1), data)
     noise = settings_in(data)["noise"]
     figure.supxlabel(
-        f"{variant}; frozen readouts on unseen series, means of {data.sizes['seed']} seeds; E to G at noise {noise:g}; "
-        "cross: largest mean validation accuracy\nC: black lines are leak rates learned online while the noise rises, a dot at "
-        "the end of each level",
+        f"{variant}; frozen readouts on unseen series, means of {seeds} seeds; E to G at noise {noise:g}; cross: largest mean "
+        "validation accuracy\nC1: lines are leak rates learned online while the noise rises, a dot at the end of each "
+        "level\nG: shares seed by seed with standard errors; numbers are joint accuracies",
         fontsize=7,
     )
     built: Figure = figure
@@ -380,11 +378,11 @@ def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
     step, delay = data["step"].values, data["delay"].values
     left.plot(step, data["input"].values, color="0.75", linewidth=0.5, label="input")
     left.plot(step, data["state"].values, color=style.BLACK, linewidth=0.9, label="state")
-    left.plot(step, 1.1 * data["regime"].values - 0.05, color=style.RED, linewidth=1.5, label="regime")
+    left.plot(step, 1.1 * data["regime"].values - 0.05, color=style.OLIVE, linewidth=1.5, label="regime")
     left.set_ylim(-1.4, 3.2)
     left.legend(fontsize=8, frameon=False, ncols=3, loc="upper right")
     style.panel(left, "A", x="step", y="signal")
-    for name, colour in (("state", style.BLACK), ("regime", style.RED)):
+    for name, colour in (("state", style.BLACK), ("regime", style.OLIVE)):
         right.plot(delay, data["correlation"].sel(process=name), color=colour, linewidth=1.2, label=name)
         right.plot(delay, data["expected"].sel(process=name), color=colour, linewidth=0.9, linestyle=":")
     right.plot([], [], color="0.4", linewidth=0.9, linestyle=":", label="expected")
@@ -394,40 +392,46 @@ def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
     right.legend(fontsize=7, frameon=False, loc="lower center", bbox_to_anchor=(0.55, 0.98), ncols=3, columnspacing=1)
 
 
-def _draw_pair_of_surfaces(
-    figure: SubFigure, axes: Sequence[Axes], letter: str, data: xarray.Dataset, task: str, network: str | None
-) -> None:
-    """Test accuracy, and beside it the share of the ceiling, over noise and alpha or over both leak rates."""
+def _draw_surfaces(figure: SubFigure, letters: str, data: xarray.Dataset, draws: Sequence[tuple[str, str | None]]) -> None:
+    """Test accuracies on the left, and their shares of the ceiling on the right, over noise and alpha or over both leak rates.
+
+    Panels of a kind have one scale and one bar.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    means, shares = zip(*(_means(data, task, network) for task, network in draws), strict=True)
+    least = min(LOWEST, min(float(each.max()) for each in shares) - 0.05)
+    bounds = (min(map(np.min, means)), max(map(np.max, means))), (least, 1.0)
+    names = "test accuracy", "share of the ceiling"
+    halves: Any = figure.subfigures(1, 2)
+    for k, (part, kind, ends, name) in enumerate(zip(halves, (means, shares), bounds, names, strict=True), start=1):
+        axes = part.subplots(1, len(draws))
+        for ax, letter, shown, (task, network) in zip(axes, letters, kind, draws, strict=True):
+            mesh = _mesh(ax, data, shown, network is None, *ends)
+            if network is None:
+                style.panel(ax, f"{letter}{k}", x="noise $\\sigma$", y="$\\alpha$")
+            else:
+                style.panel(ax, f"{letter}{k}", x=ALPHA1, y=ALPHA2)
+                place = data.sel(network=network, task=task)
+                style.cross(ax, float(place["best_alpha1"]), float(place["best_alpha2"]))
+            ax.set_title(f"{letter}{k}", fontsize=11, fontweight="bold", loc="left", x=-0.3)  # clear of the title
+            title = f"{network or 'single'}, {task}" if k == 1 else f"at best {shown.max():.3f}"
+            ax.set_title(title, fontsize=8, loc="right")
+            if f"{letter}{k}" == "C1":
+                _draw_paths(ax, data)
+        style.bar(part, mesh, axes, name, "min" if min(map(np.min, kind)) < ends[0] else "neither").locator = MaxNLocator(5)
+
+
+def _means(data: xarray.Dataset, task: str, network: str | None) -> tuple[Floats, Floats]:
+    """Test accuracy, and its share of the ceiling of the same series, means over the seeds."""
     test = data.sel(part="test", task=task)
     if network is None:
         values = test["single"].transpose("seed", "noise", "alpha").astype(np.float64)
         ceiling = test["single_ceiling"].transpose("seed", "noise").astype(np.float64)
-        title = f"single, {task}"
     else:
         values = test["accuracy"].sel(network=network).transpose("seed", "alpha1", "alpha2").astype(np.float64)
         ceiling = test["ceiling"].astype(np.float64)
-        title = f"{network}, {task}"
-    share = (values / ceiling).mean("seed").values
-    mean = values.mean("seed").values
-    low = min(LOWEST, float(share.max()) - 0.05)
-    bounds = ((float(mean.min()), float(mean.max())), (low, 1.0))
-    for ax, shown, (least, most), name in zip(axes, (mean, share), bounds, ("accuracy", "of the ceiling"), strict=True):
-        mesh = _mesh(ax, data, shown, network is None, least, most)
-        extend = "min" if shown.min() < least else "neither"
-        bar = figure.colorbar(mesh, ax=ax, location="bottom", aspect=14, fraction=0.06, pad=0.03, extend=extend)
-        bar.set_label(name, fontsize=8)
-        bar.ax.tick_params(labelsize=7)
-        if network is None:
-            style.panel(ax, "", x="noise $\\sigma$", y="$\\alpha$")
-        else:
-            style.panel(ax, "", x=ALPHA1, y=ALPHA2)
-            place = data.sel(network=network, task=task)
-            style.cross(ax, float(place["best_alpha1"]), float(place["best_alpha2"]))
-    axes[0].set_title(letter, fontsize=11, fontweight="bold", loc="left", x=-0.25)
-    axes[0].set_title(title, fontsize=8, loc="right")
-    axes[1].set_title(f"at best {share.max():.3f}", fontsize=8, loc="right")
-    if letter == "C":
-        _draw_paths(axes[0], data)
+    return values.mean("seed").values, (values / ceiling).mean("seed").values
 
 
 def _mesh(ax: Axes, data: xarray.Dataset, values: Floats, single_one: bool, least: float, most: float) -> Any:
@@ -465,21 +469,25 @@ def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
 
 
 def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
-    """Best joint accuracies of all variants with their standard errors, under the ceiling of the same series."""
-    kinds = (("single", style.BLACK), ("unconnected", style.BLUE), ("connected", style.RED))
+    """The best pairs and singles of all variants: shares of the ceiling, seed by seed on the same series, and accuracies."""
+    kinds = (("single", style.SINGLE, "o"), ("unconnected", style.UNCONNECTED, "s"), ("connected", style.CONNECTED, "D"))
     count = data.sizes["seed"] ** 0.5
+    lowest = 1.0
     for place, (readout, rho) in enumerate(product(READOUTS, RADII)):
         chosen = data.sel(readout=readout, rho=rho, task="joint")
-        for k, (kind, colour) in enumerate(kinds):
+        ceiling = chosen["ceiling"].sel(part="test")
+        for k, (kind, colour, marker) in enumerate(kinds):
             values = chosen["single_best"] if kind == "single" else chosen["best"].sel(network=kind)
-            mean, error = float(values.mean()), float(values.std(ddof=1)) / count
-            x = place + 0.25 * (k - 1)
-            ax.bar(x, mean, 0.22, color=colour, alpha=0.85, label=kind if place == 0 else None)
-            ax.errorbar(x, mean, error, color="0.3", linewidth=1, capsize=2)
-            ax.text(x, 0.51, f"{mean:.3f}", fontsize=7, ha="center", va="bottom", color="white")
+            share = (values / ceiling).astype(np.float64)
+            mean, error = float(share.mean()), float(share.std(ddof=1)) / count
+            lowest = min(lowest, mean - error)
+            x, label = place + 0.25 * (k - 1), kind if place == 0 else None
+            ax.errorbar(x, mean, error, fmt=marker, color=colour, markersize=5, linewidth=1, capsize=3, label=label)
+            said = f"{float(values.mean()):.3f}"
+            ax.annotate(said, (x, mean - error), (0, -5), textcoords="offset points", fontsize=7, ha="center", va="top")
     top = float(data["ceiling"].sel(part="test", task="joint").mean())
-    ax.axhline(top, color=style.ORANGE, linewidth=1.2, label=f"ceiling {top:.3f}")
+    ax.axhline(1, color=style.THEORY, linewidth=1.2, label=f"ceiling ({top:.3f})")
     ax.set_xticks(range(len(VARIANTS)), VARIANTS)
-    ax.set_ylim(0.5, top + 0.06)
+    ax.set_ylim(lowest - 0.15 * (1.03 - lowest), 1.03)
     ax.legend(fontsize=7, frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    style.panel(ax, "G", y="joint accuracy")
+    style.panel(ax, "G", y="share of the ceiling")

@@ -47,7 +47,7 @@ Floats = npt.NDArray[np.float64]
 TASKS = ("state", "regime", "joint")
 LEAKS = ("alpha1", "alpha2")
 NAMES = ("$\\alpha^{(1)}$", "$\\alpha^{(2)}$")
-COLOURS = (style.BLUE, style.RED)
+COLOURS = style.LEVELS
 KINDS = ("fast", "slow")
 # Unseen series: none of the learner's, and others for every phase.
 FIRST_TEST = 1_000_000
@@ -135,7 +135,9 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 def draw(data: xarray.Dataset) -> Figure:
     """A odds and excerpts, B gradients, C leak rates, D how far and how soon, by start; E accuracies, F variants."""
-    figure: Figure = style.figure(9.4)
+    figure: Figure = style.figure(9.7)
+    size = f"{data.sizes['seed']} seeds, {data.sizes['start']} starts each"
+    style.title(figure, data, "Leak rates follow fast and slow phases of the telegraph signal", size)
     grid = figure.add_gridspec(5, 4, height_ratios=(1.0, 1.2, 1.5, 1.5, 1.6))
     _draw_odds(figure.add_subplot(grid[0, :2]), data)
     excerpts = [figure.add_subplot(grid[0, 2])]
@@ -149,12 +151,16 @@ def draw(data: xarray.Dataset) -> Figure:
         for ax, (group, starts) in zip((left, right), groups(data).items(), strict=True):
             panel(ax, data.sel(start=list(starts)))
             title = f"{group} at the start" if row == 1 else ""
-            style.panel(
-                ax, letter if ax is left else "", x=ax.get_xlabel(), y=ax.get_ylabel() if ax is left else "", title=title
-            )
+            name = f"{letter}{1 if ax is left else 2}"
+            style.panel(ax, name, x=ax.get_xlabel(), y=ax.get_ylabel() if ax is left else "", title=title)
         right.tick_params(labelleft=False)
     _draw_accuracy(figure.add_subplot(grid[4, :2]), data)
     _draw_variants(figure.add_subplot(grid[4, 2:]), data)
+    figure.supxlabel(
+        "A2, A3: state and noisy input; B: median over seeds and starts, band: 80 % of them; C: every run and means\n"
+        "D, E: every run; F: means, from the least to the largest of seeds and starts",
+        fontsize=7,
+    )
     return figure
 
 
@@ -341,20 +347,20 @@ def _shade(ax: Axes, data: xarray.Dataset) -> None:
 def _draw_odds(ax: Axes, data: xarray.Dataset) -> None:
     _shade(ax, data)
     edges = np.array([*data["begin"].values, data["end"].values[-1]]) / 1000
-    for name, colour in (("p1", style.BLACK), ("p2", style.GREEN)):
+    for name, colour in (("p1", style.BLACK), ("p2", "0.6")):
         ax.stairs(data[name].values, edges, baseline=None, color=colour, linewidth=1.4, label=f"$p_{name[1]}$")
     for kind, begin, end in zip(data["kind"].values, data["begin"].values, data["end"].values, strict=True):
         ax.text((begin + end) / 2000, 0.63, kind, fontsize=8, ha="center", va="center")
     ax.set(ylim=(0, 0.7), yticks=[0, 0.25, 0.5])
     ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(0, 0.45), handlelength=1, ncols=2)
-    style.panel(ax, "A", x="steps / 1000", y="probability")
+    style.panel(ax, "A1", x="steps / 1000", y="probability")
 
 
 def _draw_excerpt(ax: Axes, data: xarray.Dataset, kind: str) -> None:
     step = data["excerpt_step"].values
     ax.plot(step, data["excerpt_input"].values, color="0.6", linewidth=0.7)
     ax.plot(step, data["excerpt_state"].values, color=style.BLACK, linewidth=1.2, drawstyle="steps-mid")
-    style.panel(ax, "", x="steps", title=f"{kind}: state and input")
+    style.panel(ax, f"A{KINDS.index(kind) + 2}", x="steps", title=kind)
 
 
 def _draw_gradients(ax: Axes, data: xarray.Dataset) -> None:
@@ -363,12 +369,13 @@ def _draw_gradients(ax: Axes, data: xarray.Dataset) -> None:
     history = data[["gradient", "targets"]].rename(window="step")
     step = float(history["step"][0])
     shown = running_mean(history, max(round(settings_in(data)["running"] / step), 1))
-    _draw_paths(ax, shown, shown["step"].values, 1.2)
+    _draw_bands(ax, shown, shown["step"].values)
     ax.axhline(0, color="0.5", linewidth=0.6)
     ax.set_yscale("symlog", linthresh=0.01)
     ax.set_yticks([-0.1, -0.01, 0, 0.01, 0.1])
     ax.yaxis.set_major_formatter("{x:g}")
     ax.set(xlabel="steps / 1000", ylabel="mean gradient")
+    ax.legend(fontsize=8, frameon=False, ncols=2, loc="lower left", borderaxespad=0, handlelength=1)
 
 
 def _draw_leaks(ax: Axes, data: xarray.Dataset) -> None:
@@ -380,12 +387,25 @@ def _draw_leaks(ax: Axes, data: xarray.Dataset) -> None:
 
 
 def _draw_paths(ax: Axes, paths: xarray.DataArray, step: Any, width: float) -> None:
-    """All seeds and starts thin, their mean thick."""
+    """All seeds and starts thin, their mean thick above all of them."""
+    from matplotlib.patheffects import withStroke
+
     for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
         each = paths.sel(leak=leak).transpose("seed", "start", "step").astype(np.float64)
         for path in each.values.reshape(-1, len(step)):
-            ax.plot(step / 1000, path, color=colour, linewidth=0.4, alpha=0.5)
-        ax.plot(step / 1000, each.mean(["seed", "start"]), color=colour, linewidth=width, label=name)
+            ax.plot(step / 1000, path, color=colour, linewidth=0.4, alpha=0.35, zorder=1)
+        rim = [withStroke(linewidth=width + 1.2, foreground="white")]
+        mean = each.mean(["seed", "start"])
+        ax.plot(step / 1000, mean, color=colour, linewidth=width, label=name, zorder=3, path_effects=rim)
+
+
+def _draw_bands(ax: Axes, paths: xarray.DataArray, step: Any) -> None:
+    """The median of all seeds and starts, and a band of 80 % of them."""
+    for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
+        each = paths.sel(leak=leak).transpose("seed", "start", "step").values.reshape(-1, len(step))
+        low, middle, high = np.quantile(each, [0.1, 0.5, 0.9], axis=0)  # NaN in the first windows, which have no target
+        ax.fill_between(step / 1000, low, high, color=colour, alpha=0.25, linewidth=0)
+        ax.plot(step / 1000, middle, color=colour, linewidth=1, label=name)
 
 
 def _draw_responses(ax: Axes, data: xarray.Dataset) -> None:
@@ -414,12 +434,13 @@ def _draw_accuracy(ax: Axes, data: xarray.Dataset) -> None:
     joint = data.sel(task="joint")
     phase = np.arange(data.sizes["phase"])
     ceiling = joint["ceiling"].mean("seed").values
-    ax.hlines(ceiling, phase - 0.35, phase + 0.35, color=style.BLACK, linewidth=1.6, label="best causal observer")
-    for k, (colour, (group, starts)) in enumerate(zip((style.GREEN, style.ORANGE), groups(data).items(), strict=True)):
+    ax.hlines(ceiling, phase - 0.35, phase + 0.35, color=style.THEORY, linewidth=1.6, label="best causal observer")
+    for k, (filled, (group, starts)) in enumerate(zip(("white", style.BLACK), groups(data).items(), strict=True)):
         scores = joint["accuracy"].sel(start=list(starts)).transpose("phase", "seed", "start").values.reshape(len(phase), -1)
         place = phase + 0.3 * (k - 0.5)
-        ax.plot(place, scores, "o", color=colour, markersize=2.5, alpha=0.7, markeredgewidth=0)
-        ax.plot([], [], "o", color=colour, markersize=3.5, label=f"{group} at the start")
+        look: dict[str, Any] = {"color": style.BLACK, "markerfacecolor": filled, "markeredgewidth": 0.6, "markersize": 3}
+        ax.plot(place, scores, "s" if k == 0 else "o", **look)
+        ax.plot([], [], "s" if k == 0 else "o", **look, label=f"{group} at the start")
     ratio = joint["ratio"].mean(["seed", "start"]).values
     low = float(joint["accuracy"].min())
     for x, value in zip(phase, ratio, strict=True):

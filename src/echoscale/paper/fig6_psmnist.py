@@ -44,7 +44,8 @@ from echoscale.tasks import mnist
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.collections import QuadMesh
+    from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,6 +53,7 @@ NETWORKS = ("unconnected", "connected")
 PARTS = ("validation", "test")
 THREADS_ON_GPU = 2  # one computes while the other talks to the host
 ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
+PAPER_RATE = 5e-2  # of the readout with few snapshots, along the paths
 FIRST_ROW, SURFACES, CLOSE_UPS = "ABCD", "EFGH", "ILMN"  # the paper has no J and K
 
 
@@ -79,7 +81,7 @@ class Settings:
     connections: int = 10
     path_starts: tuple[tuple[float, float], ...] = ((0.8, 0.8), (0.4, 0.2), (0.2, 0.6))
     path_seeds: tuple[int, ...] = (0,)
-    path_rates: tuple[float, float] = (5e-2, 5e-3)  # of the readout: the paper's
+    path_rates: tuple[float, float] = (PAPER_RATE, 5e-3)  # of the readout: the paper's
     path_leak_rate: float = 1e-4  # of the leak rates: as the paper prints it
     examples: tuple[int, int] = (3, 7)  # digits of A and C
 
@@ -306,7 +308,14 @@ def _correlations(settings: Settings) -> xarray.Dataset:
 
 def draw(data: xarray.Dataset) -> Figure:
     """A, C: autocorrelations. B, D: single networks. E to H: the pairs. I, L, M, N: close-ups with learned paths."""
-    figure = style.figure(7.2)
+    from matplotlib.ticker import MaxNLocator
+
+    figure = style.figure(7.6)
+    s = settings_in(data)
+    what = {"mnist": "permuted MNIST", "digits": "scikit-learn's 8x8 digits, permuted, in place of MNIST"}[s["data"]]
+    seeds = data.sizes["seed"]
+    drawn = f"means of {seeds} seeds" if seeds > 1 else "one seed"
+    style.title(figure, data, f"Images pixel by pixel: {what}", f"{s['units']} neurons, {drawn}")
     top, lower = figure.subfigures(2, 1, height_ratios=[1, 2.1])
     first = top.subplots(1, 4)
     few, many = (int(each) for each in data["snapshots"].values)
@@ -315,23 +324,31 @@ def draw(data: xarray.Dataset) -> Figure:
     for ax, letter, count in ((first[1], "B", few), (first[3], "D", many)):
         _draw_single(ax, letter, data, count)
     top.legend(*first[1].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    surfaces, close_ups = lower.subplots(2, 4)
-    for k, (count, network) in enumerate(product((few, many), NETWORKS)):
-        shown = data.sel(snapshots=count, network=network)
-        values = shown["accuracy"].sel(part="test").astype(np.float64).mean("seed").transpose("alpha1", "alpha2").values
-        _draw_surface(lower, surfaces[k], SURFACES[k], shown, values, float(values.min()), "log")
-        surfaces[k].set_title(f"{network}, {count}", fontsize=7, loc="right")
+    axes = [part.subplots(2, 2) for part in lower.subfigures(1, 2)]
+    for half, part, (surfaces, close_ups), count in zip((0, 2), lower.subfigs, axes, (few, many), strict=True):
+        shown = [data.sel(snapshots=count, network=network) for network in NETWORKS]
+        means = [each["accuracy"].sel(part="test").astype(np.float64).mean("seed") for each in shown]
+        values = [each.transpose("alpha1", "alpha2").values for each in means]
+        label, most = f"test accuracy, {count} snapshots", max(map(np.max, values))
         # Logarithmic axes show the small leak rates, straight ones the large.
-        _draw_surface(lower, close_ups[k], CLOSE_UPS[k], shown, values, float(np.median(values)), "linear")
-        _draw_paths(close_ups[k], shown["path"])
-        close_ups[k].set_title(f"close-up of {SURFACES[k]}", fontsize=7, loc="right")
-    what = {"mnist": "MNIST", "digits": "scikit-learn's 8x8 digits"}[settings_in(data)["data"]]
-    seeds = data.sizes["seed"]
-    drawn = f"means of {seeds} seeds" if seeds > 1 else "one seed"
+        least, middle = float(min(map(np.min, values))), float(np.median(values))
+        for row, low, scaled in ((surfaces, least, "log"), (close_ups, middle, "linear")):
+            for ax, one, found in zip(row, shown, values, strict=True):
+                mesh = _draw_surface(ax, one, found, (low, float(most)), scaled)
+            made = style.bar(part, mesh, row, label, "min" if low > least else "neither")
+            made.locator = MaxNLocator(5)
+        for k, (ax, close_up, one) in enumerate(zip(surfaces, close_ups, shown, strict=True), start=half):
+            style.panel(ax, SURFACES[k], x=ALPHA1, y=ALPHA2)
+            ax.set_title(str(one["network"].values), fontsize=8, loc="right")
+            style.panel(close_up, CLOSE_UPS[k], x=ALPHA1, y=ALPHA2)
+            close_up.set_title(f"close-up of {SURFACES[k]}", fontsize=8, loc="right")
+            _draw_paths(close_up, one["path"])
+    slower = PAPER_RATE / s["path_rates"][0]
+    rate = "the paper's readout rates" if slower == 1 else f"readout rates {slower:.0f} times below the paper's"
     figure.supxlabel(
-        f"{what}, {settings_in(data)['units']} neurons; test accuracy, {drawn}; numbers in titles are snapshots\n"
-        "cross: largest accuracy on held-out images; close-ups: colours end at the median; "
-        "paths: leak rates learned online, from square to dot",
+        f"B, D: {drawn}{', bars and bands: standard error' if seeds > 1 else ''}; cross: largest accuracy on held-out images; "
+        "close-ups: colours end at the median\n"
+        f"paths: leak rates learned online, from square to dot; one draw, {s['path_minibatches']} minibatches, {rate}",
         fontsize=7,
     )
     built: Figure = figure
@@ -339,7 +356,7 @@ def draw(data: xarray.Dataset) -> Figure:
 
 
 def _draw_correlations(ax: Axes, letter: str, data: xarray.Dataset, order: str) -> None:
-    for digit, colour in zip(data["digit"].values, (style.BLACK, style.RED), strict=True):
+    for digit, colour in zip(data["digit"].values, ("0.65", style.BLACK), strict=True):
         curve = data["correlation"].sel(order=order, digit=digit)
         ax.plot(data["delay"].values[1:], curve.values[1:], color=colour, linewidth=0.8, label=f"a {digit}")
     ax.axhline(0, color="0.7", linewidth=0.6, zorder=0)
@@ -350,10 +367,11 @@ def _draw_correlations(ax: Axes, letter: str, data: xarray.Dataset, order: str) 
 def _draw_single(ax: Axes, letter: str, data: xarray.Dataset, count: int) -> None:
     """The single network against alpha, and lines at the best unconnected and connected pair."""
     curve = data["single"].sel(snapshots=count, part="test").astype(np.float64)
-    ax.plot(
-        curve["alpha"].values, curve.mean("seed").values, "o-", color=style.BLACK, markersize=2.5, linewidth=1, label="single"
-    )
-    for network, colour in zip(NETWORKS, (style.BLUE, style.RED), strict=True):
+    count_seeds = curve.sizes["seed"]
+    errors = curve.std("seed", ddof=1).values / count_seeds**0.5 if count_seeds > 1 else None
+    look: dict[str, Any] = {"fmt": "o-", "color": style.SINGLE, "markersize": 2.5, "linewidth": 1, "capsize": 2}
+    ax.errorbar(curve["alpha"].values, curve.mean("seed").values, errors, **look, label="single")
+    for network, colour in zip(NETWORKS, (style.UNCONNECTED, style.CONNECTED), strict=True):
         values = data["best"].sel(snapshots=count, network=network)
         mean = float(values.mean())
         if values.size > 1:
@@ -361,29 +379,17 @@ def _draw_single(ax: Axes, letter: str, data: xarray.Dataset, count: int) -> Non
             ax.axhspan(mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
         ax.axhline(mean, color=colour, linewidth=1.3, label=f"{network}, best")
     ax.set_xscale("log")
-    style.panel(ax, letter, x="leak rate $\\alpha$", y="test accuracy", title=f"{count} snapshots")
+    style.panel(ax, letter, x="leak rate $\\alpha$", y="test accuracy")
+    ax.set_title(f"{count} snapshots", fontsize=8, loc="right")
 
 
-def _draw_surface(
-    figure: SubFigure, ax: Axes, letter: str, shown: xarray.Dataset, values: Floats, least: float, axes: str
-) -> None:
-    """Test accuracies over both leak rates, with a bar of its own below."""
+def _draw_surface(ax: Axes, shown: xarray.Dataset, values: Floats, ends: tuple[float, float], axes: str) -> QuadMesh:
+    """Test accuracies over both leak rates."""
     edges = style.cells(shown["alpha1"].values)
-    mesh = ax.pcolormesh(edges, edges, values.T, vmin=least, vmax=float(values.max()), cmap="viridis", rasterized=True)
+    mesh = ax.pcolormesh(edges, edges, values.T, vmin=ends[0], vmax=ends[1], cmap="viridis", rasterized=True)
     ax.set(xscale=axes, yscale=axes, aspect="equal")
-    extend = "min" if values.min() < least else "neither"
-    bar = figure.colorbar(mesh, ax=ax, location="bottom", aspect=14, fraction=0.06, pad=0.03, extend=extend)
-    bar.ax.tick_params(labelsize=7)
-    bar.locator = _few_ticks()
-    bar.update_ticks()
     style.cross(ax, float(shown["best_alpha1"]), float(shown["best_alpha2"]))
-    style.panel(ax, letter, x=ALPHA1, y=ALPHA2)
-
-
-def _few_ticks() -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(3)
+    return mesh
 
 
 def _draw_paths(ax: Axes, paths: xarray.DataArray) -> None:

@@ -7,8 +7,8 @@ or many snapshots (`SequenceLearner`, exact trace, the paper's Adam). On the way
 several forms at the same parameters, and compared with back-propagation through time (BPTT):
 
     exact trace      the trace of the paper's appendix
-    truncated trace  Eq. (elig) of its main text, without the way through a reservoir's own weights
-    as printed       Eq. (bptt1) of its appendix: the errors of all later snapshots, times the trace, which holds them already
+    truncated trace  that of its main text, without the way through a reservoir's own weights
+    as printed       the sum in its appendix: the errors of all later snapshots, times the trace, which holds them already
     moving leaks     the exact trace of leak rates that move against the gradient during the sequence, by the learning rate
                      after each snapshot or after each time step (then the paper's for NARMA), and end at those of BPTT
 
@@ -356,7 +356,11 @@ def _zero_state(now: Minibatch) -> Any:
 
 def draw(data: xarray.Dataset) -> Figure:
     """A, B: the two graphs of the paper. C, D: running averages along training. E: how far each form is from BPTT."""
-    figure = style.figure(7.9)
+    figure = style.figure(8.2)
+    s = settings_in(data)
+    pixels = f"{SIDE}x{SIDE} digits" + (f" enlarged to {s['side']}x{s['side']}" if s["side"] != SIDE else "")
+    size = f"{pixels} in place of MNIST, {2 * s['units']} neurons in place of 1,200, {len(s['seeds'])} seeds (one in C and D)"
+    style.title(figure, data, "The online gradient and back-propagation through time (BPTT)", size)
     upper, middle, lower = figure.subfigures(3, 1, height_ratios=[1.2, 1.25, 0.9])
     left, right = upper.subplots(1, 2)
     _draw_continuous(left)
@@ -380,12 +384,12 @@ def _draw_continuous(ax: Axes) -> None:
     _draw_nodes(ax, columns)
     before, now, after = columns.values()
     _arrow(ax, (before, STATES), (before, ERRORS), "0.6")
-    _arrow(ax, (before, STATES), (now, STATES), style.BLUE)
-    _arrow(ax, (now, STATES), (now, ERRORS), style.BLUE, "$\\frac{\\partial E(t)}{\\partial\\mathbf{x}(t)}$", (-0.085, 0))
+    _arrow(ax, (before, STATES), (now, STATES), style.BLACK)
+    _arrow(ax, (now, STATES), (now, ERRORS), style.BLACK, "$\\frac{\\partial E(t)}{\\partial\\mathbf{x}(t)}$", (-0.085, 0))
     step = "$\\frac{\\partial\\mathbf{x}(t+1)}{\\partial\\mathbf{x}(t)}$"
-    _arrow(ax, (now, STATES), (after, STATES), style.RED, step, (0, 0.12))
+    _arrow(ax, (now, STATES), (after, STATES), style.OLIVE, step, (0, 0.12))
     last = "$\\frac{\\partial E(t+1)}{\\partial\\mathbf{x}(t+1)}$"
-    _arrow(ax, (after, STATES), (after, ERRORS), style.RED, last, (0.11, 0))
+    _arrow(ax, (after, STATES), (after, ERRORS), style.OLIVE, last, (0.11, 0))
     _draw_traces(ax, now, after, "t", "t+1")
     style.panel(ax, "A", title="error at every step")
 
@@ -396,18 +400,18 @@ def _draw_sparse(ax: Axes) -> None:
     _draw_nodes(ax, columns)
     first, second = columns.values()
     _arrow(
-        ax, (first, STATES), (first, ERRORS), style.BLUE, "$\\frac{\\partial E(t_1)}{\\partial\\mathbf{x}(t_1)}$", (-0.095, 0)
+        ax, (first, STATES), (first, ERRORS), style.BLACK, "$\\frac{\\partial E(t_1)}{\\partial\\mathbf{x}(t_1)}$", (-0.095, 0)
     )
     between = np.linspace(first, second, 5)
     ax.plot(between[1:-1], [STATES] * 3, "o", color="white", markeredgecolor="0.35", markersize=9, zorder=3)
     for begin, end in pairwise(between):
         ends = NODE / 2 + 1 if begin == first else 6, NODE / 2 + 1 if end == second else 6
-        _arrow(ax, (begin, STATES), (end, STATES), style.RED, shrink=ends)
+        _arrow(ax, (begin, STATES), (end, STATES), style.OLIVE, shrink=ends)
     ax.text(
-        (first + second) / 2, STATES + 0.1, "$\\mathcal{J}_{t_2 t_1}$", color=style.RED, fontsize=11, ha="center", va="bottom"
+        (first + second) / 2, STATES + 0.1, "$\\mathcal{J}_{t_2 t_1}$", color=style.OLIVE, fontsize=11, ha="center", va="bottom"
     )
     _arrow(
-        ax, (second, STATES), (second, ERRORS), style.RED, "$\\frac{\\partial E(t_2)}{\\partial\\mathbf{x}(t_2)}$", (0.095, 0)
+        ax, (second, STATES), (second, ERRORS), style.OLIVE, "$\\frac{\\partial E(t_2)}{\\partial\\mathbf{x}(t_2)}$", (0.095, 0)
     )
     _draw_traces(ax, first, second, "t_1", "t_2")
     style.panel(ax, "B", title="error at snapshots")
@@ -428,9 +432,9 @@ def _draw_traces(ax: Axes, now: float, later: float, t: str, after: str) -> None
     ax.plot(now, 0.02, "o", color="white", markeredgecolor="0.35", markersize=18, zorder=3)
     ax.text(now, 0.02, "$\\alpha$", fontsize=9, ha="center", va="center", zorder=4)
     near = NODE / 2 + 1
-    _arrow(ax, (now, 0.02), (now, STATES), style.BLUE, f"$\\mathbf{{e}}({t})$", (-0.07, -0.04), shrink=(10, near))
+    _arrow(ax, (now, 0.02), (now, STATES), style.BLACK, f"$\\mathbf{{e}}({t})$", (-0.07, -0.04), shrink=(10, near))
     where = (0.09, -0.05)
-    _arrow(ax, (now, 0.02), (later, STATES), style.BLUE, f"$\\mathbf{{e}}({after})$", where, shrink=(10, near), dashed=True)
+    _arrow(ax, (now, 0.02), (later, STATES), style.BLACK, f"$\\mathbf{{e}}({after})$", where, shrink=(10, near), dashed=True)
 
 
 def _colours() -> list[Any]:
@@ -438,9 +442,9 @@ def _colours() -> list[Any]:
     from matplotlib.lines import Line2D
 
     return [
-        Line2D([], [], color=style.BLUE, label="considered"),
-        Line2D([], [], color=style.RED, label="neglected, says the paper"),
-        Line2D([], [], color=style.BLUE, linestyle="--", label="trace that holds the red way"),
+        Line2D([], [], color=style.BLACK, label="considered"),
+        Line2D([], [], color=style.OLIVE, label="neglected, says the paper"),
+        Line2D([], [], color=style.BLACK, linestyle="--", label="trace, which holds the neglected way"),
     ]
 
 
@@ -467,9 +471,7 @@ def _draw_training(ax: Axes, data: xarray.Dataset) -> None:
     window = int(settings_in(data)["window"])
     minibatch = data["minibatch"].values[window - 1 :]
     marks = slice(None, None, max(len(minibatch) // 20, 1))
-    for leak, colour, marker, name in zip(
-        LEAKS, (style.BLUE, style.RED), "o^", ("\\alpha^{(1)}", "\\alpha^{(2)}"), strict=True
-    ):
+    for leak, colour, marker, name in zip(LEAKS, style.LEVELS, "o^", ("\\alpha^{(1)}", "\\alpha^{(2)}"), strict=True):
         curves = {each: running_average(data["gradient"].sel(curve=each, leak=leak).values, window) for each in CURVES}
         ax.plot(minibatch, curves["exact trace"], color=colour, linewidth=1.3, label=f"${name}$, exact trace")
         ax.plot(minibatch, curves["truncated trace"], color=colour, linewidth=1.1, linestyle="--", label=f"${name}$, truncated")
@@ -480,10 +482,14 @@ def _draw_training(ax: Axes, data: xarray.Dataset) -> None:
 
 def _draw_deviations(ax: Axes, data: xarray.Dataset) -> None:
     """One row per form, one mark per number of snapshots: the mean over the seeds, and every seed as a thin line."""
-    names = ("exact trace", "truncated trace", "Eq. (bptt1) as printed", "leaks move at snapshots", "leaks move at every step")
-    for count, marker, colour, shift in zip(
-        data["snapshots"].values, "sD", (style.GREEN, style.PINK), (-0.16, 0.16), strict=True
-    ):
+    names = (
+        "exact trace",
+        "truncated trace",
+        "as printed in the appendix",
+        "leaks move at snapshots",
+        "leaks move at every step",
+    )
+    for count, marker, colour, shift in zip(data["snapshots"].values, "sD", ("0.55", style.BLACK), (-0.16, 0.16), strict=True):
         values = data["deviation"].sel(snapshots=count).values
         rows = np.arange(len(FORMS)) + shift
         ax.plot(values.mean(axis=1), rows, marker, color=colour, markersize=6, label=f"{count} snapshots")

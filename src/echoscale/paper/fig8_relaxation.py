@@ -102,8 +102,10 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """A: experiment (dots) and theory (lines) of every mode. B: both errors, mean and 80 % of the seeds."""
-    figure = style.figure(3.4)
+    """A: experiment (dots) and theory (lines) of every mode. B: both errors, median and 80 % of the seeds."""
+    figure = style.figure(3.8)
+    size = f"A one network, B {data.sizes['seed']} networks: medians, bands: 80 % of them"
+    style.title(figure, data, "Relaxation of a reservoir after a pulse", size)
     left, right = figure.subfigures(1, 2, width_ratios=[1.25, 1])
     _draw_modes(left.subplots(data.sizes["mode"], 1, sharex=True), data)
     left.align_ylabels()
@@ -176,7 +178,7 @@ def _draw_modes(axes: Sequence[Axes], data: xarray.Dataset) -> None:
     for k, ax in enumerate(axes):
         mode = data.isel(mode=k, time=slice(len(time)))
         ax.axhline(0, color="0.8", linewidth=0.6)
-        ax.plot(time, mode["predicted"], color=(style.BLUE, style.ORANGE, style.GREEN, style.PINK)[k % 4], linewidth=2.4)
+        ax.plot(time, mode["predicted"], color=style.THEORY, linewidth=2.4)
         ax.plot(time, mode["measured"], ".", color=style.BLACK, markersize=2.2)
         period = float(mode["period"])
         turn = f", period {period:.1f}" if np.isfinite(period) else ""
@@ -190,16 +192,19 @@ def _draw_modes(axes: Sequence[Axes], data: xarray.Dataset) -> None:
             transform=ax.transAxes,
         )
         last = k == len(axes) - 1
-        style.panel(ax, "" if k else "A", x="steps after the pulse" if last else "", y=f"$y_{k + 1}$", title="" if k else title)
+        style.panel(ax, f"A{k + 1}", x="steps after the pulse" if last else "", y=f"$y_{k + 1}$")
+        if k == 0:
+            ax.set_title(title, fontsize=9, loc="right")
         ax.margins(x=0.02, y=0.15)
 
 
 def _draw_errors(ax: Axes, data: xarray.Dataset) -> None:
     gamma = data["gamma"].values
-    for name, label, colour, marker in (("rmse", "RMSE", style.BLUE, "o"), ("nrmse1", "NRMSE$_1$", style.RED, "s")):
-        low, high = data[name].quantile([0.1, 0.9], dim="seed").values
+    for name, label, colour, marker in (("rmse", "RMSE", style.BLACK, "o"), ("nrmse1", "NRMSE$_1$", style.OLIVE, "s")):
+        # Medians: a few draws among many have errors far above the others.
+        low, middle, high = data[name].quantile([0.1, 0.5, 0.9], dim="seed").values
         ax.fill_between(gamma, low, high, color=colour, alpha=0.2, linewidth=0)
-        ax.plot(gamma, data[name].mean("seed"), marker=marker, markersize=3.5, color=colour, label=label)
+        ax.plot(gamma, middle, marker=marker, markersize=3.5, color=colour, label=label)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.legend(fontsize=8, frameon=False, loc="lower right")

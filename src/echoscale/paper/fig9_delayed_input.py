@@ -120,21 +120,32 @@ def draw(data: xarray.Dataset) -> Figure:
     from matplotlib import colormaps
 
     delays = data["delay"].values
-    colours = colormaps["viridis_r"](np.linspace(0.1, 0.9, len(delays)))
-    figure = style.figure(3.2)
+    colours = colormaps["viridis"](np.linspace(0.72, 0.0, len(delays)))  # what is brighter is too pale on white
+    figure = style.figure(3.7)
+    size = f"means of {data.sizes['seed']} seeds, bands: standard error, bars: 68 % of resampled seeds"
+    style.title(figure, data, "NARMA10 with delayed inputs in place of the first reservoir", size)
     left, middle, right = figure.subplots(1, 3)
     for ax, letter, drive in zip((left, middle), "AB", DRIVES, strict=True):
         for delay, colour in zip(delays, colours, strict=True):
             curve = data.sel(drive=drive, delay=delay)
-            _draw_curve(ax, curve["test"], float(curve["best_alpha2"]), colour, f"delay {delay}")
-        _draw_curve(ax, data["hierarchy_test"], float(data["hierarchy_best_alpha2"]), style.BLACK, "hierarchy", linewidth=2.0)
+            _draw_curve(ax, curve["test"], float(curve["best_alpha2"]), colour, f"{delay} steps")
+        _draw_curve(
+            ax, data["hierarchy_test"], float(data["hierarchy_best_alpha2"]), style.CONNECTED, "hierarchy", linewidth=2.0
+        )
         style.panel(ax, letter, x="leak rate $\\alpha^{(2)}$", y="test NRMSE" if letter == "A" else "", title=f"drive {drive}")
         ax.set_xlim(0, 1.02)
         ax.set_xticks([0, 0.5, 1])
     middle.sharey(left)
     _draw_best(right, data)
     columns = (len(delays) + 2) // 2  # two rows for the delays and the hierarchy
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+    key: dict[str, Any] = {
+        "loc": "outside lower center",
+        "ncols": columns,
+        "fontsize": 8,
+        "title_fontsize": 8,
+        "frameon": False,
+    }
+    figure.legend(*left.get_legend_handles_labels(), **key, title="delay of the inputs, and the hierarchy that they replace")
     built: Figure = figure
     return built
 
@@ -236,9 +247,15 @@ def _draw_curve(ax: Axes, errors: xarray.DataArray, least: float, colour: Any, l
 
 
 def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
-    ax.axhspan(float(data["hierarchy_best_alpha2_low"]), float(data["hierarchy_best_alpha2_high"]), color="0.85", linewidth=0)
-    ax.axhline(float(data["hierarchy_best_alpha2"]), color=style.BLACK, linewidth=1.5)
-    looks = ((style.ORANGE, "s", -0.2), (style.BLUE, "o", 0.2))
+    ax.axhspan(
+        float(data["hierarchy_best_alpha2_low"]),
+        float(data["hierarchy_best_alpha2_high"]),
+        color=style.CONNECTED,
+        alpha=0.2,
+        linewidth=0,
+    )
+    ax.axhline(float(data["hierarchy_best_alpha2"]), color=style.CONNECTED, linewidth=1.5, label="hierarchy")
+    looks = (("0.55", "s", -0.2), (style.BLACK, "o", 0.2))
     for drive, (colour, marker, shift) in zip(DRIVES, looks, strict=True):
         chosen = data.sel(drive=drive)
         middle = chosen["best_alpha2"].values
@@ -257,4 +274,4 @@ def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
     ax.legend(fontsize=8, frameon=False, loc="upper right")
     ax.set_ylim(0, 1.3)  # room for the legend
     ax.set_yticks(np.linspace(0, 1, 6))
-    style.panel(ax, "C", x="delay", y="best $\\alpha^{(2)}$")
+    style.panel(ax, "C", x="delay (steps)", y="best $\\alpha^{(2)}$")

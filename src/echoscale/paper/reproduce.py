@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["reproduce"]
 
 HEADER = ("task", "network", "paper", "ours", "ceiling")
+CAUTION = "Fewer seeds and smaller problems than the paper's: compare the networks with each other, not with its values."
 # Fig. 3 in the reading under which the paper's comparison holds; Fig. 4 likewise.
 NARMA_VARIANT = "lag 1, ridge >= 1e-5"
 TELEGRAPH = {"readout": "online", "rho": 0.1, "task": "joint"}
@@ -157,6 +158,8 @@ def _of_seeds(values: npt.ArrayLike, digits: int = 3) -> str:
     numbers = np.asarray(values, np.float64)
     if numbers.size == 1:
         return f"{float(numbers.mean()):.{digits}f}"
+    if numbers.size == 2:  # a spread of two says next to nothing, and may be 0 by chance
+        return f"{float(numbers.mean()):.{digits}f} (2 seeds)"
     return _plus_minus(numbers.mean(), numbers.std(ddof=1) / numbers.size**0.5, digits)
 
 
@@ -171,4 +174,5 @@ def markdown_table(rows: Sequence[Row]) -> str:
 
 
 def _markdown(rows: Sequence[Row], scale: str) -> str:
-    return f"# Headline, {scale} scale\n\n{markdown_table(rows)}\n"
+    warning = "" if scale == "paper" else f"{CAUTION}\n\n"
+    return f"# Headline, {scale} scale\n\n{warning}{markdown_table(rows)}\n"

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    import xarray
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.figure import Figure, SubFigure
 
 # Okabe and Ito.
 BLUE, ORANGE, GREEN, RED, PINK, SKY, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000"
+OLIVE = "#999933"  # Tol
+# One meaning for each colour in all figures; what is measured without a kind of network is black or grey.
+SINGLE, UNCONNECTED, CONNECTED = BLACK, BLUE, RED
+LEVELS = GREEN, PINK  # the first and the second reservoir
+THEORY = ORANGE  # closed forms, and what is possible
+ONLINE, TUNED = BLACK, SKY  # how leak rates were learned
 WIDTH = 7.2  # inches: two columns of a journal
 
 
@@ -20,6 +31,23 @@ def figure(height: float, width: float = WIDTH) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def title(figure: Figure, data: xarray.Dataset, text: str, size: str = "") -> None:
+    """What the figure shows, at which scale: it says so wherever it stands alone."""
+    scale = f"{data.attrs['scale']} scale{': ' if size else ''}{size}"
+    figure.suptitle(f"Fig. {data.attrs['figure']}. {text}\n{scale}", fontsize=9)
+
+
+def bar(
+    figure: Figure | SubFigure, mesh: ScalarMappable, axes: Sequence[Axes], label: str, extend: str = "neither"
+) -> Colorbar:
+    """One colour bar below all these panels, which share it."""
+    aspect = 15 * len(axes)
+    made = figure.colorbar(mesh, ax=list(axes), location="bottom", aspect=aspect, fraction=0.06, pad=0.03, extend=extend)
+    made.set_label(label, fontsize=8)
+    made.ax.tick_params(labelsize=7)
+    return made
 
 
 def panel(ax: Axes, letter: str, *, x: str = "", y: str = "", title: str = "") -> None:

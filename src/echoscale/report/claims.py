@@ -146,7 +146,7 @@ def _timescales(data: xarray.Dataset) -> Iterator[Finding]:
         1,
         "Couplings from one level to the next leave the timescales as they are.",
         AGREES if effect <= EXACT else DIFFERS,
-        f"largest difference {effect:.1e}",
+        f"largest difference {effect:.2g}",
         effect,
         0.0,
         1,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from echoscale.report.page import Html
 
-WIDTH, ROW, EDGE, FOOT = 760, 26, 14, 44
-LETTER = 7.2  # width of one, on average
+WIDTH, ROW, EDGE, FOOT = 600, 26, 20, 44
+LETTER = 9.4  # width of one, on average, on a phone
 
 
 class Dot(NamedTuple):

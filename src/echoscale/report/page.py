@@ -46,7 +46,12 @@ dialog { max-width: 100vw; max-height: 100vh; padding: 0; border: 0; background:
 dialog img { display: block; max-width: none; width: max(96vw, 70rem); cursor: zoom-out; }
 code, pre { font: .88em/1.5 ui-monospace, monospace; background: var(--soft); } code { padding: .1em .3em; }
 pre { padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .5rem 0; }
-svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
+svg { display: block; width: 100%; max-width: 46rem; height: auto; }
+svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
+@media (max-width: 40rem) { svg text { font-size: 16px; } }
+/* Figures are drawn on white: in the dark they are turned round, with their colours kept. */
+@media screen and (prefers-color-scheme: dark) { button.picture, dialog { background: #16181b; }
+  button.picture img, dialog img { filter: invert(.91) hue-rotate(180deg); } }
 """
 # A picture opens in a dialog, which Escape or a click closes.
 SCRIPT = """

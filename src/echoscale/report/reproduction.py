@@ -246,11 +246,12 @@ def _provenance(data: Mapping[int, xarray.Dataset]) -> list[Html]:
     rows = []
     for number, each in data.items():
         known = each.attrs
-        seeds = (
-            ", ".join(map(str, settings_in(each).get("seeds", []))) if isinstance(settings_in(each).get("seeds"), list) else ""
-        )
+        listed = settings_in(each).get("seeds")
+        seeds = listed if isinstance(listed, list) else each["seed"].values.tolist() if "seed" in each.coords else []
         made = ", ".join(f"{name} {known[name]}" for name in ("echoscale", "jax", "numpy", "scipy") if name in known)
-        rows.append((f"Fig. {number}", f"{float(known.get('seconds', 0)):g}", seeds, made, str(known.get("machine", ""))))
+        rows.append(
+            (f"Fig. {number}", f"{float(known.get('seconds', 0)):g}", _span(seeds), made, str(known.get("machine", "")))
+        )
     total = sum(float(each.attrs.get("seconds", 0)) for each in data.values())
     words = (
         f"{total:.0f} s in all. Every data file holds all settings, and a checksum. Written on {datetime.now(UTC):%Y-%m-%d} by "
@@ -258,6 +259,13 @@ def _provenance(data: Mapping[int, xarray.Dataset]) -> list[Html]:
     )
     header = ("figure", "seconds", "seeds", "versions", "machine")
     return [page.table(header, rows, "Origin of the figures", numbers=(1,)), page.paragraph(words, "quiet")]
+
+
+def _span(seeds: Sequence[int]) -> str:
+    """0, 1 or "0 to 9", where none is left out."""
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
 
 
 def _next(scale: str) -> list[Html]:
