@@ -136,7 +136,7 @@ def free_errors(
             heard = outputs[t].astype(dtype)
     parts = (slice(train.stop, s.known), slice(s.known, s.length))
     errors = [np.sqrt(((outputs[part] - y[part]) ** 2).mean(axis=0)) / y[part].std() for part in parts]
-    return tuple(np.nan_to_num(each, nan=np.inf, posinf=np.inf) for each in errors)  # type: ignore[return-value]
+    return tuple(np.nan_to_num(each, nan=np.inf, posinf=np.inf) for each in errors)
 
 
 def products(lags: int, seed: int, settings: dict[str, Any]) -> common.Arrays:
