@@ -216,6 +216,13 @@ def tune_finds() -> bool:
     return bool(same and all(np.abs(ends[:, k] - ends[:, 1]).max(axis=-1).min() > 0.1 for k in (0, 2)))
 
 
+def linear_level_milliseconds() -> tuple[str, str]:
+    """On a GPU: all steps at once, and one after another."""
+    level = next(each for each in benchmark("linear_levels")["levels"] if each["units"] == 1000 and each["steps"] == 100_000)
+    at_once, stepwise = (1e3 * level["ways"][name]["seconds"] for name in ("run_over_time", "step by step"))
+    return f"{at_once:.1f}", f"{stepwise:.0f}"
+
+
 # ------------------------------------------------------------------------------------------------------------- the sentences
 
 CLAIMS = [
@@ -258,6 +265,7 @@ CLAIMS = [
         "at the paper's point the validation error is {} % above the least. The parallel one is {} % higher at $(1, 0.5)$",
         lambda: (f"{above_least('weak'):.1f}", f"{above_least('unconnected'):.1f}"),
     ),
+    Claim("levels.md", "1,000 units take {} ms for 100,000 steps, and {} ms step by step", linear_level_milliseconds),
     Claim("performance.md", "{} % of the speed of hand-written C", lambda: (f"{100 * of_hand_written():.0f}",)),
     Claim("psmnist.md", "has {} million weights", lambda: (f"{hidden_weights() / 1e6:.0f}",)),
     Claim(
