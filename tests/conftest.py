@@ -36,8 +36,8 @@ USERS_FLAGS = os.environ.get("XLA_FLAGS", "").replace(OLDER, "").strip()  # a wo
 FAST_FLAGS = f"{USERS_FLAGS} {OLDER}".strip()
 os.environ[SWITCH], os.environ["XLA_FLAGS"] = "1", FAST_FLAGS
 MOVED = (
-    "this JAX has no jax._src.compiler.get_compile_options(env_options_overrides=...), by which tests marked `well` are compiled "
-    "as for users: find where it went and mend _options_of_programs in tests/conftest.py."
+    "this JAX has no jax._src.compiler.get_compile_options(env_options_overrides=...), by which tests marked `well` are "
+    "compiled as for users: find where it went and mend _options_of_programs in tests/conftest.py."
 )
 
 
