@@ -7,6 +7,8 @@ BENCH_VENV := .venv-bench
 LOWEST_VENV := .venv-lowest
 DIST_VENV := .venv-dist
 SERIES_VENV := .venv-series
+# What Python compiles of the code and of the tests is kept: the tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
 # In the order of the files: xdist would put those with many tests first, and leave long ones to the end, alone on a core.
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 

@@ -149,7 +149,7 @@ def _on_one_thread(model: NumpyLearner | PlainLearner, u: Any, y: Any) -> None:
 
 def timed(jobs: dict[str, tuple[Callable[[], Any], int]], rounds: int) -> dict[str, dict[str, Any]]:
     """Networks that every job moves, and its microseconds a step: those of the fastest round and the median of all."""
-    times = common.take_turns({name: job for name, (job, _) in jobs.items()}, rounds, warm=2)
+    times = common.take_turns({name: job for name, (job, _) in jobs.items()}, rounds, warm=min(rounds, 2))
     return {
         name: {"networks": jobs[name][1], "fastest": min(each) / STEPS * 1e6, "median": common.median(each) / STEPS * 1e6}
         for name, each in times.items()

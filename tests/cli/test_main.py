@@ -170,9 +170,7 @@ def test_an_error_of_ours_is_told_in_a_line_too(monkeypatch: pytest.MonkeyPatch)
 
 TERMINALS: dict[str, dict[str, str]] = {
     "dumb, ASCII": {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "TERM": "dumb", "NO_COLOR": "1"},
-    "no columns": {"COLUMNS": "0"},
-    "five columns": {"COLUMNS": "5", "LINES": "2"},
-    "no home": {"HOME": "", "XDG_CACHE_HOME": "", "USERPROFILE": ""},
+    "no columns, no home": {"COLUMNS": "0", "HOME": "", "XDG_CACHE_HOME": "", "USERPROFILE": ""},
 }
 
 
@@ -183,10 +181,25 @@ def test_results_are_the_same_on_every_terminal(name: str, swept: Path) -> None:
     long.mkdir(exist_ok=True)
     result = called("sweep", "spec.toml", "--out", str(long / "seeds.csv"), folder=swept, **TERMINALS[name])
     assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
-    assert lines[0] == "The best 1 of 1 points by validation error, mean over seeds"
-    assert lines[-1] == f"Results: {long / 'seeds.csv'}"
     assert "Traceback" not in result.stderr
+    assert_whole(result.stdout, long / "seeds.csv")
+
+
+@pytest.mark.parametrize("columns", ["0", "5"])
+def test_results_are_the_same_at_any_width(columns: str, swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(swept)
+    long = swept / ("runs[test] " + "x" * 90)
+    long.mkdir(exist_ok=True)
+    arguments = ["sweep", "spec.toml", "--out", str(long / "seeds.csv")]
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": columns, "LINES": "2"})
+    assert result.exit_code == 0, result.output
+    assert_whole(result.stdout, long / "seeds.csv")
+
+
+def assert_whole(printed: str, out: Path) -> None:
+    lines = printed.splitlines()
+    assert lines[0] == "The best 1 of 1 points by validation error, mean over seeds"
+    assert lines[-1] == f"Results: {out}"
 
 
 def test_a_broken_pipe_is_no_error(swept: Path) -> None:

@@ -44,10 +44,14 @@ def series(length: int = 150) -> tuple[Array, Array]:
     return u[2:], u[1:-1, 0] + u[:-2, 1] ** 2
 
 
-def models() -> list[Any]:
+NAMES = ("direct", "hierarchical", "network", "steps", "sequences")
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Any]:
     """One of each, fitted in the default precision."""
     X, y = series()
-    return [
+    fitted = [
         ESNRegressor(units=20, washout=10, random_state=0, direct=True).fit(X, y),
         ESNRegressor(units=(9, 6), structure="hierarchical", random_state=0, ridge=[1e-3, 1e-1]).fit(
             X, np.column_stack([y, -y])
@@ -56,6 +60,7 @@ def models() -> list[Any]:
         ESNClassifier(units=20, washout=10, random_state=0).fit(X, y > 0.3),
         ESNClassifier(units=20, random_state=0, features="mean").fit(X.reshape(15, 10, 2), np.arange(15) % 3),
     ]
+    return dict(zip(NAMES, fitted, strict=True))
 
 
 def predictions(model: Any) -> Array:
@@ -64,7 +69,9 @@ def predictions(model: Any) -> Array:
     return np.asarray(model.predict(X.reshape(6, 10, 2) if getattr(model, "per_sequence_", False) else X))
 
 
-MODELS = pytest.mark.parametrize("model", models(), ids=["direct", "hierarchical", "network", "steps", "sequences"])
+@pytest.fixture(params=NAMES)
+def model(request: pytest.FixtureRequest, models: dict[str, Any]) -> Any:
+    return models[request.param]
 
 
 def test_scikit_learn_knows_what_they_are() -> None:
@@ -72,7 +79,6 @@ def test_scikit_learn_knows_what_they_are() -> None:
     assert is_classifier(ESNClassifier())
 
 
-@MODELS
 def test_a_clone_fits_to_the_same_model(model: Any) -> None:
     """Nothing learned is copied; the parameters are, a network included."""
     copy = clone(model)
@@ -92,12 +98,10 @@ def test_a_clone_keeps_its_network() -> None:
     assert copy.fit(*series()).esn_.network == network
 
 
-@MODELS
 def test_pickled_models_predict_the_same_bits(model: Any) -> None:
     np.testing.assert_array_equal(predictions(pickle.loads(pickle.dumps(model))), predictions(model))
 
 
-@MODELS
 def test_dumped_models_predict_the_same_bits(model: Any, tmp_path: Path) -> None:
     joblib.dump(model, tmp_path / "model.joblib")
     np.testing.assert_array_equal(predictions(joblib.load(tmp_path / "model.joblib")), predictions(model))

@@ -59,7 +59,8 @@ def unprinted(shown: str, printed: str) -> list[str]:
 
 
 def with_marks(page: Path) -> Any:
-    return pytest.param(page, marks=pytest.mark.well) if page.name == "telegraph.md" else page
+    """Those that run for longer than it takes to compile them well."""
+    return pytest.param(page, marks=pytest.mark.well) if page.name in ("telegraph.md", "timescales.md") else page
 
 
 @pytest.mark.parametrize("page", [*map(with_marks, PAGES)], ids=by_name)

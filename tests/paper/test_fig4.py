@@ -612,6 +612,8 @@ def read_back(data: xarray.Dataset, tmp_path_factory: pytest.TempPathFactory) ->
 def test_every_variant_is_drawn(read_back: xarray.Dataset, variant: str) -> None:
     """From the file, and without warnings, which are errors here."""
     figure = fig4.draw(read_back, variant)
+    if variant != fig4.VARIANTS[0]:  # the same panels in the same places, which take most of the time
+        figure.set_layout_engine("none")
     figure.draw_without_rendering()
     assert variant in figure.get_supxlabel()
     letters = " ".join(ax.get_title(loc="left") for ax in figure.get_axes())
