@@ -5,9 +5,9 @@
 
 Data, split, budget and tests of robustness are those of `tuning.py`: 200 steps of washout, 5000 of training, 1500 of validation
 that choose, 2500 of test that report; ten seeds draw series and weights. Every kind is tuned twice: as it is, and to withstand
-noise of 1e-5 on its states. Kinds with output feedback hear the targets in training, are tuned for free runs of 100 steps, and
-are judged in one free run from the first step of the series to the last: there they hear their own outputs and no target. NVAR,
-which has no neurons, stands beside all with its ridge chosen by folds of what is known.
+noise of 1e-5 on its states. Kinds with output feedback, in standardised units, hear the targets up to the end of training, are
+tuned for free runs of 100 steps, and judged in one free run over all steps of validation and test, in which they hear their own
+outputs alone. NVAR, which has no neurons, stands beside all with its ridge chosen by folds of what is known.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ from typing import Any
 
 import common
 import numpy as np
+import numpy.typing as npt
 import tuning_methods as methods
 from tuning import FRESH, QUICK, SEEN
 from tuning_methods import FRAGILE_NOISE, NOISE, PATH, SETS, Problem, Settings
 
 import echoscale as es
 from echoscale.readouts.statistics import of_rows
+from echoscale.scaling import Scaling
 from echoscale.tuning.runs import Runs
 from echoscale.tuning.space import Space
 from echoscale.tuning.split import prepare
+
+Floats = npt.NDArray[np.float64]
 
 # What differs from two plain levels.
 SPREAD = {"leak_rate": es.LogUniform(0.2, 1.0)}
@@ -66,7 +70,7 @@ def tuned(kind: str, seed: int, noise: float, settings: dict[str, Any]) -> commo
 def fed_back(kind: str, seed: int, noise: float, settings: dict[str, Any]) -> common.Arrays:
     """The same with output feedback."""
     s = Settings(**common.tuples(settings))
-    u, y = es.tasks.narma(s.length, 10, seed)
+    u, y = (Scaling.of([each[: s.known]]).forward(each) for each in es.tasks.narma(s.length, 10, seed))
     shared: dict[str, Any] = {"spectral_radius": s.spectral_radius, "input_scaling": s.input_scaling}
     network = es.hierarchical(list(s.units), feedback_scaling=[FEEDBACK] * len(s.units), **shared, **FED_BACK[kind])
     found = es.tune(
@@ -97,46 +101,40 @@ def fed_back(kind: str, seed: int, noise: float, settings: dict[str, Any]) -> co
 def free_errors(
     network: es.Network,
     seed: int,
-    u: Any,
-    y: Any,
+    u: Floats,
+    y: Floats,
     s: Settings,
-    ridges: Any,
+    ridges: Floats,
     dtype: str = "float64",
     noise: float = 0.0,
-) -> tuple[Any, Any]:
-    """NRMSE on validation and test of one free run for every ridge, with noise on all states that a readout sees."""
+) -> tuple[Floats, Floats]:
+    """NRMSE on validation and test of a free run for every ridge, with noise on all states that a readout sees."""
     esn = network.build(1, seed=seed, dtype=dtype, n_outputs=1)
     rng = np.random.default_rng([seed, 4])
-    train = slice(s.washout, s.washout + s.train)
-    states = esn.run(es.teacher_forced(u[: train.stop], y[: train.stop]))[train].astype(np.float64)
-    seen = of_rows(states + noise * rng.standard_normal(states.shape), y[train])
+    first = s.washout + s.train
+    states = esn.run(es.teacher_forced(u[:first], y[:first]))
+    rows = states[s.washout :].astype(np.float64)
+    seen = of_rows(rows + noise * rng.standard_normal(rows.shape), y[s.washout : first])
     readouts = [es.ridge(seen, float(each)) for each in ridges]
     coef = np.stack([each.coef[0] for each in readouts], axis=1)  # (N, ridges)
     intercept = np.array([each.intercept[0] for each in readouts])
     m = esn.matrices()
-    W, keep, drive, bias, leak = (
-        np.asarray(each, dtype)
-        for each in (
-            m.W.toarray(),
-            np.eye(esn.units) if m.residual is None else m.residual.toarray(),
-            m.W_in,
-            m.bias[:, None],
-            m.leak_rate[:, None],
-        )
-    )
-    x, heard = np.zeros((esn.units, len(ridges)), dtype), np.zeros(len(ridges), dtype)
-    outputs = np.empty((len(u), len(ridges)))
-    with np.errstate(all="ignore"):
-        for t in range(len(u)):
-            x = (1 - leak) * (keep @ x) + leak * np.tanh(
-                W @ x + drive[:, :1] * u[t].astype(dtype) + drive[:, 1:] * heard + bias
-            )
-            read = x + noise * rng.standard_normal((esn.units, 1)) if noise else x
-            outputs[t] = (coef * read).sum(axis=0) + intercept
+    turn = np.eye(esn.units) if m.residual is None else m.residual.toarray()
+    parts = (m.W.toarray(), turn, m.W_in, m.bias[:, None], m.leak_rate[:, None])
+    W, turn, W_in, bias, leak = (np.asarray(each, dtype) for each in parts)
+    x, heard = np.repeat(states[-1][:, None], len(ridges), axis=1), np.full(len(ridges), y[first - 1, 0]).astype(dtype)
+    outputs = np.empty((s.length, len(ridges)))
+    with np.errstate(all="ignore"):  # too small a ridge may leave all bounds
+        for t in range(first, s.length):
+            h = W @ x + W_in[:, :1] * u[t].astype(dtype) + W_in[:, 1:] * heard + bias
+            x = (1 - leak) * (turn @ x) + leak * np.tanh(h)
+            outputs[t] = (coef * (x + noise * rng.standard_normal((esn.units, 1)))).sum(axis=0) + intercept
             heard = outputs[t].astype(dtype)
-    parts = (slice(train.stop, s.known), slice(s.known, s.length))
-    errors = [np.sqrt(((outputs[part] - y[part]) ** 2).mean(axis=0)) / y[part].std() for part in parts]
-    return tuple(np.nan_to_num(each, nan=np.inf, posinf=np.inf) for each in errors)
+        validation, test = (
+            np.sqrt(((outputs[part] - y[part]) ** 2).mean(axis=0)) / y[part].std()
+            for part in (slice(first, s.known), slice(s.known, s.length))
+        )
+    return np.nan_to_num(validation, nan=np.inf), np.nan_to_num(test, nan=np.inf)
 
 
 def products(lags: int, seed: int, settings: dict[str, Any]) -> common.Arrays:
