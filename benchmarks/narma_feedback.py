@@ -3,8 +3,8 @@
     python benchmarks/narma_feedback.py --processes 16    resumes from --ledger
     python benchmarks/narma_feedback.py --quick           seconds
 
-Data, split, budget and tests of robustness are those of `tuning.py` and `narma_kinds.py`, whose networks have no feedback;
-units are standardised. The network hears the targets up to the end of training, where its readout is fitted. From there on it hears
+Data, split, budget and tests of robustness as in `tuning.py` and `narma_kinds.py`, whose networks have no feedback; units
+are standardised. The network hears the targets up to the end of training, where its readout is fitted. From there on it hears
 its own outputs alone: in free runs of 100 steps, which the search sees, and in one free run over all steps of validation and
 test, which judges.
 """
@@ -161,8 +161,8 @@ def table(raw: common.Raw) -> str:
         f"free runs of {raw['free']} steps, {s['starts']} starts of at most {s['rounds']} rounds; washout {s['washout']}, "
         f"training {s['train']}, validation {s['validation']}, test {s['test']} steps. The network hears targets up to the end "
         f"of training, then its own outputs alone, for {s['validation'] + s['test']} steps. Seeds "
-        f"{', '.join(map(str, raw['seeds']))}; ± is the standard error of the mean. In the last two columns the ridge is chosen "
-        "anew on validation data.",
+        f"{', '.join(map(str, raw['seeds']))}; ± is the standard error of the mean. In the last two columns the ridge is "
+        "chosen anew on validation data.",
         "",
         *common.rows(head, body, left=1),
         "",
