@@ -5,9 +5,7 @@
 
 Data, split, budget and tests of robustness are those of `tuning.py`: 200 steps of washout, 5000 of training, 1500 of validation
 that choose, 2500 of test that report; ten seeds draw series and weights. Every kind is tuned twice: as it is, and to withstand
-noise of 1e-5 on its states. Kinds with output feedback hear the targets in training, are tuned for free runs of 100 steps, and
-are judged in one free run from the first step of the series to the last: there they hear their own outputs and no target. NVAR,
-which has no neurons, stands beside all with its ridge chosen by folds of what is known.
+noise of 1e-5 on its states. NVAR, which has no neurons, stands beside them with its ridge chosen by folds of what is known.
 """
 
 from __future__ import annotations
@@ -22,10 +20,9 @@ import common
 import numpy as np
 import tuning_methods as methods
 from tuning import FRESH, QUICK, SEEN
-from tuning_methods import FRAGILE_NOISE, NOISE, PATH, SETS, Problem, Settings
+from tuning_methods import NOISE, SETS, Problem, Settings
 
 import echoscale as es
-from echoscale.readouts.statistics import of_rows
 from echoscale.tuning.runs import Runs
 from echoscale.tuning.space import Space
 from echoscale.tuning.split import prepare
@@ -38,11 +35,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "first level residual, shift": {"residual": ["shift", "identity"]},
     "first level residual, orthogonal": {"residual": ["orthogonal", "identity"]},
 }
-FED_BACK: dict[str, dict[str, Any]] = {
-    "two plain levels, output feedback": {},
-    "first level residual, shift, output feedback": {"residual": ["shift", "identity"]},
-}
-FEEDBACK, FREE = 0.1, 100  # its scaling at the start, and steps of the free runs that tune
 LAGS = (30, 40)
 ROWS = ("test", "fragile_float32", "fragile_noise")
 
@@ -63,82 +55,6 @@ def tuned(kind: str, seed: int, noise: float, settings: dict[str, Any]) -> commo
     return {name: np.ravel(np.asarray(each, np.float64)) for name, each in kept.items()}
 
 
-def fed_back(kind: str, seed: int, noise: float, settings: dict[str, Any]) -> common.Arrays:
-    """The same with output feedback."""
-    s = Settings(**common.tuples(settings))
-    u, y = es.tasks.narma(s.length, 10, seed)
-    shared: dict[str, Any] = {"spectral_radius": s.spectral_radius, "input_scaling": s.input_scaling}
-    network = es.hierarchical(list(s.units), feedback_scaling=[FEEDBACK] * len(s.units), **shared, **FED_BACK[kind])
-    found = es.tune(
-        network,
-        u[: s.known],
-        y[: s.known],
-        (*SETS["all"], "feedback_scaling"),
-        seed=seed,
-        washout=s.washout,
-        validation=s.validation / (s.known - s.washout),
-        test=0,
-        scale=None,
-        ridge=s.ridge,
-        noise=noise,
-        rounds=s.rounds,
-        starts=s.starts,
-        closed_loop=FREE if s.validation > FREE * 4 else s.validation // 4,
-    )
-    chosen = np.array([found.ridge + s.train * noise**2])
-    made = {
-        "test": free_errors(found.network, seed, u, y, s, chosen),
-        "fragile_float32": free_errors(found.network, seed, u, y, s, PATH, dtype="float32"),
-        "fragile_noise": free_errors(found.network, seed, u, y, s, PATH, noise=FRAGILE_NOISE),
-    }
-    return {name: np.array([test[np.argmin(validation)]]) for name, (validation, test) in made.items()}
-
-
-def free_errors(
-    network: es.Network,
-    seed: int,
-    u: Any,
-    y: Any,
-    s: Settings,
-    ridges: Any,
-    dtype: str = "float64",
-    noise: float = 0.0,
-) -> tuple[Any, Any]:
-    """NRMSE on validation and test of one free run for every ridge, with noise on all states that a readout sees."""
-    esn = network.build(1, seed=seed, dtype=dtype, n_outputs=1)
-    rng = np.random.default_rng([seed, 4])
-    train = slice(s.washout, s.washout + s.train)
-    states = esn.run(es.teacher_forced(u[: train.stop], y[: train.stop]))[train].astype(np.float64)
-    seen = of_rows(states + noise * rng.standard_normal(states.shape), y[train])
-    readouts = [es.ridge(seen, float(each)) for each in ridges]
-    coef = np.stack([each.coef[0] for each in readouts], axis=1)  # (N, ridges)
-    intercept = np.array([each.intercept[0] for each in readouts])
-    m = esn.matrices()
-    W, keep, drive, bias, leak = (
-        np.asarray(each, dtype)
-        for each in (
-            m.W.toarray(),
-            np.eye(esn.units) if m.residual is None else m.residual.toarray(),
-            m.W_in,
-            m.bias[:, None],
-            m.leak_rate[:, None],
-        )
-    )
-    x, heard = np.zeros((esn.units, len(ridges)), dtype), np.zeros(len(ridges), dtype)
-    outputs = np.empty((len(u), len(ridges)))
-    with np.errstate(all="ignore"):
-        for t in range(len(u)):
-            x = (1 - leak) * (keep @ x) + leak * np.tanh(
-                W @ x + drive[:, :1] * u[t].astype(dtype) + drive[:, 1:] * heard + bias
-            )
-            read = x + noise * rng.standard_normal((esn.units, 1)) if noise else x
-            outputs[t] = (coef * read).sum(axis=0) + intercept
-            heard = outputs[t].astype(dtype)
-    parts = (slice(train.stop, s.known), slice(s.known, s.length))
-    errors = [np.sqrt(((outputs[part] - y[part]) ** 2).mean(axis=0)) / y[part].std() for part in parts]
-    return tuple(np.nan_to_num(each, nan=np.inf, posinf=np.inf) for each in errors)
-
-
 def products(lags: int, seed: int, settings: dict[str, Any]) -> common.Arrays:
     """Test error of ridge on products of the last inputs, and how many features it has."""
     s = Settings(**common.tuples(settings))
@@ -151,10 +67,8 @@ def products(lags: int, seed: int, settings: dict[str, Any]) -> common.Arrays:
 
 
 def job(kind: str, seed: int, noise: float, lags: int, settings: dict[str, Any]) -> common.Arrays:
-    """One of them."""
-    if lags:
-        return products(lags, seed, settings)
-    return (fed_back if kind in FED_BACK else tuned)(kind, seed, noise, settings)
+    """One of both."""
+    return products(lags, seed, settings) if lags else tuned(kind, seed, noise, settings)
 
 
 def extend(parser: argparse.ArgumentParser) -> None:
@@ -173,7 +87,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
     for seed in seeds:
         for many in lags:
             jobs[f"NVAR, {many} lags|0|{seed}"] = {"kind": "", "seed": seed, "noise": 0.0, "lags": many, "settings": settings}
-        for kind in (list(KINDS)[1], list(FED_BACK)[1]) if quick else (*KINDS, *FED_BACK):
+        for kind in list(KINDS)[: 2 if quick else None]:
             for noise in (0.0, NOISE):
                 one = {"kind": kind, "seed": seed, "noise": noise, "lags": 0, "settings": settings}
                 jobs[f"{kind}|{noise:g}|{seed}"] = one
