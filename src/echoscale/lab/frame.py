@@ -4,7 +4,10 @@ from __future__ import annotations
 
 WORDS = {
     "prediction": ("Prediction", "Beside the target, on held-out test data."),
-    "map": ("Error map", "NRMSE on the validation steps. The crossed circle is where the sliders stand, the line what was learned."),
+    "map": (
+        "Error map",
+        "NRMSE on the validation steps. The crossed circle is where the sliders stand, the line what was learned.",
+    ),
     "timescales": (
         "Timescales",
         "Their density in each level, by theory (spectral radius in (0, 1]), over the autocorrelation of the data.",
