@@ -35,7 +35,8 @@ p { margin: .5rem 0; } a { color: var(--link); } ul { padding-left: 1.3rem; }
 .scroll { overflow-x: auto; } .scroll:focus-visible { outline: 2px solid var(--link); }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); }
-td.date { white-space: nowrap; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.date { white-space: nowrap; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .agrees { color: var(--agrees); font-weight: 600; } .differs { color: var(--differs); font-weight: 600; }
 .open { color: var(--open); font-weight: 600; }
 figure { margin: .8rem 0; } figcaption { color: var(--quiet); font-size: .92rem; }
