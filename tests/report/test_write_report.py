@@ -27,7 +27,7 @@ def test_a_sweep_ends_in_a_page(swept: xarray.Dataset, tmp_path: Path) -> None:
     at = ", ".join(f"{name} {best[name].item():g}" for name in mean.dims)
     test = float(swept["test"].mean("seed").sel({name: best[name] for name in mean.dims}).item())
     assert f"Least validation error {float(mean.min()):.4g} at {at}; test error there {test:.4g}." in parsed.words
-    assert "0.2, 0.5, 1.0" in parsed.words
+    assert "0.2, 0.5, 1" in parsed.words
     assert [attrs["alt"] for tag, attrs in parsed.tags if tag == "img" and attrs.get("src")] == [
         "Validation error over leak_rate and input_scaling, mean over seeds."
     ]

@@ -29,7 +29,7 @@ class Found:
     networks : tuple of Network
         Those that the model reads, with their hyper-parameters; none where a simple method won.
     rounds : int
-        Networks that were tried. The same data, seed and rounds give the same model.
+        That were played. The same data, seed and rounds give the same model.
     seconds : float
         How long it took.
     """

@@ -69,11 +69,13 @@ def sweeps_show(
 @sweeps_app.command("export")
 def sweeps_export(
     sweep: Annotated[str, typer.Argument(help="The id of a sweep, or its beginning.")],
-    target: Annotated[Path, typer.Argument(help="A file that ends in .nc, .csv or .parquet.")],
+    target: Annotated[Path, typer.Argument(help="A file that ends in .nc, .csv or .parquet, or .html for a page.")],
     ledger: LedgerOption = Path("sweeps.sqlite"),
 ) -> None:
-    """Write the results of a sweep to a file, as far as it is finished."""
+    """Write the results of a sweep to a file, as far as it is finished: numbers, or a page with the surface and best points."""
+    from echoscale.report import write_report
     from echoscale.sweeps.archive import export, recall
 
     with refusing():
-        typer.echo(export(recall(ledger, sweep), target))
+        write = write_report if target.suffix.lower() == ".html" else export
+        typer.echo(write(recall(ledger, sweep), target))

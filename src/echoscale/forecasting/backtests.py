@@ -99,7 +99,9 @@ class Backtest:
             )
         rows.append(("all", self.mase(), self.pinball(), *(self.coverage(level) for level in self.levels)))
         heads = ("origin", "MASE", "pinball", *(f"inside {level:g} %" for level in self.levels))
-        return Table(heads, tuple(rows), f"Forecasts of {len(self.truths[0][0])} steps from {len(self.forecasts)} origins")
+        steps, count = len(self.truths[0][0]), len(self.forecasts)
+        title = f"Forecasts of {steps} step{'s' * (steps != 1)} from {count} origin{'s' * (count != 1)}"
+        return Table(heads, tuple(rows), title)
 
     def plot(self, axes: Axes | None = None, *, series: int = 0) -> Axes:
         """What came, and the forecasts with their intervals, of one series.

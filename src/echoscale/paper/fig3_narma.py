@@ -10,7 +10,7 @@ The paper leaves open what decides the comparison, so that all four readings of 
     ridge >= 1e-5   (where the paper's result appears)          ridge free   down to 1e-12
 
 The penalty is chosen on validation data for every point and seed; "best" is the point of least validation error in the mean
-over the seeds; errors shown are those of the test data, which chose nothing. A seed draws weights and series, so that networks
+over the seeds; errors shown are those of held-out test data. A seed draws weights and series, so that networks
 are compared seed by seed.
 """
 

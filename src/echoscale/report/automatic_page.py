@@ -46,7 +46,8 @@ def document(found: Found, more: Sequence[Html] = (), last: Sequence[Html] = ())
         page.section(
             "Where this came from",
             page.paragraph(
-                f"{found.rounds} networks tried in {found.seconds:.1f} s, echoscale {echoscale.__version__}.", "quiet"
+                f"{found.rounds} round{'s' * (found.rounds != 1)} in {found.seconds:.1f} s, echoscale {echoscale.__version__}.",
+                "quiet",
             ),
         ),
         *last,
@@ -77,7 +78,7 @@ def _shown(value: object) -> str:
 def _networks(networks: tuple[Network, ...]) -> list[Html]:
     if not networks:
         return [page.paragraph("None: a simple method is at least as good.")]
-    words = f"{len(networks)} are averaged" if len(networks) > 1 else "One"
+    words = f"{len(networks)} are averaged" if len(networks) > 1 else "One is used"
     words += f"; the first {DRAWN} are shown." if len(networks) > DRAWN else "."
     parts = [page.paragraph(words)]
     for number, network in enumerate(networks[:DRAWN], 1):

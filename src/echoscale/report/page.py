@@ -35,6 +35,7 @@ p { margin: .5rem 0; } a { color: var(--link); } ul { padding-left: 1.3rem; }
 .scroll { overflow-x: auto; } .scroll:focus-visible { outline: 2px solid var(--link); }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); }
+td.date { white-space: nowrap; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .agrees { color: var(--agrees); font-weight: 600; } .differs { color: var(--differs); font-weight: 600; }
 .open { color: var(--open); font-weight: 600; }
@@ -53,6 +54,7 @@ svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
 @media screen and (prefers-color-scheme: dark) { button.picture, dialog { background: #16181b; }
   button.picture img, dialog img { filter: invert(.91) hue-rotate(180deg); } }
 """
+DATE = re.compile(r"\d{4}-\d\d-\d\d([ T][\d:]+)?")  # not broken at its hyphens
 # A picture opens in a dialog, which Escape or a click closes.
 SCRIPT = """
 const shown = document.querySelector('dialog');
@@ -195,7 +197,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str, nu
     """
 
     def cells(values: Sequence[object], tag: str) -> str:
-        kinds = [' class="number"' if place in numbers else "" for place in range(len(values))]
+        kinds = [
+            ' class="number"' if place in numbers else ' class="date"' if DATE.fullmatch(str(value)) else ""
+            for place, value in enumerate(values)
+        ]
         return "".join(f"<{tag}{kind}>{text(value)}</{tag}>" for kind, value in zip(kinds, values, strict=True))
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)

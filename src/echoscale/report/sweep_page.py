@@ -30,7 +30,7 @@ def document(data: xarray.Dataset) -> str:
     """
     settings = json.loads(data.attrs["settings"])
     best = best_points(data)
-    axes = [(axis, len(labels), ", ".join(map(str, labels))) for axis, _, labels, _ in settings["axes"]]
+    axes = [(axis, len(labels), ", ".join(map(_short, labels))) for axis, _, labels, _ in settings["axes"]]
     failures = json.loads(data.attrs["errors"])
     title = f"Sweep {data.attrs['sweep']}" if "sweep" in data.attrs else "Sweep"
     return page.page(
@@ -45,6 +45,11 @@ def document(data: xarray.Dataset) -> str:
         ),
         page.section("What failed", page.items([page.text(each) for each in failures])) if failures else Html(""),
     )
+
+
+def _short(label: object) -> str:
+    """A number without the digits that rounding left."""
+    return f"{label:.6g}" if isinstance(label, float) else str(label)
 
 
 def _verdict(best: Any) -> str:
@@ -77,7 +82,7 @@ def _surface(data: xarray.Dataset) -> list[Html]:
         ax.plot(range(least.size), least.values, "o-", color=style.BLUE)
         ax.set_ylabel("validation error")
     else:
-        drawn = ax.imshow(least.values, origin="lower", aspect="auto", cmap="viridis_r")
+        drawn = ax.imshow(least.values, origin="lower", aspect="auto", cmap="viridis")
         ax.set_ylabel(longest[0])
         _ticks(ax.yaxis, least[longest[0]].values)
         figure.colorbar(drawn, ax=ax, label="validation error")
