@@ -32,7 +32,8 @@ from echoscale.tuning.runs import stacked, unit_per_step
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-ORIGINS = 20  # of forecasts, over all folds together
+# Of forecasts, over all folds together: one for so many steps as two forecasts have, within these. Few miss that some run away.
+LEAST_ORIGINS, MOST_ORIGINS = 20, 100
 STEP = 1e-3  # to neighbouring points, in logarithms
 # Bytes of the readouts and states of all forecasts that run together.
 FORECAST_BYTES = 256 << 20
@@ -56,7 +57,9 @@ class FreeRun(Loss):
     @cached_property
     def origins(self) -> Origins:
         """Evenly spread over the steps of every fold that have a whole forecast before the fold ends."""
-        runs, each = self.runs, -(-ORIGINS // len(self.runs.folds))
+        runs = self.runs
+        steps = sum(int(edges[fold.held_out + 1] - edges[fold.held_out]) for fold in runs.folds for edges in runs.edges)
+        each = -(-min(max(steps // (2 * self.horizon), LEAST_ORIGINS), MOST_ORIGINS) // len(runs.folds))
         series, step = [], []
         for fold in runs.folds:
             # y(t) is the first value that is forecast: the last input seen is u(t).
