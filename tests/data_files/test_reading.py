@@ -45,6 +45,14 @@ def test_the_same_table_in_many_dresses(name: str) -> None:
     np.testing.assert_array_equal(data.numbers(["y"])["y"], VALUES)
 
 
+def test_one_column_of_decimal_commas_is_one_column() -> None:
+    """Without a semicolon to tell; but numbered rows are as R writes them."""
+    data = read(written("x\n0,4\n0,912\n-1,5\n1,2e-5\n3\n"))
+    assert data.numbers(["x"])["x"].tolist() == [0.4, 0.912, -1.5, 1.2e-5, 3.0]
+    assert any("decimal" in note for note in data.notes)
+    assert read(written("x\n1,4\n2,912\n3,5\n")).numbers(["x"])["x"].tolist() == [4, 912, 5]
+
+
 def test_without_times_rows_are_counted() -> None:
     assert read(written("y,z\n1,2\n3,4\n")).frame.index.tolist() == [0, 1]
     bare = read(written("1 2.5\n3 4.5\n", "x.txt"))

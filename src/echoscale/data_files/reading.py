@@ -18,6 +18,7 @@ from echoscale.data_files.data_file import DataFile
 from echoscale.data_files.row_times import with_times
 
 DELIMITERS = (",", ";", "\t", "|")
+DECIMAL = re.compile(r"\s*[+-]?\d*(,\d+)?([eE][+-]?\d+)?\s*")  # with a comma
 
 
 def read(path: str | os.PathLike[str], time: str | None = None, every: str | None = None) -> DataFile:
@@ -76,6 +77,10 @@ def parse_csv(content: bytes, path: Path) -> DataFile:
     if bare := all(_is_number(each) for each in names):
         notes.append("the first line holds numbers, so it is data: columns are named c1, c2, ...")
         names = [f"c{k + 1}" for k in range(len(names))]
+    elif len(parts) > 1 and delimiter == "," and len(names) == 1 and _are_decimals(parts[1:]):
+        delimiter = ";"  # which a single column has no use for
+        parts = list(csv.reader(head, delimiter=delimiter))
+        notes.append("one column whose commas are decimal ones")
     elif len(parts) > 1 and len(parts[1]) == len(names) + 1:  # as R writes names of rows
         names = ["row", *names]
     names = [each or ("row" if k == 0 else f"c{k + 1}") for k, each in enumerate(names)]
@@ -104,6 +109,14 @@ def parse_csv(content: bytes, path: Path) -> DataFile:
         if len(cells) > len(names):
             raise ValueError(f"{path} is no CSV file: line {line} has {len(cells)} cells, the first one {len(parts[0])}.")
     return DataFile(path, frame, decimal_comma=delimiter != ",", notes=tuple(notes))
+
+
+def _are_decimals(rows: list[list[str]]) -> bool:
+    """Whether rows that a comma cuts in two are numbers with decimal commas, and not numbered rows of numbers."""
+    cut = [row for row in rows if len(row) == 2]
+    first = [row[0] for row in cut]
+    numbered = any(first == [str(k) for k in range(begin, begin + len(first))] for begin in (0, 1))
+    return bool(cut) and not numbered and all(DECIMAL.fullmatch(",".join(row)) for row in rows if row)
 
 
 def _csv(path: Path) -> DataFile:
