@@ -50,7 +50,9 @@ def test_one_column_of_decimal_commas_is_one_column() -> None:
     data = read(written("x\n0,4\n0,912\n-1,5\n1,2e-5\n3\n"))
     assert data.numbers(["x"])["x"].tolist() == [0.4, 0.912, -1.5, 1.2e-5, 3.0]
     assert any("decimal" in note for note in data.notes)
-    assert read(written("x\n1,4\n2,912\n3,5\n")).numbers(["x"])["x"].tolist() == [4, 912, 5]
+    numbered = read(written("x\n1,4\n2,912\n3,5\n"))
+    assert numbered.numbers(["x"])["x"].tolist() == [4, 912, 5]
+    assert any("names of rows" in note for note in numbered.notes)
 
 
 def test_without_times_rows_are_counted() -> None:

@@ -83,6 +83,7 @@ def parse_csv(content: bytes, path: Path) -> DataFile:
         notes.append("one column whose commas are decimal ones")
     elif len(parts) > 1 and len(parts[1]) == len(names) + 1:  # as R writes names of rows
         names = ["row", *names]
+        notes.append("rows have one cell more than the first line: their first cells are read as names of rows")
     names = [each or ("row" if k == 0 else f"c{k + 1}") for k, each in enumerate(names)]
     if len(set(names)) < len(names):
         raise ValueError(f"{path} has two columns named {next(n for n in names if names.count(n) > 1)!r}.")
