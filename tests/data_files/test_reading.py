@@ -55,6 +55,16 @@ def test_one_column_of_decimal_commas_is_one_column() -> None:
     assert any("names of rows" in note for note in numbered.notes)
 
 
+def test_decimal_commas_are_no_dates() -> None:
+    text = "a;b\n1,5;2\n2,5;3\n3,5;4\n"
+    data = read(written(text))
+    assert data.time is None
+    assert data.numbers(["a"])["a"].tolist() == [1.5, 2.5, 3.5]
+    assert read(written(text), time="a").frame.columns.tolist() == ["b"]  # evenly spaced
+    with pytest.raises(ValueError, match="not evenly spaced"):
+        read(written("a;b\n1,5;2\n2,5;3\n4,5;4\n"), time="a")
+
+
 def test_without_times_rows_are_counted() -> None:
     assert read(written("y,z\n1,2\n3,4\n")).frame.index.tolist() == [0, 1]
     bare = read(written("1 2.5\n3 4.5\n", "x.txt"))

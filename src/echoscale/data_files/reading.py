@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.data_files.data_file import DataFile
+from echoscale.data_files.data_file import DECIMAL_COMMA, DataFile
 from echoscale.data_files.row_times import with_times
 
 DELIMITERS = (",", ";", "\t", "|")
-DECIMAL = re.compile(r"\s*[+-]?\d*(,\d+)?([eE][+-]?\d+)?\s*")  # with a comma
 
 
 def read(path: str | os.PathLike[str], time: str | None = None, every: str | None = None) -> DataFile:
@@ -117,7 +116,7 @@ def _are_decimals(rows: list[list[str]]) -> bool:
     cut = [row for row in rows if len(row) == 2]
     first = [row[0] for row in cut]
     numbered = any(first == [str(k) for k in range(begin, begin + len(first))] for begin in (0, 1))
-    return bool(cut) and not numbered and all(DECIMAL.fullmatch(",".join(row)) for row in rows if row)
+    return bool(cut) and not numbered and all(re.fullmatch(DECIMAL_COMMA, ",".join(row)) for row in rows if row)
 
 
 def _csv(path: Path) -> DataFile:

@@ -60,9 +60,9 @@ def with_times(data: DataFile, time: str | None, every: str | None) -> DataFile:
 
 def _column_of_times(data: DataFile) -> str | None:
     """The first column of dates, or the first one of whole numbers that rise and is named like a time."""
-    frame = data.frame
+    frame, numeric = data.frame, set(data.numeric())  # 1,5 is a number, not the fifth of January
     for name in frame.columns:
-        if frame[name].dtype.kind == "M" or (frame[name].dtype.kind not in "biuf" and _dates(frame[name]) is not None):
+        if frame[name].dtype.kind == "M" or (name not in numeric and _dates(frame[name]) is not None):
             return str(name)
     for name in frame.columns:
         if str(name).lower() in NAMES_OF_TIME and frame[name].dtype.kind in "iuf":
@@ -81,6 +81,8 @@ def _times(data: DataFile, name: str) -> pd.Index[Any]:
     values = data.frame[name]
     if values.dtype.kind == "M":
         return pd.DatetimeIndex(values)
+    if values.dtype.kind not in "biuf" and name in data.numeric():
+        values = data.numbers([name])[name]
     missing = np.flatnonzero(values.isna())
     if len(missing):
         raise ValueError(f"{data.path}: no time at row {missing[0] + 1}, column {name!r}.")
