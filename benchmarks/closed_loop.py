@@ -113,7 +113,7 @@ SYSTEMS = (
         60,
         es.single(500, leak_rate=1.0, spectral_radius=0.25, input_scaling=0.04, bias_scaling=1.5),
         1e-7,
-        budget=400.0,
+        budget=500.0,
     ),
     System(
         "MSO8",
