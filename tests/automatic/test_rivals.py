@@ -19,16 +19,17 @@ RNG = np.random.default_rng(0)
 def test_weights_fall_with_the_fourth_power_of_the_error() -> None:
     noise = RNG.standard_normal(50) ** 2
     errors = {"a": noise, "b": 1.1 * noise[::-1]}
-    weights = rivals.weights_of(errors, horizon=1)
+    weights = rivals.weights_of(errors)
     assert sum(weights.values()) == pytest.approx(1)
     assert weights["b"] / weights["a"] == pytest.approx(1.1**-4)
 
 
-def test_what_is_clearly_worse_has_no_say() -> None:
+def test_a_weight_below_a_hundredth_is_none() -> None:
     noise = RNG.standard_normal(400) ** 2
-    weights = rivals.weights_of({"a": noise, "b": noise + 0.5, "c": noise * 1.0}, horizon=1)
-    assert weights == pytest.approx({"a": 0.5, "c": 0.5})
-    assert rivals.weights_of({"a": np.zeros(9), "b": np.ones(9)}, horizon=1) == {"a": 1.0}
+    weights = rivals.weights_of({"a": noise, "b": 2 * noise, "c": noise[::-1], "d": 4 * noise})
+    total = 2 + 2.0**-4
+    assert weights == pytest.approx({"a": 1 / total, "b": 2.0**-4 / total, "c": 1 / total})
+    assert rivals.weights_of({"a": np.zeros(9), "b": np.ones(9)}) == {"a": 1.0}
 
 
 def test_the_final_map_is_the_weighted_mean_of_the_methods() -> None:
@@ -55,7 +56,7 @@ def test_an_origin_is_judged_with_the_weights_of_the_others() -> None:
     zero, one = np.zeros((40, 1)), np.ones((40, 1))
     truth = [(zero, zero), (zero, one)]
     found = {"a": [zero, zero], "b": [one, one]}
-    made = rivals._averaged(found, truth, horizon=1)
+    made = rivals._averaged(found, truth)
     np.testing.assert_array_equal(made[0], one)
     np.testing.assert_array_equal(made[1], zero)
 

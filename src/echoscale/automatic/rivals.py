@@ -1,6 +1,6 @@
 """All methods that are compared, what they answer at the rows that judge, and which of them is taken.
 
-    simple(t) = sum_k w_k y_k(t),   w_k ~ (mean squared error of k) ** -SHARPNESS, 0 where k is clearly worse than the best
+    simple(t) = sum_k w_k y_k(t),   w_k ~ (mean squared error of k) ** -SHARPNESS
 
 Networks are taken instead, or averaged with it, only where they are better by more than some standard errors. Where the data
 cannot tell, the simple methods are returned.
@@ -29,9 +29,10 @@ PRODUCTS = "ridge on products of lags"
 NAIVE, SEASONAL, CONSTANT = "persistence", "seasonal naive", "mean"
 SIMPLE = "simple methods, averaged"
 NETWORKS, BOTH = "networks", "networks and simple methods, averaged"
-SHARPNESS = 4.0
-# Standard errors: simple methods so much worse than the best of them have no say, and networks must be so much better than the
-# simple methods, and alone than averaged with them.
+# Set on drawn series (walks, autoregressions, seasons, trends). A method that looks clearly worse keeps its small weight: on short
+# series what was best need not be best again. Weights below the least are not worth a method more.
+SHARPNESS, LEAST_WEIGHT = 4.0, 0.01
+# Standard errors: so much better than the simple methods networks must be, and alone than averaged with them.
 CLEARLY = 2.0
 
 
@@ -62,9 +63,9 @@ def answers(question: Question, played: Rounds) -> Rivals:
             found[name] = of([made] * len(origins))
     if question.classes is not None or all(each is None for each in question.ahead):
         found[CONSTANT] = of([rows.constant()] * len(origins))
-    weights = weights_of({name: squares(outputs, truth) for name, outputs in found.items()}, question.gap)
+    weights = weights_of({name: squares(outputs, truth) for name, outputs in found.items()})
     if len(weights) > 1:
-        found[SIMPLE] = _averaged(found, truth, question.gap)
+        found[SIMPLE] = _averaged(found, truth)
     if played.members[0] and played.members[-1]:
         simple = found[only_one(weights) or SIMPLE]
         networks = played.outputs()
@@ -73,21 +74,20 @@ def answers(question: Question, played: Rounds) -> Rivals:
     return Rivals(found, weights)
 
 
-def weights_of(errors: Mapping[str, Floats], horizon: int) -> dict[str, float]:
-    """Of every method that has a say; they add up to 1.
+def weights_of(errors: Mapping[str, Floats]) -> dict[str, float]:
+    """Of every method whose weight counts; they add up to 1.
 
     Parameters
     ----------
     errors : mapping of names to (rows,)
         Squared errors on the same rows.
-    horizon : int
-        Errors so many steps apart are alike.
     """
     mean = {name: max(float(each.mean()), np.finfo(float).tiny) for name, each in errors.items()}
-    best = min(mean, key=lambda name: mean[name])
-    kept = [name for name in errors if name == best or standard_errors(errors[best], errors[name], horizon) < CLEARLY]
-    raw = {name: (mean[best] / mean[name]) ** SHARPNESS for name in kept}
-    return {name: each / sum(raw.values()) for name, each in raw.items()}
+    best = min(mean.values())
+    raw = {name: (best / each) ** SHARPNESS for name, each in mean.items()}
+    least = LEAST_WEIGHT * sum(raw.values())
+    kept = {name: each for name, each in raw.items() if each >= least}
+    return {name: each / sum(kept.values()) for name, each in kept.items()}
 
 
 def only_one(weights: Mapping[str, float]) -> str | None:
@@ -95,13 +95,13 @@ def only_one(weights: Mapping[str, float]) -> str | None:
     return next(iter(weights)) if len(weights) == 1 else None
 
 
-def _averaged(found: Mapping[str, list[Floats]], truth: list[tuple[Floats, Floats]], horizon: int) -> list[Floats]:
+def _averaged(found: Mapping[str, list[Floats]], truth: list[tuple[Floats, Floats]]) -> list[Floats]:
     """The weighted mean at every origin, with the weights that the other origins give, where there are others."""
     count, made = len(truth), []
     for o in range(count):
         others = [k for k in range(count) if k != o] or [o]
         seen = {name: squares([outputs[k] for k in others], [truth[k] for k in others]) for name, outputs in found.items()}
-        weights = weights_of(seen, horizon)
+        weights = weights_of(seen)
         made.append(np.asarray(sum(weight * found[name][o] for name, weight in weights.items())))
     return made
 
