@@ -29,8 +29,8 @@ PRODUCTS = "ridge on products of lags"
 NAIVE, SEASONAL, CONSTANT = "persistence", "seasonal naive", "mean"
 SIMPLE = "simple methods, averaged"
 NETWORKS, BOTH = "networks", "networks and simple methods, averaged"
-# Set on drawn series (walks, autoregressions, seasons, trends). A method that looks clearly worse keeps its small weight: on short
-# series what was best need not be best again. Weights below the least are not worth a method more.
+# Set on drawn series (walks, autoregressions, seasons, trends). A method that looks clearly worse keeps its small weight: on
+# short series what was best need not be best again. Weights below the least are not worth a method more.
 SHARPNESS, LEAST_WEIGHT = 4.0, 0.01
 # Standard errors: so much better than the simple methods networks must be, and alone than averaged with them.
 CLEARLY = 2.0
