@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, named, print_json, refusing, say
+from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, loading, named, print_json, refusing, say
 
 DataArgument = Annotated[Path, typer.Argument(help="A .csv, .tsv, .txt, .parquet or .npz file.")]
 ModelArgument = Annotated[Path, typer.Argument(help="What `echoscale fit` or `es.save` wrote.")]
@@ -59,13 +59,14 @@ def fit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """From a data file to a forecaster: a table beside simple methods, a model file, a picture and a page.
+    """Fit a forecaster to a data file. Prints a table beside simple methods; writes a model file, a picture and a page.
 
     Empty cells are gaps. Rows at the end without any target are the future, and are forecast.
     """
     keep_compiled_programs()
     with refusing():
-        from echoscale.cli import fit_data
+        with loading(quiet):
+            from echoscale.cli import fit_data
 
         asked = fit_data.FitRequest(
             data=data,
@@ -104,13 +105,14 @@ def predict(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The target of every row of a data file, beside what came where the file has it.
+    """Predict the target of every row of a data file. Where the file has the target, it stands beside.
 
     A forecaster sees all rows before; other models the inputs up to the row.
     """
     keep_compiled_programs()
     with refusing():
-        from echoscale.cli import use_model
+        with loading(quiet):
+            from echoscale.cli import use_model
 
         use_model.predict(model, data, named(inputs), time, every, levels_of(level), out, json, quiet)
 
@@ -131,10 +133,11 @@ def forecast(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The next values, with intervals, as CSV: a row for every step and target."""
+    """The next values, with intervals, as CSV. A row for every step and target."""
     keep_compiled_programs()
     with refusing():
-        from echoscale.cli import use_model
+        with loading(quiet):
+            from echoscale.cli import use_model
 
         use_model.forecast(model, steps, future, after, levels_of(level), out, picture, json, quiet)
 
@@ -150,21 +153,23 @@ def timescales(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Which timescales are in data, or in the networks of a model: a table and a picture."""
+    """Which timescales are in data, or in the networks of a model. A table and a picture."""
     with refusing():
-        from echoscale.cli import timescale_tables
+        with loading(quiet):
+            from echoscale.cli import timescale_tables
 
         timescale_tables.show(source, named(columns), time, every, out, json, quiet)
 
 
 def doctor(json: Json = False, quiet: Quiet = False) -> None:
-    """Versions, devices, the numerics checked against the equations in plain NumPy, and the speed.
+    """Versions, devices, a check of the numerics, and the speed. Numerics are checked against the equations in plain NumPy.
 
     The exit code is 1 where a check fails.
     """
     keep_compiled_programs()
     with refusing("The same command starts anew."):
-        from echoscale.cli import doctor as work
+        with loading(quiet):
+            from echoscale.cli import doctor as work
 
         healthy = work.examine(json, quiet)
     if not healthy:
@@ -176,7 +181,7 @@ def data_fetch(
     name: Annotated[str, typer.Argument(help="Which: mnist.")],
     quiet: Quiet = False,
 ) -> None:
-    """Download a data set into the cache, unless it is there, and print its folder."""
+    """Download a data set into the cache, and print its folder. What is there already is not downloaded again."""
     with refusing("Finished files are kept: the same command goes on from there."):
         from echoscale.tasks import mnist
 

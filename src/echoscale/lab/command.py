@@ -22,7 +22,7 @@ def lab(
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """A live page: move sliders, and see what they do to a network, its timescales and its error. Needs echoscale[lab]."""
+    """A live page with sliders for a network. See what they do to its timescales and its error. Needs echoscale[lab]."""
     if find_spec("bokeh") is None:
         _refuse("the lab needs Bokeh: pip install 'echoscale[lab]'.")
     try:
