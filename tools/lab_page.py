@@ -55,7 +55,9 @@ def opened(width: int, height: int) -> Iterator[tuple[Any, int]]:
         assert server.stdout is not None
         address = server.stdout.readline().strip()
         with sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            # As a desktop without a GPU draws; headless Chromium would emulate one.
+            flags = ["--no-sandbox", "--disable-gpu"]
+            browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
             page = browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=1)
             page.goto(address)
             page.get_by_text("NRMSE:").wait_for(timeout=120_000)
