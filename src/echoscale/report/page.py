@@ -51,7 +51,7 @@ svg { display: block; width: 100%; max-width: 46rem; height: auto; }
 svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
 @media (max-width: 40rem) { svg text { font-size: 16px; } }
 /* On a phone a row is a card: each value on a line, after the name of its column. */
-@media (max-width: 40rem) {
+@media (max-width: 40rem) { th { vertical-align: bottom; } th.number { white-space: normal; }
   .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .cards :is(table, tbody, tr, td) { display: block; } .cards tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
   .cards td { border: 0; padding: .1rem 0; text-align: left; white-space: normal; }
