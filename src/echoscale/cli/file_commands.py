@@ -9,15 +9,17 @@ import typer
 
 from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, loading, named, print_json, refusing, say
 
-DataArgument = Annotated[Path, typer.Argument(help="A .csv, .tsv, .txt, .parquet or .npz file.")]
-ModelArgument = Annotated[Path, typer.Argument(help="What `echoscale fit` or `es.save` wrote.")]
+DataArgument = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv, .txt, .parquet or .npz file.")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="What `echoscale fit` or `es.save` wrote.")]
 TimeOption = Annotated[
-    str | None, typer.Option("--time", help="The column of times, or none. Unless given, a column of dates is looked for.")
+    str | None,
+    typer.Option("--time", metavar="NAME", help="The column of times, or none. Unless given, a column of dates is looked for."),
 ]
 EveryOption = Annotated[
-    str | None, typer.Option("--every", help="The step between rows, as D, h, MS or 1: missing rows become gaps.")
+    str | None,
+    typer.Option("--every", metavar="STEP", help="The step between rows, as D, h, MS or 1: missing rows become gaps."),
 ]
-LevelOption = Annotated[str, typer.Option("--level", help="Levels of the intervals, in percent.")]
+LevelOption = Annotated[str, typer.Option("--level", metavar="LIST", help="Levels of the intervals, in percent.")]
 
 data_app = typer.Typer(help="Data sets that are downloaded.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -38,18 +40,22 @@ def add_to(app: typer.Typer) -> None:
 def fit(
     data: DataArgument,
     target: Annotated[
-        list[str] | None, typer.Option("--target", "-t", help="What is to be predicted; several: a,b or the option again.")
+        list[str] | None,
+        typer.Option("--target", "-t", metavar="NAMES", help="What is to be predicted; several: a,b or the option again."),
     ] = None,
     inputs: Annotated[
-        list[str] | None, typer.Option("--inputs", "-i", help="Columns whose future is known: calendar, prices, controls.")
+        list[str] | None,
+        typer.Option("--inputs", "-i", metavar="NAMES", help="Columns whose future is known: calendar, prices, controls."),
     ] = None,
-    past: Annotated[list[str] | None, typer.Option("--past", help="Inputs that are known only up to now.")] = None,
+    past: Annotated[
+        list[str] | None, typer.Option("--past", metavar="NAMES", help="Inputs that are known only up to now.")
+    ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
     horizon: Annotated[
         int | None, typer.Option(min=0, help="Steps ahead; 0: the target of the same row, from the inputs up to it.")
     ] = None,
-    season: Annotated[str, typer.Option(help="Steps of the season, none, or auto.")] = "auto",
+    season: Annotated[str, typer.Option(metavar="STEPS", help="Steps of the season, none, or auto.")] = "auto",
     seconds: Annotated[float, typer.Option(help="How long it may take, about.")] = 60.0,
     level: LevelOption = "80,95",
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
@@ -96,7 +102,8 @@ def predict(
     model: ModelArgument,
     data: DataArgument,
     inputs: Annotated[
-        list[str] | None, typer.Option("--inputs", "-i", help="Columns of the inputs, where the model does not know them.")
+        list[str] | None,
+        typer.Option("--inputs", "-i", metavar="NAMES", help="Columns of the inputs, where the model does not know them."),
     ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
@@ -144,7 +151,9 @@ def forecast(
 
 def timescales(
     source: Annotated[Path, typer.Argument(metavar="DATA|MODEL", help="A data file, or a saved model.")],
-    columns: Annotated[list[str] | None, typer.Option("--columns", "-c", help="Columns; all of numbers unless given.")] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option("--columns", "-c", metavar="NAMES", help="Columns; all of numbers unless given.")
+    ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
     out: Annotated[

@@ -18,7 +18,8 @@ def lab(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 is any that is free.")] = 5006,
     host: Annotated[str, typer.Option(help="Where to listen; the default is this machine alone.")] = HOME,
     allow_origin: Annotated[
-        list[str] | None, typer.Option(help="host:port under which other machines see the page; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="HOST:PORT", help="host:port under which other machines see the page; may be repeated."),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
