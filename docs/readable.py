@@ -1,24 +1,33 @@
-"""Pages for phones and screen readers: cells carry the name of their column, and captions of lists of pages their level.
+"""Pages for phones, for the dark and for screen readers.
 
-The style makes cards of the rows of a table where the page is narrow; a cell then needs that name.
+Cells carry the name of their column: the style makes cards of the rows of a table where the page is narrow. Pictures lead to
+themselves, where they can be enlarged; those with maps are marked, since their colours are values. Captions of lists of pages
+have their level.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from bs4 import BeautifulSoup
 
 HEADING = 'role="heading"'
+MAPS = re.compile(r"/(fig[346]-|lab\.|[\w-]*-maps?\.)[^/]*$")  # files of pictures whose colours are values
 
 
 def improve(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """<td data-label="column"> in all tables with a head of one row; aria-level of captions, which Sphinx leaves out."""
+    """<td data-label="column"> in all tables with a head of one row; links around pictures; aria-level of captions."""
     for part in {"furo_navigation_tree", "body"} & context.keys():
         context[part] = context[part].replace(HEADING, f'{HEADING} aria-level="2"')
-    if "<thead>" not in context.get("body", ""):
+    if "<thead>" not in context.get("body", "") and "<img " not in context.get("body", ""):
         return
     soup = BeautifulSoup(context["body"], "html.parser")
+    for image in soup.select("img[src]"):
+        if MAPS.search(image["src"]):
+            image["class"] = [*image.get("class", []), "map"]
+        if image.find_parent("a") is None:
+            image.wrap(soup.new_tag("a", href=image["src"]))
     for table in soup.select("table:has(thead)"):
         rows = table.select("thead tr")
         if len(rows) != 1:
@@ -28,6 +37,8 @@ def improve(app: Any, page: str, template: str, context: dict[str, Any], tree: A
             for name, cell in zip(names, row.find_all(["td", "th"]), strict=False):
                 if name:
                     cell["data-label"] = name
+                if not cell.get_text(strip=True) and not cell.find("img"):
+                    cell.clear()  # an empty paragraph would keep its line
     context["body"] = str(soup)
 
 

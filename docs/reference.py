@@ -125,11 +125,12 @@ def _paragraph(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Outside of backticks nothing is markup."""
-    parts = re.split(r"(``.+?``|`[^`]+`)", text, flags=re.DOTALL)
+    """Outside of backticks nothing is markup but **strong words**."""
+    parts = re.split(r"(``.+?``|`[^`]+`|(?<![\w*])\*\*[^\s*][^*\n]*(?<!\s)\*\*(?![\w*]))", text, flags=re.DOTALL)
     for n in range(0, len(parts), 2):
         parts[n] = re.sub(r"([*|\\])", r"\\\1", parts[n])
         parts[n] = re.sub(r"(?<=\w)_(?!\w)", r"\\_", parts[n])
+        parts[n] = re.sub(r"(?m)^(\s*)([A-Za-z])\.$", r"\1\\\2.", parts[n])  # "F." alone would begin a list
     return "".join(parts)
 
 

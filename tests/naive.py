@@ -169,7 +169,7 @@ def traces_of(esn: Any, u: Any, name: str, place: int, *, own: bool, y: Any = No
     e_k(t+1) = (1 - leak_k) O_k e_k + [dleak_k / dtheta] (tanh h_k - O_k x_k)
                + leak_k (1 - tanh^2 h_k) ([dh_k / dtheta] + sum over l -> k of strength_kl W_kl e_l + own rho_k W_k e_k)
 
-    Without `own` this is Eq. (elig) of the paper's main text; with it, the trace of its appendix.
+    Without `own` this is the eligibility trace of the paper's main text; with it, that of its appendix.
     """
     reservoirs, couplings = _parts(esn)
     delay = esn.network.coupling_delay

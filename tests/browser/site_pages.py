@@ -76,3 +76,20 @@ def test_no_code_is_cut_and_no_table_is_too_wide(address: str, browser: Browser)
 def test_everybody_can_read_it(name: str, address: str, opened: Opened, dark: bool) -> None:
     watched = opened(f"{address}{name}", address, width=1400, dark=dark)
     assert watched.violations() == []
+
+
+def test_maps_keep_their_colours_in_the_dark_and_pictures_open_large(address: str, opened: Opened) -> None:
+    page = opened(f"{address}docs/gallery.html", address, width=390, dark=True).page
+    filters = "all => all.map((each) => [each.src.split('/').pop(), getComputedStyle(each).filter.includes('invert')])"
+    turned = dict(page.locator(".content img").evaluate_all(filters))
+    assert turned.pop("gallery-map.png") is False, "its colours are values"
+    assert len(turned) >= 4
+    assert all(turned.values())
+    assert page.locator(".content a > img").count() == len(turned) + 1
+
+
+def test_a_phone_shows_no_label_without_a_value(address: str, opened: Opened) -> None:
+    page = opened(f"{address}docs/comparison.html", address, width=390, dark=False).page
+    cells = page.locator("table td").evaluate_all("all => all.map((each) => [each.textContent.trim(), each.offsetHeight])")
+    assert any(not words for words, _ in cells), "blank cells are what this is about"
+    assert all(words or not height for words, height in cells)

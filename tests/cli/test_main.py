@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import typer.main
 from typer.testing import CliRunner
 
 import echoscale
-from echoscale.cli import app
+from echoscale.cli import app, shell
 
 
 def test_version_names_the_version() -> None:
@@ -34,6 +35,7 @@ def test_every_command_has_help() -> None:
         assert short.exit_code == long.exit_code == 0
         assert short.output == long.output
         assert "--help" in short.output
+        assert "..." not in short.output.partition("Commands:")[2], "a line of the list is cut"
     assert "[network], [task]" in CliRunner().invoke(app, ["sweep", "-h"], env={"COLUMNS": "200"}).output
     group = typer.main.get_command(app)
     assert {command[0] for command in COMMANDS if command} == set(group.commands)  # type: ignore[attr-defined]
@@ -46,6 +48,13 @@ def test_help_imports_nothing_heavy() -> None:
         "assert not {'jax', 'numpy', 'sklearn', 'scipy', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_ctrl_c_is_not_lost_while_modules_are_imported() -> None:
+    """JAX hooks into the collection of garbage, and an exception in its hook is ignored."""
+    with shell.loading():
+        assert not gc.isenabled()
+    assert gc.isenabled()
 
 
 def test_shells_complete_commands() -> None:

@@ -49,3 +49,6 @@ def test_what_can_be_judged() -> None:
         assert origins >= 1
         assert count - steps * origins >= max(12, 3 * steps)
     assert reach(es.Forecaster(networks=False).fit(rng.normal(size=12)))[1] == 0
+    values = rng.normal(size=100)
+    assert reach(es.Forecaster(networks=False).fit(values)) == (16, 3), "a horizon that nobody asked for gives way"
+    assert reach(es.Forecaster(24, networks=False).fit(values)) == (24, 1)

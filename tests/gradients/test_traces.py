@@ -123,7 +123,7 @@ def test_exact_traces_are_finite_differences_for_every_leaf(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "form"), [*((name, "exact") for name in NETWORKS), *((name, "truncated") for name in FEW)])
 def test_both_forms_are_their_loops(name: str, form: str) -> None:
-    """Eq. (elig) of the main text and the appendix's trace, written out unit by unit."""
+    """The eligibility trace of the main text and that of the appendix, written out unit by unit."""
     esn, short = built(name), U[:10]
     found = all_traces(esn, form)[:, :10]
     for i, parameter in enumerate(chosen(Hyper._fields, esn.hyper)):

@@ -7,17 +7,19 @@ from typing import Annotated
 
 import typer
 
-from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, named, print_json, refusing, say
+from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, loading, named, print_json, refusing, say
 
-DataArgument = Annotated[Path, typer.Argument(help="A .csv, .tsv, .txt, .parquet or .npz file.")]
-ModelArgument = Annotated[Path, typer.Argument(help="What `echoscale fit` or `es.save` wrote.")]
+DataArgument = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv, .txt, .parquet or .npz file.")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="What `echoscale fit` or `es.save` wrote.")]
 TimeOption = Annotated[
-    str | None, typer.Option("--time", help="The column of times, or none. Unless given, a column of dates is looked for.")
+    str | None,
+    typer.Option("--time", metavar="NAME", help="The column of times, or none. Unless given, a column of dates is looked for."),
 ]
 EveryOption = Annotated[
-    str | None, typer.Option("--every", help="The step between rows, as D, h, MS or 1: missing rows become gaps.")
+    str | None,
+    typer.Option("--every", metavar="STEP", help="The step between rows, as D, h, MS or 1: missing rows become gaps."),
 ]
-LevelOption = Annotated[str, typer.Option("--level", help="Levels of the intervals, in percent.")]
+LevelOption = Annotated[str, typer.Option("--level", metavar="LIST", help="Levels of the intervals, in percent.")]
 
 data_app = typer.Typer(help="Data sets that are downloaded.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -38,18 +40,22 @@ def add_to(app: typer.Typer) -> None:
 def fit(
     data: DataArgument,
     target: Annotated[
-        list[str] | None, typer.Option("--target", "-t", help="What is to be predicted; several: a,b or the option again.")
+        list[str] | None,
+        typer.Option("--target", "-t", metavar="NAMES", help="What is to be predicted; several: a,b or the option again."),
     ] = None,
     inputs: Annotated[
-        list[str] | None, typer.Option("--inputs", "-i", help="Columns whose future is known: calendar, prices, controls.")
+        list[str] | None,
+        typer.Option("--inputs", "-i", metavar="NAMES", help="Columns whose future is known: calendar, prices, controls."),
     ] = None,
-    past: Annotated[list[str] | None, typer.Option("--past", help="Inputs that are known only up to now.")] = None,
+    past: Annotated[
+        list[str] | None, typer.Option("--past", metavar="NAMES", help="Inputs that are known only up to now.")
+    ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
     horizon: Annotated[
         int | None, typer.Option(min=0, help="Steps ahead; 0: the target of the same row, from the inputs up to it.")
     ] = None,
-    season: Annotated[str, typer.Option(help="Steps of the season, none, or auto.")] = "auto",
+    season: Annotated[str, typer.Option(metavar="STEPS", help="Steps of the season, none, or auto.")] = "auto",
     seconds: Annotated[float, typer.Option(help="How long it may take, about.")] = 60.0,
     level: LevelOption = "80,95",
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
@@ -59,13 +65,14 @@ def fit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """From a data file to a forecaster: a table beside simple methods, a model file, a picture and a page.
+    """Fit a forecaster to a data file. Prints a table beside simple methods; writes a model file, a picture and a page.
 
     Empty cells are gaps. Rows at the end without any target are the future, and are forecast.
     """
     keep_compiled_programs()
     with refusing():
-        from echoscale.cli import fit_data
+        with loading(quiet):
+            from echoscale.cli import fit_data
 
         asked = fit_data.FitRequest(
             data=data,
@@ -95,7 +102,8 @@ def predict(
     model: ModelArgument,
     data: DataArgument,
     inputs: Annotated[
-        list[str] | None, typer.Option("--inputs", "-i", help="Columns of the inputs, where the model does not know them.")
+        list[str] | None,
+        typer.Option("--inputs", "-i", metavar="NAMES", help="Columns of the inputs, where the model does not know them."),
     ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
@@ -104,13 +112,14 @@ def predict(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The target of every row of a data file, beside what came where the file has it.
+    """Predict the target of every row of a data file. Where the file has the target, it stands beside.
 
     A forecaster sees all rows before; other models the inputs up to the row.
     """
     keep_compiled_programs()
     with refusing():
-        from echoscale.cli import use_model
+        with loading(quiet):
+            from echoscale.cli import use_model
 
         use_model.predict(model, data, named(inputs), time, every, levels_of(level), out, json, quiet)
 
@@ -131,17 +140,20 @@ def forecast(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The next values, with intervals, as CSV: a row for every step and target."""
+    """The next values, with intervals, as CSV. A row for every step and target."""
     keep_compiled_programs()
     with refusing():
-        from echoscale.cli import use_model
+        with loading(quiet):
+            from echoscale.cli import use_model
 
         use_model.forecast(model, steps, future, after, levels_of(level), out, picture, json, quiet)
 
 
 def timescales(
     source: Annotated[Path, typer.Argument(metavar="DATA|MODEL", help="A data file, or a saved model.")],
-    columns: Annotated[list[str] | None, typer.Option("--columns", "-c", help="Columns; all of numbers unless given.")] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option("--columns", "-c", metavar="NAMES", help="Columns; all of numbers unless given.")
+    ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
     out: Annotated[
@@ -150,21 +162,23 @@ def timescales(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Which timescales are in data, or in the networks of a model: a table and a picture."""
+    """Which timescales are in data, or in the networks of a model. A table and a picture."""
     with refusing():
-        from echoscale.cli import timescale_tables
+        with loading(quiet):
+            from echoscale.cli import timescale_tables
 
         timescale_tables.show(source, named(columns), time, every, out, json, quiet)
 
 
 def doctor(json: Json = False, quiet: Quiet = False) -> None:
-    """Versions, devices, the numerics checked against the equations in plain NumPy, and the speed.
+    """Versions, devices, a check of the numerics, and the speed. Numerics are checked against the equations in plain NumPy.
 
     The exit code is 1 where a check fails.
     """
     keep_compiled_programs()
     with refusing("The same command starts anew."):
-        from echoscale.cli import doctor as work
+        with loading(quiet):
+            from echoscale.cli import doctor as work
 
         healthy = work.examine(json, quiet)
     if not healthy:
@@ -176,7 +190,7 @@ def data_fetch(
     name: Annotated[str, typer.Argument(help="Which: mnist.")],
     quiet: Quiet = False,
 ) -> None:
-    """Download a data set into the cache, unless it is there, and print its folder."""
+    """Download a data set into the cache, and print its folder. What is there already is not downloaded again."""
     with refusing("Finished files are kept: the same command goes on from there."):
         from echoscale.tasks import mnist
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from echoscale.cli.shell import Quiet, keep_compiled_programs, refusing
+from echoscale.cli.shell import Quiet, keep_compiled_programs, loading, refusing
 
 if TYPE_CHECKING:
     from echoscale.paper import Result
@@ -46,9 +46,10 @@ def figure(
     fresh: Fresh = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compute and draw figures of the paper: a PNG, and the data as netCDF with all settings and seeds."""
+    """Compute and draw figures of the paper. A PNG each, and the data as netCDF with all settings and seeds."""
     keep_compiled_programs()
-    from echoscale import paper
+    with refusing(), loading(quiet):
+        from echoscale import paper
 
     unknown = [number for number in numbers if number not in paper.FIGURES]
     if unknown:
@@ -63,19 +64,20 @@ def figure(
 
 def reproduce(
     scale: Annotated[
-        str, typer.Option(help="smoke (seconds), quick (minutes), or paper (all seeds and sizes: hours without a GPU).")
+        str, typer.Option(help="smoke (a minute), quick (minutes), or paper (all seeds and sizes: hours without a GPU).")
     ] = "quick",
     figures: Annotated[str | None, typer.Option(help="Numbers of figures, 1,3,4; all of them unless given.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for pictures, data and the table.")] = Path("out"),
     fresh: Fresh = False,
     quiet: Quiet = False,
 ) -> None:
-    """All figures of the paper, and a table of its main results beside ours. The same command goes on after an interruption."""
+    """All figures of the paper, and its main results beside ours. The same command goes on after an interruption."""
     keep_compiled_programs()
-    from echoscale.paper import FIGURES
-    from echoscale.paper import reproduce as work
-    from echoscale.report import reproduction
-    from echoscale.table import Table
+    with refusing(), loading(quiet):
+        from echoscale.paper import FIGURES
+        from echoscale.paper import reproduce as work
+        from echoscale.report import reproduction
+        from echoscale.table import Table
 
     with refusing(GO_ON):
         numbers = [_number(each) for each in figures.split(",")] if figures else list(FIGURES)
@@ -98,7 +100,7 @@ def report(
     folder: Annotated[Path, typer.Argument(help="Where `echoscale reproduce` or `echoscale figure` wrote.")],
     scale: Annotated[str | None, typer.Option(help="smoke, quick or paper; unless given, the largest that is there.")] = None,
 ) -> None:
-    """One page of what the figures in a folder show: claims and verdicts, pictures, data, origin. It opens in any browser."""
+    """One page of what the figures in a folder show. Claims and verdicts, pictures, data, origin. It opens in any browser."""
     from echoscale.report import reproduction
 
     with refusing():

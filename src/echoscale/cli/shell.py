@@ -7,6 +7,7 @@ asked for cannot be done), 130 (Ctrl-C).
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
@@ -101,6 +102,26 @@ def working(what: str, quiet: bool = False) -> Iterator[None]:
     ) as bar:
         bar.add_task(escape(what), total=None)
         yield
+
+
+@contextmanager
+def loading(quiet: bool = False) -> Iterator[None]:
+    """While the modules of a command are imported: on a terminal, a word that something is under way.
+
+    JAX hooks into the collection of garbage, and a Ctrl-C that falls into its hook is lost: nothing is collected meanwhile.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to show nothing.
+    """
+    gc.disable()
+    try:
+        with working("Loading", quiet or not sys.stderr.isatty()):
+            yield
+    finally:
+        gc.enable()
+        gc.freeze()  # modules stay
 
 
 def print_json(value: object) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from echoscale.cli.shell import Json, Quiet, keep_compiled_programs, print_json, refusing
+from echoscale.cli.shell import Json, Quiet, keep_compiled_programs, loading, print_json, refusing
 
 sweeps_app = typer.Typer(help="What a ledger of sweeps holds.", no_args_is_help=True, rich_markup_mode=None)
 LedgerOption = Annotated[Path, typer.Option(help="The SQLite file.", exists=True, dir_okay=False)]
@@ -37,9 +37,10 @@ def sweep(
 ) -> None:
     """Score a network at every point of a grid. Finished work is never lost: the same command resumes."""
     keep_compiled_programs()
-    from echoscale.cli import sweep_runs
-
     with refusing():
+        with loading(quiet):
+            from echoscale.cli import sweep_runs
+
         status = sweep_runs.run(spec, ledger, out, scheduler, workers, progress=not quiet)
     raise typer.Exit(status)
 
@@ -72,7 +73,7 @@ def sweeps_export(
     target: Annotated[Path, typer.Argument(help="A file that ends in .nc, .csv or .parquet, or .html for a page.")],
     ledger: LedgerOption = Path("sweeps.sqlite"),
 ) -> None:
-    """Write the results of a sweep to a file, as far as it is finished: numbers, or a page with the surface and best points."""
+    """Write the results of a sweep to a file. As far as it is finished: numbers, or a page with the surface and best points."""
     from echoscale.report import write_report
     from echoscale.sweeps.archive import export, recall
 

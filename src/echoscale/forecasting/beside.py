@@ -28,6 +28,8 @@ EXACT = "Errors are those of rounding: intervals have next to no width, and the 
 def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:
     """Steps and origins that can be judged: the horizon of the model, or less where the data are few.
 
+    A horizon that nobody asked for gives way to three origins; one that was asked for is judged from as many as there are.
+
     Parameters
     ----------
     model : Forecaster
@@ -36,7 +38,7 @@ def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:
         Origins.
     """
     shortest = min(map(len, model._values))
-    horizon = min(model.horizon_, shortest // 4, shortest - LEAST_STEPS)
+    horizon = min(model.horizon_, shortest // (6 if model.horizon is None else 4), shortest - LEAST_STEPS)
     if horizon < 1:
         return 0, 0
     return horizon, max(min(most, (shortest - max(LEAST_STEPS, 3 * horizon)) // horizon), 0)

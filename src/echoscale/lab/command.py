@@ -18,11 +18,12 @@ def lab(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 is any that is free.")] = 5006,
     host: Annotated[str, typer.Option(help="Where to listen; the default is this machine alone.")] = HOME,
     allow_origin: Annotated[
-        list[str] | None, typer.Option(help="host:port under which other machines see the page; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="HOST:PORT", help="host:port under which other machines see the page; may be repeated."),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """A live page: move sliders, and see what they do to a network, its timescales and its error. Needs echoscale[lab]."""
+    """A live page with sliders for a network. See what they do to its timescales and its error. Needs echoscale[lab]."""
     if find_spec("bokeh") is None:
         _refuse("the lab needs Bokeh: pip install 'echoscale[lab]'.")
     try:

@@ -30,8 +30,10 @@ main { display: grid; grid-template-columns: 21rem minmax(0, 1fr); gap: 1rem 1.4
 .side > section, .pictures > section { border-top: 1px solid var(--line); min-width: 0; }
 @media (max-width: 60rem) { main { grid-template-columns: 17rem minmax(0, 1fr); } }
 @media (max-width: 44rem) { main { grid-template-columns: minmax(0, 1fr); } }
-/* Bokeh's widgets and pictures have no dark look that follows the browser's: the whole page is turned round, hues are kept. */
-@media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(.9) hue-rotate(180deg); } }
+/* Bokeh's widgets and pictures have no dark look that follows the browser's: the whole page is turned round, hues are kept.
+   The map is turned back: its colours are values. */
+@media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(.9) hue-rotate(180deg); }
+  section.map > .picture { filter: invert(1) hue-rotate(180deg); background: #fff; } }
 """
 # Handles of sliders have no name of their own: that of the slider, also after it was hidden and shown again.
 SCRIPT = """
@@ -59,7 +61,8 @@ PAGE = """
 </div>
 <div class="pictures">
 {% for name, (heading, words) in words.items() %}
-<section><h2>{{ heading }}</h2>{{ embed(roots[name]) }}<p class="quiet">{{ words }}</p></section>
+<section class="{{ name }}"><h2>{{ heading }}</h2>
+<div class="picture">{{ embed(roots[name]) }}</div><p class="quiet">{{ words }}</p></section>
 {% endfor %}
 <section><h2>Take it with you</h2>{{ embed(roots.take) }}</section>
 </div>

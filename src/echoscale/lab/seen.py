@@ -86,14 +86,15 @@ def look(controls: Controls, data: LabData) -> Seen:
     states = np.asarray(esn.run(model.scaling_.forward(data.u)), np.float64)
     prediction = np.asarray(model.readout_.predict(states))
     parts = {"training": (washout, trained), "validation": (trained, validated), "test": (validated, end)}
-    kernel = esn.linearised().delay_kernel(DELAYS)[:, :, 0]
+    linear = esn.linearised()
+    kernel = linear.delay_kernel(DELAYS)[:, :, 0]
     shown = data.shown
     own = esn.network.slices
     return Seen(
         model=model,
         errors={name: nrmse(data.y[a:b], prediction[a:b]) for name, (a, b) in parts.items()},
         accuracies=_accuracies(data, prediction),
-        eigenvalues=[esn.spectrum(k).eigenvalues for k in range(len(own))],
+        eigenvalues=[np.linalg.eigvals(linear.part(k).M.toarray()).astype(np.complex128) for k in range(len(own))],
         densities=[density(each.leak_rate, each.spectral_radius) for each in controls.levels],
         responses=[np.sqrt((kernel[:, each] ** 2).mean(axis=1)) for each in own],
         states=[states[shown, each][:, :NEURONS] for each in own],

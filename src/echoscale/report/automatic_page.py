@@ -64,7 +64,7 @@ def table_of(table: echoscale.Table) -> Html:
     """
     numbers = [k for k in range(1, len(table.columns)) if any(isinstance(row[k], int | float) for row in table.rows)]
     rows = [[_shown(value) for value in row] for row in table.rows]
-    header = [name.replace("_", " ") for name in table.columns]
+    header = [name if "[" in name else name.replace("_", " ") for name in table.columns]  # leak_rate[0] is a name to type
     notes = [page.paragraph(each, "quiet") for each in table.notes]
     return page.join(page.table(header, rows, table.title or "Table", numbers), page.paragraph(table.title, "quiet"), *notes)
 

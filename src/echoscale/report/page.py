@@ -50,9 +50,17 @@ pre { padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; marg
 svg { display: block; width: 100%; max-width: 46rem; height: auto; }
 svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
 @media (max-width: 40rem) { svg text { font-size: 16px; } }
-/* Figures are drawn on white: in the dark they are turned round, with their colours kept. */
+/* On a phone a row is a card: each value on a line, after the name of its column. */
+@media (max-width: 40rem) { th { vertical-align: bottom; } th.number { white-space: normal; }
+  .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .cards :is(table, tbody, tr, td) { display: block; } .cards tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
+  .cards td { border: 0; padding: .1rem 0; text-align: left; white-space: normal; }
+  .cards td:empty { display: none; } .cards td:first-child { font-weight: 600; }
+  .cards td[data-label]:not(:first-child)::before { content: attr(data-label) ": "; color: var(--quiet); } }
+/* Figures are drawn on white: in the dark they are turned round, colours kept; not maps, whose colours are values. */
 @media screen and (prefers-color-scheme: dark) { button.picture, dialog { background: #16181b; }
-  button.picture img, dialog img { filter: invert(.91) hue-rotate(180deg); } }
+  button.picture img, dialog img { filter: invert(.91) hue-rotate(180deg); }
+  button.picture img.map, dialog img.map { filter: brightness(.88); } }
 """
 DATE = re.compile(r"\d{4}-\d\d-\d\d([ T][\d:]+)?")  # not broken at its hyphens
 # A picture opens in a dialog, which Escape or a click closes.
@@ -61,7 +69,7 @@ const shown = document.querySelector('dialog');
 if (shown) {
   for (const each of document.querySelectorAll('button.picture')) each.addEventListener('click', () => {
     const from = each.querySelector('img'), to = shown.querySelector('img');
-    to.src = from.src; to.alt = from.alt; shown.showModal();
+    to.src = from.src; to.alt = from.alt; to.className = from.className; shown.showModal();
   });
   shown.addEventListener('click', () => shown.close());
 }
@@ -182,7 +190,7 @@ def command(line: str) -> Html:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str, numbers: Sequence[int] = ()) -> Html:
-    """A table that scrolls by itself where the page is narrow.
+    """A table that scrolls by itself where it is too wide; on a phone rows of words are cards.
 
     Parameters
     ----------
@@ -196,22 +204,25 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str, nu
         Columns that stand to the right.
     """
 
+    names = [f' data-label="{html.escape(each)}"' if each else "" for each in header]
+
     def cells(values: Sequence[object], tag: str) -> str:
         kinds = [
             ' class="number"' if place in numbers else ' class="date"' if DATE.fullmatch(str(value)) else ""
             for place, value in enumerate(values)
         ]
-        return "".join(f"<{tag}{kind}>{text(value)}</{tag}>" for kind, value in zip(kinds, values, strict=True))
+        labels = names if tag == "td" else [""] * len(names)
+        each = zip(kinds, labels, values, strict=True)
+        return "".join(f"<{tag}{kind}{label}>{text(value)}</{tag}>" for kind, label, value in each)
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     head = f"<thead><tr>{cells(header, 'th')}</tr></thead>"
-    label = html.escape(name)
-    return Html(
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>{head}<tbody>{body}</tbody></table></div>'
-    )
+    kind = "scroll cards" if 2 * len(numbers) < len(header) > 3 else "scroll"  # columns of numbers are read downwards
+    frame = f'<div class="{kind}" tabindex="0" role="region" aria-label="{html.escape(name)}">'
+    return Html(f"{frame}<table>{head}<tbody>{body}</tbody></table></div>")
 
 
-def picture(png: bytes, seen: str, caption: Html) -> Html:
+def picture(png: bytes, seen: str, caption: Html, is_map: bool = False) -> Html:
     """A picture inside the page that opens large.
 
     Parameters
@@ -222,9 +233,12 @@ def picture(png: bytes, seen: str, caption: Html) -> Html:
         What it shows, for those who do not see it.
     caption : Html
         Below it.
+    is_map : bool
+        Whether its colours are values: these are not turned round in the dark.
     """
     source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
-    image = f'<img src="{source}" alt="{html.escape(seen)}">'
+    kind = ' class="map"' if is_map else ""
+    image = f'<img{kind} src="{source}" alt="{html.escape(seen)}">'
     return Html(f'<figure><button class="picture" type="button">{image}</button><figcaption>{caption}</figcaption></figure>')
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NAME = "index.html"
 KINDS = {AGREES: "agrees", DIFFERS: "differs", OPEN: "open"}
+MAPS = (3, 4, 6)  # figures with maps of errors, whose colours are values
 APART = 2.0  # standard errors between two runs that are called different
 
 
@@ -200,7 +201,8 @@ def _figure(number: int, data: xarray.Dataset, picture: bytes | None, found: Seq
     if picture is None:
         parts.append(page.element("p", caption))
     else:
-        parts.append(page.picture(picture, f"{CAPTIONS[number].title}. {CAPTIONS[number].shows}", caption))
+        seen = f"{CAPTIONS[number].title}. {CAPTIONS[number].shows}"
+        parts.append(page.picture(picture, seen, caption, is_map=number in MAPS))
     return page.section(_title(number), *parts, page.command(f"echoscale figure {number} --scale {scale}"), level=3)
 
 
@@ -243,7 +245,7 @@ def _changes(found: Sequence[Finding], scale: str) -> list[Html]:
 
 
 def _provenance(data: Mapping[int, xarray.Dataset]) -> list[Html]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for number, each in data.items():
         known = each.attrs
         listed = settings_in(each).get("seeds")
@@ -257,7 +259,10 @@ def _provenance(data: Mapping[int, xarray.Dataset]) -> list[Html]:
         f"{total:.0f} s in all. Every data file holds all settings, and a checksum. Written on {datetime.now(UTC):%Y-%m-%d} by "
         f"echoscale {version('echoscale')}, Python {platform.python_version()}, {platform.system()}."
     )
-    header = ("figure", "seconds", "seeds", "versions", "machine")
+    header: tuple[str, ...] = ("figure", "seconds", "seeds", "versions", "machine")
+    if len({row[3:] for row in rows}) == 1:  # said once
+        words = f"All figures: {rows[0][3]}; {rows[0][4]}. {words}"
+        rows, header = [row[:3] for row in rows], header[:3]
     return [page.table(header, rows, "Origin of the figures", numbers=(1,)), page.paragraph(words, "quiet")]
 
 

@@ -93,7 +93,7 @@ def _surface(data: xarray.Dataset) -> list[Html]:
     others = [str(name) for name in mean.dims if name not in longest]
     words = "Validation error over " + " and ".join(longest)
     words += f", the least over {' and '.join(others)}" * bool(others) + ", mean over seeds" * averaged
-    return [page.picture(picture.getvalue(), words + ".", page.text(words + "."))]
+    return [page.picture(picture.getvalue(), words + ".", page.text(words + "."), is_map=len(longest) == 2)]
 
 
 def _ticks(axis: Any, labels: Any) -> None:
