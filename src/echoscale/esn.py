@@ -601,14 +601,13 @@ class ESN:
 
     def numbers(self) -> Hyper:
         """The scalars of `hyper` on the device, each of shape (1,), ready for a lane."""
-        import jax.numpy as jnp
 
         from echoscale.engine import machine
 
         if self._numbers is None or self._numbers[0] is not self.hyper:
             without_lanes(self.hyper)
             with machine.precision_and_device(self.dtype, self.device):
-                self._numbers = self.hyper, self.hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.dtype), (1,)))
+                self._numbers = self.hyper, self.hyper.map(lambda leaf: machine.to_device([leaf], self.dtype))
         return self._numbers[1]
 
     @cached_property

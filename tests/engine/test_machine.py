@@ -106,7 +106,7 @@ def test_the_number_of_cores_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None
 def test_programs_of_many_shapes_are_forgotten_and_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their memory is measured by `make soak`."""
     jax.clear_caches()  # type: ignore[no-untyped-call]
-    programs = machine.Programs(most=10)
+    programs = machine.Programs(most=3)
     monkeypatch.setattr(machine, "_programs", programs)
     esn, u = es.single(3).build(1, seed=0), np.ones((5, 1))
     states = esn.run(u)

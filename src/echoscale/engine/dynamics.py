@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from echoscale.engine import neuron_leaks
+from echoscale.engine.machine import to_device
 from echoscale.engine.matrices import Shift, apply, project, store_matrix, turn
 from echoscale.hyper import Hyper
 from echoscale.network import Network
@@ -68,11 +69,11 @@ def store(network: Network, drawn: Drawn, dtype: np.dtype[Any], lanes: int) -> W
     """The drawn matrices in the form that is fastest for this number of lanes."""
     return Weights(
         recurrent=tuple(store_matrix(each, dtype, lanes) for each in drawn.recurrent),
-        inputs=tuple(jnp.asarray(each, dtype) for each in drawn.inputs),
-        biases=tuple(jnp.asarray(each[:, None], dtype) for each in drawn.biases),
+        inputs=tuple(to_device(each, dtype) for each in drawn.inputs),
+        biases=tuple(to_device(each[:, None], dtype) for each in drawn.biases),
         couplings=tuple(store_matrix(each, dtype, lanes) for each in drawn.couplings),
-        feedback=tuple(jnp.asarray(each, dtype) for each in drawn.feedback),
-        leak_places=tuple(jnp.asarray(each[:, None], dtype) for each in drawn.leak_places),
+        feedback=tuple(to_device(each, dtype) for each in drawn.feedback),
+        leak_places=tuple(to_device(each[:, None], dtype) for each in drawn.leak_places),
         residuals=tuple(
             _residual(reservoir.residual, matrix, dtype, lanes)
             for reservoir, matrix in zip(network.reservoirs, drawn.residuals, strict=False)

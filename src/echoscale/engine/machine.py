@@ -20,8 +20,8 @@ from threadpoolctl import ThreadpoolController
 
 Job = TypeVar("Job")
 VARIABLE = "ECHOSCALE_CORES"
-# JAX tells of each program under this name. So many are kept: those of some 200 networks, below a gigabyte.
-COMPILED, MOST_PROGRAMS = "/jax/core/compile/backend_compile_duration", 1000
+# JAX tells of each program under this name. So many are kept: those of 100 to 300 networks, below a gigabyte.
+COMPILED, MOST_PROGRAMS = "/jax/core/compile/backend_compile_duration", 300
 
 if TYPE_CHECKING:
     import jax
@@ -121,6 +121,16 @@ def precision_and_device(dtype: npt.DTypeLike, device: DeviceLike) -> Iterator[N
             yield
     finally:
         _programs.leave()
+
+
+def to_device(values: npt.ArrayLike, dtype: npt.DTypeLike) -> jax.Array:
+    """Numbers of the host on the device. `jnp.asarray` would compile a program for every new shape.
+
+    Without float64 (`precision_and_device`), those of 64 bits become such of 32.
+    """
+    import jax
+
+    return jax.device_put(np.asarray(values, dtype))  # type: ignore[no-any-return,unused-ignore]
 
 
 class Programs:

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
+from echoscale.engine.machine import to_device
+
 Array = jax.Array
 
 # Longer lists are not unrolled but looped over, since unrolling takes long to compile.
@@ -38,14 +40,14 @@ def store_matrix(matrix: scipy.sparse.csr_array, dtype: np.dtype[Any], lanes: in
     counts = np.diff(matrix.indptr)
     most = int(counts.max(initial=0))
     if dense_is_faster(matrix.shape[1], most, lanes):
-        return jnp.asarray(matrix.toarray(), dtype)
+        return to_device(matrix.toarray(), dtype)
     index = np.zeros((max(most, 1), matrix.shape[0]), np.int32)
     value = np.zeros((max(most, 1), matrix.shape[0], 1))
     row = np.repeat(np.arange(matrix.shape[0]), counts)
     place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
     index[place, row] = matrix.indices
     value[place, row, 0] = matrix.data
-    return Neighbours(jnp.asarray(index), jnp.asarray(value, dtype))
+    return Neighbours(to_device(index, np.int32), to_device(value, dtype))
 
 
 def dense_is_faster(pre: int, most: int, lanes: int) -> bool:
@@ -63,14 +65,26 @@ def apply(matrix: Neighbours | Array, x: Array) -> Array:
     if not isinstance(matrix, Neighbours):
         return jnp.matmul(matrix, x, precision="highest")
     if x.shape[1] == 1 and matrix.values.size <= SMALL:
-        return jnp.sum(matrix.values * x[matrix.columns], axis=0)
-    total = matrix.values[0] * x[matrix.columns[0]]
+        return jnp.sum(matrix.values * _rows(x, matrix.columns), axis=0)
+
+    def part(j: int) -> Array:
+        columns, values = (jax.lax.index_in_dim(each, j, keepdims=False) for each in matrix)
+        return values * _rows(x, columns)
+
+    total = part(0)
     if len(matrix.columns) > MOST_UNROLLED:
         rest = Neighbours(matrix.columns[1:], matrix.values[1:])
-        return jax.lax.scan(lambda sum, each: (sum + each.values * x[each.columns], None), total, rest, unroll=8)[0]
+        return jax.lax.scan(lambda sum, each: (sum + each.values * _rows(x, each.columns), None), total, rest, unroll=8)[0]
     for j in range(1, len(matrix.columns)):
-        total = total + matrix.values[j] * x[matrix.columns[j]]
+        total = total + part(j)
     return total
+
+
+def _rows(x: Array, which: Array) -> Array:
+    """x[which], of places that exist: what makes negative ones count from the end would take as long to compile again."""
+    numbers = jax.lax.GatherDimensionNumbers(offset_dims=(which.ndim,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    places = jax.lax.expand_dims(which, (which.ndim,))
+    return jax.lax.gather(x, places, numbers, (1, x.shape[1]), mode=jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def turn(residual: Neighbours | Array | Shift | None, x: Array) -> Array:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from echoscale.engine import dynamics, neuron_leaks
 from echoscale.engine.dynamics import Array, Weights
+from echoscale.engine.machine import to_device
 from echoscale.engine.matrices import apply, project, turn
 from echoscale.hyper import Hyper
 from echoscale.network import Network
@@ -38,7 +39,7 @@ class Pairs(NamedTuple):
 def plan(network: Network, drawn: Drawn, dtype: npt.DTypeLike) -> tuple[Pairs | None, ...]:
     """Which levels run in parallel over time: linear ones with a diagonal of complex pairs and no residual matrix."""
     made = tuple(
-        Pairs(jnp.asarray(_pairs(matrix), np.result_type(dtype, np.complex64)))
+        Pairs(to_device(_pairs(matrix), np.result_type(dtype, np.complex64)))
         if reservoir.activation == "identity"
         and reservoir.residual == "identity"
         and not network.spreads_leaks

@@ -65,10 +65,10 @@ def closed_loop(
         outputs = _scan(
             weights,
             hyper,
-            tuple(jnp.asarray(part) for part in np.split(np.ascontiguousarray(states.T), edges)),
-            jnp.asarray(np.atleast_2d(recent).T, np.float64),
-            jnp.asarray(coef),
-            jnp.asarray(intercept[:, None]),
+            tuple(np.split(np.ascontiguousarray(states.T), edges)),
+            np.asarray(np.atleast_2d(recent).T, np.float64),
+            coef,
+            intercept[:, None],
             1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
             NO_PAIRS if pairs is None else pairs,
         )
@@ -142,13 +142,13 @@ def generated(
             weights,
             hyper,
             (
-                tuple(jnp.asarray(part) for part in np.split(np.ascontiguousarray(np.asarray(first, esn.dtype).T), edges)),
-                jnp.asarray(np.asarray(recent, np.float64).T),
-                jnp.asarray(np.asarray(heard, np.float64).T),
+                tuple(np.split(np.ascontiguousarray(np.asarray(first, esn.dtype).T), edges)),
+                np.asarray(recent, np.float64).T,
+                np.asarray(heard, np.float64).T,
             ),
-            (jnp.asarray(s), jnp.asarray(truth), jnp.asarray(np.arange(steps)[:, None] < series.lengths)),
-            jnp.asarray(readout.coef / outputs.spread[:, None]),
-            jnp.asarray(outputs.forward(readout.intercept)[:, None]),
+            (s, truth, np.arange(steps)[:, None] < series.lengths),
+            readout.coef / outputs.spread[:, None],
+            outputs.forward(readout.intercept)[:, None],
             direct,
             NO_PAIRS if pairs is None else pairs,
         )

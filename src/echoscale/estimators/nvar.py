@@ -285,9 +285,9 @@ class NVAR(RegressorMixin, BaseEstimator):
         readout, scaling = self.readout_, self.scaling_
         with precision_and_device(np.float64, "cpu"):
             made = _closed_loop(
-                jnp.asarray(windows),
-                jnp.asarray(readout.coef / scaling.spread[:, None]),
-                jnp.asarray(scaling.forward(readout.intercept)),
+                windows,
+                readout.coef / scaling.spread[:, None],
+                scaling.forward(readout.intercept),
                 self._places(features),
                 int(self.stride),
                 1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again

@@ -109,8 +109,8 @@ def _mean_logs(esn: ESN, hyper: Hyper, u: Floats, start: Floats, every: int, fir
     logs = np.zeros((lanes, count))
     with precision_and_device("float64", esn.device):
         weights, numbers = esn.weights(lanes * count), hyper.on(np.arange(lanes), np.float64)
-        state = tuple(jnp.zeros((size, lanes)) for size in esn.sizes)
-        directions = jnp.broadcast_to(jnp.asarray(start), (lanes, units, count))
+        state = tuple(np.zeros((size, lanes)) for size in esn.sizes)
+        directions = np.broadcast_to(start, (lanes, units, count))
         for begin in range(0, stretches, chunk):
             here = counted[begin : begin + chunk]
             inputs = np.zeros((chunk * every, u.shape[1], 1))

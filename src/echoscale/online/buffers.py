@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -97,7 +96,7 @@ def fixed(settings: LearnerSettings, plan: loop.LoopPlan) -> loop.Fixed:
         decay=np.asarray(0.0 if settings.averages_plainly else settings.average or 0.0, dtype),
         ones=np.ones(max(settings.esn.sizes), dtype),
     )
-    on_device: loop.Fixed = jax.tree.map(jnp.asarray, constants)
+    on_device: loop.Fixed = jax.device_put(constants)
     return on_device
 
 

@@ -170,8 +170,8 @@ class SequenceLearner:
         wanted = labels_of(labels, len(sequences), self.classes)
         with self._precision():
             now, drawn = self._started(sequences.shape[1])
-            hyper = self.esn.hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, self.esn.dtype), (1,)))
-            rates = jnp.asarray(self.readout_rate, self.esn.dtype), jnp.asarray(self.parameter_rate, self.esn.dtype)
+            hyper = self.esn.hyper.map(lambda leaf: np.asarray([leaf], self.esn.dtype))
+            rates = np.asarray(self.readout_rate, self.esn.dtype), np.asarray(self.parameter_rate, self.esn.dtype)
             weights = self.esn.weights(len(sequences))
             learning, error, slopes = update(weights, hyper, now, sequences, wanted, rates, self.plan)
             means = np.array([float(error), *np.asarray(slopes)], np.float64)

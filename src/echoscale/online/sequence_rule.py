@@ -67,7 +67,7 @@ def begin(plan: SequencePlan, readout: SnapshotReadout, values: Array) -> Sequen
 def fresh_readout(rng: np.random.Generator, classes: int, snapshots: int, esn: ESN) -> SnapshotReadout:
     """coef ~ N(0, 1) / sqrt(K N), (classes, K, N), and an intercept of 0."""
     coef = rng.normal(size=(classes, snapshots, esn.units)) / np.sqrt(snapshots * esn.units)
-    return SnapshotReadout(jnp.asarray(coef, esn.dtype), jnp.zeros(classes, esn.dtype))
+    return SnapshotReadout(machine.to_device(coef, esn.dtype), machine.to_device(np.zeros(classes), esn.dtype))
 
 
 def step(

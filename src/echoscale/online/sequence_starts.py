@@ -148,8 +148,8 @@ def walk(
         numbers = starts.map(lambda leaf: jnp.broadcast_to(jnp.asarray(leaf, esn.dtype).reshape(-1, 1), (lanes, 1)))
         values = jnp.concatenate([each.of(numbers) for each in plan.learned], axis=1)
         first = np.array(values)  # a copy: the loop uses the other up
-        data = jax.device_put((jnp.asarray(sequences), jnp.asarray(wanted)))
-        rates = jnp.asarray(learner.readout_rate, esn.dtype), jnp.asarray(learner.parameter_rate, esn.dtype)
+        data = jax.device_put((sequences, wanted))
+        rates = np.asarray(learner.readout_rate, esn.dtype), np.asarray(learner.parameter_rate, esn.dtype)
         weights = esn.weights(size)
         now = fresh(values)
         found: list[tuple[Any, Any]] = []
@@ -160,7 +160,7 @@ def walk(
             while len(order) < count * size:  # epoch after epoch
                 order = np.concatenate([order, rng.permutation(len(sequences))])
             rows, order = order[: count * size].reshape(count, size), order[count * size :]
-            now, (loss, path) = _stretch(weights, numbers, now, *data, jnp.asarray(rows), rates, plan)
+            now, (loss, path) = _stretch(weights, numbers, now, *data, rows, rates, plan)
             found.append((np.asarray(loss), np.asarray(path)))
             done += count
             if done % every == 0 and done < total:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import optax
 
 from echoscale import _checks
-from echoscale.engine.machine import device_of, precision_and_device
+from echoscale.engine.machine import device_of, precision_and_device, to_device
 from echoscale.readouts.logistic import schedule
 from echoscale.readouts.logistic.checks import check_labels, check_rate
 
@@ -135,14 +135,14 @@ def fit(
     mean, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
     spread = np.maximum(spread, LEAST_SPREAD * spread.max()) if spread.max() > 0 else np.ones_like(spread)
     with precision_and_device(dtype, device_of(device)):
-        rows = jnp.asarray((x - mean) / spread, dtype)
+        rows, wanted = to_device((x - mean) / spread, dtype), to_device(right, np.asarray(right).dtype)
         layers, chance = _begin(rows.shape[1], width, classes, _checks.integer(seed, "seed"), dtype)
         steps = len(x) // size
         falling = schedule.rates("cosine", first, 0, count * steps, count * steps)
         state, rng = ADAM.init(layers), np.random.default_rng(seed)
-        for rates in jnp.asarray(falling, dtype).reshape(count, steps):
-            table = jnp.asarray(rng.permutation(len(x))[: steps * size].reshape(steps, size))
-            layers, state, chance = _epoch(layers, state, chance, rows, jnp.asarray(right), (table, rates), penalty, left_out)
+        for rates in np.asarray(falling, dtype).reshape(count, steps):
+            table = rng.permutation(len(x))[: steps * size].reshape(steps, size)
+            layers, state, chance = _epoch(layers, state, chance, rows, wanted, (table, rates), penalty, left_out)
         made = {name: np.asarray(each, np.float64) for name, each in layers.items()}
     if not all(np.isfinite(each).all() for each in made.values()):
         raise ValueError(f"training went astray: weights are not finite. A smaller rate than {first:g} may help.")
@@ -154,9 +154,9 @@ def _begin(features: int, hidden: int, classes: int, seed: int, dtype: str) -> t
     first, second, chance = jax.random.split(jax.random.key(seed), 3)
     layers = {
         "W": jax.random.normal(first, (features, hidden), dtype) * (2 / features) ** 0.5,
-        "b": jnp.zeros(hidden, dtype),
+        "b": to_device(np.zeros(hidden), dtype),
         "V": jax.random.normal(second, (hidden, classes), dtype) * hidden**-0.5,
-        "c": jnp.zeros(classes, dtype),
+        "c": to_device(np.zeros(classes), dtype),
     }
     return layers, chance
 

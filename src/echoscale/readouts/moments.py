@@ -18,6 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.engine.machine import to_device
+
 Floats = npt.NDArray[np.float64]
 
 # Lanes or rows that are multiplied together: enough to hide the cost of a call, few enough to stay in the cache.
@@ -163,9 +165,9 @@ class DeviceMoments(Moments):
             self._set_shifts(start, states)
         with jax.enable_x64(True):
             if isinstance(self.sums, np.ndarray):
-                self.sums = [jnp.asarray(each) for each in self.sums]
+                self.sums = [to_device(each, np.float64) for each in self.sums]
             steps = start + np.arange(len(states))[:, None]
-            extra = jnp.asarray(self._extra(slice(None), start, start + len(states)))
+            extra = self._extra(slice(None), start, start + len(states))
             edges = np.stack([self.edges[b] for b in self.series])
             for segment in range(len(self.sums)):
                 live = (steps >= edges[:, segment]) & (steps < edges[:, segment + 1])

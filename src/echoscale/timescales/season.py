@@ -69,14 +69,17 @@ def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
     # What is smooth by its own dynamics is not white: it comes back by chance once, but not twice.
     r = correlation([e[:, None]], [e[:, None]], 2 * last)[:, 0, 0]
     once, twice = (r[k * periods] * steps / (steps - k * periods) for k in (1, 2))
-    chance = np.where(np.minimum(once, twice) > LEAST, log_chance(e, periods), 0.0)
+    likely = periods[np.minimum(once, twice) > LEAST]
+    if not len(likely):
+        return None
+    chance = log_chance(e, likely)
     best = int(np.argmin(chance))
-    return int(periods[best]) if chance[best] < np.log(LEVEL / len(periods)) else None
+    return int(likely[best]) if chance[best] < np.log(LEVEL / len(periods)) else None
 
 
 def log_chance(e: Floats, periods: npt.NDArray[np.int64]) -> Floats:
     """The logarithm of the probability that white noise has phases as different as those of e, for every period."""
-    from scipy.stats import f
+    from scipy.special import fdtrc  # scipy.stats would take a second to import
 
     e = (e - e.mean()) / np.sqrt(((e - e.mean()) ** 2).sum())
     shares = []
@@ -86,7 +89,8 @@ def log_chance(e: Floats, periods: npt.NDArray[np.int64]) -> Floats:
         shares.append(float((whole.sum(axis=0) ** 2 / counts).sum()))
     R = np.minimum(shares, 1 - 1e-15)
     freedom = periods - 1, len(e) - periods
-    return np.asarray(f.logsf(R / (1 - R) * freedom[1] / freedom[0], *freedom), np.float64)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(fdtrc(*freedom, R / (1 - R) * freedom[1] / freedom[0])), np.float64)
 
 
 def trend(values: npt.ArrayLike) -> float:

@@ -190,12 +190,12 @@ class FreeRun(Loss):
                 outputs = _scan(
                     esn.weights(len(which)),
                     hyper.on(which, dtype),
-                    tuple(jnp.asarray(part) for part in np.split(first, np.cumsum(esn.sizes)[:-1])),
-                    jnp.asarray(np.tile(seen.reshape(-1, seen.shape[-1]).T, len(padded)), dtype),
-                    jnp.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype),
-                    jnp.asarray(readout.intercept[padded].reshape(-1, runs.outputs), dtype),
+                    tuple(np.split(first, np.cumsum(esn.sizes)[:-1])),
+                    np.asarray(np.tile(seen.reshape(-1, seen.shape[-1]).T, len(padded)), dtype),
+                    np.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype),
+                    np.asarray(readout.intercept[padded].reshape(-1, runs.outputs), dtype),
                     self.horizon,
-                    None if ahead is None else jnp.asarray(np.tile(ahead, len(padded)), dtype),
+                    None if ahead is None else np.asarray(np.tile(ahead, len(padded)), dtype),
                 )
             rows = np.asarray(outputs, np.float64).reshape(self.horizon, runs.outputs, len(padded), folds, each)
             found.append(rows.transpose(2, 3, 4, 0, 1)[: len(some)])

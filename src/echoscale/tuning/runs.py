@@ -15,7 +15,6 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -234,8 +233,8 @@ class Runs:
             padded = np.pad(block, (0, width - len(block)), mode="edge")  # idle lanes repeat the last one
             point, which = np.divmod(padded, series.count)
             numbers = hyper.on(point, dtype)
-            coef = tuple(jnp.asarray(part[point].transpose(2, 1, 0), dtype) for part in coefs)
-            intercept = jnp.asarray(readout.intercept.reshape(len(z), wide)[point].T, dtype)
+            coef = tuple(np.asarray(part[point].transpose(2, 1, 0), dtype) for part in coefs)
+            intercept = np.asarray(readout.intercept.reshape(len(z), wide)[point].T, dtype)
 
             def advance(carry: TangentCarry, begin: int) -> tuple[TangentCarry, jax.Array]:
                 u, y = (feed.inputs(each, which, begin, steps, dtype) for each in (series, self.targets))

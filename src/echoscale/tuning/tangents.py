@@ -10,10 +10,11 @@ The tangents dx/dtheta_p are the exact traces of `gradients.traces`. Only these 
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from echoscale.engine import machine
 from echoscale.engine.dynamics import Array, State, Weights
@@ -32,14 +33,17 @@ class TangentCarry(NamedTuple):
     cross: tuple[tuple[Array, ...], ...]
 
 
-@partial(jax.jit, static_argnames=("learned", "lanes", "outputs"))
 def start(weights: Weights, learned: tuple[Parameter, ...], lanes: int, outputs: int) -> TangentCarry:
     """The zero state."""
-    dtype = weights.biases[0].dtype
-    state = tuple(jnp.zeros((len(each), lanes), dtype) for each in weights.biases)
-    first = traces.init(weights, learned, state)
-    cross = jax.tree.map(lambda block: jnp.zeros((block.shape[0], outputs, lanes), dtype), first.blocks)
-    return TangentCarry(state, first, cross)
+    dtype, sizes = weights.biases[0].dtype, [len(each) for each in weights.biases]
+    reached = [traces.reaches(weights, each) for each in learned]
+
+    def zeros(*inner: int) -> tuple[tuple[Any, ...], ...]:
+        return tuple(tuple(np.zeros((sizes[k], *inner, lanes), dtype) for k in some) for some in reached)
+
+    state: Any = tuple(np.zeros((size, lanes), dtype) for size in sizes)
+    made: TangentCarry = jax.device_put(TangentCarry(state, traces.Traces(zeros()), zeros(outputs)))
+    return made
 
 
 @partial(jax.jit, static_argnames="learned", compiler_options=COMPILER_OPTIONS, donate_argnames="carry")

@@ -128,6 +128,12 @@ def judge(
     return jax.lax.scan(step, start, table)[0]
 
 
+@jax.jit
+def middle(block: Array, which: Array) -> Array:
+    """The mean of these rows, (F,); -1 is none."""
+    return jnp.mean(jnp.take(block, which, axis=0, mode="clip"), axis=0, where=(which >= 0)[:, None])
+
+
 @partial(jax.jit, compiler_options=machine.COMPILER_OPTIONS)
 def moments(block: Array, table: Array, shift: Array) -> tuple[Array, Array]:
     """Sums of x - shift and of its square, (F,) each, over the rows in the table."""

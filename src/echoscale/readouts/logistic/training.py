@@ -296,8 +296,7 @@ class _Training:
         shift: Any = None
         for (_, table), block in zip(tables, self._blocks(tables), strict=True):
             if shift is None:  # near the mean, so that squares lose no digits
-                some = table[0][table[0] >= 0]
-                shift = jnp.mean(block[some], axis=0)
+                shift = loops.middle(block, table[0])
             sums += np.stack([np.asarray(each, np.float64) for each in loops.moments(block, table, shift)])
         if not np.isfinite(sums).all():
             raise ValueError(f"the squares of the features leave the range of {self.plan.dtype}: scale the features down.")
