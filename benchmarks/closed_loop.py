@@ -107,11 +107,11 @@ SYSTEMS = (
         100,
         0.25 * 0.043,
         800,
-        60,
+        250,
         # Every neuron hears one place of the ring (Pathak et al. 2017).
         es.single(500, leak_rate=1.0, spectral_radius=0.25, input_scaling=0.3, bias_scaling=1.5, input_connections=1),
         1e-7,
-        budget=500.0,
+        budget=380.0,
     ),
     System(
         "MSO8",
