@@ -12,15 +12,15 @@ export PYTHONDONTWRITEBYTECODE :=
 # In the order of the files: xdist would put those with many tests first, and leave long ones to the end, alone on a core.
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test test-lowest lint docs check-pages bench bench-all fuzz soak dist clean
+.PHONY: run test test-lowest lint docs check-pages check-examples bench bench-all fuzz soak dist clean
 
 run: $(VENV)/.ready
 	$(VENV)/bin/echoscale reproduce
 
 test: $(VENV)/.ready
-	$(VENV)/bin/python $(PYTEST)
+	$(VENV)/bin/python $(PYTEST) -m "not example"
 
-# The same tests with the lowest versions that pyproject.toml allows.
+# These, and all examples, with the lowest versions that pyproject.toml allows.
 test-lowest: $(LOWEST_VENV)/.ready
 	$(LOWEST_VENV)/bin/python $(PYTEST)
 
@@ -45,6 +45,10 @@ docs: $(VENV)/.ready
 # The built pages in a browser: nothing is cut, nothing is too wide for a phone, axe-core finds nothing serious.
 check-pages: docs
 	$(VENV)/bin/python -m pytest tests/browser/site_pages.py
+
+# What readers copy: the code of pages and docstrings, and the quick forms of the benchmarks.
+check-examples: $(VENV)/.ready
+	$(VENV)/bin/python $(PYTEST) -m example
 
 # The peers live in an environment of their own. Add resdag (and with it PyTorch) there by hand to include it.
 bench: $(BENCH_VENV)/.ready

@@ -48,6 +48,7 @@ def script(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
+@pytest.mark.example
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.filterwarnings("ignore:::reservoirpy", "ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_runs(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,6 +99,7 @@ def test_what_a_user_calls_has_an_example(room: str) -> None:
     assert not without_example(room)
 
 
+@pytest.mark.example
 @pytest.mark.parametrize("room", sorted(objects()))
 def test_examples_in_docstrings_run(room: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(str(tmp_path))

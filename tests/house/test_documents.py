@@ -63,6 +63,7 @@ def with_marks(page: Path) -> Any:
     return pytest.param(page, marks=pytest.mark.well) if page.name in ("telegraph.md", "timescales.md") else page
 
 
+@pytest.mark.example
 @pytest.mark.parametrize("page", [*map(with_marks, PAGES)], ids=by_name)
 def test_documented_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All Python blocks of a page, one after another in one namespace; asserts hold.
