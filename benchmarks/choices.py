@@ -5,6 +5,7 @@ python benchmarks/choices.py --quick    seconds
 
 vectors    512-bit vectors against XLA's 256, one lane and 128
 pairs      two steps a turn of the loop with a barrier, against one; and without the barrier
+columns    of neighbours as unsigned numbers, against signed ones
 threads    XLA does not share small kernels out over threads, against its default
 turning    states are turned step by step in the loop, against whole chunks afterwards
 shared     lanes of a grid that have the same first level share its run, against all for themselves
@@ -29,7 +30,7 @@ import numpy as np
 import optax
 
 import echoscale as es
-from echoscale.engine import dynamics, machine, scan, shared_runs
+from echoscale.engine import dynamics, machine, matrices, scan, shared_runs
 from echoscale.online import adam
 
 Case = dict[str, Callable[[], object]]
@@ -79,6 +80,13 @@ def pairs(quick: bool) -> Case:
         "two steps a turn, the barrier removed": removed,
         "one step a turn, every step masked": run({}),
     }
+
+
+def columns(lanes: int, quick: bool) -> Case:
+    """States of the same bits, whatever numbers name the neighbours."""
+    with mock.patch.object(matrices, "INDEX", np.int32):
+        signed = scanned(large(quick), lanes, 56, 28, {}, whole=True, pairs=True)
+    return {KEPT: scanned(large(quick), lanes, 56, 28, {}, whole=True, pairs=True), "signed": signed}
 
 
 def threads(quick: bool) -> Case:
@@ -200,6 +208,8 @@ def cases(quick: bool) -> dict[str, Callable[[], Case]]:
         "vectors, 1 lane": partial(vectors, 1, quick),
         f"vectors, {most} lanes": partial(vectors, most, quick),
         "pairs of steps": partial(pairs, quick),
+        "columns, 8 lanes": partial(columns, 8, quick),
+        f"columns, {most} lanes": partial(columns, most, quick),
         "threads in kernels": partial(threads, quick),
         "turning of states": partial(turning, quick),
         "shared runs, hierarchical": partial(shared, "hierarchical", quick),
@@ -215,7 +225,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
     rounds = 1 if options.quick else 9
     wanted = cases(options.quick)
     if options.quick:  # every variant of a scan is another program to compile
-        wanted = {name: each for name, each in wanted.items() if not name.startswith(("vectors, 1 ", "shared runs, par"))}
+        left_out = ("vectors, 1 ", "columns, 8 ", "shared runs, par")
+        wanted = {name: each for name, each in wanted.items() if not name.startswith(left_out)}
     found = {}
     for name, make in wanted.items():
         found[name] = common.take_turns(make(), rounds)

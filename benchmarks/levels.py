@@ -1,6 +1,6 @@
 """What does a level cost that is not a plain leaky one? Microseconds a step of one reservoir, beside the plain step.
 
-    python benchmarks/levels.py            a minute
+    python benchmarks/levels.py            two minutes
     python benchmarks/levels.py --quick    seconds
 
 Kinds take turns, and the fastest of many short runs counts: what else runs on the machine then matters little.
@@ -26,17 +26,21 @@ KINDS: dict[str, dict[str, Any]] = {
     "orthogonal": {"leak_rate": 0.5, "residual": "orthogonal"},
     "linear diagonal": {"leak_rate": 0.5, "activation": "identity", "topology": "diagonal"},
 }
-LANES = (1, 16, 64)
+# How many lanes, and whether each is a series of one network, or a network with hyper-parameters of its own.
+SERIES, NETWORKS = "series", "networks"
+LANES = ((1, SERIES), (16, SERIES), (64, SERIES), (16, NETWORKS), (64, NETWORKS))
 LINEAR = ((100, 100_000), (1000, 100_000))  # units, steps
 # A run should take a millisecond: long enough for the clock, short enough to fall between what else runs.
 NEURON_STEPS = 1 << 18
 
 
-def runner(units: int, lanes: int, steps: int, options: dict[str, Any]) -> Callable[[], Any]:
+def runner(units: int, lanes: int, steps: int, options: dict[str, Any], kind: str = SERIES) -> Callable[[], Any]:
     """A scan that keeps its last state alone, of one reservoir on so many lanes."""
     esn = es.single(units, **options).build(1, seed=0)
     weights = esn.weights(lanes)
-    hyper = esn.hyper.on(np.zeros(lanes, np.int64), np.float32).map(lambda leaf: np.broadcast_to(leaf, (lanes,)))
+    hyper = esn.numbers()
+    if kind == NETWORKS:
+        hyper = hyper.map(lambda leaf: np.broadcast_to(leaf, (lanes,)))
     state = (np.zeros((units, lanes), np.float32),)
     u = np.random.default_rng(0).random((steps, 1, lanes), dtype=np.float32)
     remaining = np.full(lanes, steps, np.int32)
@@ -80,14 +84,14 @@ def compile_seconds(units: int, distinct: int) -> float:
 
 def measure(options: argparse.Namespace) -> common.Raw:
     quick = options.quick
-    sizes, lanes, rounds = ((50,), (1,), 2) if quick else ((100, 1000), LANES, 150)
+    sizes, lanes, rounds = ((50,), ((1, SERIES),), 2) if quick else ((100, 1000), LANES, 150)
     found = []
     for units in sizes:
-        for count in lanes:
+        for count, of in lanes:
             steps = 64 if quick else max(NEURON_STEPS // (units * count) // 2 * 2, 64)
-            runs = {name: runner(units, count, steps, kind) for name, kind in KINDS.items()}
+            runs = {name: runner(units, count, steps, options, of) for name, options in KINDS.items()}
             best = {name: min(times) for name, times in common.take_turns(runs, rounds).items()}
-            found.append({"units": units, "lanes": count, **{name: best[name] / steps * 1e6 for name in runs}})
+            found.append({"units": units, "lanes": count, "of": of, **{name: best[name] / steps * 1e6 for name in runs}})
     distinct = (2, 20) if quick else (2, 10, 25, 100)
     return {
         "microseconds_a_step": found,
@@ -102,7 +106,8 @@ def table(raw: common.Raw) -> str:
     for row in raw["microseconds_a_step"]:
         plain = row["plain"]
         cells = [f"{row[name]:.2f} ({row[name] / plain - 1:+.1%})" for name in KINDS if name != "plain"]
-        body.append([f"{row['units']:,}", str(row["lanes"]), f"{plain:.2f}", *cells])
+        of = "1 series" if row["lanes"] == 1 else f"{row['lanes']} {row['of']}"
+        body.append([f"{row['units']:,}", of, f"{plain:.2f}", *cells])
     linear = []
     for each in raw["linear_level"]:
         both = each["step"], each["over time"]
@@ -114,7 +119,8 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        "Microseconds a step of one reservoir, 10 connections a row, float32; in brackets, how much dearer than plain.",
+        "Microseconds a step of one reservoir, 10 connections a row, float32; in brackets, how much dearer than plain. "
+        "Lanes are series that one network hears, or networks that each have hyper-parameters of their own.",
         "",
         *common.rows(("units", "lanes", *KINDS), body),
         "",

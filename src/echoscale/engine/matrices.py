@@ -24,6 +24,11 @@ FEW_LANES = 16
 SMALL = 4096
 
 
+# XLA keeps every gather inside of its operand, at both ends where an index may be negative: unsigned ones are sooner done
+# (benchmarks/choices.py).
+INDEX = np.uint32
+
+
 class Neighbours(NamedTuple):
     """A sparse matrix as padded neighbour lists, entry j holding every row's j-th weight: columns (k, n), values (k, n, 1)."""
 
@@ -41,13 +46,13 @@ def store_matrix(matrix: scipy.sparse.csr_array, dtype: np.dtype[Any], lanes: in
     most = int(counts.max(initial=0))
     if dense_is_faster(matrix.shape[1], most, lanes):
         return to_device(matrix.toarray(), dtype)
-    index = np.zeros((max(most, 1), matrix.shape[0]), np.int32)
+    index = np.zeros((max(most, 1), matrix.shape[0]), INDEX)
     value = np.zeros((max(most, 1), matrix.shape[0], 1))
     row = np.repeat(np.arange(matrix.shape[0]), counts)
     place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
     index[place, row] = matrix.indices
     value[place, row, 0] = matrix.data
-    return Neighbours(to_device(index, np.int32), to_device(value, dtype))
+    return Neighbours(to_device(index, INDEX), to_device(value, dtype))
 
 
 def dense_is_faster(pre: int, most: int, lanes: int) -> bool:
@@ -93,10 +98,11 @@ def turn(residual: Neighbours | Array | Shift | None, x: Array) -> Array:
         return x
     if not isinstance(residual, Shift):
         return apply(residual, x)
-    if x.shape[1] < FEW_LANES:
-        # By itself a roll is two copies; inside of another kernel it would be a choice for every number (benchmarks/levels.py).
-        return jax.lax.optimization_barrier(jnp.roll(x, 1, axis=0))  # type: ignore[no-untyped-call, no-any-return]
-    return x[np.roll(np.arange(x.shape[0]), 1)]
+    if x.shape[1] > 1:
+        return _rows(x, jnp.asarray(np.roll(np.arange(x.shape[0], dtype=INDEX), 1)))
+    # One lane moves by itself, which is a choice for every number: for more lanes it is a gather (benchmarks/levels.py).
+    moved = jax.lax.pad(x, np.zeros((), x.dtype), ((1, -1, 0), (0, 0, 0)))
+    return jnp.where(jax.lax.broadcasted_iota(INDEX, x.shape, 0) == 0, x[-1:], moved)
 
 
 def project(inputs: Array, u: Array) -> Array:
