@@ -124,8 +124,13 @@ def step(
                 h = h + hyper.coupling[j] * heard
         leak = hyper.leak_rate[k]
         kept = turn(weights.residuals[k], x) if weights.residuals else x
-        new.append((1 - leak) * kept + leak * (activate(weights, k, h) if fire is None else fire(k, h)))
+        new.append(_leaked(leak, kept, activate(weights, k, h) if fire is None else fire(k, h)))
     return tuple(new)
+
+
+def _leaked(leak: Array, kept: Array, fired: Array) -> Array:
+    """(1 - leak) kept + leak fired; where every neuron has its own leak rate, in the form that reads and computes the least."""
+    return kept + leak * (fired - kept) if jnp.ndim(leak) == 2 else (1 - leak) * kept + leak * fired
 
 
 def activate(weights: Weights, k: int, h: Array) -> Array:
