@@ -3,9 +3,9 @@
     python tools/lab_page.py                 updates a second, of both ways to learn
     python tools/lab_page.py --picture FILE  the page after some seconds of learning
 
-Points are those of the path that have arrived in the browser, frames those that it painted with a new point, whole looks those
-after which all pictures were drawn anew. What a user sees are frames. All are counted from the first point on; `tune` ends by
-itself after some points.
+Points are those of the path that have arrived in the browser, frames those that it painted with a new point, looks those that
+brought new numbers and the next of the pictures, which take turns while it learns. What a user sees are frames. All are counted
+from the first point on; `tune` ends by itself after some points.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from typing import Any
 
 SECONDS = 10.0
 STEP, ENDED = re.compile(r"Step \d|Finished after \d"), re.compile(r"Finished after \d")
-COUNTED = {"points": "points", "frames": "frames with a new point", "looks": "whole looks"}
-# The times at which something arrives: points of the path, and new data of the picture of the states.
+COUNTED = {"points": "points", "frames": "frames with a new point", "looks": "looks"}
+# The times at which something arrives: points of the path, and the line of numbers.
 COUNT = """
 window.counted = {points: [], frames: [], looks: []};
 const now = (kind) => window.counted[kind].push(performance.now() / 1000);
 const models = [...Bokeh.documents[0].all_models];
 const of = (name) => models.find((each) => each.name === name);
-const path = of('path'), states = of('states').renderers[0].data_source;
+const path = of('path'), numbers = of('numbers');
 path.streaming.connect(() => now('points'));
-states.change.connect(() => now('looks'));
+numbers.properties.text.change.connect(() => now('looks'));
 let before = 0;
 const painted = () => {
   if (window.counted.points.length > before) now('frames');

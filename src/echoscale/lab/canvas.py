@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ LEVELS = ("#0072b2", "#b34d00", "#007a5a")
 INK, QUIET = "#1a1a1a", "#595959"
 LEAST_RESPONSE = 1e-4
 HEIGHT = 270
+# Of what was seen, in the order in which they are drawn anew while learning moves the sliders.
+PICTURES = ("prediction", "disc", "timescales", "response", "states")
 
 
 class Pictures:
@@ -106,37 +109,47 @@ class Pictures:
         self.sources[name] = ColumnDataSource({column: [] for column in columns})
         return self.sources[name]
 
-    def show(self, view: Seen) -> None:
+    def show(self, view: Seen, names: Iterable[str] = PICTURES) -> None:
         """What was seen.
 
         Parameters
         ----------
         view : Seen
             All curves but those of the data and the map.
+        names : iterable of str
+            The pictures that are drawn anew, of `PICTURES`.
         """
         colours = LEVELS[: len(view.states)]
+        made = {
+            "prediction": self._prediction,
+            "disc": self._disc,
+            "timescales": self._timescales,
+            "response": self._response,
+            "states": self._states,
+        }
+        for name in names:
+            self.sources[name].data = made[name](view, colours)
+
+    def _disc(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
         values = np.concatenate(view.eigenvalues)
         each = np.repeat(colours, [len(one) for one in view.eigenvalues])
-        self.sources["disc"].data = {"x": values.real, "y": values.imag, "color": each}
+        return {"x": values.real, "y": values.imag, "color": each}
+
+    def _timescales(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
         there = [(one, colour) for one, colour in zip(view.densities, colours, strict=True) if len(one)]
-        self.sources["timescales"].data = {
-            "xs": [TIMES] * len(there),
-            "ys": [one for one, _ in there],
-            "color": [colour for _, colour in there],
-        }
-        self.sources["response"].data = {
-            "xs": [np.arange(DELAYS + 1)] * len(colours),
-            "ys": [np.where(one > LEAST_RESPONSE / 10, one, np.nan) for one in view.responses],
-            "color": list(colours),
-        }
+        return {"xs": [TIMES] * len(there), "ys": [one for one, _ in there], "color": [colour for _, colour in there]}
+
+    def _response(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
+        sizes = [np.where(one > LEAST_RESPONSE / 10, one, np.nan) for one in view.responses]
+        return {"xs": [np.arange(DELAYS + 1)] * len(colours), "ys": sizes, "color": list(colours)}
+
+    def _states(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
         steps = self.sources["prediction"].data["t"]
         curves = [(one[:, k], colour) for one, colour in zip(view.states, colours, strict=True) for k in range(one.shape[1])]
-        self.sources["states"].data = {
-            "xs": [steps] * len(curves),
-            "ys": [one for one, _ in curves],
-            "color": [colour for _, colour in curves],
-        }
-        self.sources["prediction"].data = {**self.sources["prediction"].data, "prediction": view.prediction}
+        return {"xs": [steps] * len(curves), "ys": [one for one, _ in curves], "color": [colour for _, colour in curves]}
+
+    def _prediction(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
+        return {**self.sources["prediction"].data, "prediction": view.prediction}
 
     def show_data(self, data: LabData) -> None:
         """Other data: their correlations, and the target.

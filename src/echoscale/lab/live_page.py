@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import html
+import itertools
 import tempfile
 import threading
 import time
@@ -32,7 +33,7 @@ from bokeh.models import (
 )
 
 from echoscale.lab import error_map, footsteps, frame, lab_data
-from echoscale.lab.canvas import LEVELS, Pictures
+from echoscale.lab.canvas import LEVELS, PICTURES, Pictures
 from echoscale.lab.controls import MOST_LEVELS, RANGES, SIZES, STRUCTURES, Controls, Level
 from echoscale.lab.seen import Seen, as_python, look
 from echoscale.storage import save
@@ -82,6 +83,7 @@ class LivePage:
         self._shown = threading.Event()  # whether the last point of the path is on the page
         self._looking = self._asked = self._following = self._warned = False
         self._mapped: object = None
+        self._turns = itertools.cycle(PICTURES)
         self._widgets()
         self.pictures.show_data(self.data)
         self._new_axes()
@@ -253,7 +255,8 @@ class LivePage:
             self._say(f"{error}", alarm=True)
         elif data is self.data and controls.names == self.controls.names:  # else it is of sliders that are gone
             self.view = done.result()
-            self.pictures.show(self.view)
+            # While it learns, pictures take turns: a browser that draws all of them at every point would draw few points.
+            self.pictures.show(self.view, [next(self._turns)] if self._learning else PICTURES)
             self.pictures.show_place(*(controls.value(axis.name) for axis in self.axes))
             self.numbers.text = numbers(self.view, self.ceiling)
             self.code.text = as_python(controls, data)
@@ -326,6 +329,10 @@ class LivePage:
 
     # Learning
 
+    @property
+    def _learning(self) -> bool:
+        return not self.stop.disabled
+
     def start_learning(self) -> None:
         """From where the sliders stand, with the two hyper-parameters of the map."""
         self.stop_learning()
@@ -343,10 +350,11 @@ class LivePage:
     def stop_learning(self) -> None:
         """At the next point of the path, at the latest."""
         self._numbers["learn"] += 1
-        if self.stop.disabled:
+        if not self._learning:
             return
         self.learn.disabled, self.stop.disabled = False, True
         self.progress.text = f"Stopped after {len(self.pictures.path.data['x']) - 1} steps."
+        self.refresh()  # all pictures once more
 
     def _learn(self, number: int, way: Any, controls: Controls, data: lab_data.LabData, names: list[str]) -> None:
         said = ""
@@ -387,6 +395,7 @@ class LivePage:
             return
         self.learn.disabled, self.stop.disabled = False, True
         self.progress.text = f"Finished after {len(self.pictures.path.data['x']) - 1} steps."
+        self.refresh()
         if said:
             self._say(said, alarm=True)
 
