@@ -16,7 +16,7 @@ from echoscale.network import Network, hierarchical, parallel, single
 
 Floats = npt.NDArray[np.float64]
 
-STRUCTURES = ("hierarchical", "ring", "parallel", "single", "delay line")
+STRUCTURES = ("hierarchical", "residual", "ring", "parallel", "single", "delay line")
 LEAK_RATES = (0.05, 1.0)
 RADII, CYCLIC_RADII = (0.2, 1.0), (0.5, 1.0)
 INPUTS, LATER_INPUTS = (0.05, 1.5), (0.02, 0.5)
@@ -44,6 +44,7 @@ def network(structure: str, units: int) -> Network:
     thirds = [units - 2 * (units // 3), units // 3, units // 3]
     made = {
         "hierarchical": lambda: hierarchical(halves),
+        "residual": lambda: hierarchical(halves, residual=["shift", "identity"]),
         "ring": lambda: single(units, topology="ring"),
         "parallel": lambda: parallel(thirds),
         "single": lambda: single(units),
@@ -99,9 +100,11 @@ def draw(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random
 
     count, share = len(hyper.leak_rate), features**-0.5
     cyclic = structure in ("ring", "delay line")
-    # The first level is fast; with one level only, its speed is drawn too.
+    # The first level is fast; with one level only, its speed is drawn too. A residual one would not travel at a leak rate of 1.
     leaks = [logarithmic(*LEAK_RATES) for _ in range(count)]
-    if count > 1:
+    if structure == "residual":
+        pass
+    elif count > 1:
         leaks[0] = np.ones(lanes)
     elif not cyclic:
         leaks[0] = np.maximum(leaks[0], 0.2)

@@ -32,8 +32,9 @@ Floats = npt.NDArray[np.float64]
 
 # Of the clock's rounds: of few rows the best of many networks is luck.
 ROUNDS, ROWS_PER_ROUND = (5, 40), 25
-# Of the longest round's time: what another one takes, and what the end takes for every network that is in use.
-ROUND, FINISH = 1.3, 0.7
+# Of the longest round's time: what another one takes. What the end takes for every network that is in use: of that time, and
+# seconds for its compilation.
+ROUND, FINISH, FINISH_SECONDS = 1.3, 0.25, 0.6
 # Seconds: with less, the time is better spent on rounds.
 LEAST_FOR_SUGGESTION = 10.0
 LEAST_FOR_SUGGESTING = 50  # steps
@@ -52,10 +53,10 @@ def auto(
 ) -> Found:
     """From data to a fitted, explained model: y(t) = A (u(t), u(t-1), ...) + b + sum_m W_m x_m(t), with all chosen by folds.
 
-    Persistence, seasonal naive, ridge on lags and on their products are rivals in the same table; the better each of them was,
-    the more it weighs in their mean. Networks of several structures, each with many hyper-parameters at once, are judged by
-    folds that are blocks of time; the best few are averaged. They are returned where they were clearly better, in standard
-    errors, on data that took no part in choosing them.
+    Persistence, seasonal naive, exponential smoothing, ridge on lags and on their products are rivals in the same table; the
+    better each of them was, the more it weighs in their mean. Networks of several structures, each with many hyper-parameters
+    at once, are judged by folds that are blocks of time; the best few are averaged. They are returned where they were clearly
+    better, in standard errors, on data that took no part in choosing them.
 
     Parameters
     ----------
@@ -132,7 +133,8 @@ def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> 
     def late() -> bool:
         # Every network that is in use runs twice more at the end.
         used = {member.round for members in played.members for member in members}
-        return most is None and time.perf_counter() + (ROUND + FINISH * len(used)) * longest > deadline
+        end = ROUND * longest + len(used) * (FINISH * longest + FINISH_SECONDS)
+        return most is None and time.perf_counter() + end > deadline
 
     while len(played.tried) < total:
         before = time.perf_counter()

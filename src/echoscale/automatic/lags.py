@@ -92,12 +92,17 @@ def matrix(values: Floats, lags: Sequence[int], past: Floats | None = None) -> F
     """
     length, features = values.shape
     most = max(lags, default=0)
+    padded = np.concatenate([before_of(most, features, past), values])
+    return np.concatenate([padded[most - lag : most - lag + length] for lag in lags], axis=1)
+
+
+def before_of(most: int, features: int, past: Floats | None) -> Floats:
+    """The steps before a series in order of time, (most, F): 0 where the past is not known."""
     before = np.zeros((most, features))
     if past is not None:
         count = min(most, len(past))
         before[most - count :] = past[:count][::-1]
-    padded = np.concatenate([before, values])
-    return np.concatenate([padded[most - lag : most - lag + length] for lag in lags], axis=1)
+    return before
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +130,16 @@ class LinearMap:
             for low in range(0, len(made), BLOCK):
                 made[low : low + BLOCK] += products(features[low : low + BLOCK, used]) @ each.coef.T
         return made
+
+    def along(self, values: Floats, past: Floats | None = None) -> Floats:
+        """(T, O) along a series (T, F), block by block; past (most, F) are the steps before it, the newest first, or 0."""
+        most = max(self.lags)
+        padded = np.concatenate([before_of(most, values.shape[1], past), values])
+        found = np.empty((len(values), len(self.coef)))
+        for low in range(0, len(values), BLOCK):
+            block = padded[low : low + BLOCK + most]
+            found[low : low + BLOCK] = self.outputs(matrix(block, self.lags)[most:])
+        return found
 
     def on(self, lags: tuple[int, ...]) -> LinearMap:
         """The same map written on more lags."""

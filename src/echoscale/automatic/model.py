@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
-from echoscale.automatic import lags
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
 from echoscale.esn import ESN
@@ -164,10 +163,7 @@ class AutoModel:
         count, features = series.count, series.features
         start, fresh = self._start(state, series), state is None
         past = start[:, : self.past * features].reshape(count, self.past, features)
-        outputs = [
-            self.linear.outputs(lags.matrix(np.asarray(values), self.linear.lags, past[b]))
-            for b, values in enumerate(series.values)
-        ]
+        outputs = [self.linear.along(np.asarray(values), past[b]) for b, values in enumerate(series.values)]
         ends = [_recent(np.asarray(values), past[b]) for b, values in enumerate(series.values)]
         place = self.past * features
         if self.groups:

@@ -89,18 +89,17 @@ class Judging:
 
     def pairs(self, statistics: Sequence[Statistics], origin: Origin) -> list[tuple[Statistics, Statistics]]:
         """(training, held out) of every fold of an origin; the gaps beside a fold are in neither."""
-        last = 2 * origin.trained - 1
+        groups = origin.groups()
+        pieces = []  # fold, gap, fold, ..., fold
+        for low, high in groups:
+            pieces += [statistics[2 * low - 1]] if low else []
+            pieces.append(folds.total(statistics[2 * low : 2 * high - 1]))
         # Sums from the start and from the end: every training set is one of each.
-        before = list(itertools.accumulate(statistics[:last], operator.add))
-        after = list(itertools.accumulate(statistics[:last][::-1], operator.add))
+        before = list(itertools.accumulate(pieces, operator.add))
+        after = list(itertools.accumulate(pieces[::-1], operator.add))[::-1]
         found = []
-        for low, high in origin.groups():
-            first, end = 2 * low, 2 * high - 1
-            rest = [
-                *([before[first - 2]] if first >= 2 else []),
-                *([after[last - end - 2]] if end + 1 < last else []),
-            ]
-            held_out = folds.total(statistics[first:end])
+        for k, held_out in enumerate(pieces[::2]):
+            rest = [*before[max(2 * k - 2, 0) : max(2 * k - 1, 0)], *after[2 * k + 2 : 2 * k + 3]]
             if rest and np.min(held_out.count) > 0:
                 training = folds.total(rest)
                 if np.min(training.count) > 1:

@@ -6,12 +6,14 @@ share the statistics; those of one set of features share the eigendecompositions
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.engine.machine import in_threads
 from echoscale.readouts.penalties import RELATIVE, in_units, path_squares
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.statistics import Statistics
@@ -34,14 +36,18 @@ def take(statistics: Statistics, features: Indices, targets: Indices) -> Statist
     return Statistics(statistics.count, statistics.mean[..., used], statistics.scatter[..., used[:, None], used], len(features))
 
 
-def choose(pairs: Pairs, features: Indices, kinds: Sequence[Indices], relative: Floats = RELATIVE) -> Chosen:
+def choose(pairs: Pairs, features: Indices, kinds: Sequence[Indices], relative: Floats = RELATIVE, workers: int = 1) -> Chosen:
     """The penalty with the least error over the folds, for every lane and every kind of target (columns of the outputs)."""
     targets = np.concatenate(kinds)
-    squares: Any = 0.0
-    count: Any = 0.0
-    for train, held_out in pairs:
-        squares = squares + path_squares(take(train, features, targets), take(held_out, features, targets), relative)
-        count = count + held_out.count
+    each_of: list[Any] = [None] * len(pairs)
+
+    def judge(k: int) -> None:
+        train, held_out = (take(each, features, targets) for each in pairs[k])
+        each_of[k] = path_squares(train, held_out, relative)
+
+    in_threads(judge, range(len(pairs)), min(workers, len(pairs)), threading.Event())
+    squares: Any = sum(each_of)
+    count: Any = sum(held_out.count for _, held_out in pairs)
     mean = squares / count[..., None]
     each = np.stack([part.mean(axis=-1) for part in np.split(mean, len(kinds), axis=-1)], axis=-1)  # (R, ..., kinds)
     each = np.where(np.isfinite(each), each, np.inf)

@@ -109,8 +109,10 @@ def network_members(
     beside: Sequence[tuple[int, ...]],
     number: int,
     bound: float,
-) -> list[Member]:
-    """The best candidates of a round at an origin: all lanes, all sets of features, both kinds of targets.
+    lanes: Indices,
+    workers: int,
+) -> tuple[list[Member], Indices]:
+    """The best candidates of a round at an origin, and the lanes, the best first: all sets of features, both kinds of targets.
 
     Parameters
     ----------
@@ -130,8 +132,13 @@ def network_members(
         Of the round.
     bound : float
         Errors above it are of no use.
+    lanes : (L,) of int
+        Which are judged.
+    workers : int
+        Folds at the same time.
     """
     judging: Judging = rows.judging
+    statistics = [each.lane(lanes) for each in statistics]
     whole = judging.training(statistics, origin)
     pairs, path = _folds(judging.pairs(statistics, origin), whole)
     kinds = rows.targets_after(units + rows.width)
@@ -140,12 +147,13 @@ def network_members(
         for chosen in beside:
             extra = units + rows.columns(chosen) if chosen else np.empty(0, np.int64)
             used = np.concatenate([seen, extra])
-            best = paths.choose(pairs, used, kinds, path)
+            best = paths.choose(pairs, used, kinds, path, workers)
             for kind in range(len(kinds)):
                 for lane in range(best.error.shape[0]):
                     error, relative = float(best.error[lane, kind]), float(best.relative[lane, kind])
                     entries.append((error, lane, kind, relative, seen, chosen, used))
     entries.sort(key=lambda each: each[:3])
+    order = lanes[list(dict.fromkeys(each[1] for each in entries))]
     limit = min(bound, ALLOWED * entries[0][0]) if entries else bound
     found = []
     for error, lane, kind, relative, seen, chosen, used in entries[:MEMBERS]:
@@ -157,8 +165,9 @@ def network_members(
         # Without lags the map holds the intercept alone, on the present step with coefficient 0.
         coef = readout.coef[:, len(seen) :] if chosen else np.zeros((rows.question.outputs, rows.features))
         linear = LinearMap(chosen or (0,), coef, readout.intercept)
-        found.append(Member(error, number, lane, states, _with_present(linear, rows.question, kind == 1), kind == 1))
-    return found
+        linear = _with_present(linear, rows.question, kind == 1)
+        found.append(Member(error, number, int(lanes[lane]), states, linear, kind == 1))
+    return found, order
 
 
 def best_of(members: Sequence[Member]) -> list[Member]:

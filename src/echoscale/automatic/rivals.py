@@ -26,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 RIDGE, CHANGE = "ridge on lags", "ridge on lags, of the change"
 PRODUCTS = "ridge on products of lags"
+SMOOTHING = "exponential smoothing"
 NAIVE, SEASONAL, CONSTANT = "persistence", "seasonal naive", "mean"
 SIMPLE = "simple methods, averaged"
 NETWORKS, BOTH = "networks", "networks and simple methods, averaged"
@@ -50,7 +51,7 @@ def answers(question: Question, played: Rounds) -> Rivals:
     truth = [rows.judged(origin) for origin in origins]
 
     def of(maps: list[LinearMap]) -> list[Floats]:
-        return [each.outputs(rows.lag_matrix(each.lags, origin)) for each, origin in zip(maps, origins, strict=True)]
+        return [rows.answered(each, origin) for each, origin in zip(maps, origins, strict=True)]
 
     judged = played.simple[: len(origins)]
     found = {RIDGE: of([on_lags(members, change=False) for members in judged])}
@@ -58,6 +59,9 @@ def answers(question: Question, played: Rounds) -> Rivals:
         found[CHANGE] = of([on_lags(members, change=True) for members in judged])
     if played.products[0]:
         found[PRODUCTS] = of([members[0].beside for members in played.products[: len(origins)]])
+    smoothed = [made for origin in origins if (made := rows.smoothing(origin))]
+    if smoothed:
+        found[SMOOTHING] = of(smoothed)
     for name, made in ((NAIVE, rows.persistence()), (SEASONAL, rows.seasonal_naive())):
         if made is not None:
             found[name] = of([made] * len(origins))
@@ -145,6 +149,7 @@ def final(played: Rounds, winner: str, weights: Mapping[str, float]) -> tuple[Li
         RIDGE: lambda: on_lags(members, change=False),
         CHANGE: lambda: on_lags(members, change=True),
         PRODUCTS: lambda: played.products[-1][0].beside,
+        SMOOTHING: lambda: rows.smoothing(rows.judging.origins[-1]),
         NAIVE: rows.persistence,
         SEASONAL: rows.seasonal_naive,
         CONSTANT: rows.constant,

@@ -1,6 +1,7 @@
 """Rounds of networks, each a structure with hyper-parameters on lanes, until time is up; and what they come to.
 
-A round: draw weights, run all lanes over the data once, judge every candidate by folds at every origin, keep the best.
+A round: draw weights, run all lanes over the data once, judge every candidate by folds before the first origin and the best of
+them at the later ones, keep the best.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from echoscale.hyper import Hyper
 from echoscale.network import Network
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
+# So many lanes of a round, the best before the first origin, are judged at the later ones.
+LATER_LANES = 6
 # Above that many steps float32 is twice as fast, and short data need the digits.
 LONG = 20_000
 
@@ -93,13 +97,23 @@ class Rounds:
         units = statistics[0].mean.shape[-1] - self.rows.simple[0].mean.shape[-1]
         origins = self.rows.judging.origins
 
-        def judge(o: int) -> None:
+        def judge(o: int, lanes: Indices, workers: int = 1) -> Indices:
             bound = pool.ALLOWED * min((each.error for each in self.members[o]), default=np.inf)
             beside = [(), self.simple[o][0].beside.lags]
-            new = pool.network_members(self.rows, statistics, sets, units, origins[o], beside, number, bound)
+            new, order = pool.network_members(
+                self.rows, statistics, sets, units, origins[o], beside, number, bound, lanes, workers
+            )
             self.members[o] = pool.best_of([*self.members[o], *new])
+            return order
 
-        machine.in_threads(judge, range(len(origins)), min(machine.cores(), len(origins)), threading.Event())
+        # What folds before the first origin say of the lanes is known at the later ones too.
+        good = np.sort(judge(0, np.arange(len(statistics[0].mean)), machine.cores())[:LATER_LANES])
+        later = range(1, len(origins))
+
+        def judge_later(o: int) -> None:
+            judge(o, good)
+
+        machine.in_threads(judge_later, later, min(machine.cores(), len(later)), threading.Event())
         self.tried.append((esn, hyper, structure))
 
     def _can_tune(self) -> bool:

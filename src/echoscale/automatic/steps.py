@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.automatic import lags
+from echoscale.automatic import lags, smoothers
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import AutoModel, Group
@@ -113,13 +113,10 @@ class TimeRows:
         rows = np.concatenate(parts)
         return rows[:, : self.width], rows[:, self.width : self.width + self.question.outputs]
 
-    def lag_matrix(self, chosen: tuple[int, ...], origin: Origin) -> Floats:
-        """Any lags, (rows, lags * F), of the rows that judge an origin."""
-        spans = self.judging.judged_rows(origin)
-        values = self.question.series.values
-        return np.concatenate(
-            [lags.matrix(np.asarray(each), chosen)[low:high] for each, (low, high) in zip(values, spans, strict=True)]
-        )
+    def answered(self, linear: LinearMap, origin: Origin) -> Floats:
+        """What a map of lags makes of the rows that judge an origin, (rows, O)."""
+        cut = zip(self.question.series.values, self.judging.judged_rows(origin), strict=True)
+        return np.concatenate([linear.along(np.asarray(values)[:high])[low:] for values, (low, high) in cut])
 
     def persistence(self) -> LinearMap | None:
         """Nothing changes."""
@@ -128,6 +125,10 @@ class TimeRows:
     def seasonal_naive(self) -> LinearMap | None:
         """As one season before."""
         return lags.seasonal_naive(self.question)
+
+    def smoothing(self, origin: Origin) -> LinearMap | None:
+        """Exponential smoothing, its factors chosen before an origin."""
+        return smoothers.smoothing(self.question, self.judging, origin)
 
     def constant(self) -> LinearMap:
         """The mean of the targets."""

@@ -176,10 +176,10 @@ def fold_errors(
 
 
 def path_squares(train: Statistics, held_out: Statistics, relative: Floats) -> Floats:
-    """Summed squared errors on the held-out rows along the path, (R, ..., O): sums of products in the eigenvectors' basis.
+    """Summed squared errors on the held-out rows along the path, (R, ..., O), from one eigendecomposition.
 
-    S_xx = V L V^T,   W(r) = V z(r),   z(r) = (L + r unit)^-1 V^T S_xy
-    sum |y - W^T x - b|^2 = z^T (V^T G V) z - 2 z^T V^T c + sum y^2 + n (mean offset)^2      G, c: of the held-out rows
+    S_xx = V L V^T,   W(r) = V (L + r unit)^-1 V^T S_xy
+    sum |y - W^T x - b|^2 = W^T G W - 2 W^T c + sum y^2 + n (mean offset)^2      G, c: of the held-out rows
 
     Parameters
     ----------
@@ -196,18 +196,16 @@ def path_squares(train: Statistics, held_out: Statistics, relative: Floats) -> F
         values, vectors = np.linalg.eigh(train.scatter[..., :f, :f])
         back = np.swapaxes(vectors, -1, -2)
         turned = back @ train.scatter[..., :f, f:]  # (..., F, O)
-        gram = back @ held_out.scatter[..., :f, :f] @ vectors
-        cross = back @ held_out.scatter[..., :f, f:]
         apart = held_out.mean - train.mean
-        moved = (back @ apart[..., :f, None])[..., 0]
         shifted = np.maximum(values, 0)[..., None, :] + relative[:, None] * unit[..., None, None]  # (..., R, F)
         # (..., R, O, F), rows of all penalties and outputs in one product
         z = np.swapaxes(turned, -1, -2)[..., None, :, :] / shifted[..., None, :]
-        rows = z.reshape(*z.shape[:-3], -1, f)
-        inside = ((rows @ gram) * rows).sum(axis=-1).reshape(z.shape[:-1])
-    inside = inside - 2 * (z * np.swapaxes(cross, -1, -2)[..., None, :, :]).sum(axis=-1)
+        rows = z.reshape(*z.shape[:-3], -1, f) @ back
+        inside = ((rows @ held_out.scatter[..., :f, :f]) * rows).sum(axis=-1).reshape(z.shape[:-1])
+    weights = rows.reshape(z.shape)
+    inside = inside - 2 * (weights * np.swapaxes(held_out.scatter[..., :f, f:], -1, -2)[..., None, :, :]).sum(axis=-1)
     spread = np.einsum("...oo->...o", held_out.scatter[..., f:, f:])[..., None, :] + inside
-    offset = apart[..., None, f:] - (z * moved[..., None, None, :]).sum(axis=-1)
+    offset = apart[..., None, f:] - (weights * apart[..., None, None, :f]).sum(axis=-1)
     found = np.maximum(spread, 0) + held_out.count[..., None, None] * offset**2
     return np.asarray(np.moveaxis(found, -2, 0))
 

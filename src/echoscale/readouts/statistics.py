@@ -65,7 +65,8 @@ class Statistics:
         share = np.divide(other.count, count, out=np.zeros_like(count), where=count > 0)[..., None]
         apart = other.mean - self.mean
         weight = (self.count[..., None] * share)[..., None]
-        scatter = self.scatter + other.scatter + weight * apart[..., :, None] * apart[..., None, :]
+        scatter = self.scatter + other.scatter
+        scatter += weight * apart[..., :, None] * apart[..., None, :]
         return Statistics(count, self.mean + share * apart, scatter, self.features)
 
     def lane(self, index: int | slice | npt.NDArray[Any]) -> Statistics:
