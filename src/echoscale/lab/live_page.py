@@ -51,7 +51,7 @@ TITLES = {
 }
 WAYS = {"online": footsteps.online, "tune": footsteps.tuned}
 PENALTIES = tuple(f"1e{k}" for k in range(-10, 3))
-PAUSE = 1 / 25  # seconds between two points of the path, at least: a browser draws no more
+PAUSE = 1 / 20  # seconds between two points of the path, at least: a browser draws no more
 DOWNLOAD = """
 const bytes = Uint8Array.from(atob(cb_obj.data.content[0]), (each) => each.charCodeAt(0));
 const link = document.createElement('a');
