@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.automatic import rivals, sequences
+from echoscale.automatic import design, rivals, sequences
 from echoscale.automatic.lags import matrix
 from echoscale.automatic.model import AutoModel
 from echoscale.scaling import Scaling
@@ -215,3 +215,14 @@ def test_a_simple_winner_is_returned() -> None:
     forecasts = result.model.predict(x[200:-6], state=result.model.state_)
     assert es.nrmse(x[206:], forecasts) < 1.05 * es.nrmse(x[206:], x[200:-6])
     assert not result.networks
+
+
+def test_residual_networks_are_tried_saved_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(design, "STRUCTURES", ("residual",))
+    u, _ = es.tasks.mackey_glass(500, seed=0)
+    found = es.auto(u[:-6], u[6:], rounds=1)
+    assert found.winner == "networks"
+    assert all(network.reservoirs[0].residual == "shift" for network in found.networks)
+    again = es.load(es.save(found.model, tmp_path / "model.safetensors"))
+    np.testing.assert_array_equal(again.predict(u), found.model.predict(u))
+    assert es.export(found.model, tmp_path / "model.c").exists()

@@ -100,16 +100,14 @@ def draw(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random
 
     count, share = len(hyper.leak_rate), features**-0.5
     cyclic = structure in ("ring", "delay line")
-    # The first level is fast; with one level only, its speed is drawn too. A residual one would not travel at a leak rate of 1.
     leaks = [logarithmic(*LEAK_RATES) for _ in range(count)]
-    if structure == "residual":
-        pass
-    elif count > 1:
-        leaks[0] = np.ones(lanes)
-    elif not cyclic:
-        leaks[0] = np.maximum(leaks[0], 0.2)
-    else:
+    # The first level is fast; with one level only, its speed is drawn too, as that of a residual level, whose states travel.
+    if cyclic:
         leaks[0] = np.where(rng.random(lanes) < 0.5, 1.0, leaks[0])
+    elif count == 1:
+        leaks[0] = np.maximum(leaks[0], 0.2)
+    elif structure != "residual":
+        leaks[0] = np.ones(lanes)
     inputs = [share * logarithmic(*(INPUTS if k == 0 or structure == "parallel" else LATER_INPUTS)) for k in range(count)]
     return hyper.replace(
         leak_rate=leaks,

@@ -138,7 +138,8 @@ def network_members(
         Folds at the same time.
     """
     judging: Judging = rows.judging
-    statistics = [each.lane(lanes) for each in statistics]
+    if len(lanes) < len(statistics[0].mean):
+        statistics = [each.lane(lanes) for each in statistics]
     whole = judging.training(statistics, origin)
     pairs, path = _folds(judging.pairs(statistics, origin), whole)
     kinds = rows.targets_after(units + rows.width)
