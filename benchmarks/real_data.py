@@ -82,8 +82,8 @@ RELATIVE = 10.0 ** np.arange(-9, 4.5, 0.5)
 class Split:
     """u(t) and u(t + h) of a series: pairs to learn from, and those of the last quarter."""
 
-    def __init__(self, name: str, horizon: int) -> None:
-        values = series(name)
+    def __init__(self, name: str, horizon: int, values: Floats | None = None) -> None:
+        values = series(name) if values is None else values
         self.horizon = horizon
         self.u, self.y = values[:-horizon], values[horizon:]
         self.first = len(self.u) - max(int(TEST * len(self.u)), LEAST_TEST)

@@ -19,6 +19,7 @@ RESULTS = FOLDER / "results"
 # What scripts share, and what they are made of.
 PARTS = {
     "common",
+    "drawn_series",
     "forecasting_rivals",
     "hidden_readout",
     "online_numpy",
