@@ -261,7 +261,7 @@ def drawn_behind() -> tuple[str, ...]:
         knowing.append(min((ratios[name] for name in sorted(names)), key=lambda each: float(np.log(each).mean())))
         ours.append(ratios["taken"])
     knowing_share, own_share = (100 * np.mean(np.concatenate(each) > 1.05) for each in (knowing, ours))
-    return f"{knowing_share:.0f} %", f"{own_share:.0f} %"
+    return f"{knowing_share:.0f}", f"{own_share:.0f}"
 
 
 # ------------------------------------------------------------------------------------------------------------- the sentences
@@ -269,7 +269,7 @@ def drawn_behind() -> tuple[str, ...]:
 CLAIMS = [
     Claim(
         "auto.md",
-        "is so far behind on {} of them; `es.auto`, which knows the series alone, on {}",
+        "is so far behind on {} % of them; `es.auto`, which knows the series alone, on {} %",
         drawn_behind,
     ),
     Claim("telegraph.md", "the ceiling of the same series is {}:", lambda: (f"{ceiling(0.5):.3f}",)),
