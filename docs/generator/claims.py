@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
-from generator.results import benchmark, better, figure, narma, narma_tests, psmnist, searches, spread, tuning
+from generator.results import benchmark, better, figure, narma, narma_tests, problem_error, psmnist, searches, spread, tuning
 from generator.tables import VARIANTS
 
 FIRST = VARIANTS[0]
@@ -247,17 +247,12 @@ def five_levels() -> tuple[str, ...]:
 
 def problems_behind() -> set[str]:
     """Real and made series on which es.auto is 5 % behind the better of ridge on lags and the seasonal naive."""
-    raw = benchmark("real_data")
-
-    def error(name: str, horizon: int, method: str) -> float:
-        start = f"{name}|{horizon}|{method}|"
-        return float(np.median([each["error"] for key, each in raw["results"].items() if key.startswith(start)]))
-
-    every = [tuple(each) for problems in raw["problems"].values() for each in problems]
+    every = [each for problems in benchmark("real_data")["problems"].values() for each in problems]
+    simple = "ridge on lags", "seasonal naive"
     return {
         f"{name}, {h}"
         for name, h in every
-        if error(name, h, "es.auto") > 1.05 * min(error(name, h, "ridge on lags"), error(name, h, "seasonal naive"))
+        if problem_error(name, h, "es.auto") > 1.05 * min(problem_error(name, h, each) for each in simple)
     }
 
 

@@ -151,3 +151,9 @@ def psmnist(name: str, snapshots: int, part: str = "test") -> list[float]:
     """Accuracies of the three draws, such as of "linear; one ring, input scaling .3"."""
     jobs = benchmark("psmnist_accuracy")["jobs"]
     return [float(jobs[f"{name}; seed {seed}"][f"{snapshots}; {part}"][0]) for seed in (1, 2, 3)]
+
+
+def problem_error(name: str, horizon: int, method: str) -> float:
+    """Of a problem of `real_data.py`: the median over seeds."""
+    start = f"{name}|{horizon}|{method}|"
+    return float(np.median([each["error"] for key, each in benchmark("real_data")["results"].items() if key.startswith(start)]))

@@ -15,6 +15,7 @@ from generator.results import (
     better,
     figure,
     narma_gain,
+    problem_error,
     psmnist,
     searches,
     signed,
@@ -408,16 +409,12 @@ def real_data() -> str:
     if raw is None:
         return NOT_YET.format("real_data")
 
-    def error(name: str, horizon: int, method: str) -> float:
-        start = f"{name}|{horizon}|{method}|"
-        return float(np.median([each["error"] for key, each in raw["results"].items() if key.startswith(start)]))
-
     rows = []
     for method in ("es.auto", "ESNRegressor()"):
         for rival in ("ridge on lags", "seasonal naive", "boosting on lags", "reservoirpy + Optuna"):
             cells = [f"`{method}`", rival]
             for problems in raw["problems"].values():
-                ratios = [error(name, horizon, method) / error(name, horizon, rival) for name, horizon in problems]
+                ratios = [problem_error(*each, method) / problem_error(*each, rival) for each in problems]
                 cells.append(f"{np.exp(np.mean(np.log(ratios))):.3f} (worst {max(ratios):.2f})")
             rows.append(cells)
     groups = {"set": "problems that were looked at", "judged": "problems that were judged only"}

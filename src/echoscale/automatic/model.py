@@ -2,7 +2,7 @@
 
     y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum over networks and lanes of W_m x_m(t)
 
-Ridge on lags, persistence and the seasonal naive have no networks. All is in units of the data from outside.
+The simple methods have no networks. From outside all is in units of the data.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Indices = npt.NDArray[np.int64]
 MEMBERS = 8
 # A member's error over the best one's: worse ones would not help the mean.
 ALLOWED = 1.15
-# The same for windows of lags, whose errors are more alike.
+# The same for windows of lags and for smoothers, whose errors are more alike.
 ALIKE = 1.03
 
 

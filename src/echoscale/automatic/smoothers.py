@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from echoscale.automatic.lags import LinearMap, every, matrix
 from echoscale.automatic.origins import Judging, Origin
+from echoscale.automatic.pool import ALIKE
 from echoscale.automatic.question import Ahead, Question
 
 Floats = npt.NDArray[np.float64]
@@ -30,8 +31,6 @@ LEAST = 0.02  # of the sum of |f|: lags behind which less is left are dropped
 # Of the shortest series, as far back a smoother may look: the steps before cannot judge it.
 REACH = 0.25
 MOST_ROWS = 20_000
-# Errors over the least one that cannot be told from it.
-ALIKE = 1.03
 
 Weights = dict[int, float]  # of lags
 
