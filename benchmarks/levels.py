@@ -3,7 +3,8 @@
     python benchmarks/levels.py            two minutes
     python benchmarks/levels.py --quick    seconds
 
-Kinds take turns, and the fastest of many short runs counts: what else runs on the machine then matters little.
+Kinds take turns, and the fastest of many short runs counts: what else runs on the machine then matters little. Where arrays
+lie in memory moves a step by some per cent: every kind is built anew several times, and the median counts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import common
 import numpy as np
 
 import echoscale as es
-from echoscale.engine import machine, over_time, scan
+from echoscale.engine import machine, neuron_leaks, over_time, scan
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {"leak_rate": 0.5},
@@ -32,6 +33,7 @@ LANES = ((1, SERIES), (16, SERIES), (64, SERIES), (16, NETWORKS), (64, NETWORKS)
 LINEAR = ((100, 100_000), (1000, 100_000))  # units, steps
 # A run should take a millisecond: long enough for the clock, short enough to fall between what else runs.
 NEURON_STEPS = 1 << 18
+BUILDS, ROUNDS = 15, 25
 
 
 def runner(units: int, lanes: int, steps: int, options: dict[str, Any], kind: str = SERIES) -> Callable[[], Any]:
@@ -40,12 +42,30 @@ def runner(units: int, lanes: int, steps: int, options: dict[str, Any], kind: st
     weights = esn.weights(lanes)
     hyper = esn.numbers()
     if kind == NETWORKS:
-        hyper = hyper.map(lambda leaf: np.broadcast_to(leaf, (lanes,)))
+        hyper = neuron_leaks.once(weights, hyper.map(lambda leaf: np.broadcast_to(leaf, (lanes,))))  # as every run does
     state = (np.zeros((units, lanes), np.float32),)
     u = np.random.default_rng(0).random((steps, 1, lanes), dtype=np.float32)
     remaining = np.full(lanes, steps, np.int32)
     pairs = machine.on_cpu(None)
     return lambda: common.finished(scan.scan(weights, hyper, state, u, remaining, steps, whole=True, pairs=pairs))
+
+
+def step_times(units: int, lanes: int, of: str, builds: int, rounds: int) -> dict[str, Any]:
+    """Microseconds a step of every kind, in each of its builds."""
+    steps = max(NEURON_STEPS // (units * lanes) // 2 * 2, 64)
+    found: dict[str, list[float]] = {name: [] for name in KINDS}
+    kept = []  # so that what is built next lies elsewhere
+    for _ in range(builds):
+        runs = {name: runner(units, lanes, steps, options, of) for name, options in KINDS.items()}
+        kept.append(runs)
+        for name, times in common.take_turns(runs, rounds).items():
+            found[name].append(min(times) / steps * 1e6)
+    return {"units": units, "lanes": lanes, "of": of, **found}
+
+
+def dearer(row: dict[str, Any], name: str) -> float:
+    """By which share a step of this kind takes longer than a plain one: the median of all builds."""
+    return float(np.median(np.divide(row[name], row["plain"]))) - 1
 
 
 def linear_level(units: int, steps: int, rounds: int) -> dict[str, Any]:
@@ -84,14 +104,8 @@ def compile_seconds(units: int, distinct: int) -> float:
 
 def measure(options: argparse.Namespace) -> common.Raw:
     quick = options.quick
-    sizes, lanes, rounds = ((50,), ((1, SERIES),), 2) if quick else ((100, 1000), LANES, 150)
-    found = []
-    for units in sizes:
-        for count, of in lanes:
-            steps = 64 if quick else max(NEURON_STEPS // (units * count) // 2 * 2, 64)
-            runs = {name: runner(units, count, steps, options, of) for name, options in KINDS.items()}
-            best = {name: min(times) for name, times in common.take_turns(runs, rounds).items()}
-            found.append({"units": units, "lanes": count, "of": of, **{name: best[name] / steps * 1e6 for name in runs}})
+    sizes, lanes = ((50,), ((1, SERIES),)) if quick else ((100, 1000), LANES)
+    found = [step_times(units, *those, *((2, 2) if quick else (BUILDS, ROUNDS))) for units in sizes for those in lanes]
     distinct = (2, 20) if quick else (2, 10, 25, 100)
     return {
         "microseconds_a_step": found,
@@ -104,10 +118,10 @@ def table(raw: common.Raw) -> str:
     """Microseconds a step, and in how far each kind is dearer than the plain one."""
     body = []
     for row in raw["microseconds_a_step"]:
-        plain = row["plain"]
-        cells = [f"{row[name]:.2f} ({row[name] / plain - 1:+.1%})" for name in KINDS if name != "plain"]
+        middle = {name: f"{np.median(row[name]):.2f}" for name in KINDS}
+        cells = [f"{middle[name]} ({dearer(row, name):+.1%})" for name in KINDS if name != "plain"]
         of = "1 series" if row["lanes"] == 1 else f"{row['lanes']} {row['of']}"
-        body.append([f"{row['units']:,}", of, f"{plain:.2f}", *cells])
+        body.append([f"{row['units']:,}", of, middle["plain"], *cells])
     linear = []
     for each in raw["linear_level"]:
         both = each["step"], each["over time"]
@@ -120,7 +134,8 @@ def table(raw: common.Raw) -> str:
         common.origin(raw),
         "",
         "Microseconds a step of one reservoir, 10 connections a row, float32; in brackets, how much dearer than plain. "
-        "Lanes are series that one network hears, or networks that each have hyper-parameters of their own.",
+        "All are medians of several builds. Lanes are series that one network hears, or networks that each have "
+        "hyper-parameters of their own.",
         "",
         *common.rows(("units", "lanes", *KINDS), body),
         "",

@@ -274,6 +274,18 @@ def test_a_stored_matrix_multiplies_like_the_matrix(post: int, pre: int, density
     np.testing.assert_allclose(product, matrix @ x.astype(np.float64), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("lanes", [1, 5])
+@pytest.mark.parametrize(("size", "density"), [(20, 0.9), (150, 0.02), (250, 0.2), (700, 0.01)])
+def test_a_shift_moves_all_states_and_leaves_the_product_beside_it(size: int, density: float, lanes: int) -> None:
+    """Beside a dense matrix, a small one of one lane, lists that are looped over, and unrolled ones."""
+    matrix = scipy.sparse.csr_array(scipy.sparse.random_array((size, size), density=density, rng=1))
+    x = noise(size, lanes).astype(np.float32)
+    stored = matrices.store_matrix(matrix, np.dtype(np.float32), lanes, shift=True)
+    product = np.asarray(matrices.apply(stored, x))  # type: ignore[arg-type]
+    np.testing.assert_allclose(product, matrix @ x.astype(np.float64), rtol=0, atol=1e-5)
+    np.testing.assert_array_equal(matrices.turn(matrices.Shift(), x, stored), np.roll(x, 1, axis=0))  # type: ignore[arg-type]
+
+
 def test_neighbour_lists_and_dense_storage_are_both_in_use() -> None:
     """The oracle tests above would prove nothing about a form of storage that they never reach."""
     lists = [single(units).build(1).weights(1).recurrent[0] for units in (150, 500)]

@@ -43,6 +43,18 @@ def test_lanes_are_networks_of_their_own(esn: es.ESN, lanes: es.Hyper) -> None:
         np.testing.assert_allclose(states[lane], naive.states_of(esn, U, hyper=lanes, lane=lane), rtol=0, atol=1e-14)
 
 
+def test_shifts_of_several_lanes_are_those_of_the_loops() -> None:
+    """One leak rate for all lanes, and one for each: the step sums in another order for either."""
+    esn = es.single(25, leak_rate=0.4, residual="shift").build(1, seed=4, dtype="float64")
+    several = np.random.default_rng(1).uniform(-1, 1, (3, 40, 1))
+    for u, states in zip(several, esn.run(several), strict=True):
+        np.testing.assert_allclose(states, naive.states_of(esn, u), rtol=0, atol=1e-14)
+    own = esn.hyper.replace(leak_rate=[np.array([0.2, 0.5, 1.0])])
+    states = esn.run(U, hyper=own)
+    for lane in range(3):
+        np.testing.assert_allclose(states[lane], naive.states_of(esn, U, hyper=own, lane=lane), rtol=0, atol=1e-14)
+
+
 def test_lanes_share_runs_of_the_first_level(esn: es.ESN, lanes: es.Hyper) -> None:
     found = es.statistics(esn, U, U, washout=5, hyper=lanes)
     for lane in (0, 7):

@@ -68,7 +68,10 @@ class Weights:
 def store(network: Network, drawn: Drawn, dtype: np.dtype[Any], lanes: int) -> Weights:
     """The drawn matrices in the form that is fastest for this number of lanes."""
     return Weights(
-        recurrent=tuple(store_matrix(each, dtype, lanes) for each in drawn.recurrent),
+        recurrent=tuple(
+            store_matrix(each, dtype, lanes, shift=reservoir.residual == SHIFT)
+            for reservoir, each in zip(network.reservoirs, drawn.recurrent, strict=True)
+        ),
         inputs=tuple(to_device(each, dtype) for each in drawn.inputs),
         biases=tuple(to_device(each[:, None], dtype) for each in drawn.biases),
         couplings=tuple(store_matrix(each, dtype, lanes) for each in drawn.couplings),
@@ -122,15 +125,23 @@ def step(
                 if heard.shape[1] < x.shape[1]:
                     heard = jnp.matmul(heard, _copies(heard.shape[1], x), precision="highest")
                 h = h + hyper.coupling[j] * heard
-        leak = hyper.leak_rate[k]
-        kept = turn(weights.residuals[k], x) if weights.residuals else x
-        new.append(_leaked(leak, kept, activate(weights, k, h) if fire is None else fire(k, h)))
+        kept = turn(weights.residuals[k], x, weights.recurrent[k]) if weights.residuals else x
+        fired = activate(weights, k, h) if fire is None else fire(k, h)
+        new.append(_leaked(hyper.leak_rate[k], kept, fired, moved=kept is not x))
     return tuple(new)
 
 
-def _leaked(leak: Array, kept: Array, fired: Array) -> Array:
-    """(1 - leak) kept + leak fired; where every neuron has its own leak rate, in the form that reads and computes the least."""
-    return kept + leak * (fired - kept) if jnp.ndim(leak) == 2 else (1 - leak) * kept + leak * fired
+def _leaked(leak: Array, kept: Array, fired: Array, moved: bool) -> Array:
+    """(1 - leak) kept + leak fired, in the form and order that is computed soonest (benchmarks/levels.py).
+
+    Numbers that differ from neuron to neuron, or from network to network, are read once. What was `moved` comes from another
+    row: it is used up before `fired` is known.
+    """
+    if jnp.ndim(leak) == 2 or (moved and kept.shape[1] == 1):
+        return (kept - leak * kept) + leak * fired
+    if moved:
+        return leak * fired + (kept - leak * kept if jnp.size(leak) > 1 else (1 - leak) * kept)
+    return (1 - leak) * kept + leak * fired
 
 
 def activate(weights: Weights, k: int, h: Array) -> Array:

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine import lanes
+from echoscale.engine import lanes, neuron_leaks
 from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.lanes import Indices
 from echoscale.engine.machine import in_threads, on_cpu, precision_and_device
@@ -101,7 +101,7 @@ def feed(
     def run(block: Indices, stop: threading.Event) -> None:
         padded = np.pad(block, (0, plan.width - len(block)), mode="edge")  # idle lanes repeat the last one
         which_hyper, which_series = np.divmod(padded, series.count)
-        numbers = hyper.on(which_hyper, dtype)
+        numbers = neuron_leaks.once(fixed, hyper.on(which_hyper, dtype))
         remaining = series.lengths[which_series].astype(np.int32)
         longest = int(remaining.max())
         begins = np.zeros((units, plan.width), dtype) if start is None else np.ascontiguousarray(start[padded].T)
@@ -139,7 +139,8 @@ def feed_shared(
 
     def run(place: int, stop: threading.Event) -> None:
         plan = plans[place]
-        fixed, numbers = weights(max(plan.runs)), plan.hyper.map(lambda leaf: np.asarray(leaf, dtype))
+        fixed = weights(max(plan.runs))
+        numbers = neuron_leaks.once(fixed, plan.hyper.map(lambda leaf: np.asarray(leaf, dtype)))
         row = sum(n * runs for n, runs in zip(sizes, plan.runs, strict=True)) * dtype.itemsize
         steps = lanes.chunk_steps(length, row, lanes.CPU_CHUNK_BYTES, lanes.LONGEST_CHUNK)
 

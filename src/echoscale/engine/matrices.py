@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from echoscale.engine.machine import to_device
@@ -30,7 +31,11 @@ INDEX = np.uint32
 
 
 class Neighbours(NamedTuple):
-    """A sparse matrix as padded neighbour lists, entry j holding every row's j-th weight: columns (k, n), values (k, n, 1)."""
+    """A sparse matrix as padded neighbour lists, entry j holding every row's j-th weight: columns (k, n), values (k, n, 1).
+
+    Beside a residual shift there is one list of columns more, of the neurons that it reads: out of the same array as the others
+    it costs the least (benchmarks/levels.py).
+    """
 
     columns: Array
     values: Array
@@ -40,8 +45,13 @@ class Shift(NamedTuple):
     """The matrix that moves every state on by one neuron: no numbers, no product."""
 
 
-def store_matrix(matrix: scipy.sparse.csr_array, dtype: np.dtype[Any], lanes: int) -> Neighbours | Array:
-    """Neighbour lists for sparse matrices; dense where rows are full, or the product so small that it costs nothing."""
+def store_matrix(
+    matrix: scipy.sparse.csr_array, dtype: np.dtype[Any], lanes: int, *, shift: bool = False
+) -> Neighbours | Array:
+    """Neighbour lists for sparse matrices; dense where rows are full, or the product so small that it costs nothing.
+
+    With `shift`, the columns of a residual shift are the last list.
+    """
     counts = np.diff(matrix.indptr)
     most = int(counts.max(initial=0))
     if dense_is_faster(matrix.shape[1], most, lanes):
@@ -52,6 +62,8 @@ def store_matrix(matrix: scipy.sparse.csr_array, dtype: np.dtype[Any], lanes: in
     place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
     index[place, row] = matrix.indices
     value[place, row, 0] = matrix.data
+    if shift:
+        index = np.concatenate([index, _before(matrix.shape[0])[None]])
     return Neighbours(to_device(index, INDEX), to_device(value, dtype))
 
 
@@ -69,18 +81,19 @@ def apply(matrix: Neighbours | Array, x: Array) -> Array:
     """W x: (post, pre) applied to (pre, lanes)."""
     if not isinstance(matrix, Neighbours):
         return jnp.matmul(matrix, x, precision="highest")
+    count = len(matrix.values)
     if x.shape[1] == 1 and matrix.values.size <= SMALL:
-        return jnp.sum(matrix.values * _rows(x, matrix.columns), axis=0)
+        return jnp.sum(matrix.values * _rows(x, matrix.columns[:count]), axis=0)
 
     def part(j: int) -> Array:
         columns, values = (jax.lax.index_in_dim(each, j, keepdims=False) for each in matrix)
         return values * _rows(x, columns)
 
     total = part(0)
-    if len(matrix.columns) > MOST_UNROLLED:
-        rest = Neighbours(matrix.columns[1:], matrix.values[1:])
+    if count > MOST_UNROLLED:
+        rest = Neighbours(matrix.columns[1:count], matrix.values[1:])
         return jax.lax.scan(lambda sum, each: (sum + each.values * _rows(x, each.columns), None), total, rest, unroll=8)[0]
-    for j in range(1, len(matrix.columns)):
+    for j in range(1, count):
         total = total + part(j)
     return total
 
@@ -92,17 +105,21 @@ def _rows(x: Array, which: Array) -> Array:
     return jax.lax.gather(x, places, numbers, (1, x.shape[1]), mode=jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def turn(residual: Neighbours | Array | Shift | None, x: Array) -> Array:
-    """O x: (n, n) applied to (n, lanes); None is the identity."""
+def turn(residual: Neighbours | Array | Shift | None, x: Array, recurrent: Neighbours | Array) -> Array:
+    """O x: (n, n) applied to (n, lanes); None is the identity. `recurrent` is the matrix of the same reservoir."""
     if residual is None:
         return x
     if not isinstance(residual, Shift):
         return apply(residual, x)
-    if x.shape[1] > 1:
-        return _rows(x, jnp.asarray(np.roll(np.arange(x.shape[0], dtype=INDEX), 1)))
-    # One lane moves by itself, which is a choice for every number: for more lanes it is a gather (benchmarks/levels.py).
-    moved = jax.lax.pad(x, np.zeros((), x.dtype), ((1, -1, 0), (0, 0, 0)))
-    return jnp.where(jax.lax.broadcasted_iota(INDEX, x.shape, 0) == 0, x[-1:], moved)
+    if x.shape[1] == 1:  # moved as a whole, the last number before the first; for more lanes a gather is faster
+        return jax.lax.pad(x, x[-1, 0], ((1, -1, 0), (0, 0, 0)))
+    lists = recurrent.columns if isinstance(recurrent, Neighbours) else _before(x.shape[0])[None]
+    return _rows(x, jnp.asarray(lists[-1]))
+
+
+def _before(size: int) -> npt.NDArray[np.uint32]:
+    """(n,): the neuron before each, the last one before the first."""
+    return np.roll(np.arange(size, dtype=INDEX), 1)
 
 
 def project(inputs: Array, u: Array) -> Array:

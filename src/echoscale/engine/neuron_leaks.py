@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from echoscale.hyper import Hyper, Parameter
 
@@ -26,6 +27,18 @@ def resolved(weights: Weights, hyper: Hyper) -> Hyper:
         return hyper
     each = zip(hyper.leak_rate, hyper.leak_spread, weights.leak_places, strict=True)
     return hyper._replace(leak_rate=tuple(leak * jnp.exp(-spread * places) for leak, spread, places in each), leak_spread=())
+
+
+_compiled = jax.jit(resolved)
+
+
+def once(weights: Weights, hyper: Hyper) -> Hyper:
+    """`resolved` for many chunks of steps, by a program of its own where networks have leak rates of their own.
+
+    Those of one network are resolved in no time, and again in every chunk.
+    """
+    several = any(np.size(leaf) > 1 for leaf in (*hyper.leak_rate, *hyper.leak_spread))
+    return _compiled(weights, hyper) if hyper.leak_spread and several else hyper
 
 
 def moved_leaf(weights: Weights, hyper: Hyper, parameter: Parameter) -> tuple[Parameter, Array]:

@@ -138,7 +138,7 @@ def _stepwise(weights: Weights, k: int, leak: Array, radius: Array, drive: Array
     """One reservoir along its drive (n, T), step by step: (n, T)."""
 
     def body(x: Array, d: Array) -> tuple[Array, Array]:
-        kept = turn(weights.residuals[k], x) if weights.residuals else x
+        kept = turn(weights.residuals[k], x, weights.recurrent[k]) if weights.residuals else x
         h = d[:, None] + radius * apply(weights.recurrent[k], x)
         new = (1 - leak) * kept + leak * dynamics.activate(weights, k, h)
         return new, new[:, 0]
