@@ -223,6 +223,17 @@ def linear_level_milliseconds() -> tuple[str, str]:
     return f"{at_once:.1f}", f"{stepwise:.0f}"
 
 
+def step_wins_when_small() -> bool:
+    """On a CPU, a linear level step by step against all steps at once."""
+    return [each["step"] < each["over time"] for each in benchmark("levels")["linear_level"]] == [True, False]
+
+
+def dearer_step(kind: str) -> tuple[str]:
+    """By how many per cent a step of this kind takes longer than a plain one, in the row where it is most."""
+    rows = benchmark("levels")["microseconds_a_step"]
+    return (f"{100 * max(float(np.median(np.divide(row[kind], row['plain']))) - 1 for row in rows):.0f}",)
+
+
 def narma_feedback() -> tuple[str, ...]:
     """Medians with and without feedback, lost free runs, the mean with noise; without seed 0, on which feedback was chosen."""
     shift = "first level residual, shift|0"
@@ -278,6 +289,8 @@ CLAIMS = [
         "and judged with noise of `1e-6` on the states, {} and {}",
         five_levels,
     ),
+    Claim("levels.md", "as fast as two. A step takes at most {} % longer than a plain one", lambda: dearer_step("leak rates")),
+    Claim("levels.md", "takes no product; its step takes at most {} % longer than a plain one", lambda: dearer_step("shift")),
     Claim(
         "auto.md",
         "is so far behind on {} % of them; `es.auto`, which knows the series alone, on {} %",
@@ -375,6 +388,7 @@ def no_measure_says_all() -> bool:
 
 
 FACTS = [
+    Fact("levels.md", "the step is faster for 100 units, but not for 1,000", step_wins_when_small),
     Fact("memory.md", "No measure alone predicts the error on all tasks.", no_measure_says_all),
     Fact(
         "memory.md",
