@@ -245,6 +245,13 @@ def dearer_step(kind: str) -> tuple[str]:
     return (f"{100 * max(float(np.median(np.divide(row[kind], row['plain']))) - 1 for row in rows):.0f}",)
 
 
+def rotation_times() -> tuple[str, str]:
+    """How many times as long as a plain step one of an orthogonal level takes, with 1,000 neurons: the least and the most."""
+    rows = [row for row in benchmark("levels")["microseconds_a_step"] if row["units"] == 1000]
+    times = [float(np.median(np.divide(row["orthogonal"], row["plain"]))) for row in rows]
+    return f"{min(times):.0f}", f"{max(times):.0f}"
+
+
 def narma_feedback() -> tuple[str, ...]:
     """Medians with and without feedback, lost free runs, the mean with noise; without seed 0, on which feedback was chosen."""
     shift = "first level residual, shift|0"
@@ -302,6 +309,7 @@ CLAIMS = [
     ),
     Claim("levels.md", "as fast as two. A step takes at most {} % longer than a plain one", lambda: dearer_step("leak rates")),
     Claim("levels.md", "takes no product; its step takes at most {} % longer than a plain one", lambda: dearer_step("shift")),
+    Claim("levels.md", "its step takes {} to {} times as long as a plain one", rotation_times),
     Claim(
         "auto.md",
         "is so far behind on {} % of them; `es.auto`, which knows the series alone, on {} %",
