@@ -239,16 +239,20 @@ def step_wins_when_small() -> bool:
     return [each["step"] < each["over time"] for each in benchmark("levels")["linear_level"]] == [True, False]
 
 
+def times_a_plain_step(kind: str, units: tuple[int, ...] = (100, 1000)) -> list[float]:
+    """How many times as long as a plain step one of this kind takes: the median of all builds, for every number of lanes."""
+    rows = [row for row in benchmark("levels")["microseconds_a_step"] if row["units"] in units]
+    return [float(np.median(np.divide(row[kind], row["plain"]))) for row in rows]
+
+
 def dearer_step(kind: str) -> tuple[str]:
     """By how many per cent a step of this kind takes longer than a plain one, in the row where it is most."""
-    rows = benchmark("levels")["microseconds_a_step"]
-    return (f"{100 * max(float(np.median(np.divide(row[kind], row['plain']))) - 1 for row in rows):.0f}",)
+    return (f"{100 * (max(times_a_plain_step(kind)) - 1):.0f}",)
 
 
 def rotation_times() -> tuple[str, str]:
     """How many times as long as a plain step one of an orthogonal level takes, with 1,000 neurons: the least and the most."""
-    rows = [row for row in benchmark("levels")["microseconds_a_step"] if row["units"] == 1000]
-    times = [float(np.median(np.divide(row["orthogonal"], row["plain"]))) for row in rows]
+    times = times_a_plain_step("orthogonal", (1000,))
     return f"{min(times):.0f}", f"{max(times):.0f}"
 
 
