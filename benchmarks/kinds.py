@@ -3,9 +3,10 @@
     python benchmarks/kinds.py --processes 2    ten minutes; resumes from --ledger
     python benchmarks/kinds.py --quick          seconds
 
-Every kind of network has 100 neurons and gets 200 random points from where `es.tune` draws its starts (leak rates and their
-spread, spectral radii, scalings of input and bias, coupling), for every seed and task; the ridge is the best of a path at every
-point. Validation steps choose the point, test steps report it. Inputs are standardised.
+Every kind of network has 100 neurons and gets 200 random points, for every seed and task: leak rates log-uniform from 0.002
+to 1 (of a spread, its fastest and its slowest), spectral radii, scalings of input and bias, and coupling from where `es.tune`
+draws its starts. The ridge is the best of a path at every point. Validation steps choose the point, test steps report it.
+Inputs are standardised.
 """
 
 from __future__ import annotations
@@ -54,17 +55,33 @@ KINDS = (
 )
 
 
+def drawn(space: Space, count: int, rng: np.random.Generator) -> memory_maps.Floats:
+    """Random points, (count, P), in logarithms. Leak rates are log-uniform: slow ones are tried as often as fast ones."""
+    points = space.draw(count, rng)
+    for place, name in enumerate(space.names):
+        if name.startswith("leak_rate"):
+            ends = rng.uniform(np.log(memory_maps.SLOWEST), 0, (count, 2))
+            spread = name.replace("rate", "spread")
+            if spread in space.names:
+                points[:, place] = ends.max(axis=1)
+                points[:, space.names.index(spread)] = np.log(np.ptp(ends, axis=1))
+            else:
+                points[:, place] = ends[:, 0]
+    return points
+
+
 def tried(kind: str, task: str, seed: int, settings: dict[str, int]) -> common.Arrays:
     """Test error of the point that the validation steps choose."""
-    protocol = Protocol(settings["washout"], settings["train"], settings["validation"], settings["test"])
-    data = memory_maps.TASKS[task](sum(settings[part] for part in ("washout", "train", "validation", "test")), seed)
+    usual = Protocol(settings["washout"], settings["train"], settings["validation"], settings["test"])
+    protocol = memory_maps.lengths(task, usual)
+    data = memory_maps.TASKS[task](protocol.washout + protocol.train + protocol.validation + protocol.test, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # radii above 1 are to be tried
         esn = network(kind, settings["units"]).build(data[0].shape[1], seed=seed, dtype="float64")
     leaves = ("leak_rate", "leak_spread", "spectral_radius", "input_scaling", "bias_scaling", "coupling")
     names = [name for name in leaves if len(getattr(esn.hyper, name))]
     space = Space.of(names, esn.hyper, STABLE if kind.startswith("linear") else {})
-    points = space.draw(settings["points"], np.random.default_rng([seed, 5]))
+    points = drawn(space, settings["points"], np.random.default_rng([seed, 5]))
     lanes = settings["lanes"]
     found = [
         memory_maps.errors(esn, space.hyper(esn.hyper, points[k : k + lanes]), data, protocol)
@@ -121,13 +138,14 @@ def table(raw: common.Raw) -> str:
     body.append(["geometric mean of the ratio to two plain levels", *(f"{each:.2f}" for each in ratios)])
     return "\n".join(
         [
-            "# Kinds of levels on eight tasks",
+            "# Kinds of levels on nine tasks",
             "",
             common.origin(raw),
             "",
             f"NRMSE on held-out test data, mean ± standard error over {len(raw['seeds'])} seeds for weights, series and "
             f"trials; {s['units']} neurons and {s['points']} random points for every kind; washout {s['washout']}, training "
-            f"{s['train']}, validation {s['validation']}, test {s['test']} steps; float64. Bold: the least mean.",
+            f"{s['train']}, validation {s['validation']}, test {s['test']} steps, ten times as many for the "
+            "telegraph; float64. Bold: the least mean.",
             "",
             *common.rows(("task", *kinds), body, left=1),
             "",

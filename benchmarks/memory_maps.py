@@ -1,4 +1,4 @@
-"""Which memory does a problem need? Measures of networks, and their errors on eight tasks, over maps of hyper-parameters.
+"""Which memory does a problem need? Measures of networks, and their errors on nine tasks, over maps of hyper-parameters.
 
     python benchmarks/memory_maps.py                        some minutes
     python benchmarks/memory_maps.py --quick                seconds
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,28 @@ from echoscale.sweeps import Protocol
 Floats = npt.NDArray[np.float64]
 
 
-def telegraph(steps: int, seed: int) -> tuple[Floats, Floats]:
-    """Which of two processes made a noisy telegraph signal."""
+TELEGRAPH = "telegraph, "
+LONGER = 10  # times the steps of the other tasks: a regime of the telegraph lasts 2,000 steps on average
+
+
+def regime(steps: int, seed: int) -> tuple[Floats, Floats]:
+    """The hidden regime of a noisy telegraph signal, which needs a long memory."""
     made = es.tasks.telegraph(steps, seed=seed)
-    return np.asarray(made[0], np.float64), np.asarray(made[1], np.float64).reshape(-1, 1)
+    return made.u, made.regime[:, None].astype(np.float64)
+
+
+def joint(steps: int, seed: int) -> tuple[Floats, Floats]:
+    """State and regime of the same signal as one of four classes, one-hot: a short and a long memory at once."""
+    made = es.tasks.telegraph(steps, seed=seed)
+    return made.u, np.eye(4)[made.joint]
+
+
+def lengths(task: str, protocol: Protocol) -> Protocol:
+    """The protocol of a task; the telegraph needs longer series."""
+    if not task.startswith(TELEGRAPH):
+        return protocol
+    longer = {part: LONGER * getattr(protocol, part) for part in ("train", "validation", "test")}
+    return replace(protocol, washout=max(protocol.washout, SLOWEST_WASHOUT), **longer)
 
 
 TASKS: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
@@ -49,13 +68,16 @@ TASKS: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
     "channel equalisation": problems.channel,
     "Mackey-Glass, 10 ahead": problems.mackey_glass(10),
     "Lorenz, 10 ahead": problems.lorenz(10),
-    "telegraph": telegraph,
+    f"{TELEGRAPH}regime": regime,
+    f"{TELEGRAPH}joint": joint,
 }
+# The regime wants leak rates of a few thousandths, and their washout.
+SLOWEST, SLOWEST_WASHOUT = 0.002, 1000
 COMMON: dict[str, Any] = {"input_scaling": 0.3, "bias_scaling": 0.3}
 # The network, and the leaf on the other axis with its range; True: evenly spaced in its logarithm.
 MAPS: dict[str, tuple[dict[str, Any], str, float, float, bool]] = {
-    "leak rate": ({"leak_rate": 1.0}, "leak_rate", 0.02, 1.0, True),
-    "spread of leak rates": ({"leak_rate": es.LogUniform(0.01, 1.0)}, "leak_spread", 0.0, 5.0, False),
+    "leak rate": ({"leak_rate": 1.0}, "leak_rate", SLOWEST, 1.0, True),
+    "spread of leak rates": ({"leak_rate": es.LogUniform(0.01, 1.0)}, "leak_spread", 0.0, -np.log(SLOWEST), False),
     "share of tanh, orthogonal residual": ({"residual": "orthogonal"}, "leak_rate", 0.01, 1.0, True),
 }
 RADII = (0.1, 1.5)
@@ -103,7 +125,6 @@ def measure(options: argparse.Namespace) -> common.Raw:
     quick = options.quick
     units, size, seeds, steps = (8, 2, 1, 600) if quick else (50, 10, 3, 6000)
     protocol = Protocol(washout=100, train=300, validation=100, test=100) if quick else Protocol(train=3000, validation=1000)
-    length = protocol.washout + protocol.train + protocol.validation + protocol.test
     tasks = dict(list(TASKS.items())[:2]) if quick else TASKS
     radii = np.linspace(*RADII, size)
     found: dict[str, Any] = {}
@@ -115,9 +136,10 @@ def measure(options: argparse.Namespace) -> common.Raw:
             hyper = grid(esn, leaf, values, radii)
             run: dict[str, Any] = {"measures": measured(esn, hyper, steps, seed), "errors": {}}
             for task, make in tasks.items():
-                data = make(length, seed)
+                own = lengths(task, protocol)
+                data = make(own.washout + own.train + own.validation + own.test, seed)
                 heard = esn if data[0].shape[1] == 1 else es.single(units, **COMMON, **kind).build(data[0].shape[1], seed=seed)
-                run["errors"][task] = errors(heard, hyper, data, protocol)
+                run["errors"][task] = errors(heard, hyper, data, own)
             runs.append(run)
             common.say(f"{name}, seed {seed}")
         found[name] = {"leaf": leaf, "values": values.tolist(), "radii": radii.tolist(), "runs": runs}
@@ -170,7 +192,7 @@ def picture(raw: common.Raw, target: Path) -> None:
 
     shown = ("memory capacity", "nonlinear capacity", "exponent")
     first = next(iter(raw["maps"].values()))["runs"][0]["errors"]
-    tasks = [each for each in ("delay of 20", "NARMA10", "telegraph") if each in first]
+    tasks = [each for each in ("delay of 20", "NARMA10", f"{TELEGRAPH}regime") if each in first]
     figure = Figure(figsize=(2.3 * (len(shown) + len(tasks)), 2.2 * len(raw["maps"])), layout="constrained")
     axes = figure.subplots(len(raw["maps"]), len(shown) + len(tasks), squeeze=False)
     for row, (name, entry) in enumerate(raw["maps"].items()):

@@ -14,6 +14,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import echoscale as es
+from echoscale.tuning.space import Space
+
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 RESULTS = FOLDER / "results"
 # What scripts share, and what they are made of.
@@ -107,3 +110,28 @@ def test_absent_libraries_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     raw = script("psmnist").main(["--quick", "--output", str(tmp_path)])
     assert "reservoirpy" in raw["absent"]
     assert "not installed: " in (tmp_path / "psmnist-quick.md").read_text(encoding="utf-8")
+
+
+def test_telegraph_asks_for_the_slow_regime() -> None:
+    tasks = script("memory_maps").TASKS
+    made = es.tasks.telegraph(5_000, seed=3)
+    u, regime = tasks["telegraph, regime"](5_000, 3)
+    np.testing.assert_array_equal(u, made.u)
+    np.testing.assert_array_equal(regime[:, 0], made.regime)
+    _, joint = tasks["telegraph, joint"](5_000, 3)
+    np.testing.assert_array_equal(joint.argmax(axis=1), 2 * made.regime + made.state)
+    np.testing.assert_array_equal(joint.sum(axis=1), 1)
+
+
+def test_kinds_try_slow_leak_rates_as_often_as_fast_ones() -> None:
+    kinds = script("kinds")
+    hyper = kinds.network("one level, leak rates spread", 10).build(1, seed=0).hyper
+    found = Space.of(["leak_rate", "leak_spread"], hyper, {})
+    points = kinds.drawn(found, 20_000, np.random.default_rng(0))
+    fastest = points[:, 0]
+    slowest = fastest - np.exp(points[:, 1])
+    low = np.log(0.002)
+    assert low <= slowest.min()
+    assert fastest.max() <= 0
+    # The larger and the smaller of two uniform numbers lie at two thirds and at one third of the range.
+    np.testing.assert_allclose([slowest.mean() / low, fastest.mean() / low], [2 / 3, 1 / 3], atol=0.01)
