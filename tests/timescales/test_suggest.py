@@ -375,10 +375,13 @@ def test_large_numbers_of_steps_are_written_out() -> None:
     assert "e+0" not in "\n".join(made.reasons)
 
 
-def judged(network: es.Network, u: Floats, y: Floats, known: int, seed: int = 1) -> float:
-    """Test NRMSE of standardised data, the ridge penalty by five folds of time."""
+def judged(
+    network: es.Network, u: Floats, y: Floats, known: int, seed: int = 1, dtype: str = "float32", noise: float = 0.0
+) -> float:
+    """Test NRMSE of standardised data, the ridge penalty by five folds of time; noise in standard deviations of the states."""
     u, y = ((each - each[:known].mean(axis=0)) / each[:known].std(axis=0) for each in (u, y))
-    states = np.asarray(network.build(u.shape[1], seed=seed).run(u), np.float64)
+    states = np.asarray(network.build(u.shape[1], seed=seed, dtype=dtype).run(u), np.float64)
+    states = states + noise * states.std(axis=0) * np.random.default_rng(seed).standard_normal(states.shape)
     cuts = np.append(folds.edges([known], 100)[0], len(u))
     *parts, test = (of_rows(states[a:b], y[a:b]) for a, b in pairwise(cuts.tolist()))
     chosen = penalties.choose(folds.pairs(parts), folds.total(parts)).ridge
@@ -402,6 +405,23 @@ def test_trials_help_where_the_formulas_are_wrong() -> None:
     for before, after in ((u, delayed(u, 6)), (henon[:-1], henon[1:])):
         tried, told = (suggest(before[:1400], after[:1400], units=60, trials=trials) for trials in (True, False))
         assert judged(tried, before, after, 1400) < 0.5 * judged(told, before, after, 1400)
+
+
+@pytest.mark.parametrize("order", [5, 10])
+def test_the_error_survives_noise_in_the_states(order: int) -> None:
+    """Of a 10,000th of their standard deviation: trials without a floor under the penalty chose networks that lost it."""
+    u, y = narma(3000, order, seed=2001)
+    made = suggest(u[:2000], y[:2000], units=100)
+    assert judged(made, u, y, 2000, 2001, "float64", 1e-4) < 1.4 * judged(made, u, y, 2000, 2001, "float64")
+
+
+def test_float32_states_are_as_good_as_float64_ones() -> None:
+    u = np.random.default_rng(2001).uniform(-1, 1, (3000, 1))
+    product = delayed(u, 1) * delayed(u, 3)
+    for known, target in ((u, product), narma(3000, 10, seed=1)):
+        made = suggest(known[:2000], target[:2000], units=100)
+        narrow, wide = (judged(made, known, target, 2000, dtype=each) for each in ("float32", "float64"))
+        assert narrow == pytest.approx(wide, rel=0.1)
 
 
 def test_the_error_of_the_trials_is_told() -> None:

@@ -20,7 +20,7 @@ from echoscale.esn import ESN
 from echoscale.hyper import Hyper, with_lanes
 from echoscale.network import Network, hierarchical
 from echoscale.readouts.folds import edges, leave_one_out, of_sequences, pairs
-from echoscale.readouts.penalties import RELATIVE, fold_errors
+from echoscale.readouts.penalties import RELATIVE, ROBUST, fold_errors
 from echoscale.readouts.pooling import WHOLE
 from echoscale.readouts.sequence_rows import standard_rows, statistics_of
 from echoscale.readouts.statistics import Statistics, split_statistics
@@ -31,6 +31,7 @@ Floats = npt.NDArray[np.float64]
 MOST_STEPS, MOST_UNITS = 4000, 100  # of a trial: more would change little and cost time
 MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # where whole sequences are judged
 DRAWS = 2  # of the weights
+PENALTIES = RELATIVE[RELATIVE > 0.9 * ROBUST][::2]  # relative ones: a decade apart
 SMALLEST = 1e-24  # squared error: what is smaller is rounding
 DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
 RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to that of the start where that is slower
@@ -175,7 +176,7 @@ def errors_of(
         esn = network.build(series.features, seed=seed + draw)
         hyper = with_lanes(esn.hyper, lanes)
         judged = _sequence_pairs(esn, series, beside, hyper) if per_sequence else _step_pairs(esn, series, beside, hyper)
-        for squares in np.split(fold_errors(judged, RELATIVE[::2]), ends, axis=-1):
+        for squares in np.split(fold_errors(judged, PENALTIES), ends, axis=-1):
             mean = squares.mean(axis=-1)
             logs.append(np.log(np.where(np.isnan(mean), np.inf, np.maximum(mean, SMALLEST)).min(axis=0)) / 2)
     return np.asarray(np.exp(np.mean(logs, axis=0)), np.float64)
