@@ -26,6 +26,22 @@ def test_errors_are_those_of_the_closed_form() -> None:
     assert table["inside 80 %"][table["method"].index("persistence")] is None
 
 
+def test_seasonal_naive_knows_the_season_of_its_origin() -> None:
+    """A season that shows only after an origin: the naive forecast there is the last value."""
+    t, rng = np.arange(120), np.random.default_rng(0)
+    y = rng.normal(size=120) + np.where(t < 72, 0, 50 * np.sin(2 * np.pi * t / 4 + 0.5))
+    model = es.Forecaster(12, networks=False, mode="direct", difference="first").fit(y)
+    assert model.season_ == 4
+    judged = model.backtest(12, 2)
+    assert judged.seasons == ([None], [4])
+    table = beside(model, "own", {"own": judged})
+    errors = dict(zip(table["method"], table["MASE"], strict=True))
+    starts = [y[95], *([y[104:108]] * 3)]
+    scales = [np.abs(np.diff(y[:96])).mean(), np.abs(y[4:108] - y[:104]).mean()]
+    by_hand = [np.abs(y[96:108] - starts[0]) / scales[0], np.abs(y[108:] - np.concatenate(starts[1:])) / scales[1]]
+    assert errors["seasonal naive"] == pytest.approx(np.mean(by_hand))
+
+
 def test_several_series_and_gaps() -> None:
     """Gaps do not count: both halves of the table are those of the steps that are known."""
     t = np.arange(60.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from functools import cache
@@ -210,10 +211,87 @@ def test_backtest_is_fitting_to_what_was_known(fitted: es.Forecaster) -> None:
     assert found.plot().lines
 
 
-def test_more_steps_than_the_horizon_are_judged_first() -> None:
+def later(y: np.ndarray, X: np.ndarray, now: int, ahead: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Other data from an origin on; inputs whose future is known differ after the last forecast step only."""
+    found = {}
+    for name, column, first, value in (
+        ("y below 0, without a season", None, now, -1e3),
+        ("gaps in y", None, now, np.nan),
+        ("known input", 0, ahead, 1e6),
+        ("known input that was constant", 2, ahead, 5.0),
+        ("past input", 1, now, 1e6),
+        ("past input ends", 1, now, np.nan),
+    ):
+        found[name] = y.copy(), X.copy()
+        if column is None:
+            found[name][0][first:] = value
+        else:
+            found[name][1][first:, column] = value
+    found["all"] = found["gaps in y"][0], np.where(np.arange(len(X))[:, None] >= [ahead, now, ahead], 1e6, X)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "changes"),
+    [
+        ({}, None),
+        ({"panel": "all", "season": None}, None),
+        ({"networks": True, "mode": "direct", "difference": "first"}, ["all"]),
+    ],
+    ids=["each", "panel", "networks"],
+)
+def test_backtest_knows_nothing_from_after_its_origin(options: dict[str, Any], changes: list[str] | None) -> None:
+    rng = np.random.default_rng(5)
+    count, horizon = 172 if "networks" in options else 72, 4
+    X = np.column_stack([rng.normal(size=(count, 2)).cumsum(axis=0), np.ones(count)])
+    y = (40 + 3 * X[:, 0] + np.roll(X[:, 1], 1) + 5 * np.sin(2 * np.pi * np.arange(count) / 4))[:, None]
+    y = y + rng.normal(size=(count, 2 if "panel" in options else 1))
+
+    def first_origin(y: np.ndarray, X: np.ndarray) -> bytes:
+        found = quick(horizon=horizon, past=[1], **options).fit(y, X).backtest(horizon, 2)
+        bounds = [each for level in found.levels for each in found.forecasts[0].bounds[level]]
+        return np.concatenate([np.ravel(each) for each in (*found.forecasts[0].means, *bounds, found.scales[0])]).tobytes()
+
+    before, others = first_origin(y, X), later(y, X, count - 2 * horizon, count - horizon)
+    for change in changes or others:
+        assert first_origin(*others[change]) == before, change
+
+
+@pytest.mark.parametrize("steps", [3, 10])
+def test_predict_leaves_the_forecaster_as_it_was(steps: int) -> None:
     model = quick().fit(monthly())
-    assert len(model.predict(10)) == 10
-    assert model.horizon_ == 10
+    short = model.predict(3)  # fills the caches
+    before = pickle.dumps(vars(model))
+    assert len(model.predict(steps)) == steps
+    assert pickle.dumps(vars(model)) == before
+    assert model.horizon_ == 6
+    np.testing.assert_array_equal(np.asarray(model.predict(3)), np.asarray(short))
+
+
+def test_longer_forecasts_equal_those_of_a_longer_horizon(fitted: es.Forecaster) -> None:
+    longer = quick(horizon=10).fit(monthly())
+    pd.testing.assert_frame_equal(fitted.predict(10).frame(), longer.predict(10).frame(), check_exact=True)
+
+
+@pytest.mark.parametrize(("steps", "level"), [(10, 80), (3, 120)], ids=["longer", "refused"])
+def test_an_update_during_a_forecast_is_kept(steps: int, level: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The update of another thread, put where it hurts: between the first and the last look of `predict` at its data."""
+    model, alone, more = quick().fit(monthly()), quick().fit(monthly()), monthly(97).iloc[-1:]
+    expected, future = alone.predict(10, level=[80]).frame(), es.Forecaster._future
+
+    def interrupted(self: es.Forecaster, X: Any, steps: int) -> Any:
+        monkeypatch.undo()
+        model.update(more)
+        return future(self, X, steps)
+
+    monkeypatch.setattr(es.Forecaster, "_future", interrupted)
+    if level < 100:
+        pd.testing.assert_frame_equal(model.predict(steps, level=[level]).frame(), expected, check_exact=True)
+    else:
+        with pytest.raises(ValueError, match="between 0 and 100"):
+            model.predict(steps, level=[level])
+    assert len(model._values[0]) == 97
+    pd.testing.assert_frame_equal(model.predict(3).frame(), alone.update(more).predict(3).frame(), check_exact=True)
 
 
 def test_modes_differences_and_plots(fitted: es.Forecaster) -> None:
@@ -254,6 +332,7 @@ def bad_inputs() -> list[tuple[str, Any, str]]:
     return [
         ("horizon beyond", lambda: quick(horizon=40).fit(y), "cannot be judged by 96 values: at most 32"),
         ("steps beyond", lambda: plain().predict(40), "cannot be judged"),
+        ("steps beyond all numbers", lambda: plain().predict(2**70), "cannot be judged"),
         ("length", lambda: with_x().predict(4, future), "3 rows for 4 steps"),
         ("gaps", lambda: with_x().predict(3, future.where(future > 0)), "gap at row 0, column 'x'"),
         ("columns", lambda: with_x().predict(3, future.rename(columns={"x": "z"})), "columns ['x'] in this order; got ['z']"),

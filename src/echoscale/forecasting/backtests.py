@@ -33,11 +33,14 @@ class Backtest:
         What came, of every series; gaps are NaN.
     scales : tuple of (B,)
         The mean change over a season (or a step) before every origin.
+    seasons : tuple of list of int or None
+        The season of every series as known at every origin.
     """
 
     forecasts: tuple[Forecast, ...]
     truths: tuple[list[Floats], ...]
     scales: tuple[Floats, ...]
+    seasons: tuple[list[int | None], ...]
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -87,7 +90,7 @@ class Backtest:
         """One row for every origin, and one for all."""
         rows = []
         for k, forecast in enumerate(self.forecasts):
-            one = Backtest((forecast,), (self.truths[k],), (self.scales[k],))
+            one = Backtest((forecast,), (self.truths[k],), (self.scales[k],), (self.seasons[k],))
             last = forecast.clocks[0].index(0, 1)[0]
             rows.append(
                 (

@@ -58,10 +58,10 @@ def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Ta
     """
     judged = backtests[own]
     forecasts = {name: [each.means for each in one.forecasts] for name, one in backtests.items()}
-    periods = model.season_ if isinstance(model.season_, list) else [model.season_] * len(model._values)
+    periods = [each for one in judged.seasons for each in one]
     for base, name in NAIVE_NAMES.items():
         if base == bases.LAST or any(periods):
-            forecasts[name] = _naive(model, judged, base, periods)
+            forecasts[name] = _naive(model, judged, base)
     names = model.targets_ if len(model.targets_) > 1 else ()
     rows: list[tuple[object, ...]] = []
     for name, each in forecasts.items():
@@ -78,14 +78,14 @@ def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Ta
     return Table(heads, tuple(rows), title, notes)
 
 
-def _naive(model: Forecaster, judged: Backtest, base: str, periods: Sequence[int | None]) -> list[list[Floats]]:
-    """Forecasts that need no fit, of every origin and series; of a series without a season, its last value."""
+def _naive(model: Forecaster, judged: Backtest, base: str) -> list[list[Floats]]:
+    """Forecasts that need no fit, for every origin and series; the last value where no season was known at the origin."""
     found = []
     steps = len(judged.truths[0][0])
-    for k in range(len(judged.truths), 0, -1):
+    for k, periods in enumerate(judged.seasons):
         each = []
         for values, period in zip(model._values, periods, strict=True):
-            history = held(values[: len(values) - k * steps])
+            history = held(values[: len(values) - (len(judged.seasons) - k) * steps])
             used = base if period else bases.LAST
             each.append(np.array([float(bases.start(used, period, history, h)) for h in range(1, steps + 1)]))
         found.append(each)

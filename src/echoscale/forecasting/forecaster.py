@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from echoscale.forecasting.units import held
 from echoscale.progress import Progress, shown
 from echoscale.scaling import Scaling
 from echoscale.table import Table
-from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,6 @@ class Forecaster:
 
     # --------------------------------------------------------------------------------------------------------- learning
 
-    @all_or_nothing
     def fit(self, y: Any, X: Any = None) -> Forecaster:
         """Learn from series, and judge.
 
@@ -143,21 +142,37 @@ class Forecaster:
         given = series_of(y)
         clocks = clocks_of(given)
         tables, columns = self._tables(X, given, clocks, 1 - np.array([len(each) for each in given.values]))
-        values = []
-        for b, each in enumerate(given.values):
+        new = copy(self)
+        new._take(given.form, clocks, columns, given.values, tables)
+        new._learn(self.horizon)
+        vars(self).update(vars(new))  # at once: a fit that fails changes nothing
+        return self
+
+    def _take(
+        self, form: Form, clocks: list[Clock], columns: tuple[str, ...], given: Sequence[Floats], tables: Sequence[Floats]
+    ) -> None:
+        """Training data, and the scaling of their inputs."""
+        values, kept = [], []
+        for b, each in enumerate(given):
             known = np.flatnonzero(~np.isnan(each))
-            what = "y" if given.form.shape == ONE else f"y[{given.form.names[b]!r}]"
+            what = "y" if form.shape == ONE else f"y[{form.names[b]!r}]"
             if len(known) < LEAST_STEPS:
                 raise ValueError(f"{what} holds {len(known)} values, at least {LEAST_STEPS} are needed to judge a forecast.")
             first = max(int(known[0]), len(each) - MOST_STEPS)
             values.append(each[first:].copy())
-            tables[b] = tables[b][first:]
-        self._form, self._clocks, self._columns = given.form, clocks, columns
-        self._values, self._tables_given = values, tables
+            kept.append(tables[b][first:])
+        self._form, self._clocks, self._columns = form, clocks, columns
+        self._values, self._tables_given = values, kept
         self._places = self._past_places(columns)
-        self._scaling = Scaling.of([_with_number(each) for each in tables]) if columns else Scaling.none(0)
-        self._learn(self.horizon)
-        return self
+        self._scaling = Scaling.of([_with_number(each) for each in kept]) if columns else Scaling.none(0)
+
+    def _check_horizon(self, horizon: int) -> None:
+        shortest = min(map(len, self._values))
+        longest = longest_horizon([shortest])
+        if horizon > longest:
+            raise ValueError(
+                f"a horizon of {horizon} steps cannot be judged by {shortest} values: at most {longest}, a third of them."
+            )
 
     def _learn(self, horizon: int | None) -> None:
         choices = Choices(self.season, self.mode, DIFFERENCES.get(self.difference, AUTO), self.log, self.networks, self.seed)
@@ -168,13 +183,10 @@ class Forecaster:
             raise ValueError(f"difference={self.difference!r} needs a season, and none was found: give season=.")
         if choices.log is True and not all((each[~np.isnan(each)] > 0).all() for each in self._values):
             raise ValueError("log=True needs positive values, and y has others.")
-        longest = longest_horizon(lengths)
         if horizon is None:
             horizon = min(default_horizon([lengths[b] for b in group], p) for group, p in zip(groups, periods, strict=True))
-        elif horizon > longest:
-            raise ValueError(
-                f"a horizon of {horizon} steps cannot be judged by {min(lengths)} values: at most {longest}, a third of them."
-            )
+        else:
+            self._check_horizon(horizon)
         self._groups, self.horizon_ = groups, horizon
         self.season_ = periods[0] if len(groups) == 1 else periods
         self._cores = []
@@ -185,7 +197,6 @@ class Forecaster:
                 learn(values, [each[0] for each in inputs], [each[1] for each in inputs], horizon, period, choices)
             )
 
-    @all_or_nothing
     def update(self, y: Any, X: Any = None) -> Forecaster:
         """Take the next values: states and statistics move on, and what was chosen is kept.
 
@@ -219,22 +230,25 @@ class Forecaster:
             inputs = [self._split(_continued(self._tables_given[b], tables[b])) for b in group]
             ahead, until_now = [each[0] for each in inputs], [each[1] for each in inputs]
             cores.append(core.updated([given.values[b] for b in group], ahead, until_now))
-        self._cores = cores
-        self._values = [np.concatenate(pair) for pair in zip(self._values, given.values, strict=True)]
-        self._tables_given = [np.concatenate(pair) for pair in zip(self._tables_given, tables, strict=True)]
-        self._clocks = [clock.moved(len(more)) for clock, more in zip(self._clocks, given.values, strict=True)]
+        # At once: a forecast in another thread is made before the update or after it.
+        vars(self).update(
+            _cores=cores,
+            _values=[np.concatenate(pair) for pair in zip(self._values, given.values, strict=True)],
+            _tables_given=[np.concatenate(pair) for pair in zip(self._tables_given, tables, strict=True)],
+            _clocks=[clock.moved(len(more)) for clock, more in zip(self._clocks, given.values, strict=True)],
+        )
         return self
 
     # ------------------------------------------------------------------------------------------------------ forecasting
 
-    @all_or_nothing
     def predict(self, steps: int, X: Any = None, level: Sequence[float] = LEVELS) -> Forecast:
-        """The next values, with intervals.
+        """Forecast the next values, with intervals. The forecaster itself stays as it is.
 
         Parameters
         ----------
         steps : int
-            How many. More than `horizon_` are judged first, which takes as long as `fit`.
+            Number of steps. A forecast of more than `horizon_` steps learns from all data again, which takes as long as `fit`
+            at every call: set `Forecaster(horizon=steps)` before `fit` to learn once.
         X : (steps, K), DataFrame, DataArray, or dict or list of them, optional
             The inputs of these steps whose future is known.
         level : sequence of float
@@ -246,13 +260,16 @@ class Forecaster:
             `.mean`, `.lower(80)`, `.upper(80)` in the form of y; `.frame()` all as a DataFrame; `.plot()`.
         """
         self._check_fitted()
-        steps = _checks.integer(steps, "steps", minimum=1)
-        return self._forecast(steps, self._future(X, steps), _levels(level))
+        steps, now = _checks.integer(steps, "steps", minimum=1), copy(self)
+        if steps > now.horizon_:
+            now._check_horizon(steps)
+        future, levels = now._future(X, steps), _levels(level)
+        if steps > now.horizon_:
+            now._learn(steps)
+        return now._forecast(steps, future, levels)
 
     def _forecast(self, steps: int, future: Sequence[Floats], levels: tuple[float, ...]) -> Forecast:
-        """From the scaled known inputs of these steps."""
-        if steps > self.horizon_:
-            self._learn(steps)
+        """From the scaled known inputs of these steps, at most `horizon_`."""
         means: list[Floats] = [np.empty(0)] * len(self._values)
         bounds: dict[float, list[Floats]] = {each: [np.empty(0)] * len(self._values) for each in levels}
         for core, group in zip(self._cores, self._groups, strict=True):
@@ -296,20 +313,20 @@ class Forecaster:
                 f"{origins} origins with a horizon of {horizon} leave {left} of {shortest} values to learn from, at least "
                 f"{max(LEAST_STEPS, 3 * horizon)} are needed: ask for fewer origins or steps."
             )
-        forecasts, truths, scales = [], [], []
+        forecasts, truths, scales, seasons = [], [], [], []
         with shown(progress, "backtest") as tell:
             for k in range(origins, 0, -1):
                 back = horizon * k
                 earlier = self._until(back)
                 earlier._learn(max(horizon, min(self.horizon or 0, longest_horizon([len(v) for v in earlier._values]))))
                 known = [each[len(each) - back : len(each) - back + horizon] for each in self._tables_given]
-                future = [self._split(_continued(e, more))[0] for e, more in zip(earlier._tables_given, known, strict=True)]
+                future = [earlier._split(_continued(e, more))[0] for e, more in zip(earlier._tables_given, known, strict=True)]
                 forecasts.append(earlier._forecast(horizon, future, _levels(level)))
                 truths.append([each[len(each) - back : len(each) - back + horizon] for each in self._values])
-                periods = earlier.season_ if isinstance(earlier.season_, list) else [earlier.season_] * len(self._values)
-                scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._values, periods, strict=True)]))
+                seasons.append(earlier.season_ if isinstance(earlier.season_, list) else [earlier.season_] * len(self._values))
+                scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._values, seasons[-1], strict=True)]))
                 tell(origins + 1 - k, origins, "")
-        return Backtest(tuple(forecasts), tuple(truths), tuple(scales))
+        return Backtest(tuple(forecasts), tuple(truths), tuple(scales), tuple(seasons))
 
     def plot(self, steps: int | None = None, X: Any = None, level: Sequence[float] = LEVELS, axes: Axes | None = None) -> Axes:
         """The end of the data, and the forecast with its intervals.
@@ -380,22 +397,11 @@ class Forecaster:
     # ------------------------------------------------------------------------------------------------------------- data
 
     def _until(self, back: int) -> Forecaster:
-        """The same settings, with the data that ended so many steps ago."""
-        other = Forecaster(
-            self.horizon,
-            season=self.season,
-            mode=self.mode,
-            difference=self.difference,
-            log=self.log,
-            networks=self.networks,
-            past=self.past,
-            panel=self.panel,
-            seed=self.seed,
-        )
-        other._form, other._columns, other._places, other._scaling = self._form, self._columns, self._places, self._scaling
-        other._clocks = [clock.moved(-back) for clock in self._clocks]
-        other._values = [each[: len(each) - back] for each in self._values]
-        other._tables_given = [each[: len(each) - back] for each in self._tables_given]
+        """The same settings, with the data that ended so many steps ago: inputs are scaled by their values until then."""
+        other = copy(self)
+        clocks = [clock.moved(-back) for clock in self._clocks]
+        values = [each[: len(each) - back] for each in self._values]
+        other._take(self._form, clocks, self._columns, values, [each[: len(each) - back] for each in self._tables_given])
         return other
 
     def _tables(self, X: Any, given: Given, clocks: Sequence[Clock], first: Any) -> tuple[list[Floats], tuple[str, ...]]:
