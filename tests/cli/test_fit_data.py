@@ -175,6 +175,37 @@ def test_a_straight_line_is_forecast_to_rounding_and_says_so(tmp_path: Path, mon
     assert "Errors are those of rounding: intervals have next to no width" in result.stdout
 
 
+def test_every_command_with_a_data_file_takes_the_notation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """01.02.2020 was 2 January, and 1.950 was 1.95, without a word."""
+    monkeypatch.chdir(tmp_path)
+    months = pd.date_range("2015-01-01", periods=64, freq="MS")
+    sold = [f"1.{200 + 7 * (k % 12) + k}" for k in range(64)]
+    rows = [f"{day:%d.%m.%Y};{value}\n" for day, value in zip(months, sold, strict=True)]
+    Path("old.csv").write_text("date;sold\n" + "".join(rows[:60]))
+    Path("new.csv").write_text("date;sold\n" + "".join(rows[60:]))
+    said = ["--thousands", ".", "--dayfirst"]
+    model = "out/old/model.safetensors"
+    commands = {
+        "fit": ["old.csv", *SHORT],
+        "timescales": ["old.csv", "--json"],
+        "predict": [model, "new.csv", "--json"],
+        "forecast": [model, "--after", "new.csv", "--steps", "1", "--json"],
+    }
+    found = {}
+    for name, arguments in commands.items():
+        for given, words in (([], "--thousands . for the second"), (said[:2], "give --dayfirst or --monthfirst")):
+            refused = called(name, *arguments, *given)
+            assert refused.exit_code == 2
+            assert words in refused.stderr
+        found[name] = called(name, *arguments, *said)
+        assert found[name].exit_code == 0, found[name].stderr
+    assert "date from 2015-01-01 to 2019-12-01" in found["fit"].stderr
+    predicted = json.loads(found["predict"].stdout)
+    assert [row["date"] for row in predicted] == ["2020-01-01", "2020-02-01", "2020-03-01", "2020-04-01"]
+    assert [row["value"] for row in predicted] == [float(each.replace(".", "")) for each in sold[60:]]
+    assert json.loads(found["forecast"].stdout)[0]["date"] == "2020-05-01"
+
+
 def test_parquet_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
     monkeypatch.chdir(tmp_path)

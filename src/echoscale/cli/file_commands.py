@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, loading, named, print_json, refusing, say
+
+if TYPE_CHECKING:
+    from echoscale.data_files import Notation
 
 DataArgument = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv, .txt, .parquet or .npz file.")]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="What `echoscale fit` or `es.save` wrote.")]
@@ -18,6 +21,17 @@ TimeOption = Annotated[
 EveryOption = Annotated[
     str | None,
     typer.Option("--every", metavar="STEP", help="The step between rows, as D, h, MS or 1: missing rows become gaps."),
+]
+DecimalOption = Annotated[
+    str | None,
+    typer.Option("--decimal", metavar="SIGN", help="Decimal sign, . or a comma. Needed where 1,950 may be 1.95 or 1950."),
+]
+ThousandsOption = Annotated[
+    str | None, typer.Option("--thousands", metavar="SIGN", help="Separator of thousands, as , in 1,950 for 1950.")
+]
+DayfirstOption = Annotated[
+    bool | None,
+    typer.Option("--dayfirst/--monthfirst", show_default=False, help="Whether 01/02/2020 is 1 February or 2 January."),
 ]
 LevelOption = Annotated[str, typer.Option("--level", metavar="LIST", help="Levels of the intervals, in percent.")]
 
@@ -52,6 +66,9 @@ def fit(
     ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
     horizon: Annotated[
         int | None, typer.Option(min=0, help="Steps ahead; 0: the target of the same row, from the inputs up to it.")
     ] = None,
@@ -81,6 +98,7 @@ def fit(
             past=named(past),
             time=time,
             every=every,
+            notation=notation_of(decimal, thousands, dayfirst),
             horizon=horizon,
             season=fit_data.season_of(season),
             seconds=seconds,
@@ -107,6 +125,9 @@ def predict(
     ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
     level: LevelOption = "80,95",
     out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; standard output unless given.")] = None,
     json: Json = False,
@@ -121,7 +142,8 @@ def predict(
         with loading(quiet):
             from echoscale.cli import use_model
 
-        use_model.predict(model, data, named(inputs), time, every, levels_of(level), out, json, quiet)
+        notation = notation_of(decimal, thousands, dayfirst)
+        use_model.predict(model, data, named(inputs), time, every, notation, levels_of(level), out, json, quiet)
 
 
 def forecast(
@@ -134,6 +156,9 @@ def forecast(
     after: Annotated[
         Path | None, typer.Option(metavar="DATA", help="New rows, which the model takes in first; rows it knows may be there.")
     ] = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
     level: LevelOption = "80,95",
     out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; standard output unless given.")] = None,
     picture: Annotated[Path | None, typer.Option(help="A .png or .svg file for a picture.")] = None,
@@ -146,7 +171,8 @@ def forecast(
         with loading(quiet):
             from echoscale.cli import use_model
 
-        use_model.forecast(model, steps, future, after, levels_of(level), out, picture, json, quiet)
+        notation = notation_of(decimal, thousands, dayfirst)
+        use_model.forecast(model, steps, future, after, notation, levels_of(level), out, picture, json, quiet)
 
 
 def timescales(
@@ -156,6 +182,9 @@ def timescales(
     ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
     out: Annotated[
         Path | None, typer.Option(help="A .png or .svg file; out/NAME-timescales.png, or beside the model, unless given.")
     ] = None,
@@ -167,7 +196,8 @@ def timescales(
         with loading(quiet):
             from echoscale.cli import timescale_tables
 
-        timescale_tables.show(source, named(columns), time, every, out, json, quiet)
+        notation = notation_of(decimal, thousands, dayfirst)
+        timescale_tables.show(source, named(columns), time, every, notation, out, json, quiet)
 
 
 def doctor(json: Json = False, quiet: Quiet = False) -> None:
@@ -198,6 +228,21 @@ def data_fetch(
             raise ValueError(f"no data set {name!r}; there is mnist.")
         mnist.read("train", progress=not quiet)
         typer.echo(mnist.folder())
+
+
+def notation_of(decimal: str | None, thousands: str | None, dayfirst: bool | None) -> Notation:
+    """How a data file writes numbers and dates.
+
+    Parameters
+    ----------
+    decimal, thousands : str or None
+        Signs in numbers.
+    dayfirst : bool or None
+        Whether the day stands before the month.
+    """
+    from echoscale.data_files import Notation
+
+    return Notation(decimal, thousands, dayfirst)
 
 
 def levels_of(text: str) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 import echoscale as es
 from echoscale import data_files
 from echoscale.cli.shell import check_file, check_folder, say, working
-from echoscale.data_files import DataFile, when
+from echoscale.data_files import DataFile, Notation, when
 from echoscale.files import make_folder, write_atomically
 from echoscale.forecasting.beside import beside, reach
 from echoscale.forecasting.candidates import LEAST_FOR_NETWORKS
@@ -48,6 +48,7 @@ class FitRequest:
     past: list[str]
     time: str | None
     every: str | None
+    notation: Notation
     horizon: int | None
     season: int | str | None
     seconds: float
@@ -96,7 +97,7 @@ def fit(asked: FitRequest, quiet: bool) -> Made:
     check_folder(asked.out)
     for name in (MODEL, PICTURE, PAGE):
         check_file(asked.out / name, [Path(name).suffix])
-    data = data_files.read(asked.data, asked.time, asked.every)
+    data = data_files.read(asked.data, asked.time, asked.every, asked.notation)
     columns = Columns.of(asked, data)
     say(described(data), quiet)
     for note in data.notes:

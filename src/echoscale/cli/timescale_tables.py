@@ -23,7 +23,7 @@ from echoscale.timescales.spectrum import table as spectra_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from echoscale.data_files import DataFile
+    from echoscale.data_files import DataFile, Notation
     from echoscale.hyper import Hyper
 
 PICTURES = (".png", ".svg")
@@ -32,7 +32,14 @@ MOST_CURVES = 6
 
 
 def show(
-    source: Path, columns: list[str], time: str | None, every: str | None, out: Path | None, json: bool, quiet: bool
+    source: Path,
+    columns: list[str],
+    time: str | None,
+    every: str | None,
+    notation: Notation,
+    out: Path | None,
+    json: bool,
+    quiet: bool,
 ) -> None:
     """Print the table, and write the picture.
 
@@ -46,6 +53,8 @@ def show(
         The column of times.
     every : str or None
         The step between rows.
+    notation : Notation
+        How the data file writes numbers and dates.
     out : Path or None
         Where to draw.
     json : bool
@@ -57,7 +66,7 @@ def show(
     picture = out or (Path("out") / f"{source.stem}-timescales.png" if data else source.with_name("timescales.png"))
     check_file(picture, PICTURES)
     if data:
-        table, figure = of_data(data_files.read(source, time, every), columns, quiet)
+        table, figure = of_data(data_files.read(source, time, every, notation), columns, quiet)
     else:
         table, figure = of_model(es.load(source), source)
     file = io.BytesIO()

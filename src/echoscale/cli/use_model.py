@@ -15,7 +15,7 @@ import echoscale as es
 from echoscale import data_files, storage
 from echoscale.automatic import AutoModel
 from echoscale.cli.shell import check_file, print_json, say, working
-from echoscale.data_files import DataFile, when
+from echoscale.data_files import DataFile, Notation, when
 from echoscale.files import make_folder, write_atomically
 from echoscale.forecasting import Forecast, Forecaster
 from echoscale.forecasting.units import held
@@ -33,6 +33,7 @@ def forecast(
     steps: int | None,
     future: Path | None,
     after: Path | None,
+    notation: Notation,
     levels: tuple[float, ...],
     out: Path | None,
     picture: Path | None,
@@ -51,6 +52,8 @@ def forecast(
         Inputs of these steps.
     after : Path or None
         New rows, taken in first.
+    notation : Notation
+        How data files write numbers and dates.
     levels : tuple of float
         Of the intervals, in percent.
     out : Path or None
@@ -65,13 +68,13 @@ def forecast(
     _check_targets(out, picture)
     model = _forecaster(path, "forecast")
     if after is not None:
-        data = _read_like(model, after, None)
+        data = _read_like(model, after, notation)
         new = _new_rows(model, data, quiet)
         with working(f"Taking in {len(new)} rows", quiet):
             model.update(*_known(model, new))
     known = None
     if model.future_inputs_:
-        known = _future_inputs(model, future, steps)
+        known = _future_inputs(model, future, steps, notation)
         steps = len(known)
     elif future is not None:
         raise ValueError(f"{path} takes no inputs of the future: leave --future out.")
@@ -98,6 +101,7 @@ def predict(
     inputs: list[str],
     time: str | None,
     every: str | None,
+    notation: Notation,
     levels: tuple[float, ...],
     out: Path | None,
     json: bool,
@@ -117,6 +121,8 @@ def predict(
         The column of times.
     every : str or None
         The step between rows.
+    notation : Notation
+        How the data file writes numbers and dates.
     levels : tuple of float
         Of the intervals of a forecaster, in percent.
     out : Path or None
@@ -132,9 +138,9 @@ def predict(
     truth: npt.NDArray[Any] | None
     guess: npt.NDArray[Any]
     if isinstance(model, Forecaster):
-        frame, truth, guess = _step_by_step(model, _read_like(model, source, time, every), levels, quiet)
+        frame, truth, guess = _step_by_step(model, _read_like(model, source, notation, time, every), levels, quiet)
     elif hasattr(model, "predict") and not isinstance(model, es.automatic.SequenceModel):
-        data = data_files.read(source, time, every)
+        data = data_files.read(source, time, every, notation)
         frame, truth, guess = _rows(model, storage.notes(path), data, inputs, quiet)
     else:
         raise ValueError(f"{path} holds {_called(model)}, which predicts no rows of a table.")
@@ -154,10 +160,12 @@ def _forecaster(path: Path, what: str) -> Forecaster:
     return model
 
 
-def _read_like(model: Forecaster, source: Path, time: str | None, every: str | None = None) -> DataFile:
+def _read_like(
+    model: Forecaster, source: Path, notation: Notation, time: str | None = None, every: str | None = None
+) -> DataFile:
     """A file with times as the model has them."""
     own = model.times(1).name
-    return data_files.read(source, time or (data_files.NO_TIME if own is None else str(own)), every)
+    return data_files.read(source, time or (data_files.NO_TIME if own is None else str(own)), every, notation)
 
 
 def _step_of(model: Forecaster) -> Any:
@@ -194,12 +202,12 @@ def _index(model: Forecaster, rows: int, data: DataFile) -> pd.Index[Any]:
     return wanted
 
 
-def _future_inputs(model: Forecaster, future: Path | None, steps: int | None) -> pd.DataFrame:
+def _future_inputs(model: Forecaster, future: Path | None, steps: int | None, notation: Notation) -> pd.DataFrame:
     """Inputs of the next steps, all of them or as many as are wanted."""
     names = ", ".join(model.future_inputs_)
     if future is None:
         raise ValueError(f"the model needs the inputs of the steps to come, {names}: give a file with --future.")
-    data = _read_like(model, future, None)
+    data = _read_like(model, future, notation)
     data.check(model.future_inputs_)
     if data.time is not None:
         first = int(np.searchsorted(data.frame.index, _step_of(model)))

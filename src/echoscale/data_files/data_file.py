@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 SHOWN = 12  # names of columns in an error
-DECIMAL_COMMA = r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,6 @@ class DataFile:
         Its columns without that of the times; the index holds the times, or counts rows from 0.
     time : str or None
         The column that the times came from.
-    decimal_comma : bool
-        Whether cells like "1,5" are numbers.
     notes : tuple of str
         What a reader should know of how the file was read.
     """
@@ -41,7 +39,6 @@ class DataFile:
     path: Path
     frame: pd.DataFrame
     time: str | None = None
-    decimal_comma: bool = False
     notes: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
@@ -55,6 +52,7 @@ class DataFile:
         columns : sequence of str
             Their names.
         """
+        counts = Counter(columns)
         for name in columns:
             if name not in self.frame.columns:
                 if name == self.time:
@@ -64,7 +62,7 @@ class DataFile:
                 raise ValueError(
                     f"{self.path} has no column {name!r}; there are {listed([*self._times(), *self.frame.columns])}."
                 )
-            if list(columns).count(name) > 1:
+            if counts[name] > 1:
                 raise ValueError(f"column {name!r} is named twice: give it once.")
 
     def numbers(self, columns: Sequence[str]) -> pd.DataFrame:
@@ -140,11 +138,7 @@ class DataFile:
         values = self.frame[name]
         if values.dtype.kind in "mMc":
             return values, np.full(len(values), np.nan)
-        text = values
-        if self.decimal_comma and values.dtype.kind not in "biuf":
-            whole = values.astype("str").str.fullmatch(DECIMAL_COMMA)
-            text = values.where(~whole, values.astype("str").str.replace(",", "."))
-        return values, pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        return values, pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan)
 
 
 def when(time: object) -> str:

@@ -6,21 +6,25 @@ import csv
 import io
 import os
 import re
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.data_files.data_file import DECIMAL_COMMA, DataFile
+from echoscale.data_files import notation as notations
+from echoscale.data_files.data_file import DataFile
+from echoscale.data_files.notation import Notation
 from echoscale.data_files.row_times import with_times
 
 DELIMITERS = (",", ";", "\t", "|")
+DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}")
 
 
-def read(path: str | os.PathLike[str], time: str | None = None, every: str | None = None) -> DataFile:
+def read(
+    path: str | os.PathLike[str], time: str | None = None, every: str | None = None, notation: Notation | None = None
+) -> DataFile:
     """A table out of a file, with its times as the index.
 
     Parameters
@@ -33,24 +37,28 @@ def read(path: str | os.PathLike[str], time: str | None = None, every: str | Non
     every : str, optional
         The step between two rows ("D", "h", "MS", ...; a whole number for whole numbers): rows that are missing become gaps.
         Unless given, times must be evenly spaced.
+    notation : Notation, optional
+        Decimal sign, separator of thousands and order of day and month. Unless given, they are taken from the cells, and a
+        file that allows two readings is refused.
     """
+    notation = notation or Notation()
     source = Path(path)
     if not source.is_file():
         raise FileNotFoundError(f"{source} is a folder: give a file." if source.is_dir() else f"there is no file {source}.")
     kind = source.suffix.lower()
     if kind not in READERS:
         raise ValueError(f"{source}: files end in {', '.join(READERS)}; this one ends in {kind!r}.")
-    found = READERS[kind](source)
-    twice = found.frame.columns[found.frame.columns.duplicated()]
-    if len(twice):
-        raise ValueError(f"{source} has two columns named {twice[0]!r}: give every column its own name.")
+    found = READERS[kind](source, notation)
     if not len(found):
         raise ValueError(f"{source} has no rows" + (" below its header." if kind in CSV else "."))
-    return with_times(found, time, every)
+    return with_times(found, time, every, notation.dayfirst)
 
 
-def parse_csv(content: bytes, path: Path) -> DataFile:
-    """A table out of the bytes of a CSV file: what stands between cells, decimal commas and missing names are found out.
+def parse_csv(content: bytes, path: Path, notation: Notation | None = None) -> DataFile:
+    """A table out of the bytes of a CSV file.
+
+    The delimiter, the notation of numbers and missing names are taken from the text. In a file of one column an empty line is
+    a gap.
 
     Parameters
     ----------
@@ -58,9 +66,12 @@ def parse_csv(content: bytes, path: Path) -> DataFile:
         Of the file.
     path : Path
         What errors call it.
+    notation : Notation, optional
+        How numbers are written.
     """
     import pandas as pd
 
+    notation = notation or Notation()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -70,78 +81,78 @@ def parse_csv(content: bytes, path: Path) -> DataFile:
         raise ValueError(f"{path} is empty.")
     if "\0" in text or head[0].lstrip()[:1] in ("<", "{"):
         raise ValueError(f"{path} is no CSV file: it begins with {head[0].strip()[:30]!r}.")
-    delimiter, spaces = _delimiter(head)
-    parts = [line.split() for line in head] if spaces else list(csv.reader(head, delimiter=delimiter))
+    delimiter, spaces = _delimiter(head, notation)
+    try:
+        parts = [line.split() for line in head] if spaces else list(csv.reader(head, delimiter=delimiter))
+    except csv.Error:
+        raise ValueError(f"{path} is no CSV file: a cell has more than {csv.field_size_limit():,} characters.") from None
     names, notes = [each.strip() for each in parts[0]], []
-    if bare := all(_is_number(each) for each in names):
+    numbers = [notations.is_number(each) for each in names]
+    if bare := any(numbers) and all(n or DATE.match(each) for n, each in zip(numbers, names, strict=True)):
         notes.append("the first line holds numbers, so it is data: columns are named c1, c2, ...")
         names = [f"c{k + 1}" for k in range(len(names))]
-    elif len(parts) > 1 and delimiter == "," and len(names) == 1 and _are_decimals(parts[1:]):
-        delimiter = ";"  # which a single column has no use for
-        parts = list(csv.reader(head, delimiter=delimiter))
-        notes.append("one column whose commas are decimal ones")
-    elif len(parts) > 1 and len(parts[1]) == len(names) + 1:  # as R writes names of rows
-        names = ["row", *names]
-        notes.append("rows have one cell more than the first line: their first cells are read as names of rows")
     names = [each or ("row" if k == 0 else f"c{k + 1}") for k, each in enumerate(names)]
-    if len(set(names)) < len(names):
-        raise ValueError(f"{path} has two columns named {next(n for n in names if names.count(n) > 1)!r}.")
+    _check_names(names, path)
+    for line, cells in enumerate(parts[1:], start=2):
+        if len(cells) > len(names):
+            raise ValueError(_uneven_lines(path, line, len(cells), len(names)))
+    before = text[: text.index(head[0])].count("\n")
     try:
         frame = pd.read_csv(
-            io.BytesIO(content),
+            io.StringIO(text.rstrip("\r\n ")),
             sep=r"\s+" if spaces else delimiter,
             header=None,
-            skiprows=0 if bare else text[: text.index(head[0])].count("\n") + 1,
+            skiprows=before + (not bare),
             names=names,
             index_col=False,
-            encoding="utf-8-sig",
             on_bad_lines="error",
             skipinitialspace=True,
-            low_memory=False,
+            skip_blank_lines=len(names) > 1,
+            dtype="str",
         )
     except pd.errors.EmptyDataError:
         return DataFile(path, pd.DataFrame(columns=names))
     except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-        why = f"line {found[2]} has {found[3]} cells, the first one {found[1]}" if found else str(error)
-        raise ValueError(f"{path} is no CSV file: {why}.") from None
-    for line, cells in enumerate(parts[1:], start=2):
-        if len(cells) > len(names):
-            raise ValueError(f"{path} is no CSV file: line {line} has {len(cells)} cells, the first one {len(parts[0])}.")
-    return DataFile(path, frame, decimal_comma=delimiter != ",", notes=tuple(notes))
+        why = _uneven_lines(path, *map(int, found.group(2, 3, 1))) if found else f"{path} is no CSV file: {error}."
+        raise ValueError(why) from None
+    columns = {name: frame[name] for name in names}
+    used = notations.found(columns, notation, delimiter, path)
+    return DataFile(path, pd.DataFrame({name: used.converted(each) for name, each in columns.items()}), notes=tuple(notes))
 
 
-def _are_decimals(rows: list[list[str]]) -> bool:
-    """Whether rows that a comma cuts in two are numbers with decimal commas, and not numbered rows of numbers."""
-    cut = [row for row in rows if len(row) == 2]
-    first = [row[0] for row in cut]
-    numbered = any(first == [str(k) for k in range(begin, begin + len(first))] for begin in (0, 1))
-    return bool(cut) and not numbered and all(re.fullmatch(DECIMAL_COMMA, ",".join(row)) for row in rows if row)
+def _uneven_lines(path: Path, line: int, cells: int, names: int) -> str:
+    remedy = "give --decimal , where commas are decimal ones" if names == 1 else "name every column in the first line"
+    return f"{path} is no CSV file: line {line} has {cells} cells, the first one {names}: {remedy}."
 
 
-def _csv(path: Path) -> DataFile:
-    return parse_csv(path.read_bytes(), path)
+def _check_names(names: Sequence[str], path: Path) -> None:
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{path} has two columns named {name!r}: give every column its own name.")
+        seen.add(name)
 
 
-def _delimiter(head: list[str]) -> tuple[str, bool]:
+def _csv(path: Path, notation: Notation) -> DataFile:
+    return parse_csv(path.read_bytes(), path, notation)
+
+
+def _delimiter(head: list[str], notation: Notation) -> tuple[str, bool]:
     """What stands between cells, and whether that is blanks."""
-    unquoted = re.sub(r'"[^"]*"', "", head[0])
-    best = max(DELIMITERS, key=unquoted.count)
-    if unquoted.count(best):
+    unquoted = [re.sub(r'"[^"]*"', "", line) for line in head]
+    for each in DELIMITERS[1:]:  # commas may be decimal ones
+        if unquoted[0].count(each) and len({line.count(each) for line in unquoted}) == 1:
+            return each, False
+    best = max(DELIMITERS, key=unquoted[0].count)
+    if unquoted[0].count(best):
         return best, False
     counts = {len(line.split()) for line in head}
-    return ",", len(counts) == 1 and counts != {1}
+    in_numbers = "," in (notation.decimal, notation.thousands)
+    return ";" if in_numbers else ",", len(counts) == 1 and counts != {1}
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.strip())
-    except ValueError:
-        return False
-    return cell.strip().lower() not in ("nan", "inf", "infinity")
-
-
-def _parquet(path: Path) -> DataFile:
+def _parquet(path: Path, _: Notation) -> DataFile:
     import pandas as pd
 
     try:
@@ -152,25 +163,29 @@ def _parquet(path: Path) -> DataFile:
         raise ValueError(f"{path} is no Parquet file ({str(error).splitlines()[0]}).") from None
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
-    return DataFile(path, frame.rename(columns=str))
+    frame = frame.rename(columns=str)
+    _check_names(list(frame.columns), path)
+    return DataFile(path, frame)
 
 
-def _npz(path: Path) -> DataFile:
+def _npz(path: Path, _: Notation) -> DataFile:
     import pandas as pd
 
-    columns: dict[str, npt.NDArray[Any]] = {}
+    arrays: list[tuple[str, npt.NDArray[Any]]] = []
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             for name in archive.files:
                 array = archive[name]
                 if array.ndim == 2:
-                    columns |= {name if array.shape[1] == 1 else f"{name}{k}": each for k, each in enumerate(array.T)}
+                    arrays += [(name if array.shape[1] == 1 else f"{name}{k}", each) for k, each in enumerate(array.T)]
                 elif array.ndim == 1:
-                    columns[name] = array
+                    arrays.append((name, array))
                 else:
                     raise ValueError(f"array {name!r} has shape {array.shape}, a column has one axis, a table two")
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError, AttributeError) as error:
+    except Exception as error:  # damage shows as an error of the archive, its compression or NumPy
         raise ValueError(f"{path} is no NPZ file of columns ({error}).") from None
+    _check_names([name for name, _ in arrays], path)
+    columns = dict(arrays)
     lengths = {name: len(each) for name, each in columns.items()}
     if len(set(lengths.values())) > 1:
         first = next(iter(lengths))
@@ -180,4 +195,4 @@ def _npz(path: Path) -> DataFile:
 
 
 CSV = (".csv", ".tsv", ".txt")
-READERS: dict[str, Callable[[Path], DataFile]] = {**dict.fromkeys(CSV, _csv), ".parquet": _parquet, ".npz": _npz}
+READERS: dict[str, Callable[[Path, Notation], DataFile]] = {**dict.fromkeys(CSV, _csv), ".parquet": _parquet, ".npz": _npz}

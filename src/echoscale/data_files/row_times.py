@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from echoscale.data_files.data_file import DataFile, listed, when
 from echoscale.data_files.even_steps import even, uneven
@@ -20,7 +21,12 @@ NO_TIME = "none"
 NAMES_OF_TIME = ("time", "date", "day", "week", "month", "quarter", "year", "ds", "t", "step", "index", "row", "hour", "period")
 
 
-def with_times(data: DataFile, time: str | None, every: str | None) -> DataFile:
+# A date whose parts have no order of their own, and the text after it; a year of two digits may come first or last.
+UNORDERED = r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)(.*)"
+CENTURY = 69  # years of two digits from here on are those of the last century, as in POSIX
+
+
+def with_times(data: DataFile, time: str | None, every: str | None, dayfirst: bool | None = None) -> DataFile:
     """The same table with its times as the index.
 
     Parameters
@@ -31,6 +37,8 @@ def with_times(data: DataFile, time: str | None, every: str | None) -> DataFile:
         The column of times; `NO_TIME`: there is none; None: it is looked for.
     every : str or None
         The step between two rows; None: times must be evenly spaced.
+    dayfirst : bool or None
+        Whether 01.02.2020 is 1 February; None: dates decide, or are refused.
     """
     if time == NO_TIME:
         if every is not None:
@@ -38,12 +46,12 @@ def with_times(data: DataFile, time: str | None, every: str | None) -> DataFile:
         return data
     if time is not None:
         data.check([time])
-    name = time or _column_of_times(data)
+    name = time or _column_of_times(data, dayfirst)
     if name is None:
         if every is not None:
             raise ValueError(f"{data.path}: no column of times was found among {listed(data.frame.columns)}: name it.")
         return data
-    times = _times(data, name)
+    times = _times(data, name, dayfirst)
     frame = data.frame.drop(columns=name)
     notes = data.notes
     if not frame.shape[1]:
@@ -58,23 +66,31 @@ def with_times(data: DataFile, time: str | None, every: str | None) -> DataFile:
     return even(made, every)
 
 
-def _column_of_times(data: DataFile) -> str | None:
-    """The first column of dates, or the first one of whole numbers that rise and is named like a time."""
-    frame, numeric = data.frame, set(data.numeric())  # 1,5 is a number, not the fifth of January
+def _column_of_times(data: DataFile, dayfirst: bool | None) -> str | None:
+    """The first column of dates, or the first one of numbers that rise and is named like a time."""
+    frame, numeric = data.frame, set(data.numeric())
+    text = [str(name) for name in frame.columns if name not in numeric]
     for name in frame.columns:
-        if frame[name].dtype.kind == "M" or (name not in numeric and _dates(frame[name]) is not None):
+        if frame[name].dtype.kind == "M" or (name in text and _dates(data, name, dayfirst) is not None):
             return str(name)
     for name in frame.columns:
         if str(name).lower() in NAMES_OF_TIME and frame[name].dtype.kind in "iuf":
             if _numbered_days(frame[name]) is not None:
                 return str(name)
             values = frame[name].to_numpy(np.float64)
-            if len(values) > 1 and (np.diff(values) > 0).all() and (np.diff(values) == values[1] - values[0]).all():
+            if len(values) > 1 and (np.diff(values) > 0).all():
                 return str(name)
+    for name in text:
+        good = _are_dates(frame[name])
+        if name.lower() not in NAMES_OF_TIME:  # 1984 may be a year, or any number
+            good = good & np.isnan(data._converted(name)[1])
+        if good.mean() > 0.5:
+            row = int(np.flatnonzero(~good)[0])
+            raise ValueError(f"{_no_date(data, name, row)} The other rows have dates: mend it, or count rows with --time none.")
     return None
 
 
-def _times(data: DataFile, name: str) -> pd.Index[Any]:
+def _times(data: DataFile, name: str, dayfirst: bool | None) -> pd.Index[Any]:
     """Dates, whole numbers, or evenly spaced numbers."""
     import pandas as pd
 
@@ -99,12 +115,34 @@ def _times(data: DataFile, name: str) -> pd.Index[Any]:
             row = int(off[0]) if len(off) else 0
             raise ValueError(uneven(data.path, name, numbers[row], row, numbers[row + 1], "--time none counts rows instead."))
         return pd.Index(numbers.astype(np.float64))
-    found = _dates(values)
+    found = _dates(data, name, dayfirst)
     if found is None:
-        bad = np.flatnonzero(pd.to_datetime(values.astype("str"), errors="coerce", format="mixed", utc=True).isna())
-        row = int(bad[0]) if len(bad) else 0
-        raise ValueError(f"{data.path}: {str(values.iloc[row])!r} at row {row + 1}, column {name!r}, is no date.")
+        bad = np.flatnonzero(~_are_dates(values))
+        raise ValueError(_no_date(data, name, int(bad[0]) if len(bad) else 0))
     return found
+
+
+def _no_date(data: DataFile, name: str, row: int) -> str:
+    value = data.frame[name].iloc[row]
+    what = "no time" if value is None or value != value else f"{str(value)!r}"
+    said = f"{data.path}: {what} at row {row + 1}, column {name!r}"
+    return f"{said}." if what == "no time" else f"{said}, is no date."
+
+
+def _are_dates(values: pd.Series[Any]) -> npt.NDArray[np.bool_]:
+    """Which cells are dates with a year, each by itself."""
+    import pandas as pd
+
+    text = values.astype("str")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dates = pd.to_datetime(text, errors="coerce", format="mixed", utc=True)
+    return np.asarray(dates.notna() & _with_year(text) & values.notna())
+
+
+def _with_year(text: pd.Series[Any]) -> pd.Series[bool]:
+    """Which cells have a year: pandas reads 1/5 and 12:30 as dates too."""
+    return text.str.contains(r"\d{4}") | text.str.fullmatch(rf"\s*{UNORDERED}")
 
 
 def _numbered_days(values: pd.Series[Any]) -> pd.DatetimeIndex | None:
@@ -117,27 +155,56 @@ def _numbered_days(values: pd.Series[Any]) -> pd.DatetimeIndex | None:
     return pd.DatetimeIndex(days) if days.notna().all() else None
 
 
-def _dates(values: pd.Series[Any]) -> pd.DatetimeIndex | None:
-    """Text as dates, the day first where only so they rise; None where some are no dates."""
-    import pandas as pd
-
-    if values.isna().any() or not values.astype("str").str.contains(r"\d").all():
+def _dates(data: DataFile, name: str, dayfirst: bool | None) -> pd.DatetimeIndex | None:
+    """Text as dates; None where some are no dates with a year. Raises where day and month may be exchanged."""
+    values = data.frame[name]
+    if values.isna().any() or not _with_year(values.astype("str")).all():
         return None
     text = values.astype("str").str.strip()
-    quarters = text.str.fullmatch(r"\d{4}-?[qQ][1-4]").all()
-    text = text.str.replace("-", "") if quarters else text
-    found = []
+    if text.str.fullmatch(r"\d{4}-?[qQ][1-4]").all():
+        return _parsed(text.str.replace("-", ""))
+    parts = text.str.extract(f"^{UNORDERED}$")
+    if parts.isna().any(axis=None):
+        return _parsed(text)
+    first, second, third, rest = (parts[k] for k in (0, 2, 3, 4))
+    orders = {True: (third, second, first), False: (third, first, second)}
+    if dayfirst is not None:
+        return _joined(*orders[dayfirst], rest)
+    found = [_joined(*each, rest) for each in [*orders.values(), (first, second, third)]]
+    dates = [each for each in found if each is not None]
+    rising = [each for each in dates if each.is_monotonic_increasing and each.is_unique]
+    chosen = rising or dates
+    for other in chosen[1:]:
+        for row in np.flatnonzero(np.asarray(chosen[0] != other))[:1]:
+            ways = " or ".join(f"{each[row].day} {each[row]:%B %Y}" for each in (chosen[0], other))
+            raise ValueError(
+                f"{data.path}: {text.iloc[row]!r} at row {row + 1}, column {name!r}, may be {ways}: "
+                "give --dayfirst or --monthfirst, or write the year first, in four digits."
+            )
+    return chosen[0] if chosen else None
+
+
+def _joined(year: pd.Series[Any], month: pd.Series[Any], day: pd.Series[Any], rest: pd.Series[Any]) -> pd.DatetimeIndex | None:
+    """Dates of parts; None where some do not exist."""
+    if (day.str.len() > 2).any():
+        return None
+    short = year.str.len() <= 2
+    century = year.astype(int).ge(CENTURY).map({True: "19", False: "20"})
+    return _parsed(year.where(~short, century + year.str.zfill(2)) + "-" + month.str.zfill(2) + "-" + day.str.zfill(2) + rest)
+
+
+def _parsed(text: pd.Series[Any]) -> pd.DatetimeIndex | None:
+    """Dates whose year comes first, or whose month is a word."""
+    import pandas as pd
+
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the order of day and month was guessed
-        for options in ({}, {"format": "ISO8601"}, {"dayfirst": True}, {"utc": True}):
+        warnings.simplefilter("ignore")
+        for options in ({}, {"format": "ISO8601"}, {"utc": True}):
             try:
-                index = pd.DatetimeIndex(pd.to_datetime(text, **options))
+                return pd.DatetimeIndex(pd.to_datetime(text, **options))
             except (ValueError, TypeError, OverflowError):
                 continue
-            if index.is_monotonic_increasing and index.is_unique:
-                return index
-            found.append(index)
-    return found[0] if found else None
+    return None
 
 
 def _check_order(data: DataFile) -> None:
