@@ -8,10 +8,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlparse
 
 import pytest
 from typer.testing import CliRunner
@@ -134,24 +132,6 @@ def test_files_of_the_user_on_a_phone(address: str, opened: Opened, tmp_path: Pa
     page.get_by_role("slider", name="Level 1, neurons").wait_for(timeout=SLOW)
     assert watched.overflow() == 0
     assert watched.violations() == []
-
-
-def test_pages_from_elsewhere_cannot_talk_to_it(address: str) -> None:
-    """Bokeh refuses at once what comes from another origin; from its own it asks for its protocol."""
-    place = urlparse(address).netloc
-    headers = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-        "Sec-WebSocket-Version": "13",
-    }
-    answers = {}
-    for origin in (f"http://{place}", "http://evil.example"):
-        connection = HTTPConnection(place)
-        connection.request("GET", "/ws", headers={**headers, "Origin": origin})
-        answers[origin] = connection.getresponse().status
-        connection.close()
-    assert answers == {f"http://{place}": 101, "http://evil.example": 403}
 
 
 def test_a_port_in_use_is_told_in_a_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import sys
 import warnings
@@ -15,11 +16,11 @@ HOME = "127.0.0.1"
 
 
 def lab(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 is any that is free.")] = 5006,
-    host: Annotated[str, typer.Option(help="Where to listen; the default is this machine alone.")] = HOME,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 5006,
+    host: Annotated[str, typer.Option(help="Address to listen on; by default only this machine can reach it.")] = HOME,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="HOST:PORT", help="host:port under which other machines see the page; may be repeated."),
+        typer.Option(metavar="HOST:PORT", help="Name under which other machines see the page; may be repeated."),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
@@ -30,24 +31,26 @@ def lab(
         port = _free(host, port)
     except OSError as error:
         _refuse(f"cannot listen on {host}:{port}: {error.strerror or error}. Another port: echoscale lab --port 0.")
-    from bokeh.server.server import Server
-
-    from echoscale.lab.live_page import LivePage
+    from echoscale.lab.server import in_url, start
 
     logging.getLogger("bokeh").setLevel(logging.ERROR)
+    logging.getLogger("tornado").setLevel(logging.ERROR)  # not a line for every request that is refused
     warnings.simplefilter("ignore", UserWarning)  # what the library warns of stands on the page
-    # The page answers to these names alone: a page from elsewhere that a browser shows cannot talk to it.
-    origins = [f"{each}:{port}" for each in dict.fromkeys((host, HOME, "localhost"))]
-    server = Server({"/": LivePage}, address=host, port=port, allow_websocket_origin=[*origins, *(allow_origin or [])])
-    typer.echo(f"http://{host}:{port}/")
+    try:
+        server = start(host, port, allow_origin or ())
+    except ValueError as error:
+        _refuse(f"--allow-origin takes HOST:PORT ({error}).")
+    typer.echo(f"http://{in_url(host)}:{server.port}/")
     typer.echo("Ctrl-C ends it.", err=True)
-    server.start()
     if browser:
         server.io_loop.add_callback(server.show, "/")
     try:
         server.io_loop.start()
     except KeyboardInterrupt:
-        server.stop(wait=False)
+        # Nothing is to be saved. Python would wait for all threads that compute.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _free(host: str, port: int) -> int:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 STRUCTURES = ("hierarchical", "parallel")
 MOST_LEVELS = 3
-# Of every slider: its least and largest value, and its step.
+# Least value, largest value and step of every slider.
 RANGES = {
     "leak_rate": (0.01, 1.0, 0.01),
     "spectral_radius": (0.0, 1.5, 0.01),
@@ -20,6 +20,7 @@ RANGES = {
     "coupling": (0.0, 3.0, 0.01),
 }
 SIZES = (10, 200, 10)
+PENALTIES = tuple(f"1e{k}" for k in range(-10, 3))
 
 
 class Level(NamedTuple):
@@ -106,6 +107,20 @@ class Controls(NamedTuple):
         levels = list(self.levels)
         levels[level] = levels[level]._replace(**{kind: value})  # type: ignore[arg-type]
         return self._replace(levels=tuple(levels))
+
+
+def bounded(name: str, value: float) -> float:
+    """The value within the range of its slider. A browser may send any number.
+
+    Parameters
+    ----------
+    name : str
+        Such as "units" or "leak_rate".
+    value : float
+        What was sent; NaN becomes the least value.
+    """
+    low, high, _ = SIZES if name == "units" else RANGES[name]
+    return min(high, max(low, value))
 
 
 def _place(name: str) -> tuple[str, int]:

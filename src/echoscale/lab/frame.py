@@ -70,3 +70,9 @@ PAGE = """
 <script>{{ script }}</script>
 {% endblock %}
 """
+FULL = """
+{% block title %}echoscale lab{% endblock %}
+{% block contents %}
+<p>{{ most }} pages of the lab are open. Close one, wait some seconds and load this page again.</p>
+{% endblock %}
+"""

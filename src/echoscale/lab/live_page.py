@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bokeh.events import ClientReconnected, ConnectionLost, DocumentReady
 from bokeh.layouts import column, row
 from bokeh.models import (
     Button,
@@ -32,9 +33,10 @@ from bokeh.models import (
     Slider,
 )
 
+from echoscale import _checks
 from echoscale.lab import error_map, footsteps, frame, lab_data
 from echoscale.lab.canvas import LEVELS, PICTURES, Pictures
-from echoscale.lab.controls import MOST_LEVELS, RANGES, SIZES, STRUCTURES, Controls, Level
+from echoscale.lab.controls import MOST_LEVELS, PENALTIES, RANGES, SIZES, STRUCTURES, Controls, Level, bounded
 from echoscale.lab.seen import Seen, as_python, look
 from echoscale.storage import save
 
@@ -50,7 +52,6 @@ TITLES = {
     "coupling": "coupling from the level before",
 }
 WAYS = {"online": footsteps.online, "tune": footsteps.tuned}
-PENALTIES = tuple(f"1e{k}" for k in range(-10, 3))
 PAUSE = 1 / 20  # seconds between two points of the path, at least: a browser draws no more
 DOWNLOAD = """
 const bytes = Uint8Array.from(atob(cb_obj.data.content[0]), (each) => each.charCodeAt(0));
@@ -92,8 +93,11 @@ class LivePage:
         document.template_variables.update(words=frame.WORDS, style=frame.STYLE, script=frame.SCRIPT)
         for root in self._roots():
             document.add_root(root)
+        # Nothing is computed for a page that nobody watches.
+        document.on_event(DocumentReady, lambda event: self.refresh())
+        document.on_event(ClientReconnected, lambda event: self.refresh())
+        document.on_event(ConnectionLost, lambda event: self._rest())
         document.on_session_destroyed(self._end)
-        self.refresh()
 
     # Widgets
 
@@ -215,13 +219,13 @@ class LivePage:
         if self._following:
             return
         self.stop_learning()
-        levels = tuple(
-            Level(int(own["units"].value), *(float(own[name].value) for name in TITLES if name in own and name != "units"))
-            for own in self.sliders[: self.count.active + 1]
-        )
+        count = _checks.choice(self.count.active, range(MOST_LEVELS), "levels") + 1
+        structure = STRUCTURES[_checks.choice(self.structure.active, range(len(STRUCTURES)), "structure")]
+        ridge = float(_checks.choice(self.ridge.value, PENALTIES, "ridge"))
+        values = [{name: bounded(name, each.value) for name, each in own.items()} for own in self.sliders[:count]]
+        levels = tuple(Level(int(own.pop("units")), **own) for own in values)
         before = self.controls.names
-        structure = STRUCTURES[self.structure.active]
-        self.controls = Controls(levels, structure, float(self.ridge.value), self.controls.seed)
+        self.controls = Controls(levels, structure, ridge, self.controls.seed)
         for k, group in enumerate(self.groups):
             group.visible = k < len(levels)
             if k:
@@ -273,7 +277,8 @@ class LivePage:
     @property
     def axes(self) -> tuple[error_map.MapAxis, error_map.MapAxis]:
         """Those of the map."""
-        return error_map.axis(self.across.value), error_map.axis(self.up.value)
+        names = [_checks.choice(each.value, self.controls.names, "axis") for each in (self.across, self.up)]
+        return error_map.axis(names[0]), error_map.axis(names[1])
 
     def _new_axes(self) -> None:
         """Other names to choose from: the leak rates of two levels, or leak rate and radius of one."""
@@ -415,8 +420,13 @@ class LivePage:
         if self._threads:
             self.document.add_next_tick_callback(work)
 
-    def _end(self, session_context: object) -> None:
+    def _rest(self) -> None:
+        """Map and learning end; the next look computes the map again."""
         self._numbers = {name: number + 1 for name, number in self._numbers.items()}
+        self._mapped = None
+
+    def _end(self, session_context: object) -> None:
+        self._rest()
         threads, self._threads = self._threads, {}
         for each in threads.values():
             each.shutdown(wait=False, cancel_futures=True)
