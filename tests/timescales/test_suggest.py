@@ -316,7 +316,7 @@ def test_one_level_has_no_reason_for_a_slow_one() -> None:
     text = "\n".join(delay_task(5, levels=1).reasons)
     assert "R2" not in text
     assert "slow" not in text
-    assert "R3 is the slow one" in "\n".join(delay_task(5, levels=3).reasons)
+    assert "R3 is the slow level" in "\n".join(delay_task(5, levels=3).reasons)
 
 
 def test_an_unrelated_target_is_said_to_be_one() -> None:
@@ -426,10 +426,153 @@ def test_float32_states_are_as_good_as_float64_ones() -> None:
 
 def test_the_error_of_the_trials_is_told() -> None:
     u = noise(600, seed=21)
-    [reason] = [each for each in delay_task(4, trials=True).reasons if "blocks of held-out data" in each]
+    [reason] = [each for each in delay_task(4, trials=True).reasons if "folds of held-out data" in each]
     error, before = (float(each) for each in re.findall(r"error of ([\d.e-]+) standard.*found from, ([\d.e-]+\d)", reason)[0])
     assert error <= before
-    assert not any("blocks of held-out data" in each for each in suggest(u, delayed(u, 4), trials=False).reasons)
+    assert not any("folds of held-out data" in each for each in suggest(u, delayed(u, 4), trials=False).reasons)
+
+
+def filtered(u: Floats, rate: float) -> Floats:
+    """x(t) = (1 - rate) x(t - 1) + rate u(t)."""
+    x = np.zeros_like(u)
+    for t in range(1, len(u)):
+        x[t] = (1 - rate) * x[t - 1] + rate * u[t]
+    return x
+
+
+def made_problem(name: str, steps: int = 1500) -> tuple[Floats, Floats]:
+    u = noise(steps, seed=40)
+    if name == "NARMA10":
+        return narma(steps, 10, seed=40)
+    if name == "Lorenz":
+        x = es.tasks.lorenz(steps + 1, seed=40)[0]
+        return x[:-1], x[1:]
+    made = {
+        "product": filtered(u, 0.5) * filtered(u, 0.03),
+        "linear": filtered(u, 0.3),
+        "short": delayed(u, 1) + 0.5 * noise(steps, seed=42),
+        "unrelated": noise(steps, seed=41),
+    }
+    return u, made[name]
+
+
+def held_out_errors(x: Floats, y: Floats) -> float:
+    """Least error of ridge regression on five blocks of time over penalties, in standard deviations of y."""
+    cuts = folds.edges([len(x)], min(100, len(x) // 10))[0].tolist()
+    blocks = [np.arange(a, b) for a, b in zip(cuts[::2], cuts[1::2], strict=True)]
+    counted = np.concatenate(blocks)
+    squares = np.zeros((13, y.shape[1]))
+    for block in blocks:
+        rest = np.setdiff1d(counted, block)
+        mean, middle = x[rest].mean(axis=0), y[rest].mean(axis=0)
+        left, values, right = np.linalg.svd(x[rest] - mean, full_matrices=False)
+        for k in range(13):
+            ridge = 10.0 ** (k - 8) * (values**2).sum() / x.shape[1]
+            fit = right.T @ ((values / (values**2 + ridge))[:, None] * (left.T @ (y[rest] - middle)))
+            squares[k] += ((y[block] - middle - (x[block] - mean) @ fit) ** 2).sum(axis=0)
+    return float(np.sqrt((squares / len(counted) / y[counted].var(axis=0)).mean(axis=1)).min())
+
+
+VERDICT = re.compile(
+    r"Verdict: on the same held-out folds the suggested network leaves an error of (\S+) standard deviations"
+    r"(?: \(geometric mean of the next step and a later one\))?, ridge regression on the last (?:(\d+) inputs|input) "
+    r"([\d.e-]+): (.*)\."
+)
+
+
+@pytest.mark.parametrize("name", ["NARMA10", "product", "Lorenz", "linear", "short", "unrelated"])
+def test_words_follow_from_the_values(name: str) -> None:
+    """Of the levels, and of the verdict; its numbers by ridge regression on lags and on the states of the network itself."""
+    u, y = made_problem(name)
+    made = suggest(u, y, units=60, longest=32)
+    rates, text = leaks(made), "\n".join(made.reasons)
+    if rates[0] == rates[-1]:
+        assert f"All levels have leak rate {rates[0]:g}" in text
+        assert "fast level" not in text
+        assert "slow level" not in text
+    else:
+        assert rates[0] > rates[1]
+        assert f"R1 is the fast level, leak rate {rates[0]:g}: its neurons' own timescale is {1 / rates[0]:.3g} step" in text
+        assert f"R2 is the slow level, leak rate {rates[1]:g}: its neurons' own timescale is {1 / rates[1]:.3g} step" in text
+    told = VERDICT.fullmatch(made.reasons[-1])
+    assert told
+    network, lags = float(told[1]), float(told[3])
+    targets = [y]
+    if name == "Lorenz":  # The next step, and one a correlation time later.
+        assert "Dynamics" in text
+        later = round(float(re.findall(r"correlation time is ([\d.]+) step", text)[0]))
+        u, targets = u[:-later], [y[:-later], y[later:]]
+    u, *targets = ((each - each.mean(axis=0)) / each.std(axis=0) for each in (u, *targets))
+
+    def error(x: Floats) -> float:
+        return float(np.exp(np.mean([np.log(held_out_errors(x, each)) for each in targets])))
+
+    windows = made.memory.windows.tolist()
+    errors = {
+        window: error(np.concatenate([delayed(u, k) for k in range(window)], axis=1))
+        for window in ({int(told[2] or 1), 1, 32} if name == "Lorenz" else windows)
+    }
+    assert lags == pytest.approx(errors[int(told[2] or 1)], rel=0.01)
+    assert lags == pytest.approx(min(errors.values()), rel=0.01)
+    states = [np.asarray(plain(made).build(u.shape[1], seed=seed).run(u), np.float64) for seed in (0, 1)]
+    assert network == pytest.approx(np.exp(np.mean([np.log(error(each)) for each in states])), rel=0.1)
+    ratio = network / lags
+    if name == "unrelated":
+        assert told[4] == "neither predicts the target, and this network is a guess"
+        assert made.reasons[0].startswith("Memory: unknown.")
+    elif ratio > 0.98:
+        assert told[4] == "ridge regression on lags is enough"
+    elif ratio > 0.1:
+        assert float(told[4].removesuffix("% less")) == pytest.approx(100 * (1 - ratio), abs=1)
+    else:
+        assert float(told[4].removeprefix("smaller by a factor of ")) == pytest.approx(1 / ratio, rel=0.01)
+    assert (name in ("linear", "short")) == ("is enough" in told[4])
+    assert ("is a guess" in text) == (name == "unrelated")
+
+
+def test_a_network_that_predicts_is_no_guess_although_no_filter_does() -> None:
+    """The filters see two steps, the network remembers six."""
+    u = noise(1500, seed=43)
+    y = delayed(u, 5) + delayed(u, 3) ** 2
+    made = suggest(u, y, units=60, longest=2)
+    assert made.memory.nonlinear.min() > 0.95
+    assert "Memory: unknown" in made.reasons[0]
+    assert "guess" not in "\n".join(made.reasons)
+    assert "guess" in "\n".join(suggest(u, y, units=60, longest=2, trials=False).reasons)
+
+
+def test_sequences_are_compared_with_pooled_lags() -> None:
+    """Two frequencies with random phases: differences tell them apart, a linear readout of pooled values hardly."""
+    rng = np.random.default_rng(44)
+    kinds = np.repeat([0, 1], 15)
+    u = np.sin(rng.uniform(0, 7, (30, 1)) + np.where(kinds, 0.9, 0.2)[:, None] * np.arange(40))[:, :, None]
+    made = suggest(u, kinds, units=40, longest=4)
+    told = re.search(r"on the last (?:(\d) inputs|input), pooled over the sequence, ([\d.e-]+): ", made.reasons[-1])
+    assert told
+    u = (u - u.mean()) / u.std()
+    code = np.where(kinds, 1.0, -1.0)
+    fold = np.concatenate([np.arange(15), np.arange(15, 30)]) % 5
+    errors = {}
+    for window in (1, 2, 3, 4):
+        lags = np.stack([u[:, window - 1 - k : 40 - k, 0] for k in range(window)], axis=2)
+        rows = np.concatenate([lags.mean(axis=1), lags.std(axis=1), lags.max(axis=1), lags.min(axis=1)], axis=1)
+        rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+        squares = np.zeros(13)
+        for k in range(5):
+            x, y = rows[fold != k], code[fold != k]
+            mean, middle = x.mean(axis=0), y.mean()
+            gram = (x - mean).T @ (x - mean)
+            for r in range(13):
+                ridge = 10.0 ** (r - 8) * np.trace(gram) / len(gram) * np.eye(len(gram))
+                fit = np.linalg.solve(gram + ridge, (x - mean).T @ (y - middle))
+                squares[r] += ((code[fold == k] - middle - (rows[fold == k] - mean) @ fit) ** 2).sum()
+        errors[window] = float(np.sqrt(squares.min() / 30))
+    assert float(told[2]) == pytest.approx(errors[int(told[1] or 1)], rel=0.01)
+    assert float(told[2]) == pytest.approx(min(errors.values()), rel=0.01)
+
+
+def test_without_trials_the_verdict_says_so() -> None:
+    assert delay_task(5).reasons[-1].startswith("Verdict: none, since no network was tried")
 
 
 def test_several_targets_keep_their_own_memories() -> None:

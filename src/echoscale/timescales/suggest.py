@@ -29,7 +29,7 @@ from echoscale.timescales.memory import Memory, counted, measured
 from echoscale.timescales.season import season, trend
 from echoscale.timescales.signal import decay_lag, of_signal
 from echoscale.timescales.theory import bounds
-from echoscale.timescales.trial import LEAST_DRIVE, MOST_UNITS, Point, improved, input_scaling
+from echoscale.timescales.trial import LEAST_DRIVE, MOST_UNITS, Point, clearly_less, improved, input_scaling, of_lags, reduced
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,6 +46,7 @@ LEAST_DYNAMIC_DRIVE, LEAST_CORRELATION_TIMES = 0.1, 20
 TREND = 0.5  # of the variance
 MOST_COLUMNS = 4  # that are looked at for trends and seasons
 FEWEST_SEQUENCES = 8  # to hold out whole ones
+POOR = 0.95  # an error in standard deviations of the target, of which the mean alone makes 1
 
 
 class Suggestion(Network):
@@ -59,7 +60,7 @@ class Suggestion(Network):
     Attributes
     ----------
     reasons : tuple of str
-        Why these hyper-parameters, in words.
+        Why these hyper-parameters, in words. The last one is the verdict: a comparison with ridge regression on lags.
     washout : int
         Steps after which the slowest level has forgotten its start.
     memory : Memory
@@ -131,7 +132,8 @@ def suggest(
     m is the memory of the problem in steps (`memory`), of several targets the longest; tau_u is the correlation time of the
     input, alpha_1 and alpha_K are the leak rates of the first and last level, rho is the spectral radius of all. From there
     about a hundred networks of at most 100 units are tried on folds of time, all on the data (`trials`). The reasons say
-    what was found, and of trends and seasons what to do about them.
+    what was found, and of trends and seasons what to do about them. The last reason is the verdict: the error of the network
+    and of ridge regression on the last inputs, on the same held-out folds.
 
     Parameters
     ----------
@@ -184,13 +186,16 @@ def suggest(
     units = _units(int(problem.inputs.lengths.sum()), levels, found, dynamic) if units is None else units
     correlation_time = _correlation_time(standard.inputs)
     start = _start(found, correlation_time)
-    best = start
+    best, verdict = start, "Verdict: none, since no network was tried (trials=False). Compare with ridge regression on lags."
+    series, targets, weakest = standard.inputs, [standard.targets], LEAST_DRIVE
+    if dynamic:
+        series, targets = _and_later(standard, max(round(correlation_time), 2))
+        weakest = LEAST_DYNAMIC_DRIVE
     if trials:
-        series, targets, weakest = standard.inputs, [standard.targets], LEAST_DRIVE
-        if dynamic:
-            series, targets = _and_later(standard, max(round(correlation_time), 2))
-            weakest = LEAST_DYNAMIC_DRIVE
         start, best = improved(start, series, targets, levels, units, BIAS, seed, weakest, whole)
+        window, error = of_lags(found.windows.tolist(), series, targets, whole)
+        limit = clearly_less(reduced(series, targets, whole)[0], whole)
+        verdict = _verdict(best.error, error, window, limit, later=len(targets) > 1, pooled=whole)
     rows = np.concatenate([np.asarray(each) for each in problem.inputs.values])
     means, spreads = rows.mean(axis=0), rows.std(axis=0)
     network = hierarchical(
@@ -205,13 +210,14 @@ def suggest(
     washout = min(forgotten, int(problem.inputs.lengths.min()) // 10)
     enough = f"three times the longest timescale of R{levels}" if washout == forgotten else "a tenth of the shortest series"
     reasons = [
-        *_about_the_problem(problem, found, correlation_time, dynamic),
-        *_about_the_network(network, best, units),
+        *_about_the_problem(problem, found, correlation_time, dynamic, trials and len(targets) > 1),
+        *_about_the_network(network, best, units, trials),
         *([_about_the_trials(start, best)] if np.isfinite(best.error) else []),
         f"Wash out the first {counted(washout)}: {enough}.",
-        *_warnings(problem, found),
+        *_warnings(problem, found, trials),
         *(_about_units(best.drive, means, spreads) if in_raw_units else []),
         *([] if problem.classes or dynamic else _trends_and_seasons(_columns(problem))),
+        verdict,
     ]
     return Suggestion.of(network, reasons, washout, found)
 
@@ -264,24 +270,27 @@ def _rounded(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def _about_the_problem(problem: Asked, found: Memory, correlation_time: float, dynamic: bool) -> list[str]:
+def _about_the_problem(problem: Asked, found: Memory, correlation_time: float, dynamic: bool, later: bool) -> list[str]:
     m, linear, best = found.steps, found.linear[found.place], found.nonlinear[found.place]
     beyond = "longer windows gain less than a tenth" if m < found.windows[-1] else "no longer window was tried"
-    what = "target"
-    reasons = []
+    what = "class" if problem.classes else "target"
+    if best > POOR:
+        reasons = [
+            f"Memory: unknown. No filter of up to {counted(found.windows[-1])} predicts the {what} (error {best:.2g} standard "
+            f"deviations); the formulas assume {counted(m)}."
+        ]
+    else:
+        reasons = [
+            f"Memory: {counted(m)}. A filter that sees the last {counted(m)} predicts the {what} with an error of {best:.2g} "
+            f"standard deviations (a linear one with {linear:.2g}); {beyond}."
+        ]
     if problem.classes:
-        what = "class"
         each = "every sequence, judged by its pooled states" if problem.per_sequence else "every step"
         reasons.append(f"Labels: {len(problem.classes)} classes, one for {each}.")
-    reasons.insert(
-        0,
-        f"Memory: {counted(m)}. A filter that sees the last {counted(m)} predicts the {what} with an error of {best:.2g} "
-        f"standard deviations (a linear one with {linear:.2g}); {beyond}.",
-    )
     if len(found.targets) > 1 and not problem.classes:
         told = [f"target {o} reaches back {counted(each.steps)}" for o, each in enumerate(found.targets[:8])]
         more = f", and {len(found.targets) - 8} others" if len(found.targets) > 8 else ""
-        text = f"{', '.join(told)}{more}: the levels cover all of them."
+        text = f"{', '.join(told)}{more}: the formulas start from the longest memory."
         reasons.append(text[0].upper() + text[1:])
     reasons.append(
         f"The input's correlation time is {counted(correlation_time)}: the memory spans {m / correlation_time:.2g} of them."
@@ -290,23 +299,18 @@ def _about_the_problem(problem: Asked, found: Memory, correlation_time: float, d
         reasons.append(
             "Dynamics: the next input follows from the last ones, not linearly, and almost without noise. For a forecast in "
             "closed loop fit the next input with dtype='float64', and judge the forecast itself: the error of one step does "
-            "not tell how far it reaches. The trials judged the next step and one a correlation time later alike."
+            "not tell how far it reaches."
+            + (" The trials judged the next step and one a correlation time later alike." if later else "")
         )
     return reasons
 
 
-def _about_the_network(network: Network, best: Point, units: int) -> list[str]:
-    first, last = network.reservoirs[0], network.reservoirs[-1]
-    reasons = [
-        f"R1 is the fast level, leak rate {first.leak_rate:g}: its neurons' own timescale is {_timescale(first.leak_rate)}."
-    ]
-    if last is not first:
-        own = f"its neurons' own timescale is {_timescale(last.leak_rate)}."
-        reasons.append(f"R{len(network.reservoirs)} is the slow one, leak rate {last.leak_rate:g}: {own}")
+def _about_the_network(network: Network, best: Point, units: int, tried: bool) -> list[str]:
+    first = network.reservoirs[0]
     longest = bounds(first.leak_rate, first.spectral_radius)[1]
     kind = "almost linear" if best.drive < 0.05 else "a little nonlinear" if best.drive < 0.3 else "nonlinear"
     return [
-        *reasons,
+        *_about_the_levels([each.leak_rate for each in network.reservoirs], tried),
         f"Spectral radius {first.spectral_radius:g}: the longest timescale of R1 is {counted(longest)}.",
         f"Input scaling {first.input_scaling:g}: the input adds about {best.drive:.2g} (root mean square) inside tanh, which "
         f"is {kind}.",
@@ -314,21 +318,48 @@ def _about_the_network(network: Network, best: Point, units: int) -> list[str]:
     ]
 
 
-def _timescale(leak_rate: float) -> str:
-    return counted(1 / leak_rate)
+def _about_the_levels(rates: list[float], tried: bool) -> list[str]:
+    """Which level is the fast one and which the slow one, if any."""
+    first, last = rates[0], rates[-1]
+    if len(rates) == 1:
+        return [f"R1 has leak rate {first:g}: its neurons' own timescale is {counted(1 / first)}."]
+    if first == last:
+        why = "in the trials different ones were no better" if tried else "the memory is too short for different ones"
+        return [f"All levels have leak rate {first:g}: their neurons' own timescale is {counted(1 / first)}; {why}."]
+    kinds = ("fast", "slow") if first > last else ("slow", "fast")
+    return [
+        f"R{level} is the {kind} level, leak rate {rate:g}: its neurons' own timescale is {counted(1 / rate)}."
+        for level, kind, rate in zip((1, len(rates)), kinds, (first, last), strict=True)
+    ]
 
 
 def _about_the_trials(start: Point, best: Point) -> str:
     return (
-        f"Tried on five blocks of held-out data, with at most {MOST_UNITS} units and the ridge penalty chosen there, this "
+        f"Tried on folds of held-out data, with at most {MOST_UNITS} units and the ridge penalty chosen there, this "
         f"network leaves an error of {best.error:.2g} standard deviations"
         + (f"; the one that it was found from, {start.error:.2g}." if np.isfinite(start.error) else ".")
     )
 
 
-def _warnings(problem: Asked, found: Memory) -> list[str]:
+def _verdict(network: float, lags: float, window: int, limit: float, *, later: bool, pooled: bool) -> str:
+    """The comparison on the same held-out folds; errors whose ratio is not below the limit differ by chance."""
+    mean = " (geometric mean of the next step and a later one)" if later else ""
+    rival = "the last input" if window == 1 else f"the last {window} inputs"
+    whole = ", pooled over the sequence," if pooled else ""
+    compared = f"an error of {network:.3g} standard deviations{mean}, ridge regression on {rival}{whole} {lags:.3g}"
+    ratio = network / lags
+    if min(network, lags) > POOR:
+        said = "neither predicts the target, and this network is a guess"
+    elif ratio < limit:
+        said = f"{1 - ratio:.0%} less" if ratio > 0.1 else f"smaller by a factor of {1 / ratio:.3g}"
+    else:
+        said = "ridge regression on lags is enough"
+    return f"Verdict: on the same held-out folds the suggested network leaves {compared}: {said}."
+
+
+def _warnings(problem: Asked, found: Memory, tried: bool) -> list[str]:
     warnings = []
-    if found.nonlinear[found.place] > 0.95:
+    if found.nonlinear[found.place] > POOR and not tried:
         warnings.append(
             "No filter predicts the target: these inputs may not tell about it at all, and this network is a guess."
         )

@@ -4,6 +4,8 @@
 
 With one label per sequence, rows are whole sequences, judged by pooled states, and folds are sequences.
 
+Ridge regression on the last inputs is judged in the same way, on the same folds: `of_lags`.
+
 Hyper-parameters of one kind at a time, all of a round on lanes of one run: first the strength of the input and the spectral
 radius, then the leak rates, both again, and the first two in finer steps. A round must gain something to change anything.
 """
@@ -16,15 +18,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.esn import ESN
-from echoscale.hyper import Hyper, with_lanes
+from echoscale.hyper import with_lanes
 from echoscale.network import Network, hierarchical
+from echoscale.readouts.few_rows import turned
 from echoscale.readouts.folds import edges, leave_one_out, of_sequences, pairs
+from echoscale.readouts.folds import rows as rows_of
 from echoscale.readouts.penalties import RELATIVE, ROBUST, fold_errors
 from echoscale.readouts.pooling import WHOLE
-from echoscale.readouts.sequence_rows import standard_rows, statistics_of
-from echoscale.readouts.statistics import Statistics, split_statistics
+from echoscale.readouts.sequence_rows import standard_rows, standardising, statistics_of
+from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.series import Series, washout_steps
+from echoscale.timescales.memory import lagged
 
 Floats = npt.NDArray[np.float64]
 
@@ -95,13 +99,9 @@ def improved(
     per_sequence : bool
         Whether targets are the same at every step of a sequence, which is then judged as a whole.
     """
-    if per_sequence:
-        series, targets = fewer(series, targets)
-    else:
-        series, targets = shortened(series), [shortened(each) for each in targets]
+    series, targets = reduced(series, targets, per_sequence)
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
-    rows = series.count if per_sequence else int(series.lengths.sum())
-    gain = 1 - max(LEAST_GAIN, 1 / np.sqrt(rows))
+    gain = clearly_less(series, per_sequence)
     rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
     lanes = 1 + RATES * (RATES + 1) // 2  # as many in every round: one program for all
     best = start = replace(start, drive=max(start.drive, least_drive))
@@ -169,31 +169,95 @@ def errors_of(
     lanes: dict[str, Sequence[float]] = {f"leak_rate[{k}]": column.tolist() for k, column in enumerate(rates.T)}
     lanes["spectral_radius"] = [each.radius for each in points]
     lanes["input_scaling[0]"] = [input_scaling(each.drive, np.ones(series.features)) for each in points]
-    beside = Series([np.concatenate(each, axis=1) for each in zip(*(one.values for one in targets), strict=True)], "list", "y")
-    ends = np.cumsum([each.features for each in targets])[:-1]
+    beside = _side_by_side(targets)
     logs = []
     for draw in range(DRAWS):
         esn = network.build(series.features, seed=seed + draw)
         hyper = with_lanes(esn.hyper, lanes)
-        judged = _sequence_pairs(esn, series, beside, hyper) if per_sequence else _step_pairs(esn, series, beside, hyper)
-        for squares in np.split(fold_errors(judged, PENALTIES), ends, axis=-1):
-            mean = squares.mean(axis=-1)
-            logs.append(np.log(np.where(np.isnan(mean), np.inf, np.maximum(mean, SMALLEST)).min(axis=0)) / 2)
+        if per_sequence:
+            judged = _sequence_pairs(standard_rows(esn, series, WHOLE, hyper, np.ones(series.count, bool)), beside)
+        else:
+            judged = pairs(split_statistics(esn, series, beside, _cuts(series), hyper=hyper)[0])
+        logs += _log_errors(judged, targets)
     return np.asarray(np.exp(np.mean(logs, axis=0)), np.float64)
 
 
-def _step_pairs(esn: ESN, series: Series, targets: Series, hyper: Hyper) -> list[tuple[Statistics, Statistics]]:
-    """What trains and what is held out: blocks of time."""
-    cuts = edges(series.lengths, washout_steps(None, int(series.lengths.min())))
-    return pairs(split_statistics(esn, series, targets, cuts, hyper=hyper)[0])
+def of_lags(windows: Sequence[int], series: Series, targets: Sequence[Series], per_sequence: bool = False) -> tuple[int, float]:
+    """The best of the windows, and E of ridge regression on the inputs u(t), ..., u(t - window + 1).
+
+    Parameters
+    ----------
+    windows : sequence of int
+        Numbers of steps.
+    series : Series
+        Standardised inputs.
+    targets : sequence of Series
+        Standardised targets.
+    per_sequence : bool
+        Whether sequences are judged as a whole, by windows pooled as the states are.
+    """
+    series, targets = reduced(series, targets, per_sequence)
+    beside = _side_by_side(targets)
+    errors = []
+    if per_sequence:
+        for window in windows:
+            rows = np.stack([_pooled(lagged(np.asarray(each), window)[window - 1 :]) for each in series.values])
+            judged = _sequence_pairs(turned(standardising(rows).forward(rows)).rows[None], beside)
+            errors.append(np.exp(np.mean(_log_errors(judged, targets))))
+    else:
+        longest, cuts = max(windows), _cuts(series)
+        both = (
+            np.concatenate([lagged(np.asarray(u), longest), y], axis=1)
+            for u, y in zip(series.values, beside.values, strict=True)
+        )
+        counted = np.concatenate([each[cut[0] :] for each, cut in zip(both, cuts, strict=True)])
+        columns = longest * series.features
+        parts = [of_rows(counted[which, :columns], counted[which, columns:]) for which in rows_of(cuts)]
+        for window in windows:
+            judged = pairs([_first_columns(each, window * series.features) for each in parts])
+            errors.append(np.exp(np.mean(_log_errors(judged, targets))))
+    best = int(np.argmin(errors))
+    return int(windows[best]), float(errors[best])
 
 
-def _sequence_pairs(esn: ESN, series: Series, targets: Series, hyper: Hyper) -> list[tuple[Statistics, Statistics]]:
+def clearly_less(series: Series, per_sequence: bool) -> float:
+    """The ratio of two errors below which the difference is more than chance."""
+    rows = series.count if per_sequence else int(series.lengths.sum())
+    return float(1 - max(LEAST_GAIN, 1 / np.sqrt(rows)))
+
+
+def _log_errors(judged: Sequence[tuple[Statistics, Statistics]], targets: Sequence[Series]) -> list[Floats]:
+    """log E of every target, with the best penalty for each."""
+    ends = np.cumsum([each.features for each in targets])[:-1]
+    means = [squares.mean(axis=-1) for squares in np.split(fold_errors(judged, PENALTIES), ends, axis=-1)]
+    return [np.log(np.where(np.isnan(each), np.inf, np.maximum(each, SMALLEST)).min(axis=0)) / 2 for each in means]
+
+
+def _side_by_side(targets: Sequence[Series]) -> Series:
+    return Series([np.concatenate(each, axis=1) for each in zip(*(one.values for one in targets), strict=True)], "list", "y")
+
+
+def _cuts(series: Series) -> list[npt.NDArray[np.int64]]:
+    """Blocks of time that are held out in turn, and the gaps between them."""
+    return edges(series.lengths, washout_steps(None, int(series.lengths.min())))
+
+
+def _sequence_pairs(rows: Floats, targets: Series) -> list[tuple[Statistics, Statistics]]:
     """What trains and what is held out: sequences, as many of every class in each fold as can be."""
     codes = np.stack([np.asarray(each[-1], np.float64) for each in targets.values])
-    fold = of_sequences(_classes(targets), min(SEQUENCE_FOLDS, series.count))
-    rows = standard_rows(esn, series, WHOLE, hyper, np.ones(series.count, bool))
+    fold = of_sequences(_classes(targets), min(SEQUENCE_FOLDS, len(codes)))
     return leave_one_out([statistics_of(rows, codes, fold == k) for k in range(int(fold.max()) + 1)])
+
+
+def _pooled(rows: Floats) -> Floats:
+    """`pooling.WHOLE` of rows that are there as an array."""
+    return np.concatenate([rows.mean(axis=0), rows.std(axis=0), rows.max(axis=0), rows.min(axis=0)])
+
+
+def _first_columns(whole: Statistics, features: int) -> Statistics:
+    """The same rows with their first features only."""
+    kept = np.r_[:features, whole.features : len(whole.mean)]
+    return Statistics(whole.count, whole.mean[kept], whole.scatter[np.ix_(kept, kept)], features)
 
 
 def _classes(targets: Series) -> npt.NDArray[np.int64]:
@@ -205,6 +269,11 @@ def _classes(targets: Series) -> npt.NDArray[np.int64]:
 def input_scaling(drive: float, spreads: Floats) -> float:
     """gamma with which inputs of these standard deviations (F,) add `drive` inside tanh: W_in is uniform, of variance 1/3."""
     return float(drive * np.sqrt(3 / (spreads**2).sum()))
+
+
+def reduced(series: Series, targets: Sequence[Series], per_sequence: bool) -> tuple[Series, list[Series]]:
+    """The data that trials use: `fewer` sequences, or `shortened` ones."""
+    return fewer(series, targets) if per_sequence else (shortened(series), [shortened(each) for each in targets])
 
 
 def fewer(series: Series, targets: Sequence[Series]) -> tuple[Series, list[Series]]:
