@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import echoscale as es
 from echoscale.forecasting import intervals, learn
 from echoscale.forecasting.core import Part
 from echoscale.forecasting.timing import timing
+
+Floats = npt.NDArray[np.float64]
 
 
 def test_quantiles_of_many_errors_are_the_known_ones() -> None:
@@ -104,3 +108,56 @@ def test_intervals_are_wider_where_members_differ_more() -> None:
     upper = g * intervals.at(intervals.quantiles(errors / g), 0.9)
     for some in (scatter < 0.7, scatter > 1.3):  # the same share is inside, however much members differ
         assert (errors[some] < upper[some]).mean() == pytest.approx(NormalDist().cdf(1.2816 * intervals.CHOSEN), abs=0.01)
+
+
+def _sales(share: float) -> Callable[[np.random.Generator], Floats]:
+    """1 + Poisson(2) pieces on a share of the days, else none."""
+    return lambda rng: (rng.random(5_000) < share) * (1.0 + rng.poisson(2.0, 5_000))
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        _sales(0.1),
+        _sales(0.3),
+        _sales(0.5),
+        lambda rng: rng.poisson(0.5, 5_000).astype(float),
+        lambda rng: np.where(rng.random(5_000) < 0.5, 5.0, 5.0 + rng.exponential(2, 5_000)),
+        lambda rng: np.where(rng.random(5_000) < 0.5, -1.0, -1.0 - rng.exponential(2, 5_000)),
+    ],
+    ids=["sales 10 %", "sales 30 %", "sales 50 %", "Poisson", "half equal, below", "half equal, above"],
+)
+def test_intervals_of_series_with_many_equal_values_cover_their_share(draw: Callable[[np.random.Generator], Floats]) -> None:
+    """Independent draws: what lies inside is counted on 4,800 further values, not on the next ones alone."""
+    inside: dict[int, list[float]] = {80: [], 95: []}
+    for seed in range(6):
+        y = draw(np.random.default_rng(seed))
+        forecast = es.Forecaster(14, season=None, networks=False).fit(y[:200]).predict(14)
+        for level, found in inside.items():
+            lower, upper = forecast.lower(level)[:, None], forecast.upper(level)[:, None]
+            found.append(float(((lower <= y[200:]) & (y[200:] <= upper)).mean()))
+        assert (forecast.lower(80) <= forecast.mean).all()
+        assert (forecast.mean <= forecast.upper(80)).all()
+    assert np.mean(inside[80]) > 0.78
+    assert np.mean(inside[95]) > 0.93
+
+
+def test_neither_a_bias_nor_an_outlier_moves_intervals() -> None:
+    errors = np.random.default_rng(2).normal(size=(400, 4))
+    table = intervals.quantiles(errors)
+    moved = intervals.quantiles(errors + 0.7)  # the forecasts of the past were too low
+    for p in (0.1, 0.9):
+        np.testing.assert_allclose(intervals.at(moved, p), intervals.at(table, p), rtol=0.1)
+    errors[300 - np.arange(4), np.arange(4)] = 3_000  # one value, forecast from four origins
+    far = intervals.quantiles(errors)
+    for p in (0.1, 0.9):
+        np.testing.assert_allclose(intervals.at(far, p), intervals.at(table, p), rtol=0.1)
+
+
+def test_levels_beyond_the_grid_are_refused() -> None:
+    model = es.Forecaster(2, season=None, networks=False).fit(np.random.default_rng(0).normal(size=60))
+    widths = [np.ptp([model.predict(1, level=[level]).bounds[level][0]]) for level in (98, 99)]
+    assert widths[0] < widths[1]
+    for level in (99.5, 99.9999):
+        with pytest.raises(ValueError, match=rf"at most 99 percent, got {level}: .*give level=99"):
+            model.predict(1, level=[level])

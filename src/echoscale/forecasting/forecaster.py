@@ -252,7 +252,7 @@ class Forecaster:
         X : (steps, K), DataFrame, DataArray, or dict or list of them, optional
             The inputs of these steps whose future is known.
         level : sequence of float
-            Of the intervals, in percent.
+            Levels of the intervals, in percent; at most 99.
 
         Returns
         -------
@@ -493,6 +493,11 @@ def _levels(level: Sequence[float]) -> tuple[float, ...]:
     for each in found:
         if not 0 < each < 100:
             raise ValueError(f"level must lie between 0 and 100 percent, got {each:g}.")
+        if each > intervals.MOST_LEVEL:
+            raise ValueError(
+                f"level must be at most {intervals.MOST_LEVEL:g} percent, got {each}: the errors at judged origins are too few "
+                f"to show rarer ones; give level={intervals.MOST_LEVEL:g} or less."
+            )
     return found
 
 

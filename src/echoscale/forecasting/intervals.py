@@ -1,10 +1,15 @@
 """Prediction intervals: quantiles of the errors at judged origins, by horizon.
 
-    y(t+h) = forecast + g s_h q_p,   s_h the root mean square of e / g at horizon h, q_p quantiles of e / (g s_h)
+    y(t+h) = forecast + g s_h (q_p - b),   s_h the root mean square of e / g at horizon h, q_p quantiles of e / (g s_h)
     g^2 = 1 - c + c d^2 / (mean of d^2 at judged origins),   d^2 the weighted mean square of the members about the forecast
 
 Members are the forecasters in use, and within each its windows of lags or lanes of networks. Where they agree less than they
 did at judged origins, the interval is wider. c = n / (2 n + 400) for n judged origins: of few, the mean of d^2 says little.
+
+b is the bias of the errors: the number between their mean and their median that is nearest to 0. A forecast may be the mean
+or the median of a skewed distribution, and neither is biased. On a series that is mostly 0 the forecast is a mean: the median
+of its errors lies far below 0, their mean at 0, and b = 0 keeps the zeros inside the interval. An outlier moves the mean of
+the errors, but not their median. The forecast itself always lies inside the interval.
 
 s_h is smoothed over horizons; quantiles are those of neighbouring horizons together, later origins counting more. Both sides
 have their own. Overlapping errors of long horizons tell less than their number: intervals widen by 1 + 3 / n_h, where n_h
@@ -30,10 +35,13 @@ LEAST_RATIO = 1.4
 # Probabilities at which quantiles are kept; others lie between.
 GRID = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
 GRID = np.concatenate([GRID, 1 - GRID[-2::-1]])
+MIDDLE = len(GRID) // 2
+# The widest interval, in percent: probabilities beyond `GRID` are too rare to be seen in judged errors.
+MOST_LEVEL = 99.0
 
 
 def quantiles(errors: Floats) -> Floats:
-    """What has to be added to a forecast, (probabilities of `GRID`, H); 0 in the middle.
+    """What has to be added to a forecast, (probabilities of `GRID`, H): at most 0 in the lower half, at least 0 in the upper.
 
     Parameters
     ----------
@@ -58,9 +66,12 @@ def quantiles(errors: Floats) -> Floats:
         near = slice(max(0, at - max(2, horizon // 4)), at + max(2, horizon // 4) + 1)
         use = weights[:, near] > 0
         each = _weighted(scaled[:, near][use], weights[:, near][use])
+        mean, median = np.average(scaled[:, near][use], weights=weights[:, near][use]), each[MIDDLE]
+        bias = np.clip(0.0, min(mean, median), max(mean, median))
         count = weights[:, at].sum() ** 2 / (weights[:, at] ** 2).sum()
         wider = CHOSEN * (1 + FEW / max(count / (1 + h / 2), LEAST_COUNT))
-        found[:, h] = wider * (each - each[len(GRID) // 2]) * size[at] * np.sqrt((h + 1) / (at + 1))
+        found[:, h] = wider * (each - bias) * size[at] * np.sqrt((h + 1) / (at + 1))
+    found[:MIDDLE], found[MIDDLE], found[MIDDLE + 1 :] = np.minimum(found[:MIDDLE], 0), 0, np.maximum(found[MIDDLE + 1 :], 0)
     return _with_tails(found)
 
 
