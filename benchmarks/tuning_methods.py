@@ -21,8 +21,9 @@ import numpy.typing as npt
 import echoscale as es
 from echoscale.experiments.scores import PathErrors
 from echoscale.online import RLS, Adam, OnlineLearner
-from echoscale.readouts.ridge import Readout, normalised_errors
-from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
+from echoscale.readouts.penalties import in_units, unit_of
+from echoscale.readouts.ridge import Readout, normalised_errors, ridge_path
+from echoscale.readouts.statistics import Statistics, of_rows, split_statistics, with_noise
 from echoscale.series import as_series, as_targets
 from echoscale.tuning.runs import Runs, unstacked
 from echoscale.tuning.space import Space
@@ -35,7 +36,8 @@ SETS = {
     "leaks": ("leak_rate",),
     "all": ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "ridge"),
 }
-PATH = 10.0 ** np.arange(-12, 1.01, 0.5)  # all that the bounds of a learned ridge allow
+# Where robustness is judged, and, relative to the states, where random search and TPE choose the ridge of a point.
+PATH, RELATIVE = 10.0 ** np.arange(-12, 1.01, 0.5), 10.0 ** np.arange(-8, 4.01, 0.5)
 FRAGILE_RIDGE, FRAGILE_NOISE = 1e-8, 1e-6
 # Of the methods that are to withstand noise on the states: `tune(noise=...)`, and TPE with the same added to every ridge.
 NOISE = 1e-5
@@ -81,7 +83,7 @@ class Settings:
 class Problem:
     """A series, a network and what is searched for, within ranges of the logarithms.
 
-    path   whether every point gets the best ridge of `PATH`
+    path   whether every point gets the best ridge of `RELATIVE`
     noise  on the states, which the readout is to withstand: n noise^2 is added to the ridge of n training steps
     """
 
@@ -117,11 +119,14 @@ class Problem:
         return cls(seed, settings, network, u, y, space, runs, path, NOISE if method in ROBUST else 0.0)
 
     def errors(self, z: Floats) -> tuple[Floats, Floats]:
-        """Validation NRMSE and ridge of points z (S, P): the ridge as given, or the best of the path."""
+        """Validation NRMSE and ridge of points z (S, P): the ridge as given, or the best of a path from the floor of `tune`."""
         train, validation = (unstacked(each)[0] for each in self.runs.statistics(self.runs.hyper(z)))
         if self.path:
-            best = PathErrors.of([train, validation, validation], PATH + self.settings.train * self.noise**2).best()
-            return finite(best.validation), best.ridge
+            noisy = with_noise(train, self.noise**2)
+            errors = finite(normalised_errors(ridge_path(in_units(noisy), RELATIVE), validation))
+            best = errors.argmin(axis=0)
+            ridges = RELATIVE[best] * unit_of(noisy) + self.settings.train * self.noise**2
+            return errors[best, np.arange(len(z))], ridges
         ridges = self.space.penalties(z, self.settings.ridge)
         return finite(normalised_errors(es.ridge(train, ridges), validation)), ridges
 

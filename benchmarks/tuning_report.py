@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import common
 import numpy as np
 import numpy.typing as npt
-from tuning_methods import FRAGILE_NOISE, FRAGILE_RIDGE, NOISE, PATH
+from tuning_methods import FRAGILE_NOISE, FRAGILE_RIDGE, NOISE, RELATIVE
 
 from echoscale.paper import style
 
@@ -85,7 +85,8 @@ def table(raw: common.Raw) -> str:
         f"{_range(raw['fresh'])} chose nothing.",
         "",
         "Random search and TPE search the whole bounds of `es.tune`, every point gets the best ridge of a path "
-        f"({len(PATH)} from {PATH[0]:.0e} to {PATH[-1]:g}, chosen on validation), and both get the simulated steps that "
+        f"({len(RELATIVE)} from {RELATIVE[0]:.0e} to {RELATIVE[-1]:.0e} of the states' mean squared singular value, chosen on "
+        "validation; the floor of `es.tune` is the first), and both get the simulated steps that "
         "`es.tune` took for the same task and seed. Steps are those of one network; every tangent of `es.tune` counts as a "
         "network. *`tune` better*: in how many seeds its test error is lower. Seconds are those of one core with other jobs "
         "beside, compilation included: indicative only.",

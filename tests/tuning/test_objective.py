@@ -33,6 +33,7 @@ from echoscale.tuning.squares import Squares
 Floats = npt.NDArray[np.float64]
 
 WASHOUT, SHARE, PENALTY = 10, 0.3, 1e-2
+FLOOR = 0.05  # far above the penalty
 SHARED: dict[str, Any] = {"input_scaling": 0.7, "bias_scaling": 0.3, "connections": 3}
 
 
@@ -137,26 +138,33 @@ def task_of(
     names: Any = es.tuning.ALL,
     share: float | int = SHARE,
     noise: float = 0.0,
+    floor: float = 0.0,
 ) -> Loss:
     data = prepare(u, y, loss, WASHOUT, share)
     esn = network.build(data.series.features, seed=3, dtype="float64")
     space = Space.of(names, esn.hyper, {}, sharpness=loss == "cross_entropy")
-    used = runs.Runs(esn, space, data.series, data.targets, data.edges, PENALTY, direct, data.folds, noise, data.steps)
+    used = runs.Runs(esn, space, data.series, data.targets, data.edges, PENALTY, direct, data.folds, noise, data.steps, floor)
     return Squares(used) if loss == "mse" else Entropy(used)
 
 
 @cache
 def squares(
-    name: str, kind: str = "one series", outputs: int = 1, direct: bool = False, folds: int = 0, noise: float = 0.0
+    name: str,
+    kind: str = "one series",
+    outputs: int = 1,
+    direct: bool = False,
+    folds: int = 0,
+    noise: float = 0.0,
+    floor: float = 0.0,
 ) -> Case:
     u, y, us, ys = given(kind, outputs)
     lengths = [len(each) for each in us]
-    task = task_of(NETWORKS[name], u, y, direct=direct, share=folds or SHARE, noise=noise)
+    task = task_of(NETWORKS[name], u, y, direct=direct, share=folds or SHARE, noise=noise, floor=floor)
     return Case(task, us, ys, blocks(lengths, folds) if folds else parts(lengths), direct)
 
 
 @cache
-def entropy(name: str, kind: str = "one series", direct: bool = False, folds: int = 0) -> Case:
+def entropy(name: str, kind: str = "one series", direct: bool = False, folds: int = 0, floor: float = 0.0) -> Case:
     if kind == "sequences":
         classes = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [10, 8, 5]))
         us = [signal(12 + b % 3, 1, b) + 0.4 * k for b, k in enumerate(classes)]
@@ -182,7 +190,7 @@ def entropy(name: str, kind: str = "one series", direct: bool = False, folds: in
     u, _, us, _ = given(kind)
     labels, lengths = [label(each) for each in us], [len(each) for each in us]
     y = labels[0] if kind == "one series" else labels
-    task = task_of(NETWORKS[name], u, y, "cross_entropy", direct, share=folds or SHARE)
+    task = task_of(NETWORKS[name], u, y, "cross_entropy", direct, share=folds or SHARE, floor=floor)
     splits = blocks(lengths, folds) if folds else parts(lengths)
     return Case(task, us, [np.eye(3)[each] for each in labels], splits, direct)
 
@@ -224,8 +232,9 @@ def predicted(case: Case, states: list[Floats], penalty: float) -> Floats:
     found = []
     for fold in case.folds:
         rows = sum(map(len, fold.train))
-        alpha = penalty * fold.share + rows * case.task.runs.noise**2
-        ridge = Ridge(alpha=alpha, solver="svd").fit(joined(features, fold.train), joined(case.y, fold.train))
+        x = joined(features, fold.train)
+        alpha = max(penalty * fold.share + rows * case.task.runs.noise**2, case.task.runs.floor * rows * x.var(axis=0).mean())
+        ridge = Ridge(alpha=alpha, solver="svd").fit(x, joined(case.y, fold.train))
         found.append(np.asarray(ridge.predict(joined(features, fold.held_out))).reshape(-1, case.y[0].shape[1]))
     return np.concatenate(found)
 
@@ -304,24 +313,27 @@ def test_the_squared_error_does_not_mind_targets_and_inputs_far_from_zero() -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "several", "direct", "folds", "noise"),
+    ("name", "kind", "several", "direct", "folds", "noise", "floor"),
     [
-        ("single", "one series", 1, False, 0, 0.0),
-        ("parallel", "unequal lengths", 2, True, 0, 0.0),
-        ("two levels, delay 0", "a batch", 2, False, 0, 0.0),
-        ("two levels, delay 1", "one series", 3, True, 4, 0.0),
-        ("cycle, delay 0", "unequal lengths", 1, False, 3, 0.03),
-        ("cycle, delay 1", "one series", 2, False, 2, 0.0),
-        ("parallel", "a batch", 2, True, 5, 0.0),
+        ("single", "one series", 1, False, 0, 0.0, 0.0),
+        ("parallel", "unequal lengths", 2, True, 0, 0.0, 0.0),
+        ("two levels, delay 0", "a batch", 2, False, 0, 0.0, 0.0),
+        ("two levels, delay 1", "one series", 3, True, 4, 0.0, 0.0),
+        ("cycle, delay 0", "unequal lengths", 1, False, 3, 0.03, 0.0),
+        ("cycle, delay 1", "one series", 2, False, 2, 0.0, 0.0),
+        ("parallel", "a batch", 2, True, 5, 0.0, 0.0),
+        ("two levels, delay 0", "unequal lengths", 2, True, 3, 0.0, FLOOR),
+        ("cycle, delay 1", "one series", 1, False, 0, 0.0, FLOOR),
     ],
 )
 def test_the_model_of_the_squared_error_is_its_derivative(
-    name: str, kind: str, several: int, direct: bool, folds: int, noise: float
+    name: str, kind: str, several: int, direct: bool, folds: int, noise: float, floor: float
 ) -> None:
     """By every leaf of `Hyper` and by the penalty: the gradient is that of the value, the curvature 2 J^T J."""
-    case = squares(name, kind, several, direct, folds, noise)
+    case = squares(name, kind, several, direct, folds, noise, floor)
     z = points(case)
     value = case.task.value(z)
+    assert (value.readout.ridge > case.task.runs.penalties(z)).all() == bool(floor)
     model = case.task.model(z, value.readout)
     np.testing.assert_allclose(model.error, value.error, rtol=1e-10)
     targets = held_out(case)

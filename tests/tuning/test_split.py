@@ -201,6 +201,8 @@ def test_bad_bounds_are_named(bounds: Any, error: type[Exception], message: str)
         ({"scale": "robust"}, ValueError, "scale must be one of 'standard'"),
         ({"seconds": -1.0}, ValueError, "seconds must not be negative"),
         ({"noise": -1.0}, ValueError, "noise must not be negative"),
+        ({"floor": -1e-8}, ValueError, "floor must not be negative"),
+        ({"floor": "none"}, TypeError, "floor must be a number"),
         ({"validation": "half"}, TypeError, "validation must be a number"),
         ({"loss": "mae"}, ValueError, "loss must be one of 'mse', 'cross_entropy'"),
         ({"direct": 1}, TypeError, "direct must be True or False, got 1"),

@@ -399,6 +399,34 @@ def test_a_fragile_error_is_called_so() -> None:
     assert "Fragile" not in str(robust)
 
 
+def test_the_floor_keeps_the_search_out_of_digits_that_float32_has_not() -> None:
+    u = np.random.default_rng(0).uniform(-1, 1, (1500, 1))
+    y = np.roll(u, 2) * np.roll(u, 5)
+    network = es.single(40, leak_rate=0.9, spectral_radius=0.8, input_scaling=0.3, bias_scaling=0.3)
+    names = ["input_scaling", "bias_scaling", "spectral_radius", "leak_rate", "ridge"]
+    usual = es.tune(network, u, y, names, starts=2, rounds=25, seed=1)
+    record = es.tune(network, u, y, names, starts=2, rounds=25, seed=1, floor=0)
+    assert usual.verdict is not None
+    assert record.verdict is not None
+    assert usual.verdict.float32 == pytest.approx(usual.verdict.tuned, rel=0.02)
+    assert usual.at_floor
+    assert "at its floor" in str(usual)
+    # Without it the bare error is smaller, and nothing of it is left.
+    assert record.verdict.tuned < usual.verdict.tuned
+    assert record.verdict.float32 > 3 * usual.verdict.float32
+    # The penalty that is returned is the one that was judged: at the floor, for all data in their own units.
+    z = (u - u.mean()) / u.std()
+    states = usual.network.build(1, seed=1, dtype="float64").run(z)[usual.washout :]
+    assert usual.ridge >= 0.95 * penalties.ROBUST * states.var(axis=0).mean() * len(states)
+
+
+def test_a_fixed_penalty_is_taken_as_it_is() -> None:
+    fixed = tuned("leak_rate", ridge=1e-11)
+    assert not fixed.at_floor
+    assert fixed.ridge == pytest.approx(1e-11, rel=1e-9)
+    assert tuned("leak_rate", ridge=1e-11, floor=1e-3).at_floor
+
+
 def test_units_and_offsets_of_the_data_change_nothing() -> None:
     one, other = tuned(**FOLDS), tuned(u=1e4 * U + 1e6, y=1e-3 * Y - 50, **FOLDS)
     np.testing.assert_allclose(other.history["error"], one.history["error"], rtol=1e-5)

@@ -43,7 +43,7 @@ class Entropy(Loss):
     def held_out_outputs(self, at: Networks) -> tuple[Floats, Readout]:
         """z of all held-out rows, (S, rows, O), and the readouts of the folds that have it."""
         train, _ = self.runs.statistics(at.hyper)
-        readout = ridge(train, self.runs.above_rounding(train, at.penalties))
+        readout = ridge(train, self.runs.above_floor(train, at.penalties))
         return self.runs.held_out_outputs(at.hyper, readout), readout
 
     @np.errstate(over="ignore", invalid="ignore")

@@ -23,7 +23,6 @@ import numpy.typing as npt
 from echoscale.engine import dynamics, lanes, machine
 from echoscale.hyper import Hyper
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
-from echoscale.readouts.penalties import RELATIVE
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.statistics import gather
 from echoscale.tuning.objective import Loss, Model, Networks, Value
@@ -119,7 +118,7 @@ class FreeRun(Loss):
     def best_penalties(self, hyper: Hyper) -> Floats:
         """See `objective.Loss`; for one network."""
         runs = self.runs
-        per_step = RELATIVE * unit_per_step(runs.statistics(hyper)[0])
+        per_step = runs.path * unit_per_step(runs.statistics(hyper)[0])
         several = hyper.map(lambda leaf: np.repeat(leaf, len(per_step)))
         penalties = (per_step + runs.noise**2)[:, None] * runs.train_rows
         errors = self.value_at(Networks(several, penalties, np.ones(len(per_step)))).error
@@ -167,7 +166,7 @@ class FreeRun(Loss):
         segments = range(len(runs.edges[0]) - 1)
         parts = [gather(ordered, segment, len(at.penalties), runs.features) for segment in segments]
         train = stacked(runs.trains(parts))
-        return ridge(train, runs.above_rounding(train, at.penalties)), kept
+        return ridge(train, runs.above_floor(train, at.penalties)), kept
 
     def _forecasts(self, hyper: Hyper, readout: Readout, states: Floats) -> Floats:
         """(S, K, R, steps, O) from states (S, K, R, N)."""

@@ -82,7 +82,7 @@ def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | No
     parts = replace(runs, series=series, targets=targets, edges=data.all_edges, folds=data.all_folds).parts(hyper)
     whole = total(parts)
     unit = float(unit_of(whole))
-    path = np.array([*([] if learned is None else [learned / unit]), *RELATIVE])
+    path = np.array([*([] if learned is None else [learned / unit]), *runs.path])
     errors = fold_errors(pairs(parts), path).mean(axis=-1)
     best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
     if learned is not None and not errors[best] < WORTH_IT**2 * errors[0]:

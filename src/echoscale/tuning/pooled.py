@@ -96,7 +96,7 @@ class PooledEntropy(Entropy):
         """See `Entropy`."""
         rows = self.runs.sequences(at.hyper)
         train, _ = self.runs.folded(self.runs.parts_of(rows))
-        readout = ridge(train, self.runs.above_rounding(train, at.penalties))
+        readout = ridge(train, self.runs.above_floor(train, at.penalties))
         return self.runs.outputs_of(rows, readout), readout
 
     @property

@@ -3,6 +3,8 @@
 W      = (S_xx + ridge I)^-1 S_xy                        S: centred sums over training (`readout.ridge`)
 dW_p   = (S_xx + ridge I)^-1 (dX_p^T R - X^T dX_p W)     R = Y - X W, both with their means taken off
 dW/d log ridge = -ridge (S_xx + ridge I)^-1 W
+
+At its floor the penalty is floor * trace(S_xx) / features: it no longer follows the learned one, but grows with the states.
 """
 
 from __future__ import annotations
@@ -34,12 +36,13 @@ def slopes(runs: Runs, found: Tangents, readout: Readout, z: Floats, fold: int) 
     of_fold = slice(fold * runs.outputs, (fold + 1) * runs.outputs)
     changes = found.cross[..., of_fold] - scatter[:, features[:, None], moved].reshape(shape)
     changes *= theta[:, None, : shape[2], None]
+    at_floor = penalty > runs.penalties(z)[:, fold] * (1 + 1e-9)
+    shrinking = coef.transpose(0, 2, 1)[:, :, None]  # (S, features, 1, O)
+    growth = np.where(at_floor[:, None], 2 * runs.floor / len(features) * found.growth[..., fold] * theta[:, : shape[2]], 0.0)
+    changes -= growth[:, None, :, None] * shrinking
     if runs.space.ridge:
-        # At rounding, the penalty no longer follows the learned one.
-        follows = penalty <= runs.penalties(z)[:, fold] * (1 + 1e-9)
-        learned = np.where(follows, runs.learned_penalties(z)[:, fold], 0.0)
-        shrinking = -learned[:, None, None, None] * coef.transpose(0, 2, 1)[:, :, None]
-        changes = np.concatenate([changes, shrinking], axis=2)
+        learned = np.where(at_floor, 0.0, runs.learned_penalties(z)[:, fold])
+        changes = np.concatenate([changes, -learned[:, None, None, None] * shrinking], axis=2)
     flat = changes.reshape(*shape[:2], -1)
     with one_thread():
         penalised = scatter[:, features[:, None], features] + penalty[:, None, None] * np.eye(len(features))

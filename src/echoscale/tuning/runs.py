@@ -38,7 +38,7 @@ Indices = npt.NDArray[np.int64]
 
 BLOCK_LANES = 128
 CHUNK_BYTES, LONGEST_CHUNK = 8 << 20, 512
-FLOOR = 1e-13  # relative to the mean squared singular value of the states: below it a Gram matrix holds rounding alone
+ROUNDING = 1e-13  # relative to the mean squared singular value of the states: below it a Gram matrix holds rounding alone
 STATISTICS_BYTES = 256 << 20  # of the points that are judged together
 
 
@@ -47,12 +47,14 @@ class Tangents(NamedTuple):
 
     train, held_out  statistics of every fold, (S, ...) each
     cross            the sums c_p over the training steps of every fold, (S, features, P, K O); zero for inputs
+    growth           the sums of (x - mean) . dx/dtheta_p over the training steps of every fold, (S, P, K)
     rows             the states of all held-out steps and v_p of their folds, (S, rows, N + P O), if they were asked for
     """
 
     train: list[Statistics]
     held_out: list[Statistics]
     cross: Floats
+    growth: Floats
     rows: Floats | None
 
 
@@ -134,6 +136,11 @@ class Runs:
         """Of every fold at points z, (S, K). Noise of variance s^2 on n rows adds n s^2 I to the Gram matrix, on average."""
         return self.learned_penalties(z) + self.noise**2 * self.train_rows
 
+    @property
+    def path(self) -> Floats:
+        """The penalties to choose from, relative to the states; none is below the floor."""
+        return above(self.floor)
+
     def parts(self, hyper: Hyper) -> list[Statistics]:
         """Of features and targets in every segment; (S, ...) each with hyper-parameters of S lanes."""
         return split_statistics(self.esn, self.series, self.targets, self.edges, direct=self.direct, hyper=hyper)[0]
@@ -147,20 +154,20 @@ class Runs:
         return stacked(self.trains(parts)), stacked([parts[each.held_out] for each in self.folds])
 
     def best_penalties(self, hyper: Hyper) -> Floats:
-        """Of the penalties `RELATIVE` to the states the one with the least squared error of the folds, per step, (S,)."""
-        found = []
+        """The penalty of `path` with the least squared error of the folds, per step, (S,)."""
+        found, path = [], self.path
         for batch in self.batches(hyper.lanes or 1):
             train, held_out = self.statistics(hyper.map(operator.itemgetter(batch)))
-            readout = ridge_path(in_units(with_noise(train, self.noise**2)), RELATIVE)
+            readout = ridge_path(in_units(with_noise(train, self.noise**2)), path)
             squares = mean_squared_errors(readout, held_out) * held_out.count[..., None]  # (n, S, K, O)
             spread = np.einsum("skoo->so", held_out.scatter[..., -self.outputs :, -self.outputs :])
             errors = (squares.sum(axis=2) / np.where(spread > 0, spread, 1.0)).mean(axis=-1)
             best = np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=0)
-            found.append(RELATIVE[best] * unit_per_step(train))
+            found.append(path[best] * unit_per_step(train))
         return np.concatenate(found)
 
-    def above_rounding(self, train: Statistics, penalties: Floats) -> Floats:
-        """Penalties (S, K), not below the rounding of the Gram matrix."""
+    def above_floor(self, train: Statistics, penalties: Floats) -> Floats:
+        """Penalties (S, K), not below the floor."""
         return np.maximum(penalties, self.floor * unit_of(train)) if self.floor else penalties
 
     def batches(self, count: int, tangents: int = 0) -> list[slice]:
@@ -221,7 +228,8 @@ class Runs:
         coef_of_all = readout.coef.reshape(len(z), wide, self.features)
         coefs = np.split(coef_of_all, np.cumsum(esn.sizes), axis=2)[: len(esn.sizes) + self.direct]
         moments = [HostMoments(block, series.count, esn.units + moved, self.extra, self.edges) for block in blocks]
-        cross = np.zeros((many, self.features, len(learned), wide))
+        cross = np.zeros((many, self.features, len(learned), wide + folds))
+        squares = np.zeros((many, len(learned), folds))
         kept: list[list[Floats]] = [[np.empty((0, esn.units + moved // folds))] for _ in range(many)]
         # Of a held-out row only the tangents of its own fold are kept.
         own = esn.units + np.arange(moved).reshape(len(learned), folds, self.outputs)
@@ -253,9 +261,10 @@ class Runs:
                         low, high = np.clip([first - begin, last - begin], 0, len(states))
                         kept[block[lane]].append(np.array(states[low:high, lane][:, columns[k]]))
 
-            start = tangents.start(fixed, learned, width, wide)
+            start = tangents.start(fixed, learned, width, wide, folds)
             end = feed.over_chunks(advance, start, hand_on, longest, steps, stop)
             for p, (parameter, sums) in enumerate(zip(learned, end.cross, strict=True)):
+                squares[block[0] : block[-1] + 1, p] = np.asarray(end.squares[p])[:, : len(block)].T
                 for k, each in zip(reaches(fixed, parameter), sums, strict=True):
                     cross[block[0] : block[-1] + 1, slices[k], p] = np.asarray(each)[..., : len(block)].transpose(2, 0, 1)
 
@@ -263,9 +272,11 @@ class Runs:
         parts_of_time = [gather(moments, segment, len(z), self.features) for segment in range(len(self.edges[0]) - 1)]
         by_lane = [np.concatenate(each) for each in kept]
         rows = [np.concatenate(by_lane[lane : lane + series.count]) for lane in range(0, many, series.count)]
-        cross = cross.reshape(len(z), series.count, *cross.shape[1:]).sum(axis=1)
-        held = [parts_of_time[each.held_out] for each in self.folds]
-        return Tangents(self.trains(parts_of_time), held, cross, np.stack(rows) if keep_rows else None)
+        cross, squares = (each.reshape(len(z), series.count, *each.shape[1:]).sum(axis=1) for each in (cross, squares))
+        held, trains = [parts_of_time[each.held_out] for each in self.folds], self.trains(parts_of_time)
+        means = np.stack([each.mean[:, : esn.units] for each in trains], axis=-1)  # (S, N, K)
+        growth = squares - np.einsum("snk,snpk->spk", means, cross[:, : esn.units, :, wide:])
+        return Tangents(trains, held, cross[..., :wide], growth, np.stack(rows) if keep_rows else None)
 
     def _counts(self, which: Indices, begin: int, steps: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """(steps, K, lanes or 1): 1 where a step of these series trains fold k."""
@@ -274,6 +285,11 @@ class Runs:
         inside = (at >= ends[:, :-1]) & (at < ends[:, 1:])  # (steps, lanes, segments)
         trains = [inside[..., list(each.train)].any(axis=-1) for each in self.folds]
         return np.stack(trains, axis=1).astype(dtype)
+
+
+def above(floor: float) -> Floats:
+    """`RELATIVE` from the floor up, the floor itself among them."""
+    return np.array([floor, *RELATIVE[floor * (1 + 1e-9) < RELATIVE]]) if floor > RELATIVE[0] else RELATIVE
 
 
 def stacked(parts: Sequence[Statistics]) -> Statistics:

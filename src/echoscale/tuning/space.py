@@ -33,7 +33,7 @@ BOUNDS = {
     SHARPNESS: (0.1, 1000.0),
 }
 # Where folds judge: the ridge penalty per training step, so that its bounds follow the length of the data, and input scalings
-# for inputs of standard deviation 1. What keeps a penalty above rounding is `runs.FLOOR`.
+# for inputs of standard deviation 1. The least penalty is the floor of `runs`.
 RIDGE_PER_STEP = (1e-30, 10.0)
 INPUT_SCALING = (1e-6, 10.0)
 # Where random starts are drawn from: what people try first, well inside the bounds.

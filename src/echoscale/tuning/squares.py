@@ -33,7 +33,7 @@ class Squares(Loss):
     def value_of_batch(self, at: Networks) -> Value:
         """See `objective.Loss`."""
         train, held_out = self.runs.statistics(at.hyper)
-        readout = ridge(train, self.runs.above_rounding(train, at.penalties))
+        readout = ridge(train, self.runs.above_floor(train, at.penalties))
         share = held_out.count / held_out.count.sum(axis=1, keepdims=True)
         squares = np.sum(mean_squared_errors(readout, held_out) * share[..., None], axis=1)
         return Value((squares / self._variance(unstacked(held_out))).mean(axis=-1), readout)

@@ -2,6 +2,7 @@
 
     v_p(t) = W_out^T dx(t)/dtheta_p          what enters the Jacobian of the error
     c_p    = sum over training of (dx/dtheta_p) r(t)^T,   r(t) = y(t) - W_out^T x(t) - b
+    e_p    = sum over training of dx/dtheta_p,   q_p = sum over training of x . dx/dtheta_p     how the states' squares grow
 
 Every fold has its own readout and its own training steps; the readouts of K folds stand beside each other like K O outputs.
 The tangents dx/dtheta_p are the exact traces of `gradients.traces`. Only these projections of them leave the scan.
@@ -26,15 +27,20 @@ COMPILER_OPTIONS = machine.without(machine.SHARING_KERNELS)
 
 
 class TangentCarry(NamedTuple):
-    """state (n_k, lanes); traces; cross: per parameter and reservoir it reaches (n_k, K O, lanes), the sums c_p so far."""
+    """The state (n_k, lanes), its traces, and sums so far.
+
+    cross    per parameter and reservoir that it reaches (n_k, K O + K, lanes): c_p, then e_p of every fold
+    squares  per parameter (K, lanes): q_p
+    """
 
     state: State
     traces: Traces
     cross: tuple[tuple[Array, ...], ...]
+    squares: tuple[Array, ...]
 
 
-def start(weights: Weights, learned: tuple[Parameter, ...], lanes: int, outputs: int) -> TangentCarry:
-    """The zero state."""
+def start(weights: Weights, learned: tuple[Parameter, ...], lanes: int, outputs: int, folds: int) -> TangentCarry:
+    """The zero state; `outputs` counts the outputs of all folds."""
     dtype, sizes = weights.biases[0].dtype, [len(each) for each in weights.biases]
     reached = [traces.reaches(weights, each) for each in learned]
 
@@ -42,7 +48,8 @@ def start(weights: Weights, learned: tuple[Parameter, ...], lanes: int, outputs:
         return tuple(tuple(np.zeros((sizes[k], *inner, lanes), dtype) for k in some) for some in reached)
 
     state: Any = tuple(np.zeros((size, lanes), dtype) for size in sizes)
-    made: TangentCarry = jax.device_put(TangentCarry(state, traces.Traces(zeros()), zeros(outputs)))
+    squares: Any = tuple(np.zeros((folds, lanes), dtype) for _ in learned)
+    made: TangentCarry = jax.device_put(TangentCarry(state, traces.Traces(zeros()), zeros(outputs + folds), squares))
     return made
 
 
@@ -72,12 +79,17 @@ def scan(
         outputs = intercept + sum(_read(part, x) for part, x in zip(coef, (*state, u_t), strict=False))
         folds, targets = count.shape[0], y_t.shape[0]
         residual = (jnp.tile(y_t, (folds, 1)) - outputs) * jnp.repeat(count, targets, axis=0)
+        summed = jnp.concatenate([residual, jnp.broadcast_to(count, (folds, residual.shape[1]))])
         moved = [
             sum(_read(coef[k], e) for k, e in zip(reach, block, strict=True))
             for reach, block in zip(which, tangents.blocks, strict=True)
         ]
-        cross = jax.tree.map(lambda total, e: total + e[:, None] * residual, carry.cross, tangents.blocks)
-        return TangentCarry(state, tangents, cross), jnp.concatenate([*state, *moved]).T
+        cross = jax.tree.map(lambda total, e: total + e[:, None] * summed, carry.cross, tangents.blocks)
+        squares = tuple(
+            total + count * sum(jnp.sum(state[k] * e, axis=0) for k, e in zip(reach, block, strict=True))
+            for total, reach, block in zip(carry.squares, which, tangents.blocks, strict=True)
+        )
+        return TangentCarry(state, tangents, cross, squares), jnp.concatenate([*state, *moved]).T
 
     return jax.lax.scan(body, carry, (u, y, counts))
 

@@ -73,6 +73,8 @@ class Tuned:
         What was not learned because the data are short.
     at_bound : tuple of str
         Learned hyper-parameters of the best start that ended at a bound.
+    at_floor : bool
+        Whether the ridge penalty of the tuned network is the least that was allowed (`floor`).
     scalings : pair of Scaling
         Units of inputs and of targets, from what was tuned on.
     """
@@ -99,6 +101,7 @@ class Tuned:
     folds: int
     fixed: tuple[str, ...]
     at_bound: tuple[str, ...]
+    at_floor: bool
     scalings: tuple[Scaling, Scaling]
 
     def estimator(self) -> ESNRegressor | ESNClassifier:
@@ -145,6 +148,8 @@ class Tuned:
             yield f"Not learned, since the data are short: {', '.join(self.fixed)}."
         if self.at_bound:
             yield f"At a bound in the first column: {', '.join(self.at_bound)}. Wider bounds may be better."
+        if self.at_floor:
+            yield "The ridge penalty is at its floor. A smaller one (floor=) would hold in float64 alone."
         yield f"The network as it came: {self.start_error:.4g} with the ridge penalty that the folds choose."
         if self.verdict is not None:
             noisy = "" if self.verdict.noisy is None else f", {self.verdict.noisy:.4g} with noise on the states"
@@ -154,7 +159,7 @@ class Tuned:
             yield f"What survives of the tuned one: {self.verdict.float32:.4g} with states in float32{noisy}."
             survives = max(self.verdict.float32, self.verdict.noisy or 0.0)
             if survives > FRAGILE * self.verdict.tuned:
-                yield "Fragile: quote what survives, or tune with noise=1e-5 (or more) for a network that withstands it."
+                yield "Fragile: quote what survives, or tune with a larger floor=, or with noise= of the size that you expect."
         if self.helped:
             yield "The first column is the tuned network." + ("" if self.verdict else " Judge it on held-out test data.")
         else:

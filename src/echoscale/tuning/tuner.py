@@ -15,7 +15,7 @@ from echoscale import _checks
 from echoscale.hyper import Hyper, into_network
 from echoscale.network import EchoStateWarning, Network
 from echoscale.progress import Progress, shown
-from echoscale.readouts.penalties import AUTO
+from echoscale.readouts.penalties import AUTO, ROBUST
 from echoscale.readouts.pooling import WHOLE, check_pools
 from echoscale.series import Series, SeriesLike, as_series, as_targets, is_next_input
 from echoscale.tuning import search as searching
@@ -24,7 +24,7 @@ from echoscale.tuning.free_run import FreeRun
 from echoscale.tuning.judging import CLEARLY, WORTH_IT, Start, judge, last_penalty, start_of
 from echoscale.tuning.objective import Loss
 from echoscale.tuning.pooled import PooledEntropy, PooledRuns
-from echoscale.tuning.runs import FLOOR, Runs
+from echoscale.tuning.runs import ROUNDING, Runs
 from echoscale.tuning.search import Search
 from echoscale.tuning.space import RIDGE, Space, affordable
 from echoscale.tuning.split import TuningData, prepare
@@ -59,6 +59,7 @@ def tune(
     scale: str | None = "standard",
     ridge: float | str = AUTO,
     noise: float = 0.0,
+    floor: float | None = None,
     direct: bool = False,
     features: str | Sequence[str] | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
@@ -118,6 +119,11 @@ def tune(
     noise : float
         Standard deviation of noise on the states that the readout is to withstand: n noise^2 is added to the ridge penalty of
         n training steps, which is what such noise does to the Gram matrix on average.
+    floor : float, optional
+        The least ridge penalty, relative to the mean squared singular value of the states. 1e-8 unless given: with less, the
+        search finds networks whose error lives in digits that float32 does not have. A smaller floor is for records in
+        float64; below 1e-13 a Gram matrix holds rounding alone. Free runs (`closed_loop`) feed the readout its own errors and
+        so judge by themselves what it withstands: there, and where the penalty is fixed, it is 1e-13 unless given.
     direct : bool
         Whether the readout sees the inputs too.
     features : str or sequence of str, optional
@@ -184,7 +190,9 @@ def tune(
     for words in space.outside(user):
         warnings.warn(f"{words}: the search begins at the bound. Widen it to begin there.", UserWarning, stacklevel=2)
     given = None if ridge == AUTO else _checks.non_negative(ridge, "ridge")
-    if given == 0 and not space.ridge:
+    fixed_ridge = given is not None and not space.ridge
+    least = (ROUNDING if free or fixed_ridge else ROBUST) if floor is None else _checks.non_negative(floor, "floor")
+    if given == 0 and fixed_ridge:
         raise ValueError("ridge=0 leaves the readout undetermined where states repeat each other: give a small one, say 1e-12.")
     # A penalty of the user is for all data; the search has it for the folds.
     share = 1.0 if data.tail else data.steps / data.all_steps
@@ -199,7 +207,7 @@ def tune(
         "folds": data.folds,
         "noise": _checks.non_negative(noise, "noise"),
         "rows": data.steps,
-        "floor": 0.0 if data.tail else FLOOR,
+        "floor": max(least, ROUNDING),
     }
     runs = PooledRuns(**given_runs, pools=pools or WHOLE) if pooled else Runs(**given_runs)
     own = esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
@@ -278,13 +286,13 @@ def _candidates(space: Space, hyper: Hyper, penalty: float, starts: int | Hyper,
 
 
 def _record(search: Search, began: float, share: float) -> dict[str, Any]:
-    """As it is shown: the ridge penalty is that for all data, noise counted."""
+    """As it is shown: the ridge penalty is the one for all data that was judged, with noise and floor."""
     runs = search.loss.runs
     values = runs.space.values(search.z)
     if runs.space.ridge:
         assert runs.rows is not None
-        learned = runs.space.penalties(search.z, runs.penalty)
-        values[:, len(runs.space.learned)] = (learned + runs.noise**2 * runs.rows) / share
+        used = (search.value.readout.ridge / runs.train_rows).max(axis=1)
+        values[:, len(runs.space.learned)] = used * runs.rows / share
     return {
         "error": search.loss.shown(search.value.error.copy()),
         "value": values,
@@ -340,8 +348,8 @@ def _result(
             helped = helped and verdict.sure >= CLEARLY
     at_bound = space.at_bound(z)
     used = search.value.readout.ridge[best]
-    if space.ridge and not (used <= runs.penalties(z[None])[0] * (1 + 1e-9)).all():
-        at_bound.append(RIDGE)  # rounding held it: what was judged is returned, not what was asked for
+    at_floor = not (used <= runs.penalties(z[None])[0] * (1 + 1e-9)).all()
+    if at_floor:  # what was judged is returned, not what was asked for
         penalty = float((used / runs.train_rows).max() - runs.noise**2) * data.steps
     last = (penalty if helped else start.per_step * data.steps) / share
     if chooses:
@@ -368,7 +376,8 @@ def _result(
         features=(runs.pools if isinstance(runs, PooledRuns) else LAST) if data.per_sequence else None,
         folds=0 if data.tail else len(data.folds),
         fixed=fixed,
-        at_bound=tuple(at_bound),
+        at_bound=tuple(name for name in at_bound if not (at_floor and name == RIDGE)),
+        at_floor=at_floor and helped,
         scalings=data.scalings,
     )
 
