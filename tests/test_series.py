@@ -74,6 +74,51 @@ def test_masked_values_are_refused(read: Callable[[], object], name: str) -> Non
         read()
 
 
+DATES, COUNTED = pd.date_range("2024-01-01", periods=4), pd.RangeIndex(4)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "right"),
+    [
+        (DATES, DATES, True),
+        (DATES, COUNTED, True),  # an index that pandas made by itself says nothing about dates
+        (COUNTED, DATES, True),
+        (DATES, DATES + pd.Timedelta("1D"), False),
+        (DATES, DATES[::-1], False),
+        (COUNTED, pd.Index([2, 0, 1, 3]), False),  # shuffled
+        (COUNTED + 1, COUNTED, False),
+        (pd.Index(list("abcd")), pd.Index(list("abdc")), False),
+    ],
+)
+def test_targets_have_the_row_labels_of_their_input(ours: Any, theirs: Any, right: bool) -> None:
+    u, y = pd.DataFrame(counting(4, 2), ours), pd.Series(counting(4), theirs)
+    for inputs, targets in ((u, y), ([u, u], [y, y])):
+        if right:
+            as_targets(targets, as_series(inputs))
+            continue
+        t = int(np.argmax(np.asarray(ours) != np.asarray(theirs)))
+        with pytest.raises(
+            ValueError, match=rf"different row labels: row {t} is {theirs[t]} in y and {ours[t]} in u.*to_numpy"
+        ):
+            as_targets(targets, as_series(inputs))
+    as_targets(y.to_numpy(), as_series(u))
+
+
+def test_columns_are_remembered_and_compared() -> None:
+    u: Any = pd.DataFrame(counting(4, 2), columns=["a", "b"])
+    series = as_series(u)
+    assert series.columns == as_series([u, u.to_numpy(), u]).columns == ("a", "b")
+    assert series.cast("float32").columns == ("a", "b")
+    assert as_series(u.to_numpy()).columns == as_series(pd.DataFrame(counting(4, 2))).columns == ()
+    as_series(u.to_numpy(), columns=("a", "b"))
+    turned: Any = u[["b", "a"]]
+    for wrong in (turned, as_series(turned), [turned]):
+        with pytest.raises(ValueError, match=r"^u has the columns \['b', 'a'\], but \['a', 'b'\] are needed, in this order"):
+            as_series(wrong, columns=("a", "b"))
+    with pytest.raises(ValueError, match=r"^u\[1\] has the columns \['b', 'a'\]"):
+        as_series([u, turned])
+
+
 def test_a_masked_array_with_nothing_masked_is_its_data() -> None:
     whole = np.ma.masked_array(counting(4, 2), mask=False)
     values = as_series(whole).values

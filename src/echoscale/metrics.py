@@ -8,7 +8,7 @@ import numpy as np
 
 from echoscale import _checks
 from echoscale.scaling import is_constant
-from echoscale.series import Series, SeriesLike, as_series
+from echoscale.series import Series, SeriesLike, as_numbers, as_series
 
 
 def nmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
@@ -124,7 +124,7 @@ def valid_time(
 def _unchecked(y_hat: Any, truth: Series) -> list[Any]:
     """Forecasts as they are, finite or not, in the shape of the truth."""
     given = list(y_hat.values) if isinstance(y_hat, Series) else [y_hat] if truth.kind == "one" else list(y_hat)
-    guesses = [np.asarray(each, np.float64) for each in given]
+    guesses = [as_numbers(each, "y_hat", np.float64) for each in given]
     guesses = [each[:, None] if each.ndim == 1 else each for each in guesses]
     shapes = [each.shape for each in guesses], [each.shape for each in truth.values]
     if shapes[0] != shapes[1]:

@@ -33,11 +33,17 @@ class Series:
         The form in which the user gave them.
     name : str
         What errors call them.
+    columns : tuple of str
+        Names of the features, where data frames gave them.
+    index : tuple
+        Row labels of every series, None for a series without; empty where no series has any.
     """
 
     values: Sequence[Numbers] | Numbers
     kind: Kind
     name: str = "u"
+    columns: tuple[str, ...] = ()
+    index: tuple[Any, ...] = ()
 
     @cached_property
     def count(self) -> int:
@@ -77,7 +83,7 @@ class Series:
                 values: Sequence[Numbers] | Numbers = self.values.astype(wanted)
             else:
                 values = [each.astype(wanted) for each in self.values]
-        changed = Series(values, self.kind, self.name)
+        changed = Series(values, self.kind, self.name, self.columns, self.index)
         if wanted.itemsize < self.dtype.itemsize:
             _check(changed)
         return changed
@@ -94,6 +100,7 @@ def as_series(
     dtype: npt.DTypeLike = np.float64,
     *,
     gaps: bool = False,
+    columns: Sequence[str] = (),
 ) -> Series:
     """(T, F) is one series, (B, T, F) a batch, a list of (T_b, F) series of unequal length. One axis (T,) is (T, 1).
 
@@ -111,11 +118,15 @@ def as_series(
         The precision of the result.
     gaps : bool
         Whether NaN is let through: there is no value then.
+    columns : sequence of str
+        Names of the features in the data that a model was fitted to: data frames with other names, or with the same names in
+        another order, are refused. Arrays have no names.
     """
     if isinstance(u, Series):
         series = u if u.dtype == dtype else u.cast(dtype)
         if features not in (None, series.features):
             _check(series, features)
+        _same_columns(series.columns, tuple(columns), name)
         return series
     kind: Kind
     values: Sequence[Numbers] | Numbers
@@ -131,8 +142,9 @@ def as_series(
         kind, values = ("one", array[None]) if array.ndim == 2 else ("batch", array)
     if len(values) == 0:
         raise ValueError(f"{name} holds no series at all.")
-    series = Series(values, kind, name)
+    series = Series(values, kind, name, _columns(u, kind, name), _index(u, kind))
     _check(series, features, gaps)
+    _same_columns(series.columns, tuple(columns), name)
     return series
 
 
@@ -154,6 +166,7 @@ def as_targets(
     gaps : bool
         Whether NaN is let through: such a step has no target.
     """
+    check_rows(y, series, name)
     if isinstance(y, Series):
         targets = as_series(y, dtype=dtype)
     elif y is None or np.isscalar(y):
@@ -266,6 +279,133 @@ def axes(value: object) -> int:
 
 def _column(values: npt.ArrayLike) -> npt.ArrayLike:
     return np.asanyarray(values)[:, None] if axes(values) == 1 else values
+
+
+def as_entries(y: Any, series: Series, name: str = "y") -> list[Numbers]:
+    """Targets or labels as the user wrote them, one array for every series; a label of a whole sequence has no axis.
+
+    Parameters
+    ----------
+    y : (T,), (T, O), (B,), (B, T), (B, T, O) or list
+        Targets or labels.
+    series : Series
+        The inputs.
+    name : str
+        Name of the targets in errors.
+    """
+    refuse_masked(y, name)
+    check_rows(y, series, name)
+    entries = [y] if series.kind == "one" else list(y)
+    if len(entries) != series.count:
+        raise ValueError(
+            f"{name} holds {len(entries)} entries for {series.count} series: give one label or one target series each."
+        )
+    return [as_written(each) for each in entries]
+
+
+def check_labels(labels: Sequence[Numbers], name: str = "y") -> None:
+    """Refuse labels that are missing: None, NaN, NaT or pandas' NA.
+
+    Parameters
+    ----------
+    labels : list of arrays
+        Labels as `as_entries` returns them.
+    name : str
+        Name of the labels in errors.
+    """
+    if any(each.dtype.kind == "c" for each in labels):
+        raise TypeError(f"{name} is complex; labels are text, truth values or whole numbers.")
+    missing = np.concatenate([_missing(each.ravel()) for each in labels])
+    if missing.any():
+        raise ValueError(
+            f"{name} lacks {missing.sum()} of {len(missing)} labels (None, NaN or NA), the first at place "
+            f"{int(np.argmax(missing))}: leave these out, or give them a label of their own."
+        )
+
+
+def check_rows(y: Any, u: Any, name: str = "y") -> None:
+    """Refuse targets whose row labels (dates) are not the row labels of their input. Data without row labels go by position.
+
+    Parameters
+    ----------
+    y : data frames, arrays, lists or Series
+        Targets.
+    u : Series, or one series as the user gave it
+        The inputs.
+    name : str
+        Name of the targets in errors.
+    """
+    one, inputs = (u.kind == "one", u.name) if isinstance(u, Series) else (True, "X")
+    own = u.index if isinstance(u, Series) else _index(u, "one")
+    if not own or y is None or np.isscalar(y):
+        return
+    theirs = y.index if isinstance(y, Series) else tuple(map(index_of, [y] if one else y))
+    for b, (ours, other) in enumerate(zip(own, theirs, strict=False)):
+        if ours is None or other is None or len(ours) != len(other) or ours.equals(other):
+            continue
+        # An index that pandas made by itself counts rows. It says nothing about dates.
+        if any(_counts(this) and that.dtype.kind not in "iu" for this, that in ((ours, other), (other, ours))):
+            continue
+        t = int(np.argmax(np.asarray(ours != other)))
+        which = "" if one else f"[{b}]"
+        raise ValueError(
+            f"{name}{which} and {inputs}{which} have different row labels: row {t} is {other[t]} in {name} and {ours[t]} in "
+            f"{inputs}. Align them by their labels, or pass {name}.to_numpy() if the rows belong together in this order."
+        )
+
+
+def index_of(value: Any) -> Any:
+    """The row labels of a data frame, or None."""
+    index = getattr(value, "index", None)
+    return index if hasattr(index, "equals") else None
+
+
+def _counts(index: Any) -> bool:
+    """Whether an index is 0, 1, 2, ... as pandas makes it by itself."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+def _index(u: Any, kind: Kind) -> tuple[Any, ...]:
+    found = tuple(map(index_of, u)) if kind == "list" else (index_of(u),)
+    return found if any(each is not None for each in found) else ()
+
+
+def _columns(u: Any, kind: Kind, name: str) -> tuple[str, ...]:
+    """Names of the columns of data frames, where all of them are text."""
+    found: tuple[str, ...] = ()
+    for b, each in enumerate(u if kind == "list" else [u]):
+        names = tuple(getattr(each, "columns", ()))
+        if names and all(isinstance(one, str) for one in names):
+            _same_columns(names, found, f"{name}[{b}]")
+            found = names
+    return found
+
+
+def _same_columns(found: tuple[str, ...], expected: tuple[str, ...], name: str) -> None:
+    if found and expected and found != expected:
+        raise ValueError(
+            f"{name} has the columns {list(found)}, but {list(expected)} are needed, in this order: "
+            f"use {name}[{list(expected)}]."
+        )
+
+
+def as_written(value: object) -> Numbers:
+    """An array as the user wrote it."""
+    raw = np.asarray(value)
+    if raw.dtype.kind in "US" and isinstance(value, list | tuple):
+        # NumPy writes None and NaN beside text as text.
+        objects = np.asarray(value, object)
+        return objects if _missing(objects).any() else raw
+    return raw
+
+
+def _missing(values: Numbers) -> npt.NDArray[np.bool_]:
+    """Which values are None, NaN, NaT or NA."""
+    if values.dtype.kind != "O":
+        return np.asarray(values != values)
+    import pandas as pd  # only now: objects are rare
+
+    return np.asarray(pd.isna(values))
 
 
 def refuse_masked(value: object, name: str) -> None:

@@ -99,6 +99,21 @@ def kept_labels(labels: npt.NDArray[Any], tensors: Tensors, name: str = "classes
     return {"dtype": "object" if labels.dtype.kind == "O" else "str", "names": labels.tolist()}
 
 
+def read_names(names: Any, features: int) -> tuple[str, ...]:
+    """Names of the input columns, from a file; empty where a model was fitted to arrays.
+
+    Parameters
+    ----------
+    names : list of str
+        What the file holds.
+    features : int
+        Number of inputs.
+    """
+    if names and (len(names) != features or not all(isinstance(each, str) for each in names)):
+        raise ValueError("the names of the inputs are not theirs")
+    return tuple(names)
+
+
 def read_labels(about: dict[str, Any] | None, tensors: Tensors, name: str = "classes") -> npt.NDArray[Any]:
     """The inverse of `kept_labels`.
 

@@ -701,7 +701,7 @@ def holed(value: float) -> Floats:
         ({"u": holed(np.nan)}, ValueError, r"u must be finite, found NaN at step 7"),
         ({"u": WHITE, "y": holed(np.nan)}, ValueError, r"y must be finite, found NaN at step 7"),
         ({"u": WHITE, "y": WHITE[:-1]}, ValueError, r"y has 199 steps, its input 200"),
-        ({"u": [WHITE[:, None]] * 2, "y": [WHITE[:, None]]}, ValueError, r"y holds 1 series, the input 2"),
+        ({"u": [WHITE[:, None]] * 2, "y": [WHITE[:, None]]}, ValueError, r"y holds 1 entries for 2 series"),
         ({"u": WHITE, "levels": 0}, ValueError, r"levels must be at least 1, got 0"),
         ({"u": WHITE, "levels": 2.0}, TypeError, r"levels must be a whole number, got 2\.0"),
         ({"u": WHITE, "levels": 3, "units": 2}, ValueError, r"units must be at least 3, got 2"),

@@ -261,14 +261,14 @@ def test_a_target_that_is_constant_on_the_validation_part_is_refused() -> None:
     ("changed", "message"),
     [
         ({"y": Y}, "needs class labels, but y holds real numbers"),
-        ({"y": with_gap(LABELS.astype(float))}, "needs class labels"),
+        ({"y": with_gap(LABELS.astype(float))}, "y lacks 1 of 120 labels"),
         ({"y": np.zeros(120, int)}, "one class only"),
         ({"y": np.arange(120)}, "120 different labels in 120 places"),
         ({"y": np.eye(2)[LABELS]}, r"got shape \(120, 2\).*labels, not one-hot rows"),
         ({"y": LABELS[:-1]}, r"one label per step, \(120,\), got shape \(119,\)"),
         ({"u": SEQUENCES, "y": np.eye(3)[KINDS]}, "labels, not one-hot rows"),
-        ({"u": SEQUENCES, "y": KINDS[:-1]}, "labels for 11 series, u 12 series"),
-        ({"u": list(SEQUENCES), "y": KINDS[:-1].tolist()}, "labels for 11 series, u 12 series"),
+        ({"u": SEQUENCES, "y": KINDS[:-1]}, "y holds 11 entries for 12 series"),
+        ({"u": list(SEQUENCES), "y": KINDS[:-1].tolist()}, "y holds 11 entries for 12 series"),
         ({"u": SEQUENCES[:4], "y": [0, 1, 0, 1], "validation": 0.25}, "4 sequences are too few"),
         ({"u": SEQUENCES[:2], "y": [0, 1], "validation": 0.25}, "2 sequences are too few"),
         (

@@ -64,6 +64,8 @@ class AutoModel:
         Which inputs the networks hear as changes.
     state_ : (S,) or (B, S) array
         Where the training data ended: the inputs before, the newest first, then the states of all networks, lane by lane.
+    feature_names_in_ : tuple of str
+        Names of the input columns, where the training data were a data frame; `predict` refuses other columns.
     """
 
     linear: LinearMap
@@ -74,6 +76,7 @@ class AutoModel:
     flat: bool
     drive: Drive
     state_: Floats
+    feature_names_in_: tuple[str, ...] = ()
 
     @property
     def n_features_in_(self) -> int:
@@ -157,7 +160,7 @@ class AutoModel:
         return self._run(series, None)[1]
 
     def _series(self, X: SeriesLike) -> Series:
-        return self.scaling.apply(as_series(X, self.n_features_in_, name="X"))
+        return self.scaling.apply(as_series(X, self.n_features_in_, name="X", columns=self.feature_names_in_))
 
     def _run(self, series: Series, state: npt.ArrayLike | None) -> tuple[list[Floats], Floats]:
         count, features = series.count, series.features

@@ -19,7 +19,7 @@ from echoscale.features.normal_scores import ONLY, columns_heard, read_heard
 from echoscale.readouts.pooling import check_pools
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import read_scaling
-from echoscale.tensors import Tensors, kept_hyper, kept_labels, read_hyper, read_labels, taken, under
+from echoscale.tensors import Tensors, kept_hyper, kept_labels, read_hyper, read_labels, read_names, taken, under
 
 PackESN = Callable[[ESN, Tensors], dict[str, Any]]
 UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
@@ -54,7 +54,7 @@ def pack(model: AutoModel | SequenceModel, tensors: Tensors, pack_esn: PackESN) 
     about["labels"] = None if model.classes_ is None else kept_labels(model.classes_, tensors)
     tensors |= {"target.mean": model.target_scaling.mean, "target.spread": model.target_scaling.spread}
     tensors |= {"drive.changes": model.drive.changes, "drive.spread": model.drive.spread, "state": model.state_}
-    about["flat"] = model.flat
+    about |= {"flat": model.flat, "feature_names": list(model.feature_names_in_)}
     return {"kind": "AutoModel", "auto": about}
 
 
@@ -70,7 +70,9 @@ def _pack_sequences(model: SequenceModel, tensors: Tensors, pack_esn: PackESN) -
     if model.summary is not None:
         tensors |= {f"summary.{name}": np.asarray(value) for name, value in model.summary._asdict().items()}
     tensors |= {"scaling.mean": model.scaling.mean, "scaling.spread": model.scaling.spread}
-    return {"members": members, "labels": kept_labels(model.classes_, tensors), "steepness": model.steepness}
+    labels = kept_labels(model.classes_, tensors)
+    names = list(model.feature_names_in_)
+    return {"members": members, "labels": labels, "steepness": model.steepness, "feature_names": names}
 
 
 def _unpack_sequences(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> SequenceModel:
@@ -100,7 +102,8 @@ def _unpack_sequences(about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
     if not members and summary is None:
         raise ValueError("a model of labels that reads nothing")
     steepness = _checks.non_negative(about["steepness"], "steepness")
-    return SequenceModel(tuple(members), summary, read_scaling(tensors, "scaling", features), classes, steepness)
+    names, scaling = read_names(about.get("feature_names", []), features), read_scaling(tensors, "scaling", features)
+    return SequenceModel(tuple(members), summary, scaling, classes, steepness, feature_names_in_=names)
 
 
 def _readout(tensors: Tensors, start: str, outputs: int) -> Readout:
@@ -154,7 +157,8 @@ def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
     if classes is not None and len(classes) != len(coef):
         raise ValueError(f"{len(coef)} outputs have {len(classes)} labels")
     state = taken(tensors, "state", (None,) * min(max(tensors["state"].ndim, 1), 2))
-    model = AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state)
+    names = read_names(about.get("feature_names", []), features)
+    model = AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state, names)
     if state.shape[-1] != model.state_size:
         raise ValueError(f"the state has {state.shape[-1]} numbers, the networks and lags need {model.state_size}")
     return model

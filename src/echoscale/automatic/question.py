@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.scaling import Scaling, scaling_of
-from echoscale.series import Series, SeriesLike, as_numbers, as_series, axes, washout_steps
+from echoscale.series import Series, SeriesLike, as_entries, as_numbers, as_series, axes, check_labels, washout_steps
 from echoscale.timescales.season import season
 
 Floats = npt.NDArray[np.float64]
@@ -39,6 +39,7 @@ class Question:
     classes              the labels in the order of the outputs, or None for numbers
     per_sequence         whether there is one label per sequence: targets then have one row a series
     flat                 whether y had no axis of outputs
+    columns              names of the input columns, where the inputs came as data frames
     """
 
     series: Series
@@ -49,6 +50,7 @@ class Question:
     classes: npt.NDArray[Any] | None
     per_sequence: bool
     flat: bool
+    columns: tuple[str, ...]
 
     @property
     def outputs(self) -> int:
@@ -121,7 +123,10 @@ def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | N
             rows = [each[None] for each in np.concatenate(rows)]
         targets = Series(rows, "list", "y")
         none = Scaling.none(len(classes))
-        return Question(scaling.apply(series), targets, scaling, none, (None,) * len(classes), classes, per_sequence, flat=True)
+        nothing = (None,) * len(classes)
+        return Question(
+            scaling.apply(series), targets, scaling, none, nothing, classes, per_sequence, flat=True, columns=series.columns
+        )
     if per_sequence:
         raise ValueError(
             f"y holds one value for each of the {series.count} series. As labels of whole sequences they must be text or whole "
@@ -139,7 +144,7 @@ def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | N
             mean[o], spread[o] = scaling.mean[each.column], scaling.spread[each.column]
     own = Scaling(mean, spread)
     targets = Series([own.forward(each) for each in values], "list", "y")
-    question = Question(scaling.apply(series), targets, scaling, own, ahead, None, False, flat)
+    question = Question(scaling.apply(series), targets, scaling, own, ahead, None, False, flat, series.columns)
     if question.rows < LEAST_STEPS:
         raise ValueError(
             f"{question.rows} steps with a target are too few to choose by, after the first {question.washout}: give at least "
@@ -149,21 +154,13 @@ def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | N
 
 
 def _like(series: Series, values: list[npt.NDArray[Any]]) -> Series:
-    return Series(values if series.kind == "list" else np.stack(values), series.kind, series.name)
+    return Series(values if series.kind == "list" else np.stack(values), series.kind, series.name, series.columns)
 
 
 def _raw_targets(y: Any, series: Series) -> tuple[list[npt.NDArray[Any]], bool]:
     """One array for every series, as the user wrote it, and whether there is one value a sequence."""
-    if series.kind == "one":
-        rows = [np.asarray(y)]
-        per_sequence = False
-    else:
-        rows = [np.asarray(each) for each in y]
-        per_sequence = all(each.ndim == 0 for each in rows)
-        if len(rows) != series.count:
-            raise ValueError(
-                f"y holds {len(rows)} entries for {series.count} series: give one label or one target series each."
-            )
+    rows = as_entries(y, series)
+    per_sequence = series.kind != "one" and all(each.ndim == 0 for each in rows)
     if not per_sequence:
         for b, each in enumerate(rows):
             if each.ndim == 0 or len(each) != series.lengths[b]:
@@ -193,9 +190,8 @@ def _one_hot(raw: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], list[Floats
     for each in raw:
         if each.ndim > 2 or (each.ndim == 2 and each.shape[1] != 1):
             raise ValueError(f"labels must be one a step, (T,), or one a sequence, got shape {each.shape}.")
+    check_labels(raw)
     joined = np.concatenate([each.ravel() for each in raw])
-    if joined.dtype.kind == "f" and not np.isfinite(joined).all():
-        raise ValueError("labels must not have gaps (NaN).")
     classes, codes = np.unique(joined.astype(str) if joined.dtype.kind == "O" else joined, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y holds one class only, {classes[0]!r}: there is nothing to tell apart.")

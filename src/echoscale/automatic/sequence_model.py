@@ -54,6 +54,8 @@ class SequenceModel:
         beta in p = softmax(beta z).
     state_ : None
         Every sequence begins anew.
+    feature_names_in_ : tuple of str
+        Names of the input columns, where the training data were data frames; `predict` refuses other columns.
     """
 
     members: tuple[SequenceMember, ...]
@@ -62,6 +64,7 @@ class SequenceModel:
     classes_: npt.NDArray[Any]
     steepness: float
     state_: None = None
+    feature_names_in_: tuple[str, ...] = ()
 
     def predict(self, X: SeriesLike, *, state: None = None) -> npt.NDArray[Any]:
         """The label of every sequence.
@@ -102,7 +105,7 @@ class SequenceModel:
         """
         if state is not None:
             raise ValueError("state must be None: every sequence begins anew.")
-        series = self.scaling.apply(as_series(X, len(self.scaling.mean), name="X"))
+        series = self.scaling.apply(as_series(X, len(self.scaling.mean), name="X", columns=self.feature_names_in_))
         if series.kind == "one":
             raise ValueError("this model labels whole sequences: pass (B, T, F) or a list of (T, F), for one sequence X[None].")
         if self.summary is not None:

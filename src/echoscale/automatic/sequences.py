@@ -261,6 +261,7 @@ def _result(
         question.scaling,
         classes,
         calibration.steepness(outputs[winner], right),
+        feature_names_in_=question.columns,
     )
     rows = tuple(
         (name, wrong[name], squares[name], "taken" if name == winner else "")

@@ -146,6 +146,7 @@ class TimeRows:
             question.flat,
             self.drive,
             np.empty(0),
+            question.columns,
         )
         made.state_ = made.after(question.series)
         return made

@@ -8,7 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
-from echoscale.series import Series, SeriesLike, as_series, as_targets, axes, is_list_of_series, refuse_masked
+from echoscale.series import (
+    Series,
+    SeriesLike,
+    as_series,
+    as_targets,
+    as_written,
+    axes,
+    check_labels,
+    check_rows,
+    is_list_of_series,
+    refuse_masked,
+)
 
 
 def are_many(X: SeriesLike) -> bool:
@@ -40,9 +51,10 @@ def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool
     """
     features = None if reset else model.n_features_in_
     if are_many(X):
-        series = as_series(X, features, name="X")
+        series = as_series(X, features, name="X", columns=() if reset else getattr(model, "feature_names_in_", ()))
         if reset:
             model.n_features_in_ = series.features
+            _remember_names(model, series)
         return series
     refuse_masked(X, "X")
     # Gaps are left to as_series, which says where they are.
@@ -73,6 +85,7 @@ def inputs_and_targets(model: Any, X: SeriesLike, y: Any, reset: bool, least: in
         flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
     else:
         refuse_masked(X, "X")
+        check_rows(y, X)
         y, unknown = _filled(y)
         X, y = validate_data(
             model,
@@ -110,7 +123,7 @@ def as_table(X: SeriesLike, features: int | None = None) -> SeriesLike:
 
 
 def name_gaps(X: object, y: object) -> None:
-    """Say where a target is not finite, or data are masked; targets that are no numbers at all are left to scikit-learn.
+    """Refuse labels that are missing, masked, or of other rows than X.
 
     Parameters
     ----------
@@ -119,12 +132,23 @@ def name_gaps(X: object, y: object) -> None:
     """
     refuse_masked(X, "X")
     refuse_masked(y, "y")
+    check_rows(y, X)
     try:
-        values = np.asarray(y)
-    except ValueError:
+        values = as_written(y)
+    except ValueError:  # left to scikit-learn, like everything else that is wrong
         return
     if values.dtype.kind == "f" and values.ndim in (1, 2) and values.size:
         as_series(values, name="y")
+    elif values.dtype.kind == "O" and values.ndim:
+        check_labels([values])
+
+
+def _remember_names(model: Any, series: Series) -> None:
+    """As scikit-learn does for one series."""
+    if series.columns:
+        model.feature_names_in_ = np.array(series.columns, dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
 
 
 def _filled(y: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:

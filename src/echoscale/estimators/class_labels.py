@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
-from echoscale.series import Series, SeriesLike, refuse_masked
+from echoscale.series import Series, SeriesLike, as_entries, check_labels
 
 Array = npt.NDArray[Any]
 
@@ -42,10 +42,8 @@ def labels_of(y: Any, series: Series) -> tuple[Any, bool]:
     series : Series
         What they belong to.
     """
-    refuse_masked(y, "y")
-    labels = [np.asarray(each) for each in y]
-    if len(labels) != series.count:
-        raise ValueError(f"y holds {len(labels)} entries for {series.count} series: give one label or one row of labels each.")
+    labels = as_entries(y, series)
+    check_labels(labels)
     per_sequence = all(each.ndim == 0 for each in labels)
     check_classification_targets(np.asarray(labels) if per_sequence else np.concatenate(labels))
     return np.asarray(labels) if per_sequence else labels, per_sequence

@@ -24,7 +24,7 @@ from echoscale.readouts.products import width_of
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics
 from echoscale.scaling import Scaling
-from echoscale.tensors import Tensors, kept_labels, read_labels, taken
+from echoscale.tensors import Tensors, kept_labels, read_labels, read_names, taken
 
 PackESN = Callable[[ESN, Tensors], dict[str, Any]]
 UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
@@ -132,10 +132,7 @@ def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) ->
         _unpack_transformer(model, about["transformer"])
     _unpack_what_was_seen(model, about["features"], tensors, outputs)
     model.ridge_curve_ = _curve(tensors)
-    if about["feature_names"]:
-        names = about["feature_names"]
-        if len(names) != model.n_features_in_ or not all(isinstance(each, str) for each in names):
-            raise ValueError("the names of the inputs are not theirs")
+    if names := read_names(about["feature_names"], model.n_features_in_):
         model.feature_names_in_ = np.array(names, dtype=object)
     if about["kind"] == "ESNClassifier":
         _unpack_labels(model, about, tensors, outputs)

@@ -13,7 +13,7 @@ from echoscale.estimators.nvar import NVAR
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import read_scaling
-from echoscale.tensors import Tensors, taken
+from echoscale.tensors import Tensors, read_names, taken
 
 CURVE = ("relative", "errors", "unit")
 SCALINGS = ("scaling_", "target_scaling_")
@@ -81,9 +81,6 @@ def unpack(about: Mapping[str, Any], tensors: Tensors) -> NVAR:
     if not isinstance(about["no_forecast_"], str):
         raise ValueError(f"no_forecast_ must be a reason, not {about['no_forecast_']!r}")
     model.no_forecast_ = about["no_forecast_"]
-    names = about["feature_names"]
-    if names:
-        if len(names) != features or not all(isinstance(each, str) for each in names):
-            raise ValueError("the names of the inputs are not theirs")
+    if names := read_names(about["feature_names"], features):
         model.feature_names_in_ = np.array(names, dtype=object)
     return model

@@ -154,6 +154,7 @@ class OnlineLearner:
         )
         self.esn = esn
         self.stream: Stream | None = None
+        self.feature_names: tuple[str, ...] = ()  # of data frames; set by the first piece
         self._plan: loop.LoopPlan | None = None
         self._fixed: Any = None
         self._groups: Groups | None = None
@@ -175,7 +176,7 @@ class OnlineLearner:
         OnlineLearner
             Itself.
         """
-        return self._learn(self._read(u, y, None), progress, anew=True)
+        return self._learn(self._read(u, y, None, ()), progress, anew=True)
 
     def partial_fit(self, u: SeriesLike, y: npt.ArrayLike, *, progress: bool | Progress = False) -> OnlineLearner:
         """Learn from the next piece of the stream.
@@ -203,7 +204,7 @@ class OnlineLearner:
         LearningError
             At the first step where something is no longer finite or allowed; the learner is as it was before that step.
         """
-        return self._learn(self._read(u, y, self.sequences), progress)
+        return self._learn(self._read(u, y, self.sequences, self.feature_names), progress)
 
     def _learn(self, data: tuple[Series, Array, Array], progress: bool | Progress, anew: bool = False) -> OnlineLearner:
         """What was read, buffer by buffer. What refuses it does so before the first one, and changes nothing."""
@@ -212,6 +213,7 @@ class OnlineLearner:
         with self.settings.context(), shown(progress, "learning") as tell:
             if anew or self.stream is None:
                 self.stream = self.begin(series.count)
+                self.feature_names = series.columns
             while done < length:
                 done += self._advance(values[:, done:], targets[:, done:], there[:, done:])
                 tell(done, length, self._note())
@@ -257,9 +259,11 @@ class OnlineLearner:
             self._groups = over_cores.over_cores(self.settings, self._plan)
             return buffers.begin(self.settings, self._plan, self._fixed)
 
-    def _read(self, u: SeriesLike, y: npt.ArrayLike, sequences: int | None) -> tuple[Series, Array, Array]:
+    def _read(
+        self, u: SeriesLike, y: npt.ArrayLike, sequences: int | None, names: tuple[str, ...]
+    ) -> tuple[Series, Array, Array]:
         dtype = np.dtype(self.esn.dtype)
-        series = as_series(u, self.esn.columns, dtype=dtype)
+        series = as_series(u, self.esn.columns, dtype=dtype, columns=names)
         if series.kind == "list":
             raise ValueError("sequences that learn together have one length: give u as (B, T, F), not as a list.")
         if sequences not in (None, series.count):
@@ -412,7 +416,7 @@ class OnlineLearner:
         """
         which = self.best if start is None else self.settings.at(start)
         readout = self.readout.at(which) if self._many else self.readout
-        series = as_series(u, self.esn.columns, dtype=np.dtype(self.esn.dtype))
+        series = as_series(u, self.esn.columns, dtype=np.dtype(self.esn.dtype), columns=self.feature_names)
         outputs = [np.empty((int(length), self.settings.outputs)) for length in series.lengths]
         first = None if state is None else np.asarray(state)
         if first is not None and first.ndim == 3:

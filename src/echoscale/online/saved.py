@@ -21,7 +21,7 @@ from echoscale.online.history import History
 from echoscale.online.learner import OnlineLearner
 from echoscale.online.protocol import ProtocolMemory, Reinitialise
 from echoscale.readouts.rls import RLS
-from echoscale.tensors import Tensors, kept_hyper, read_hyper, taken
+from echoscale.tensors import Tensors, kept_hyper, read_hyper, read_names, taken
 
 PLAIN = ("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed", "fit_intercept")
 ROWS = ("targets", "loss", "gradient", "value")
@@ -40,7 +40,7 @@ def pack(learner: OnlineLearner, tensors: Tensors) -> dict[str, Any]:
     }
     tensors |= kept_hyper(settings.hyper, "starts")
     if stream is not None:
-        about |= {"sequences": learner.sequences, "step": stream.step}
+        about |= {"sequences": learner.sequences, "step": stream.step, "feature_names": list(learner.feature_names)}
         about |= {"window": stream.history.window, "windows": stream.history.used}
         tensors |= {f"carry.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(stream.carry))}
         tensors |= {f"history.{name}": getattr(stream.history, name)[: stream.history.used] for name in ROWS}
@@ -63,6 +63,7 @@ def unpack(about: Mapping[str, Any], esn: ESN, tensors: Tensors) -> OnlineLearne
     )
     if "step" in about:
         learner.stream = _stream(about, learner, tensors)
+        learner.feature_names = read_names(about.get("feature_names", []), esn.columns)
     return learner
 
 

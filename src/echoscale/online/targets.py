@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.series import Numbers, Series, as_numbers
+from echoscale.series import Numbers, Series, as_numbers, check_rows
 
 
 def read(
@@ -15,6 +15,7 @@ def read(
 
     A step whose target holds a NaN has none. For "softmax", (T,) or (B, T) are numbers of classes from 0 on.
     """
+    check_rows(y, series)
     raw = as_numbers(y, "y", np.float64)
     whole = raw[None] if series.kind == "one" else raw
     shape = (series.count, int(series.lengths[0]))

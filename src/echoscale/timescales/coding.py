@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.series import Series, SeriesLike, as_series, as_targets
+from echoscale.series import Series, SeriesLike, as_entries, as_series, as_targets, check_labels
 
 Array = npt.NDArray[Any]
 
@@ -54,10 +54,10 @@ def asked(u: SeriesLike, y: SeriesLike | None, labels: bool | None) -> Asked:
             raise ValueError("without y the task is to predict the next input: u needs at least two steps.")
         targets = Series([each[1:] for each in series.values], "list", "u")
         return Asked(Series([each[:-1] for each in series.values], "list", "u"), targets, of_itself=True)
-    entries = [np.asarray(y)] if series.kind == "one" else [np.asarray(each) for each in y]  # type: ignore[union-attr]
+    entries = as_entries(y, series)
     per_sequence = series.kind != "one" and all(each.ndim == 0 for each in entries)
     kinds = {each.dtype.kind for each in entries}
-    if per_sequence and labels is not True and not kinds <= set("OSUbiu"):
+    if per_sequence and labels is not True and not (kinds & set("OSUb") or kinds <= set("iu")):
         raise ValueError(
             f"y holds one number for each of {len(entries)} sequences, and those are no labels: give a target for every step, "
             "or labels=True if they are classes."
@@ -69,8 +69,7 @@ def asked(u: SeriesLike, y: SeriesLike | None, labels: bool | None) -> Asked:
 
 
 def _of_labels(series: Series, entries: list[Array], per_sequence: bool) -> Asked:
-    if len(entries) != series.count:
-        raise ValueError(f"y holds {len(entries)} entries for {series.count} series: give one label or one row of labels each.")
+    check_labels(entries)
     if per_sequence:
         rows = [np.full(length, each) for length, each in zip(series.lengths, entries, strict=True)]
     else:
@@ -80,9 +79,6 @@ def _of_labels(series: Series, entries: list[Array], per_sequence: bool) -> Aske
             which = "y" if series.kind == "one" else f"y[{b}]"
             raise ValueError(f"{which} must hold one label for each of {length} steps, got shape {each.shape}.")
     everything = np.concatenate(rows)
-    missing = sum(each is None or each != each for each in everything.tolist())
-    if missing:
-        raise ValueError(f"y lacks {missing} of {len(everything)} labels (None or NaN): leave those steps out.")
     try:
         classes = np.unique(everything)
     except TypeError as error:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import _checks
+from echoscale.series import as_numbers
 from echoscale.timescales.signal import correlation
 
 Floats = npt.NDArray[np.float64]
@@ -121,7 +122,7 @@ def trend(values: npt.ArrayLike) -> float:
 
 def bridged(values: npt.ArrayLike) -> Floats:
     """(T,) numbers about 0 and of size 1 at most, gaps filled by straight lines; a gap at an end by the value next to it."""
-    x = np.asarray(values, np.float64)
+    x = as_numbers(values, "values", np.float64)
     if x.ndim == 2 and x.shape[1] == 1:
         x = x[:, 0]
     if x.ndim != 1:

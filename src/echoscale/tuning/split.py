@@ -20,9 +20,11 @@ from echoscale.scaling import Scaling, is_constant, scaling_of
 from echoscale.series import (
     Series,
     SeriesLike,
+    as_entries,
     as_series,
     as_targets,
     axes,
+    check_labels,
     check_longer_than,
     is_next_input,
     teacher_forced,
@@ -265,9 +267,8 @@ def _one_hot(y: SeriesLike, series: Series) -> tuple[Series, npt.NDArray[Any], b
     if y is None or np.isscalar(y):
         raise ValueError(f"y must hold one label per step or per sequence, got {y!r}.")
     whole = series.kind != "one" and not (isinstance(y, list | tuple) and all(axes(each) for each in y)) and axes(y) == 1
-    labels = [np.asarray(each) for each in ([y] if series.kind == "one" else y)]  # type: ignore[union-attr]
-    if len(labels) != series.count:
-        raise ValueError(f"y holds labels for {len(labels)} series, u {series.count} series.")
+    labels = as_entries(y, series)
+    check_labels(labels)
     flat = [np.ravel(each) if each.ndim < 2 or each.shape[-1] == 1 else each for each in labels]
     for b, each in enumerate(flat):
         expected = 1 if whole else int(series.lengths[b])
