@@ -91,3 +91,29 @@ def test_a_product_of_lags_is_found_and_saved(tmp_path: Path) -> None:
 def test_products_are_left_out_where_an_input_has_a_trend() -> None:
     question = ask(np.arange(300.0) + RNG.standard_normal(300), None, None, "standard")
     assert TimeRows(question).product_sets == []
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_the_mean_of_simple_methods_is_left_where_one_of_them_is_clearly_better(seed: int) -> None:
+    """A linear filter: products of lags are worse than lags, and the mean of both may be too."""
+    rng = np.random.default_rng(seed)
+    u = rng.standard_normal(1500)
+    y = np.convolve(u, 0.8 ** np.arange(30))[: len(u)] + 0.5 * rng.standard_normal(1500)
+    question = ask(u, y, None, "standard")
+    played = Rounds(TimeRows(question), 0)
+    outputs, weights = rivals.answers(question, played)
+    truth = [played.rows.judged(origin) for origin in played.rows.judging.origins[:-1]]
+    errors = {name: rivals.squares(each, truth) for name, each in outputs.items()}
+    winner = rivals.winner_of(errors, weights, question.gap)
+    # Student's t of the paired differences: independent of the formula of the library, and far from its bar for these seeds.
+    paired = errors[rivals.SIMPLE] - errors[rivals.RIDGE]
+    t = paired.mean() / (paired.std(ddof=1) / np.sqrt(len(paired)))
+    assert (t > 2.2) == (seed > 0)
+    assert winner == (rivals.RIDGE if t > 2.2 else rivals.SIMPLE)
+    assert (weights == {rivals.RIDGE: 1.0}) == (t > 2.2)
+
+
+def test_the_mean_of_simple_methods_stays_where_none_is_clearly_better() -> None:
+    noise = RNG.standard_normal(400) ** 2
+    assert rivals.best_alone({"a": noise, "b": 1.2 * noise}, noise + RNG.standard_normal(400), 1) is None
+    assert rivals.best_alone({"a": noise, "b": 1.2 * noise}, 1.1 * noise, 1) == {"a": 1.0}

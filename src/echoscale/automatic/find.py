@@ -239,6 +239,10 @@ def _reasons(
     else:
         why = "networks were not clearly better" if NETWORKS in errors else "no network was tried"
         reasons.append(f"{said}: {why}.")
+    if len(weights) == 1 and SIMPLE in errors:
+        [best] = weights
+        far = standard_errors(errors[best], errors[SIMPLE], question.gap)
+        reasons.append(f"The mean of the simple methods is {far:.1f} standard errors worse than {best} alone.")
     if winner in (SIMPLE, BOTH) and len(weights) > 1:
         shares = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
         reasons.append(f"Weights of the simple methods: {shares}.")

@@ -2,8 +2,9 @@
 
     simple(t) = sum_k w_k y_k(t),   w_k ~ (mean squared error of k) ** -SHARPNESS
 
-Networks are taken instead, or averaged with it, only where they are better by more than some standard errors. Where the data
-cannot tell, the simple methods are returned.
+The best simple method alone is taken instead where this mean is worse than it by more than some standard errors. Networks are
+taken instead, or averaged with it, only where they are better by as much. Where the data cannot tell, the mean of the simple methods
+is returned.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ NETWORKS, BOTH = "networks", "networks and simple methods, averaged"
 # Set on drawn series (walks, autoregressions, seasons, trends). A method that looks clearly worse keeps its small weight: on
 # short series what was best need not be best again. Weights below the least are not worth a method more.
 SHARPNESS, LEAST_WEIGHT = 4.0, 0.01
-# Standard errors: so much better than the simple methods networks must be, and alone than averaged with them.
+# Standard errors: the bar for networks against the simple methods, for networks alone against their mean with the simple methods,
+# and for the best simple method against the mean of all.
 CLEARLY = 2.0
 
 
@@ -67,9 +69,11 @@ def answers(question: Question, played: Rounds) -> Rivals:
             found[name] = of([made] * len(origins))
     if question.classes is not None or all(each is None for each in question.ahead):
         found[CONSTANT] = of([rows.constant()] * len(origins))
-    weights = weights_of({name: squares(outputs, truth) for name, outputs in found.items()})
+    errors = {name: squares(outputs, truth) for name, outputs in found.items()}
+    weights = weights_of(errors)
     if len(weights) > 1:
         found[SIMPLE] = _averaged(found, truth)
+        weights = best_alone(errors, squares(found[SIMPLE], truth), question.gap) or weights
     if played.members[0] and played.members[-1]:
         simple = found[only_one(weights) or SIMPLE]
         networks = played.outputs()
@@ -92,6 +96,22 @@ def weights_of(errors: Mapping[str, Floats]) -> dict[str, float]:
     least = LEAST_WEIGHT * sum(raw.values())
     kept = {name: each for name, each in raw.items() if each >= least}
     return {name: each / sum(kept.values()) for name, each in kept.items()}
+
+
+def best_alone(errors: Mapping[str, Floats], averaged: Floats, horizon: int) -> dict[str, float] | None:
+    """All the weight for the best simple method, where the mean of them is clearly worse; else None.
+
+    Parameters
+    ----------
+    errors : mapping of names to (rows,)
+        Squared errors of the simple methods on the same rows.
+    averaged : (rows,)
+        Squared errors of their mean.
+    horizon : int
+        Number of steps over which errors are correlated.
+    """
+    best = min(errors, key=lambda name: float(errors[name].mean()))
+    return {best: 1.0} if standard_errors(errors[best], averaged, horizon) >= CLEARLY else None
 
 
 def only_one(weights: Mapping[str, float]) -> str | None:
