@@ -3,8 +3,8 @@
     simple(t) = sum_k w_k y_k(t),   w_k ~ (mean squared error of k) ** -SHARPNESS
 
 The best simple method alone is taken instead where this mean is worse than it by more than some standard errors. Networks are
-taken instead, or averaged with it, only where they are better by as much. Where the data cannot tell, the mean of the simple methods
-is returned.
+taken instead, or averaged with it, only where they are better by as much. Where the data cannot tell, the mean of the simple
+methods is returned.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ NETWORKS, BOTH = "networks", "networks and simple methods, averaged"
 # Set on drawn series (walks, autoregressions, seasons, trends). A method that looks clearly worse keeps its small weight: on
 # short series what was best need not be best again. Weights below the least are not worth a method more.
 SHARPNESS, LEAST_WEIGHT = 4.0, 0.01
-# Standard errors: the bar for networks against the simple methods, for networks alone against their mean with the simple methods,
-# and for the best simple method against the mean of all.
+# Standard errors: the bar for networks against the simple methods, for networks alone against their mean with the simple
+# methods, and for the best simple method against the mean of all.
 CLEARLY = 2.0
 
 
