@@ -666,3 +666,18 @@ def test_the_pure_function_runs_maps_and_is_differentiated() -> None:
 def test_the_pure_function_of_float64_needs_it_switched_on() -> None:
     with pytest.raises(ValueError, match="jax_enable_x64"):
         single(3).build(1, dtype="float64").function()
+
+
+def test_what_a_traced_program_asks_for_first_is_kept_as_numbers() -> None:
+    """Weights and hyper-parameters are kept for later calls, and a tracer is of no use after its program."""
+    network = hierarchical([6, 300], leak_rate=[es.LogUniform(0.1, 0.9), 0.4])
+    esn = network.build(1, seed=0)
+
+    def longer(u: Any) -> Any:
+        return u * esn.numbers().leak_rate[1] + esn.weights().inputs[0].sum()
+
+    first = jax.jit(longer)(2.0)
+    assert float(first[0]) == pytest.approx(2 * 0.4 + esn.drawn.inputs[0].sum(), rel=1e-5)
+    np.testing.assert_array_equal(esn.numbers().leak_rate[1], np.array([0.4], np.float32))
+    assert float(jax.jit(lambda u: longer(u) + 1)(2.0)[0]) == pytest.approx(float(first[0]) + 1, rel=1e-6)
+    np.testing.assert_array_equal(esn.step([0.1]), network.build(1, seed=0).step([0.1]))

@@ -406,9 +406,9 @@ class ESN:
 
             z(t+1) = lambda z(t) + d(t) for pairs of neurons z, as an associative scan: log(T) rounds in place of T steps
 
-        For levels with activation="identity" and topology="diagonal"; the others are run step by step behind them. States are
-        those of `run` but for rounding. Meant for GPUs, where a step of few neurons leaves most of the machine idle; on a CPU
-        `run` is faster (benchmarks/levels.py).
+        For levels with activation="identity", topology="diagonal" and one leak rate; the others are run step by step behind
+        them. States are those of `run` but for rounding. Meant for GPUs, where a step of few neurons leaves most of the machine
+        idle; on a CPU `run` is faster (benchmarks/levels.py).
 
         Parameters
         ----------

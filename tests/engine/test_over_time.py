@@ -27,6 +27,13 @@ def test_states_are_those_of_the_loops_and_of_the_step(delay: int) -> None:
     np.testing.assert_allclose(esn.run_over_time(U[40:], state=states[39]), states[40:], rtol=0, atol=1e-13)
 
 
+def test_other_levels_may_spread_their_leak_rates() -> None:
+    leak_rate = [0.3, es.LogUniform(0.1, 1.0)]
+    kinds: dict[str, Any] = {"activation": ["identity", "tanh"], "topology": ["diagonal", "normal"]}
+    esn = es.hierarchical([9, 7], leak_rate=leak_rate, **kinds).build(2, seed=1, dtype="float64")
+    np.testing.assert_allclose(esn.run_over_time(U), esn.run(U), rtol=0, atol=1e-13)
+
+
 def test_chunks_carry_on(monkeypatch: pytest.MonkeyPatch) -> None:
     esn = CHAIN.build(2, seed=1, dtype="float64")
     monkeypatch.setattr(over_time, "CHUNK", 16 * 40)
@@ -66,6 +73,11 @@ def test_growth_is_warned_of_and_named() -> None:
     ("network", "u", "words"),
     [
         (es.single(5), U, "no level is linear and diagonal"),
+        (
+            es.single(5, activation="identity", topology="diagonal", leak_rate=es.LogUniform(0.1, 1.0)),
+            U,
+            "reservoir 0 is linear and diagonal, but its neurons have leak rates of their own",
+        ),
         (es.Network([*CHAIN.reservoirs], [es.Coupling(1, 0)]), U, "reservoir 0 hears reservoir 1 behind it"),
         (CHAIN, U[None], r"takes one series \(T, F\), got 1"),
     ],

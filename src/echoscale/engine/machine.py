@@ -130,7 +130,9 @@ def to_device(values: npt.ArrayLike, dtype: npt.DTypeLike) -> jax.Array:
     """
     import jax
 
-    return jax.device_put(np.asarray(values, dtype))  # type: ignore[no-any-return,unused-ignore]
+    # Arrays, not tracers, even while a program is traced: callers keep them for later programs.
+    with jax.ensure_compile_time_eval():
+        return jax.device_put(np.asarray(values, dtype))  # type: ignore[no-any-return,unused-ignore]
 
 
 class Programs:

@@ -37,12 +37,15 @@ class Pairs(NamedTuple):
 
 
 def plan(network: Network, drawn: Drawn, dtype: npt.DTypeLike) -> tuple[Pairs | None, ...]:
-    """Which levels run in parallel over time: linear ones with a diagonal of complex pairs and no residual matrix."""
+    """Which levels run in parallel over time: linear diagonal ones with one leak rate and no residual matrix.
+
+    Two neurons of a pair with different leak rates have a 2 x 2 matrix that is no complex number.
+    """
     made = tuple(
         Pairs(to_device(_pairs(matrix), np.result_type(dtype, np.complex64)))
         if reservoir.activation == "identity"
         and reservoir.residual == "identity"
-        and not network.spreads_leaks
+        and reservoir.leak_spread == 0
         and reservoir.topology == "diagonal"
         else None
         for reservoir, matrix in zip(network.reservoirs, drawn.recurrent, strict=True)
@@ -65,6 +68,12 @@ def _check(network: Network, parallel: tuple[Pairs | None, ...]) -> None:
             "Use run(u)."
         )
     if all(each is None for each in parallel):
+        for k, each in enumerate(network.reservoirs):
+            if each.activation == "identity" and each.topology == "diagonal" and each.leak_spread > 0:
+                raise ValueError(
+                    f"reservoir {k} is linear and diagonal, but its neurons have leak rates of their own, and only pairs of "
+                    "neurons with one leak rate run in parallel over time. Give it one leak rate, or use run(u)."
+                )
         raise ValueError(
             'no level is linear and diagonal: nothing runs in parallel over time. Describe one with activation="identity" and '
             'topology="diagonal", or use run(u).'
@@ -76,7 +85,7 @@ def states(
     weights: Weights, hyper: Hyper, parallel: tuple[Pairs | None, ...], state: Array, u: Array, sizes: tuple[int, ...]
 ) -> Array:
     """All states (T, N) of one network along u (T, F), from the state (N,); every leaf of `hyper` is (1,)."""
-    hyper = neuron_leaks.resolved(weights, hyper)
+    leaks = neuron_leaks.resolved(weights, hyper).leak_rate
     starts = jnp.split(state, np.cumsum(sizes)[:-1].tolist())
     found: list[Array] = []  # per reservoir (n_k, T)
     for k, start in enumerate(starts):
@@ -88,11 +97,12 @@ def states(
                     heard = jnp.concatenate([starts[source][:, None], heard[:, :-1]], axis=1)
                 h = h + hyper.coupling[j] * apply(weights.couplings[j], heard)
         pairs = parallel[k]
-        leak, radius = hyper.leak_rate[k], hyper.spectral_radius[k]
+        radius = hyper.spectral_radius[k]
         if pairs is not None:
+            leak = hyper.leak_rate[k]
             found.append(_of_pairs((1 - leak) + leak * radius * pairs.values, leak * h, start))
         else:
-            found.append(_stepwise(weights, k, leak, radius, h, start))
+            found.append(_stepwise(weights, k, leaks[k], radius, h, start))
     return jnp.concatenate(found).T
 
 
