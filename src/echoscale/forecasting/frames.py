@@ -9,6 +9,7 @@ Columns are separate series. What acts on another series is passed as X.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,6 +25,8 @@ Floats = npt.NDArray[np.float64]
 
 ONE, COLUMNS, DICT, LIST = "one", "columns", "dict", "list"
 ARRAY, PANDAS, XARRAY = "array", "pandas", "xarray"
+# What pandas.api.types.infer_dtype calls columns of dates, and of names.
+DATES, TEXTS = ("datetime64", "datetime", "date", "period"), ("string", "categorical")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +118,7 @@ def series_of(y: Any, name: str = "y") -> Given:
     if values.shape[1] == 0:
         raise ValueError(f"{name} has no columns: it is an empty panel. Give at least one series.")
     names = _columns_of(y, values.shape[1])
-    if len(set(names)) < len(names):
-        twice = next(each for each in names if names.count(each) > 1)
-        raise ValueError(f"{name} has two columns named {twice!r}: give every series its own name.")
+    _refuse_twice(names, name)
     labels = tuple(y.columns) if library == PANDAS else tuple(names)
     columns = [np.ascontiguousarray(values[:, b]) for b in range(values.shape[1])]
     for each, label in zip(columns, names, strict=True):
@@ -162,6 +163,7 @@ def tables_of(X: Any, form: Form, name: str = "X") -> Given:
         values.append(table)
         indices.append(_index_of(each))
         columns.append(tuple(_columns_of(each, table.shape[1])))
+        _refuse_twice(columns[-1], what)
     if len(set(columns)) > 1:
         other = next(each for each in columns if each != columns[0])
         raise ValueError(f"all tables of {name} must have the same columns: {list(columns[0])} and {list(other)} differ.")
@@ -268,12 +270,91 @@ def _panel(labels: list[Any], each: list[Any], shape: str, name: str) -> Given:
 
 
 def _numbers(value: Any, what: str) -> Floats:
-    if library_of(value) == PANDAS and hasattr(value, "to_numpy"):
+    library = library_of(value)
+    if library == PANDAS and hasattr(value, "to_numpy"):
+        _refuse_levels(value, what)
+        _refuse_columns(value, what)
         try:
             value = value.to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{what} cannot be read as numbers: {error}") from error
+            raise TypeError(
+                f"{what} cannot be read as numbers: {error}. Read dates with pandas.to_datetime, "
+                "and use pivot where a column names the series."
+            ) from error
+    elif library == XARRAY and value.ndim == 2 and _is_time(value, 1) and not _is_time(value, 0):
+        other, time = value.dims
+        raise ValueError(
+            f"{what} has the dimensions {value.dims}: time comes first. Use {what}.transpose({time!r}, {other!r})."
+        )
+    elif type(value).__module__.startswith("polars.") and hasattr(value, "schema"):
+        # NumPy gets the dates of polars as numbers.
+        dates = [name for name, dtype in value.schema.items() if dtype.is_temporal()]
+        if dates:
+            raise TypeError(
+                f"column {dates[0]!r} of {what} holds times, not numbers. Use {what}.drop({dates[0]!r}), which numbers the "
+                f"steps; or {what}.to_pandas().set_index({dates[0]!r}), which keeps the times."
+            )
     return np.asarray(as_numbers(value, what, np.float64))
+
+
+def _is_time(value: Any, axis: int) -> bool:
+    """Whether a dimension of a DataArray is time: by its dates, or by its name."""
+    index = value.indexes.get(value.dims[axis])
+    return value.dims[axis] == "time" or (index is not None and index.dtype.kind == "M")
+
+
+def _refuse_levels(value: Any, what: str) -> None:
+    """Raise where the rows or columns of a pandas object have several levels."""
+    from pandas.api.types import infer_dtype
+
+    if value.index.nlevels > 1:
+        level = next((k for k, each in enumerate(value.index.levels) if infer_dtype(each) not in DATES), 0)
+        level = level if value.index.names[level] is None else value.index.names[level]
+        raise ValueError(
+            f"the rows of {what} have an index of {value.index.nlevels} levels, {list(value.index.names)}: give a dict of "
+            f"series, {{name: part.droplevel({level!r}) for name, part in {what}.groupby(level={level!r})}}."
+        )
+    if value.ndim == 2 and value.columns.nlevels > 1:
+        raise ValueError(
+            f"the columns of {what} have {value.columns.nlevels} levels, {value.columns[0]!r} is the first: give each one "
+            f"name, {what}.set_axis(['_'.join(map(str, each)) for each in {what}.columns], axis=1)."
+        )
+
+
+def _refuse_columns(value: Any, what: str) -> None:
+    """Raise where pandas would turn dates, durations or complex values into real numbers, or a table is in long form."""
+    from pandas.api.types import infer_dtype
+
+    columns = [value] if value.ndim == 1 else [value.iloc[:, k] for k in range(value.shape[1])]
+    kinds = {k: infer_dtype(each) for k, each in enumerate(columns) if each.dtype.kind in "mMcO"}
+    for k, kind in kinds.items():
+        column, label = columns[k], columns[k].name
+        called = what if value.ndim == 1 else f"column {label!r} of {what}"
+        if kind in DATES and value.ndim == 1:
+            raise TypeError(f"{what} holds dates, not numbers: dates are its index, numbers its values.")
+        if kind in DATES:
+            others = [j for j in range(len(columns)) if j != k and kinds.get(j) not in DATES]
+            if len(others) > 1 and (column.duplicated().any() or any(kinds.get(j) in TEXTS for j in others)):
+                # Series have names, or at least fewer numbers than values.
+                order = sorted(others, key=lambda j: (kinds.get(j) not in TEXTS, columns[j].nunique()))
+                name, number = (columns[j].name for j in (order[0], order[-1]))
+                remedy = f"one column for each series, {what}.pivot(index={label!r}, columns={name!r}, values={number!r})"
+            elif value.index.dtype.kind == "M":
+                remedy = f"the index has dates already, {what}.drop(columns={label!r})"
+            else:
+                remedy = f"make it the index, {what}.set_index({label!r})"
+            raise TypeError(f"{called} holds dates, not numbers: {remedy}.")
+        if kind.startswith("timedelta"):
+            raise TypeError(f"{called} holds durations, not numbers: count them in seconds, with .dt.total_seconds().")
+        if kind == "complex":
+            raise TypeError(f"{called} is complex: give real and imaginary part as two columns.")
+
+
+def _refuse_twice(names: Sequence[str], what: str) -> None:
+    """Raise where two columns have the same name."""
+    if len(set(names)) < len(names):
+        twice, _ = Counter(names).most_common(1)[0]
+        raise ValueError(f"{what} has two columns named {twice!r}: give every column its own name.")
 
 
 def _check(values: Floats, what: str) -> None:
