@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -210,6 +213,75 @@ def crafted(path: Path, change: Callable[[Any, Any], Any]) -> Path:
     whole = header | {"model": text, "sha256": storage._digest(text, tensors)}
     path.write_bytes(safetensors.numpy.save(tensors, metadata=whole))
     return path
+
+
+BOUNDED = """
+import resource, sys
+import echoscale as es
+
+es.load(sys.argv[1])
+with open("/proc/self/statm") as now:
+    limit = int(now.read().split()[0]) * resource.getpagesize() + (200 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for path in sys.argv[2:]:
+    try:
+        es.load(path)
+    except es.storage.StorageError as error:
+        print(str(error).removeprefix(path))
+"""
+
+
+def declared(path: Path, size: int, right: bool) -> str:
+    """A file of few blocks on the disk that holds one array of so many zeros, with a right checksum or a wrong one."""
+    text, digest = json.dumps({"kind": "RLS", "rls": {}}), hashlib.sha256()
+    if right:
+        digest.update(f"{FORMAT_VERSION} {text}rls.coef float64 ({size // 8}, 1)".encode())
+        for _ in range(0, size, 1 << 20):
+            digest.update(bytes(1 << 20))
+    about = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text, "sha256": digest.hexdigest()}
+    array = {"dtype": "F64", "shape": [size // 8, 1], "data_offsets": [0, size]}
+    header = json.dumps({"__metadata__": about, "rls.coef": array}).encode()
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.truncate(8 + len(header) + size)
+    return str(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is set as Linux has it")
+def test_memory_is_asked_for_after_the_checksum_is_right(tmp_path: Path) -> None:
+    good = es.save(models()["regressor"], tmp_path / "good.es")
+    files = [declared(tmp_path / "wrong.es", 1 << 29, right=False), declared(tmp_path / "right.es", 1 << 28, right=True)]
+    done = subprocess.run([sys.executable, "-c", BOUNDED, str(good), *files], capture_output=True, text=True, check=True)
+    wrong, right = done.stdout.splitlines()
+    assert "checksum does not match" in wrong
+    assert right.startswith(" needs more memory than there is (")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"shape": [1 << 40, 1]}, "does not fit its place"),
+        ({"shape": [-8, -1]}, "does not fit its place"),
+        ({"shape": [8.0, 1]}, "damaged"),
+        ({"shape": [0, 1 << 70], "data_offsets": [0, 0]}, "do not fill the file"),
+        ({"shape": [0] * 100, "data_offsets": [0, 0]}, "do not fill the file"),
+        ({"data_offsets": [-64, 0]}, "does not fit its place"),
+        ({"data_offsets": [64, 128]}, "does not fit its place"),
+        ({"shape": [4, 1], "data_offsets": [0, 32]}, "do not fill the file"),
+        ({"dtype": "C64"}, "C64, which no model holds"),
+        ({"dtype": []}, "damaged"),
+    ],
+)
+def test_arrays_that_do_not_fit_the_file_are_refused(change: dict[str, Any], words: str, tmp_path: Path) -> None:
+    path = Path(declared(tmp_path / "model.es", 64, right=True))
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
+    header["rls.coef"] |= change
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
+    with pytest.raises(StorageError, match=words):
+        es.load(path)
 
 
 EVERY_KIND = (

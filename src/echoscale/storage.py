@@ -1,7 +1,8 @@
 """Save and load fitted models: one safetensors file, arrays as tensors and the rest as JSON in its header. No pickle.
 
 Loading runs no code from the file, and trusts nothing in it: kinds, shapes, ranges and the structure of sparse matrices are
-checked before anything is made of them. A checksum over the description and all arrays tells a damaged file from a good one. A
+checked before anything is made of them. A checksum over the description and all arrays tells a damaged file from a good one. It
+is computed piece by piece, before memory for the arrays is allocated. A
 key signs a file (HMAC-SHA-256): who loads with the same key knows that nobody without it wrote or changed the file. Files are
 written beside their place and moved there at the end, so a killed save leaves the old file as it was.
 """
@@ -11,13 +12,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
+import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-import safetensors
+import numpy.typing as npt
 import safetensors.numpy
 import scipy.sparse
 
@@ -43,10 +46,24 @@ FORMAT_VERSION = 3
 VARIABLE = "ECHOSCALE_KEY"
 LEAST_KEY = 16  # bytes
 Key = str | bytes | None
+PIECE = 1 << 20  # bytes of a file that are read at a time for its checksum
+LONGEST_HEADER = 100_000_000  # bytes, as in safetensors
+# Kinds of numbers that a model may hold, by the names of safetensors.
+DTYPES = {"F64": "f8", "F32": "f4", "F16": "f2", "BOOL": "?"}
+DTYPES |= {f"{letter}{8 * size}": f"{letter.lower()}{size}" for letter in "IU" for size in (1, 2, 4, 8)}
 
 
 class StorageError(ValueError):
     """The file is not a good echoscale model: damaged, changed, of another kind, or from a newer version."""
+
+
+class _Stored(NamedTuple):
+    """Where an array stands in a file: its first byte, and its number of bytes."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    begin: int
+    size: int
 
 
 def save(
@@ -170,23 +187,65 @@ def _read(source: Path, key: Key) -> tuple[dict[str, str], Tensors]:
         raise FileNotFoundError(f"there is no file {source}.")
     secret = _secret(key)
     try:
-        with safetensors.safe_open(source, framework="numpy") as file:
-            header = dict(file.metadata() or {})
+        with source.open("rb") as file:
+            header, stored = _layout(file)
             version = _check_header(header, source)
-            tensors: Tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except (safetensors.SafetensorError, KeyError, TypeError, AttributeError) as error:  # the last three: kinds NumPy has not
-        raise StorageError(f"{source} is damaged or not an echoscale model ({error}). Save the model again.") from error
-    if _digest(header["model"], tensors, version) != header["sha256"]:
-        raise StorageError(f"{source} was changed after it was saved: its checksum does not match. Save the model again.")
+            parts = ((name, each.dtype, each.shape, _pieces(file, each)) for name, each in stored.items())
+            if _checksum(header["model"], version, parts) != header["sha256"]:
+                raise StorageError(
+                    f"{source} was changed after it was saved: its checksum does not match. Save the model again."
+                )
+            tensors = {name: _array(file, each) for name, each in stored.items()}
+    except (OSError, StorageError):
+        raise
+    except MemoryError as error:
+        raise StorageError(f"{source} needs more memory than there is ({error}).") from error
+    except Exception as error:  # an enemy's header may make anything fail
+        raise StorageError(f"{source} is damaged or not an echoscale model ({_said(error)}). Save the model again.") from error
     if secret is not None:
         _check_signature(secret, header, source)
     return header, tensors
 
 
+def _layout(file: BinaryIO) -> tuple[dict[str, str], dict[str, _Stored]]:
+    """Metadata of a safetensors file, and the arrays by name. Together they fill the file."""
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
+    start = 8 + length
+    if not 0 < length <= LONGEST_HEADER or start > size:
+        raise ValueError(f"a header of {length:,} bytes in a file of {size:,}")
+    described = json.loads(file.read(length))
+    header = dict(described.pop("__metadata__", {}))
+    if not all(isinstance(each, str) for each in header.values()):
+        raise ValueError("its metadata are not strings")
+    stored = {}
+    for name, each in described.items():
+        if each["dtype"] not in DTYPES:
+            raise ValueError(f"{name} is of {each['dtype']}, which no model holds")
+        dtype, shape = np.dtype(DTYPES[each["dtype"]]), tuple(map(operator.index, each["shape"]))
+        begin, end = map(operator.index, each["data_offsets"])
+        extent = math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or begin < 0 or end - begin != extent or start + end > size:
+            raise ValueError(f"{name} of shape {shape} does not fit its place in the file")
+        stored[name] = _Stored(dtype, shape, start + begin, extent)
+    if start + sum(each.size for each in stored.values()) != size:
+        raise ValueError("its arrays do not fill the file")
+    return header, stored
+
+
+def _pieces(file: BinaryIO, stored: _Stored) -> Iterator[bytes]:
+    """The bytes of an array, a few at a time."""
+    file.seek(stored.begin)
+    for left in range(stored.size, 0, -PIECE):
+        yield file.read(min(left, PIECE))
+
+
+def _array(file: BinaryIO, stored: _Stored) -> npt.NDArray[Any]:
+    file.seek(stored.begin)
+    return np.fromfile(file, stored.dtype, math.prod(stored.shape)).reshape(stored.shape)
+
+
 def _unpack(about: Mapping[str, Any], tensors: Tensors) -> Any:
-    for name, array in tensors.items():
-        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-            raise ValueError(f"{name} is of {array.dtype}, which no model holds")
     if about["kind"] == "RLS":
         return _unpack_rls(about["rls"], tensors)
     if about["kind"] == "NVAR":
@@ -250,11 +309,20 @@ def _check_header(header: Mapping[str, str], source: Path) -> int:
 
 
 def _digest(text: str, tensors: Tensors, version: int = FORMAT_VERSION) -> str:
+    """The checksum of arrays in memory."""
+    arrays = ((name, each.dtype, each.shape, [np.ascontiguousarray(each).data]) for name, each in tensors.items())
+    return _checksum(text, version, arrays)
+
+
+def _checksum(
+    text: str, version: int, arrays: Iterable[tuple[str, np.dtype[Any], tuple[int, ...], Iterable[bytes | memoryview]]]
+) -> str:
+    """Of the description, and of the name, kind, shape and content of every array."""
     digest = hashlib.sha256(f"{version} {text}".encode() if version >= 3 else text.encode())
-    for name in sorted(tensors):
-        array = tensors[name]
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
+    for name, dtype, shape, pieces in sorted(arrays, key=lambda each: each[0]):
+        digest.update(f"{name} {dtype} {shape}".encode())
+        for piece in pieces:
+            digest.update(piece)
     return digest.hexdigest()
 
 
