@@ -175,6 +175,24 @@ def test_a_straight_line_is_forecast_to_rounding_and_says_so(tmp_path: Path, mon
     assert "Errors are those of rounding: intervals have next to no width" in result.stdout
 
 
+def test_the_saved_model_and_its_horizon_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forecasts of 18 steps were judged, and 24 proposed; which row of the table was saved stood nowhere."""
+    monkeypatch.chdir(tmp_path)
+    t = np.arange(110)
+    noise = np.random.default_rng(3).standard_normal((2, 110))
+    sales = 100 + t + 10 * np.sin(2 * np.pi * t / 12) + 3 * noise[0]
+    pd.DataFrame({"sales": sales, "price": noise[1], "place": "here"}).to_csv("sales.csv", index=False)
+    result = called("fit", "sales.csv", "-t", "sales", "--past", "price", "--seconds", "0.1")
+    steps = es.load("out/sales/model.safetensors").horizon_
+    assert steps > 18, "the data are too few to judge so many steps"
+    assert "Forecasts of 18 steps" in result.stdout
+    assert "forecast out/sales/model.safetensors --steps 18\n" in result.stderr
+    assert len(called("forecast", "out/sales/model.safetensors").stdout.splitlines()) == 1 + 18
+    assert "Inputs: none; known only up to now: price\nNot used: place\nSaved: echoscale (no networks)" in result.stdout
+    first = result.stdout.splitlines()[3].split("  ")[0]
+    assert (f"; in this table {first} has a smaller error" in result.stdout) == (first != "echoscale")
+
+
 def test_every_command_with_a_data_file_takes_the_notation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """01.02.2020 was 2 January, and 1.950 was 1.95, without a word."""
     monkeypatch.chdir(tmp_path)
@@ -228,7 +246,7 @@ def test_parquet_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 DAYS = "".join(f"2024-01-{d:02},{d % 7},{d},5,{'low' if d % 2 else 'high'}\n" for d in range(1, 29))
 GOOD = "day,y,z,flat,word\n" + DAYS
 REFUSED: dict[str, tuple[str, list[str], str]] = {
-    "no target": (GOOD, [], "Give --target, one of y, z, flat"),
+    "no target": (GOOD, [], "Give --target, one of y, z, flat, word"),
     "no such column": (GOOD, ["-t", "x"], "has no column 'x'; there are day, y, z, flat, word"),
     "a column twice": (GOOD, ["-t", "y", "-i", "y"], "'y' is named twice"),
     "a word": (GOOD.replace("2024-01-09,2", "2024-01-09,two"), ["-t", "y"], "'two' at row 9 (2024-01-09), column 'y'"),

@@ -129,9 +129,9 @@ def test_two_decimal_signs_are_refused() -> None:
 def test_other_signs_of_thousands_are_for_the_user_to_say() -> None:
     path = written("a;b\n1'950,5;1\n950;2\n")
     assert read(path, notation=Notation(thousands="'")).numbers(["a"])["a"].tolist() == [1950.5, 950]
-    for wrong in ({"decimal": "x"}, {"thousands": "ab"}, {"thousands": "1"}, {"decimal": ",", "thousands": ","}):
+    for signs in (("x", None), (None, "ab"), (None, "1"), (",", ",")):
         with pytest.raises(ValueError, match=r"--decimal|--thousands"):
-            Notation(**wrong)
+            Notation(*signs)
 
 
 def test_one_column_of_decimal_commas_needs_the_option() -> None:

@@ -33,6 +33,10 @@ DayfirstOption = Annotated[
     bool | None,
     typer.Option("--dayfirst/--monthfirst", show_default=False, help="Whether 01/02/2020 is 1 February or 2 January."),
 ]
+SequenceOption = Annotated[
+    str | None,
+    typer.Option("--sequence", metavar="NAME", help="The column that names sequences with one label each; none: one series."),
+]
 LevelOption = Annotated[str, typer.Option("--level", metavar="LIST", help="Levels of the intervals, in percent.")]
 
 data_app = typer.Typer(help="Data sets that are downloaded.", no_args_is_help=True, rich_markup_mode=None)
@@ -69,6 +73,7 @@ def fit(
     decimal: DecimalOption = None,
     thousands: ThousandsOption = None,
     dayfirst: DayfirstOption = None,
+    sequence: SequenceOption = None,
     horizon: Annotated[
         int | None, typer.Option(min=0, help="Steps ahead; 0: the target of the same row, from the inputs up to it.")
     ] = None,
@@ -99,6 +104,7 @@ def fit(
             time=time,
             every=every,
             notation=notation_of(decimal, thousands, dayfirst),
+            sequence=sequence,
             horizon=horizon,
             season=fit_data.season_of(season),
             seconds=seconds,
@@ -128,6 +134,7 @@ def predict(
     decimal: DecimalOption = None,
     thousands: ThousandsOption = None,
     dayfirst: DayfirstOption = None,
+    sequence: SequenceOption = None,
     level: LevelOption = "80,95",
     out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; standard output unless given.")] = None,
     json: Json = False,
@@ -135,7 +142,7 @@ def predict(
 ) -> None:
     """Predict the target of every row of a data file. Where the file has the target, it stands beside.
 
-    A forecaster sees all rows before; other models the inputs up to the row.
+    A forecaster sees all rows before; other models the inputs up to the row. A model of sequences gives one label for each.
     """
     keep_compiled_programs()
     with refusing():
@@ -143,12 +150,14 @@ def predict(
             from echoscale.cli import use_model
 
         notation = notation_of(decimal, thousands, dayfirst)
-        use_model.predict(model, data, named(inputs), time, every, notation, levels_of(level), out, json, quiet)
+        use_model.predict(model, data, named(inputs), time, every, notation, sequence, levels_of(level), out, json, quiet)
 
 
 def forecast(
     model: ModelArgument,
-    steps: Annotated[int | None, typer.Option(min=1, help="How many; those of the fit, or of --future, unless given.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Number of steps; as many as the fit judged, or as --future has, unless given.")
+    ] = None,
     future: Annotated[
         Path | None,
         typer.Option(metavar="DATA", help="Inputs of the steps to come, a row each; earlier rows may stand before."),

@@ -1,7 +1,7 @@
 """`echoscale fit`: from a data file to a table, a model, a picture and a page.
 
-What is predicted decides the tool: the future of numbers is for `es.Forecaster`; the target of the same row, and labels, are
-for `es.auto`. Everything is computed before anything is written.
+What is predicted decides the tool: the future of numbers is for `es.Forecaster`; the target of the same row, and labels of rows
+or of sequences, are for `es.auto`. Everything is computed before anything is written.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 import echoscale as es
 from echoscale import data_files
+from echoscale.cli import labelled_sequences as sequences
 from echoscale.cli.shell import check_file, check_folder, say, working
-from echoscale.data_files import DataFile, Notation, when
+from echoscale.data_files import DataFile, Notation, listed, when
 from echoscale.files import make_folder, write_atomically
 from echoscale.forecasting.beside import beside, reach
 from echoscale.forecasting.candidates import LEAST_FOR_NETWORKS
@@ -49,6 +51,7 @@ class FitRequest:
     time: str | None
     every: str | None
     notation: Notation
+    sequence: str | None
     horizon: int | None
     season: int | str | None
     seconds: float
@@ -97,7 +100,13 @@ def fit(asked: FitRequest, quiet: bool) -> Made:
     check_folder(asked.out)
     for name in (MODEL, PICTURE, PAGE):
         check_file(asked.out / name, [Path(name).suffix])
-    data = data_files.read(asked.data, asked.time, asked.every, asked.notation)
+    sequence = asked.sequence if asked.sequence != sequences.ONE_SERIES else None
+    if sequence is not None and (asked.time not in (None, data_files.NO_TIME) or asked.every is not None):
+        raise ValueError("--sequence takes the rows of a sequence in the order of the file: leave --time and --every out.")
+    time = data_files.NO_TIME if sequence is not None else asked.time
+    data = data_files.read(asked.data, time, asked.every, asked.notation)
+    if sequence is not None:
+        return _sequences(asked, data, sequence, quiet)
     columns = Columns.of(asked, data)
     say(described(data), quiet)
     for note in data.notes:
@@ -128,6 +137,7 @@ class Columns:
     inputs: list[str]
     past: list[str]
     labelled: bool = False
+    sequence: str | None = None
 
     @classmethod
     def of(cls, asked: FitRequest, data: DataFile) -> Columns:
@@ -149,7 +159,8 @@ class Columns:
             if not left and len(others) == 1:
                 data.numbers(others)  # says which cell is no number
             if len(left) != 1:
-                there = f"Give --target, one of {', '.join(left)}" if left else "No column holds numbers alone"
+                names = [name for name in data.frame.columns if name not in given and name != "row"]
+                there = f"Give --target, one of {', '.join(names)}" if left else "No column holds numbers alone"
                 raise ValueError(f"{data.path}: which column is to be predicted? {there}.")
             targets = left
         text = [name for name in targets if data.is_text(name)]
@@ -158,14 +169,32 @@ class Columns:
         if text and asked.horizon:
             raise ValueError(f"column {text[0]!r} holds words: labels are predicted for the same row, --horizon 0.")
         inputs, past = asked.inputs, asked.past
-        if text or asked.horizon == 0:
-            inputs = [*inputs, *past] or [name for name in data.numeric() if name not in targets and name != "row"]
+        same_row = bool(text) or asked.horizon == 0
+        if asked.sequence is None:
+            sequences.check_one_series(data, targets, [*inputs, *past], same_row)
+        if same_row:
+            others = [name for name in data.numeric() if name not in targets and not sequences.is_name(name)]
+            inputs = [*inputs, *past] or others
             past = []
             if not inputs:
                 raise ValueError(
                     f"{data.path}: the target of the same row needs inputs, and there is no other column of numbers."
                 )
         return cls(targets, inputs, past, bool(text))
+
+    def said(self, data: DataFile) -> list[str]:
+        """Which columns are inputs, and which are not used.
+
+        Parameters
+        ----------
+        data : DataFile
+            Read.
+        """
+        past = f"; known only up to now: {', '.join(self.past)}" if self.past else ""
+        lines = [f"Inputs: {', '.join(self.inputs) or 'none'}{past}"]
+        used = {*self.targets, *self.inputs, *self.past, self.sequence}
+        left = [name for name in data.frame.columns if name not in used]
+        return [*lines, f"Not used: {listed(left)}"] if left else lines
 
 
 # -------------------------------------------------------------------------------------------------------------- the future
@@ -197,12 +226,13 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
         model = forecaster().fit(y, X)
     took = clock.perf_counter() - began
     stopped, table, judged = False, None, None
+    horizon = reach(model)[0] or model.horizon_  # as far as it is judged
     try:
         table, judged = _beside(asked, model, forecaster, y, X, took, quiet)
     except KeyboardInterrupt:
         say("Judging was stopped: the model is written without its table.")
         stopped = True
-    steps = model.horizon_ if ahead is None else min(len(ahead), model.horizon_)
+    steps = horizon if ahead is None else min(len(ahead), model.horizon_)
     forecast = None
     if steps:
         known = ahead.iloc[:steps][columns.inputs] if ahead is not None and columns.inputs else None
@@ -214,19 +244,19 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
         "inputs": columns.inputs,
         "past": columns.past,
         "time": data.time,
+        "horizon": horizon,
     }
     with working("Drawing", quiet):
         picture = fit_pages.forecast_picture(model, forecast, judged)
         page = fit_pages.forecast_page(
-            model, data.path.name, described(data), table, forecast, judged, picture, _next(asked, model)
+            model, data.path.name, described(data), table, forecast, judged, picture, _next(asked, model, horizon)
         )
     files = _write(asked, model, notes, picture, page)
     took = clock.perf_counter() - began
     summary: dict[str, object] = {
         "data": asked.data,
         "rows": len(data),
-        **{key: notes[key] for key in ("task", "targets", "inputs", "past", "time")},
-        "horizon": model.horizon_,
+        **{key: notes[key] for key in ("task", "targets", "inputs", "past", "time", "horizon")},
         "season": model.season_,
         "table": table,
         "candidates": model.candidates_,
@@ -234,8 +264,16 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
         "seconds": round(took, 2),
     }
     words = [str(table), ""] if table is not None else []
-    words += [f"Season: {_season(model)}", *_files(files)]
-    return Made("\n".join(words), _next(asked, model)[0], summary, stopped)
+    words += [f"Season: {_season(model)}", *columns.said(data), _saved(model, table), *_files(files)]
+    return Made("\n".join(words), _next(asked, model, horizon)[0], summary, stopped)
+
+
+def _saved(model: Forecaster, table: Table | None) -> str:
+    """Which row of the table was saved, and whether another one has a smaller error."""
+    shares = [sum(weight for name, _, weight in core.candidates if "network" in name) for core in model._cores]
+    share = f"networks have {np.mean(shares):.0%} of the weight" if any(shares) else "no networks"
+    better = [str(row[0]) for row in table.rows[:1] if row[0] != OWN] if table is not None else []
+    return f"Saved: {OWN} ({share})" + "".join(f"; in this table {name} has a smaller error" for name in better)
 
 
 def _checked_end(data: DataFile, targets: pd.DataFrame) -> int:
@@ -292,10 +330,10 @@ def _beside(
     return beside(model, OWN, judged), judged[OWN]
 
 
-def _next(asked: FitRequest, model: Forecaster) -> list[str]:
+def _next(asked: FitRequest, model: Forecaster, horizon: int) -> list[str]:
     future = " --future FUTURE.csv" if model.future_inputs_ else ""
     file = asked.out / MODEL
-    return [f"echoscale forecast {file} --steps {model.horizon_}{future}", f"echoscale timescales {file}"]
+    return [f"echoscale forecast {file} --steps {horizon}{future}", f"echoscale timescales {file}"]
 
 
 def _season(model: Forecaster) -> str:
@@ -310,7 +348,6 @@ def _season(model: Forecaster) -> str:
 
 
 def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
-    began = clock.perf_counter()
     name = columns.targets[0]
     if columns.labelled:
         labels = data.frame[name]
@@ -329,30 +366,58 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) 
     if len(y) < LEAST_STEPS:
         raise ValueError(f"{data.path} has {len(y)} rows, at least {LEAST_STEPS} are needed.")
     u = data.numbers(columns.inputs).to_numpy()
-    gaps = int(np.isnan(u).sum())
-    if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: they hold the last value.", quiet)
-    heard = held(u)
-    stopped = False
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = es.auto(heard, y, asked.seconds, asked.seed, labels=columns.labelled, progress=not quiet)
-    for words in dict.fromkeys(str(each.message) for each in caught):
-        stopped = stopped or words.startswith("interrupted")
-        say(f"Note: {words}", quiet)
+    _say_gaps(u, quiet)
     index = data.frame.index
     notes = {
         "task": "same row",
-        "data": data.path.name,
-        "targets": columns.targets,
-        "inputs": columns.inputs,
         "time": data.time,
         "last": None if data.time is None else when(index[-1]),
         "next": _after(index) if data.time is not None else None,
     }
+    return _automatic(asked, data, columns, held(u), y, notes, quiet)
+
+
+def _sequences(asked: FitRequest, data: DataFile, name: str, quiet: bool) -> Made:
+    """One label per sequence."""
+    if asked.horizon:
+        raise ValueError("--sequence learns one label per sequence, and no future: leave --horizon out.")
+    given = [*asked.inputs, *asked.past]
+    data.check([*asked.targets, *given])
+    if len(asked.targets) != 1:
+        others = [each for each in data.frame.columns if each not in (name, *given)]
+        raise ValueError(
+            f"{data.path}: which column holds the labels of the sequences? Give --target, one of {listed(others)}."
+        )
+    groups = sequences.grouped(data, name)
+    y = sequences.labels(data, groups, asked.targets[0])
+    inputs = given or sequences.inputs_of(data, groups, [name, *asked.targets])
+    columns = Columns(asked.targets, inputs, [], labelled=True, sequence=name)
+    u = sequences.values_of(data, groups, inputs)
+    say(f"{data.path}: {len(data):,} rows in {len(groups):,} sequences, named by {name}", quiet)
+    _say_gaps(data.numbers(inputs).to_numpy(), quiet)
+    return _automatic(asked, data, columns, u, y, {"task": "sequences", "sequence": name, "time": None}, quiet)
+
+
+def _say_gaps(u: npt.NDArray[np.float64], quiet: bool) -> None:
+    gaps = int(np.isnan(u).sum())
+    if gaps:
+        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: they hold the last value.", quiet)
+
+
+def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any], quiet: bool) -> Made:
+    """The model that `es.auto` finds, its page and its files."""
+    began = clock.perf_counter()
+    stopped = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = es.auto(u, y, asked.seconds, asked.seed, labels=columns.labelled, progress=not quiet)
+    for note in dict.fromkeys(str(each.message) for each in caught):
+        stopped = stopped or note.startswith("interrupted")
+        say(f"Note: {note}", quiet)
+    notes |= {"data": data.path.name, "targets": columns.targets, "inputs": columns.inputs}
     with working("Drawing", quiet):
-        guess = None if columns.labelled else np.asarray(found.model.predict(heard)).reshape(len(heard), -1)
-        picture = fit_pages.same_row_picture(found, index, columns.targets, y, guess)
+        guess = None if columns.labelled else np.asarray(found.model.predict(u)).reshape(len(u), -1)
+        picture = fit_pages.same_row_picture(found, data.frame.index, columns.targets, y, guess)
         page = fit_pages.same_row_page(found, described(data), picture, _predict_next(asked))
     files = _write(asked, found.model, notes, picture, page)
     took = clock.perf_counter() - began
@@ -367,7 +432,8 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) 
         "files": files,
         "seconds": round(took, 2),
     }
-    return Made("\n".join([str(found), "", *_files(files)]), _predict_next(asked)[0], summary, stopped)
+    words = [str(found), "", *columns.said(data), f"Saved: {found.winner}", *_files(files)]
+    return Made("\n".join(words), _predict_next(asked)[0], summary, stopped)
 
 
 def _after(index: pd.Index[Any]) -> str | None:

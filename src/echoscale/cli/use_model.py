@@ -14,6 +14,7 @@ import typer
 import echoscale as es
 from echoscale import data_files, storage
 from echoscale.automatic import AutoModel
+from echoscale.cli import labelled_sequences as sequences
 from echoscale.cli.shell import check_file, print_json, say, working
 from echoscale.data_files import DataFile, Notation, when
 from echoscale.files import make_folder, write_atomically
@@ -78,7 +79,7 @@ def forecast(
         steps = len(known)
     elif future is not None:
         raise ValueError(f"{path} takes no inputs of the future: leave --future out.")
-    steps = steps or model.horizon_
+    steps = steps or int(storage.notes(path).get("horizon", model.horizon_))
     if steps > model.horizon_:
         say(f"{steps} steps are more than the {model.horizon_} of the fit: they are judged first, which takes as long.", quiet)
     with working("Forecasting", quiet or steps <= model.horizon_):
@@ -102,12 +103,13 @@ def predict(
     time: str | None,
     every: str | None,
     notation: Notation,
+    sequence: str | None,
     levels: tuple[float, ...],
     out: Path | None,
     json: bool,
     quiet: bool,
 ) -> None:
-    """The target of every row.
+    """The target of every row, or of every sequence.
 
     Parameters
     ----------
@@ -123,6 +125,8 @@ def predict(
         The step between rows.
     notation : Notation
         How the data file writes numbers and dates.
+    sequence : str or None
+        The column that names sequences, where the model does not know it.
     levels : tuple of float
         Of the intervals of a forecaster, in percent.
     out : Path or None
@@ -137,9 +141,14 @@ def predict(
     frame: pd.DataFrame
     truth: npt.NDArray[Any] | None
     guess: npt.NDArray[Any]
+    if sequence is not None and not isinstance(model, es.automatic.SequenceModel):
+        raise ValueError(f"{path} holds {_called(model)}, which predicts rows and no sequences: leave --sequence out.")
     if isinstance(model, Forecaster):
         frame, truth, guess = _step_by_step(model, _read_like(model, source, notation, time, every), levels, quiet)
-    elif hasattr(model, "predict") and not isinstance(model, es.automatic.SequenceModel):
+    elif isinstance(model, es.automatic.SequenceModel):
+        data = data_files.read(source, data_files.NO_TIME, None, notation)
+        frame, truth, guess = _labels(model, storage.notes(path), data, inputs, sequence)
+    elif hasattr(model, "predict"):
         data = data_files.read(source, time, every, notation)
         frame, truth, guess = _rows(model, storage.notes(path), data, inputs, quiet)
     else:
@@ -279,10 +288,7 @@ def _rows(
     features = int(model.n_features_in_)
     columns = inputs or [str(each) for each in notes.get("inputs", ())]
     columns = columns or [name for name in data.numeric() if name != "row"]
-    if len(columns) != features:
-        raise ValueError(
-            f"the model takes {features} inputs, not {len(columns)} ({', '.join(columns)}): name them with --inputs."
-        )
+    _check_count(columns, features)
     u = data.numbers(columns).to_numpy()
     gaps = int(np.isnan(u).sum())
     if gaps:
@@ -305,6 +311,36 @@ def _rows(
         made |= {name: data.frame[name].to_numpy() for name in known}
     made |= {f"{name} predicted": each for name, each in zip(names, guess.T, strict=True)}
     return pd.DataFrame(made), truth, guess
+
+
+def _labels(
+    model: es.automatic.SequenceModel, notes: dict[str, Any], data: DataFile, inputs: list[str], sequence: str | None
+) -> tuple[pd.DataFrame, npt.NDArray[Any] | None, npt.NDArray[Any]]:
+    """The label of every sequence."""
+    import pandas as pd
+
+    name = sequence or notes.get("sequence")
+    if name is None:
+        raise ValueError("the model does not know which column names the sequences: give --sequence.")
+    groups = sequences.grouped(data, name)
+    columns = inputs or [str(each) for each in notes.get("inputs", ())] or sequences.inputs_of(data, groups, [name])
+    _check_count(columns, len(model.scaling.mean))
+    guess = np.asarray(model.predict(sequences.values_of(data, groups, columns)))[:, None]
+    known = [str(each) for each in notes.get("targets", ())]
+    made: dict[str, Any] = {name: list(groups)}
+    truth = None
+    if known and set(known) <= set(data.frame.columns):
+        truth = sequences.labels(data, groups, known[0])[:, None]
+        made[known[0]] = truth[:, 0]
+    made[f"{known[0] if known else 'label'} predicted"] = guess[:, 0]
+    return pd.DataFrame(made), truth, guess.astype(str)
+
+
+def _check_count(columns: list[str], features: int) -> None:
+    if len(columns) != features:
+        raise ValueError(
+            f"the model takes {features} inputs, not {len(columns)} ({', '.join(columns)}): name them with --inputs."
+        )
 
 
 def _say_error(truth: npt.NDArray[Any], guess: npt.NDArray[Any], quiet: bool) -> None:

@@ -4,9 +4,9 @@ Nothing is sorted, filled or dropped silently. A file that allows two readings i
 What is wrong is refused, with its row and column; the first row below the header is row 1.
 """
 
-from echoscale.data_files.data_file import DataFile, when
+from echoscale.data_files.data_file import DataFile, listed, when
 from echoscale.data_files.notation import Notation
 from echoscale.data_files.reading import READERS, parse_csv, read
 from echoscale.data_files.row_times import NO_TIME
 
-__all__ = ["NO_TIME", "READERS", "DataFile", "Notation", "parse_csv", "read", "when"]
+__all__ = ["NO_TIME", "READERS", "DataFile", "Notation", "listed", "parse_csv", "read", "when"]

@@ -154,5 +154,12 @@ def when(time: object) -> str:
 
 
 def listed(names: Sequence[object] | pd.Index[Any]) -> str:
+    """Names in words, the first 12 of many.
+
+    Parameters
+    ----------
+    names : sequence
+        Any.
+    """
     shown = ", ".join(str(each) for each in list(names)[:SHOWN])
     return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown or "none"
