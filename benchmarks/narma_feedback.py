@@ -56,6 +56,7 @@ def tuned(kind: str, seed: int, noise: float, settings: dict[str, Any]) -> commo
         scale=None,
         ridge=s.ridge,
         noise=noise,
+        floor=0.0,
         rounds=s.rounds,
         starts=s.starts,
         closed_loop=FREE if s.validation > 4 * FREE else s.validation // 4,

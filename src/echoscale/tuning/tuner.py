@@ -207,7 +207,8 @@ def tune(
         "folds": data.folds,
         "noise": _checks.non_negative(noise, "noise"),
         "rows": data.steps,
-        "floor": max(least, ROUNDING),
+        # The bounds of a ridge that one tail judges keep it above rounding.
+        "floor": least if data.tail else max(least, ROUNDING),
     }
     runs = PooledRuns(**given_runs, pools=pools or WHOLE) if pooled else Runs(**given_runs)
     own = esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
