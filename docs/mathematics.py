@@ -10,11 +10,29 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 
-def _drawn(node: nodes.Element, display: str) -> str:
-    found = convert(node.astext(), display=display)
-    if "\\" in found:  # a command that the converter does not know stays as it is written
-        raise ValueError(f"{node.source}: an equation has a command that cannot be drawn: {node.astext()}")
+def drawn(text: str, display: str) -> str:
+    """An equation as MathML; an error where something of LaTeX would be left in it.
+
+    Parameters
+    ----------
+    text : str
+        In LaTeX.
+    display : {"inline", "block"}
+        Whether it stands in a line of text or by itself.
+    """
+    # The converter knows the same environment only by its other name.
+    found = convert(text.replace("{aligned}", "{align*}"), display=display)
+    left = [each for each in ("\\", "&<", 'linebreak="newline"') if each in found]
+    if left:  # what the converter does not know stays as it is written
+        raise ValueError(f"an equation cannot be drawn, {left[0]} is left of it: {text}")
     return found
+
+
+def _drawn(node: nodes.Element, display: str) -> str:
+    try:
+        return drawn(node.astext(), display)
+    except ValueError as error:
+        raise ValueError(f"{node.source}: {error}") from error
 
 
 def _inline(translator: HTML5Translator, node: nodes.math) -> None:
