@@ -126,6 +126,17 @@ def test_two_decimal_signs_are_refused() -> None:
         read(path, notation=Notation(decimal=","))
 
 
+def test_late_rows_count_too() -> None:
+    rows = [f"1,{k % 1000:03};x\n" for k in range(1500)]
+    assert read(written("a;b\n" + "".join(rows) + "0,5;x\n")).numbers(["a"])["a"].iloc[-1] == 0.5
+    with pytest.raises(ValueError, match="'1,000' at row 1, column 'a', may be"):
+        read(written("a;b\n" + "".join(rows)))
+    with pytest.raises(ValueError, match="have different decimal signs"):
+        read(written("a;b\n0,5;x\n" + "".join(rows) + "0.5;x\n"))
+    with pytest.raises(ValueError, match="'0,5' at row 1502, column 'a', is no number"):
+        read(written("a;b\n0.5;x\n" + "".join(rows).replace(",", ".") + "0,5;x\n")).numbers(["a"])
+
+
 def test_other_signs_of_thousands_are_for_the_user_to_say() -> None:
     path = written("a;b\n1'950,5;1\n950;2\n")
     assert read(path, notation=Notation(thousands="'")).numbers(["a"])["a"].tolist() == [1950.5, 950]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+FIRST = 1000  # rows that mostly decide; looking at all rows of a long file takes seconds
 DECIMALS = {".": ",", ",": "."}  # each with the usual separator of thousands
 
 
@@ -61,6 +62,11 @@ class Notation:
         """
         import pandas as pd
 
+        if self.decimal == ".":
+            try:
+                return pd.to_numeric(column)
+            except (ValueError, TypeError):
+                pass  # words, or separators
         fits = column.str.fullmatch(self.pattern(), na=False)
         if not fits.any():
             same = column.str.lower().isin(["true", "false"])
@@ -97,6 +103,16 @@ def found(columns: Mapping[str, pd.Series[Any]], given: Notation, delimiter: str
     path : Path
         What errors call the file.
     """
+    fitting, _ = _fitting({name: each[:FIRST] for name, each in columns.items()}, given, delimiter, path)
+    if len(fitting) == 2 or fitting[0].decimal == ",":  # cells that do not fit a decimal point are no numbers later
+        fitting, unclear = _fitting(columns, given, delimiter, path)
+        if len(fitting) == 2 and unclear:
+            raise ValueError(f"{path}: {unclear}.")
+    return fitting[0]
+
+
+def _fitting(columns: Mapping[str, pd.Series[Any]], given: Notation, delimiter: str, path: Path) -> tuple[list[Notation], str]:
+    """The notations that fit, and the cell that two of them read differently, in words."""
     import pandas as pd
 
     choices = given.choices()
@@ -133,9 +149,7 @@ def found(columns: Mapping[str, pd.Series[Any]], given: Notation, delimiter: str
             if len(choices) == 2
             else f"{path}: {wrong[first]}, is no number with decimal sign {first.decimal!r} and thousands {first.thousands!r}."
         )
-    if len(fitting) == 2 and unclear:
-        raise ValueError(f"{path}: {unclear}.")
-    return fitting[0]
+    return fitting, unclear
 
 
 def _place(cells: pd.Series[Any], name: str) -> str:
