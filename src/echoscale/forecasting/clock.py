@@ -1,13 +1,13 @@
 """The times of a series: read from an index, carried on into the future, written down as text.
 
 Times must rise evenly, each once, in one time zone. Nothing is sorted, filled or aligned here: what is wrong is refused, with
-the place.
+the place. A frequency is used only if it gives all times of the index again, from the first one on and back from the last.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,13 @@ class Clock:
     last : str
         The last time, as text.
     frequency : str
-        Of pandas; for whole numbers, their step.
+        Name of the frequency in pandas; for whole numbers, their step.
     zone : str or None
         Time zone of time stamps.
     name : str or None
-        Of the index.
+        Name of the index.
+    offset : pandas offset or None
+        The frequency itself where its name does not say all: business days with holidays, `DateOffset`.
     """
 
     kind: str
@@ -38,6 +40,7 @@ class Clock:
     frequency: str
     zone: str | None = None
     name: str | None = None
+    offset: Any = None
 
     @classmethod
     def counted(cls, steps: int) -> Clock:
@@ -66,17 +69,12 @@ class Clock:
         check_order(index, what)
         name = None if index.name is None else str(index.name)
         if isinstance(index, pd.PeriodIndex):
-            gaps = np.flatnonzero(np.diff(index.asi8) != 1)
+            gaps = np.flatnonzero(np.diff(index.asi8) != getattr(index.freq, "n", 1))
             if len(gaps):
                 raise ValueError(_uneven(index, int(gaps[0]), what))
             return cls(PERIODS, str(index[-1]), index.freqstr, None, name)
         if isinstance(index, pd.DatetimeIndex):
-            frequency = index.freqstr or _frequency(index)
-            if frequency is None:
-                return _irregular(index, what)
-            stamp = index[-1]
-            zone = None if stamp.tzinfo is None else str(stamp.tzinfo)
-            return cls(DATES, stamp.isoformat(), frequency, zone, name)
+            return cls._of_dates(index, what, name)
         if index.dtype.kind in "iu":
             step = int(index[1] - index[0]) if len(index) > 1 else 1
             gaps = np.flatnonzero(np.diff(np.asarray(index)) != step)
@@ -93,6 +91,46 @@ class Clock:
         raise TypeError(
             f"the index of {what} must be whole numbers, time stamps or periods, got {index.dtype}: use pandas.to_datetime."
         )
+
+    @classmethod
+    def _of_dates(cls, index: Any, what: str, name: str | None) -> Clock:
+        import pandas as pd
+
+        offset = _frequency(index) if index.freq is None else index.freq
+        if offset is None:
+            raise ValueError(_irregular(index, what))
+        if getattr(offset, "weekday", 0) is None:  # weeks from any day on: the same weeks, by a name
+            offset = pd.offsets.Week(offset.n, offset.normalize, weekday=index[-1].weekday())
+        stamp = index[-1]
+        zone = None if stamp.tzinfo is None else str(stamp.tzinfo)
+        try:
+            if zone is not None:
+                pd.Timestamp(stamp.isoformat()).tz_convert(zone)
+        except (KeyError, ValueError) as error:
+            raise ValueError(
+                f"the time zone {zone} of {what} has no name: use tz_convert with the name of one, as 'Europe/Berlin'."
+            ) from error
+        clock = cls(DATES, stamp.isoformat(), offset.freqstr, zone, name, None if _says_all(offset) else offset)
+        for grid in (pd.date_range(index[0], periods=len(index), freq=offset), clock.index(1 - len(index), 1)):
+            apart = np.flatnonzero(np.asarray(grid != index)) if len(grid) == len(index) else [0]
+            if len(apart):
+                row = int(apart[0])
+                expected = f", expected {grid[row]}" if len(grid) == len(index) else ""
+                raise ValueError(
+                    f"the times of {what} do not follow the frequency {offset.freqstr}: row {row} is {index[row]}{expected}. "
+                    f"{_REMEDY}"
+                )
+        return clock
+
+    def kept(self) -> dict[str, Any]:
+        """All but the offset, for files; raises where the times need it."""
+        about = asdict(self)
+        if about.pop("offset") is not None:
+            raise ValueError(
+                f"a file keeps frequencies by their names, and {self.offset!r} has none that says all: number the steps with "
+                "reset_index(drop=True) before fit, or pickle the model."
+            )
+        return about
 
     def index(self, first: int, end: int) -> Any:
         """The times of steps first to end - 1, counted from the last one as 0.
@@ -113,7 +151,7 @@ class Clock:
         stamp = pd.Timestamp(self.last)
         if self.zone is not None:
             stamp = stamp.tz_convert(self.zone)
-        offset = pd.tseries.frequencies.to_offset(self.frequency)
+        offset = pd.tseries.frequencies.to_offset(self.frequency) if self.offset is None else self.offset
         past = pd.date_range(end=stamp, periods=1 - first, freq=offset)[: max(end - first, 0)] if first <= 0 else None
         ahead = pd.date_range(stamp, periods=end, freq=offset)[max(first, 0) :] if end > 0 else None
         parts = [each for each in (past[: min(end, 1) - first] if past is not None else None, ahead) if each is not None]
@@ -190,8 +228,15 @@ def check_order(index: Any, what: str) -> None:
         )
 
 
-def _frequency(index: Any) -> str | None:
-    """As pandas infers it; None where it cannot."""
+# What helps where no frequency fits.
+_REMEDY = (
+    "Make gaps visible with asfreq (missing values are skipped), set the frequency of the index, as in index.freq = "
+    "pandas.offsets.CustomBusinessDay(holidays=[...]), or number the steps with reset_index(drop=True)."
+)
+
+
+def _frequency(index: Any) -> Any:
+    """The offset that pandas infers; None where it cannot."""
     import pandas as pd
 
     if len(index) < 3:
@@ -199,21 +244,28 @@ def _frequency(index: Any) -> str | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what a later pandas will return
         found = pd.infer_freq(index)
-    return None if found is None else str(getattr(found, "freqstr", found))
+    return None if found is None else pd.tseries.frequencies.to_offset(found)
 
 
-def _irregular(index: Any, what: str) -> Clock:
+def _says_all(offset: Any) -> bool:
+    """Whether the name of an offset gives the same offset."""
+    import pandas as pd
+
+    try:
+        return bool(pd.tseries.frequencies.to_offset(offset.freqstr) == offset)
+    except ValueError:
+        return False
+
+
+def _irregular(index: Any, what: str) -> str:
     if len(index) < 3:
-        raise ValueError(f"the index of {what} has {len(index)} time stamps and no frequency: give it one with asfreq.")
+        return f"the index of {what} has {len(index)} time stamps and no frequency: give it one with asfreq."
     low, high = 2, len(index)  # the first `low` stamps are even, the first `high` are not
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _frequency(index[:middle]) is None else (middle, high)
-    raise ValueError(_uneven(index, low - 1, what))
+    return _uneven(index, low - 1, what)
 
 
 def _uneven(index: Any, row: int, what: str) -> str:
-    return (
-        f"the times of {what} are not evenly spaced: {index[row]} at row {row} is followed by {index[row + 1]}. "
-        "Make the gaps visible with asfreq (missing values are skipped), or number the steps with reset_index(drop=True)."
-    )
+    return f"the times of {what} are not evenly spaced: {index[row]} at row {row} is followed by {index[row + 1]}. {_REMEDY}"

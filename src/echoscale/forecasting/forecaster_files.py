@@ -59,7 +59,7 @@ def pack(model: Forecaster, tensors: Tensors, pack_esn: PackESN) -> dict[str, An
     return {
         "settings": {name: getattr(model, name) for name in SETTINGS},
         "form": {**asdict(model._form), "labels": [_plain(each) for each in model._form.labels]},
-        "clocks": [asdict(clock) for clock in model._clocks],
+        "clocks": [clock.kept() for clock in model._clocks],
         "columns": list(model._columns),
         "places": list(model._places),
         "groups": model._groups,
@@ -124,7 +124,7 @@ def _unpack_form(about: Mapping[str, Any], count: int) -> Form:
 def _unpack_clock(about: Mapping[str, Any]) -> Clock:
     clock = Clock(**about)
     _checks.choice(clock.kind, (STEPS, DATES, PERIODS), "kind")
-    if not (isinstance(clock.last, str) and isinstance(clock.frequency, str)):
+    if not (isinstance(clock.last, str) and isinstance(clock.frequency, str) and clock.offset is None):
         raise ValueError("times must be text")
     if not all(each is None or isinstance(each, str) for each in (clock.zone, clock.name)):
         raise ValueError("the time zone and the name of times must be text")
