@@ -42,6 +42,7 @@ _HOMES = {
     "tune": "tuning",
     "AutoModel": "automatic",
     "Found": "automatic",
+    "RangeWarning": "automatic",
     "SequenceModel": "automatic",
     "auto": "automatic",
     "Backtest": "forecasting",
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
     from echoscale import tuning as tuning
     from echoscale.automatic import AutoModel as AutoModel
     from echoscale.automatic import Found as Found
+    from echoscale.automatic import RangeWarning as RangeWarning
     from echoscale.automatic import SequenceModel as SequenceModel
     from echoscale.automatic import auto as auto
     from echoscale.esn import ESN as ESN

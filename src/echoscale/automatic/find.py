@@ -16,6 +16,7 @@ from echoscale.automatic.found import Found
 from echoscale.automatic.model import Group
 from echoscale.automatic.origins import standard_errors
 from echoscale.automatic.question import Question, ask
+from echoscale.automatic.ranges import called
 from echoscale.automatic.rivals import BOTH, NETWORKS, RIDGE, SIMPLE, answers, final, squares, winner_of
 from echoscale.automatic.rounds import Rounds
 from echoscale.automatic.steps import TimeRows
@@ -247,6 +248,15 @@ def _reasons(
         shares = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
         reasons.append(f"Weights of the simple methods: {shares}.")
     reasons.append(f"Expect an error like {error:.3g} ({word}) on new data of the same kind.")
+    inputs, targets = played.rows.drift()
+    moving = [called(question.columns, f) for f in np.flatnonzero(inputs).tolist()] + [
+        f"output {o}" for o in np.flatnonzero(targets)
+    ]
+    if moving:
+        reasons.append(
+            f"Do not rely on this error: the level of {', '.join(moving)} moves between the earlier and the later part of the "
+            "data. The error may be much larger where the level moves on."
+        )
     for o, each in enumerate(question.ahead):
         if each is not None:
             reasons.append(f"Output {o} is input {each.column}, {counted(each.steps)} later.")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from echoscale import _checks
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap
+from echoscale.automatic.ranges import Range, warn_of_range
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
 from echoscale.readouts.rest import at_rest
@@ -66,6 +67,9 @@ class AutoModel:
         Where the training data ended: the inputs before, the newest first, then the states of all networks, lane by lane.
     feature_names_in_ : tuple of str
         Names of the input columns, where the training data were a data frame; `predict` refuses other columns.
+    range_ : Range or None
+        The lowest and the highest training input, in units of the network; `predict` warns where new inputs leave it. Infinite
+        for an input with a trend whose future is predicted.
     """
 
     linear: LinearMap
@@ -77,6 +81,7 @@ class AutoModel:
     drive: Drive
     state_: Floats
     feature_names_in_: tuple[str, ...] = ()
+    range_: Range | None = None
 
     @property
     def n_features_in_(self) -> int:
@@ -160,7 +165,10 @@ class AutoModel:
         return self._run(series, None)[1]
 
     def _series(self, X: SeriesLike) -> Series:
-        return self.scaling.apply(as_series(X, self.n_features_in_, name="X", columns=self.feature_names_in_))
+        series = self.scaling.apply(as_series(X, self.n_features_in_, name="X", columns=self.feature_names_in_))
+        if self.range_ is not None:
+            warn_of_range(self.range_, list(series.values), self.feature_names_in_)
+        return series
 
     def _run(self, series: Series, state: npt.ArrayLike | None) -> tuple[list[Floats], Floats]:
         count, features = series.count, series.features

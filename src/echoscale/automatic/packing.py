@@ -12,6 +12,7 @@ from echoscale import _checks
 from echoscale.automatic.drive import Drive
 from echoscale.automatic.lags import LinearMap, ProductMap
 from echoscale.automatic.model import AutoModel, Group
+from echoscale.automatic.ranges import Range
 from echoscale.automatic.sequence_model import SequenceMember, SequenceModel
 from echoscale.esn import ESN
 from echoscale.estimators.transformer import ESNFeatures
@@ -54,6 +55,8 @@ def pack(model: AutoModel | SequenceModel, tensors: Tensors, pack_esn: PackESN) 
     about["labels"] = None if model.classes_ is None else kept_labels(model.classes_, tensors)
     tensors |= {"target.mean": model.target_scaling.mean, "target.spread": model.target_scaling.spread}
     tensors |= {"drive.changes": model.drive.changes, "drive.spread": model.drive.spread, "state": model.state_}
+    if model.range_ is not None:
+        tensors |= {"range.low": model.range_.low, "range.high": model.range_.high}
     about |= {"flat": model.flat, "feature_names": list(model.feature_names_in_)}
     return {"kind": "AutoModel", "auto": about}
 
@@ -158,7 +161,10 @@ def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
         raise ValueError(f"{len(coef)} outputs have {len(classes)} labels")
     state = taken(tensors, "state", (None,) * min(max(tensors["state"].ndim, 1), 2))
     names = read_names(about.get("feature_names", []), features)
-    model = AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state, names)
+    known = None
+    if "range.low" in tensors:
+        known = Range(*(taken(tensors, f"range.{name}", (features,), finite=False) for name in Range._fields))
+    model = AutoModel(linear, tuple(groups), scaling, target, classes, bool(about["flat"]), drive, state, names, known)
     if state.shape[-1] != model.state_size:
         raise ValueError(f"the state has {state.shape[-1]} numbers, the networks and lags need {model.state_size}")
     return model

@@ -41,6 +41,8 @@ LEAST_SEQUENCES = 4
 # Networks in a mean, and the least share of a set of pools.
 MOST_MEMBERS, LEAST_SHARE = 16, 0.01
 MOST_ROUNDS = 60
+# With so few sequences of a class, leaving one out takes half of what there is to learn from.
+FEW_A_CLASS = 2
 # What later networks hear: changes beside inputs, alone, or none; from the end to the start, or forwards.
 HEARD: tuple[tuple[bool | str, bool], ...] = (
     (True, True),
@@ -241,6 +243,16 @@ def joined(members: Sequence[tuple[float, Judged]]) -> tuple[SequenceMember, ...
     return tuple(found)
 
 
+def _few(codes: Floats) -> list[str]:
+    """What to say of the error where leaving a sequence out leaves one example of its class, or none, to learn from."""
+    if np.median(codes.sum(axis=0)) > FEW_A_CLASS:
+        return []
+    return [
+        f"Do not rely on this error, which is too high: at least half of the classes have {FEW_A_CLASS} sequences or fewer, "
+        "and with one left out a class has one example at most."
+    ]
+
+
 def _result(
     question: Question,
     codes: Floats,
@@ -279,6 +291,7 @@ def _result(
     used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
     reasons = [
         f"{winner[0].upper()}{winner[1:]}: {wrong[winner]:.3g} of the sequences left out have a wrong label.",
+        *_few(codes),
         *([f"{used}; {heard} hear ranks of the inputs, {turned} hear sequences from their end."] if networks else []),
         f"{rounds} networks tried, each with two sets of pools.",
     ]

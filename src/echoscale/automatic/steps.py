@@ -18,6 +18,7 @@ from echoscale.automatic.lags import LinearMap
 from echoscale.automatic.model import AutoModel, Group
 from echoscale.automatic.origins import Judging, Origin
 from echoscale.automatic.question import Question
+from echoscale.automatic.ranges import Range, drifting
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
@@ -25,6 +26,7 @@ from echoscale.series import Series
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 class TimeRows:
@@ -113,6 +115,38 @@ class TimeRows:
         rows = np.concatenate(parts)
         return rows[:, : self.width], rows[:, self.width : self.width + self.question.outputs]
 
+    def _range(self) -> Range:
+        """The range of the inputs; endless for trends that are forecast, which leave every range."""
+        known, trends = Range.of(list(self.question.series.values)), self._trends()
+        return Range(np.where(trends, -np.inf, known.low), np.where(trends, np.inf, known.high))
+
+    def _trends(self) -> Flags:
+        """Which inputs have a trend and are forecast, (F,)."""
+        forecast = [each.column for each in self.question.ahead if each is not None]
+        return np.asarray(self.drive.changes & np.isin(np.arange(self.features), forecast))
+
+    def drift(self) -> tuple[Flags, Flags]:
+        """Which inputs, and which targets, leave the range of the data before the first origin, or have another mean after it.
+
+        Trends that are forecast are left out: they leave every range.
+        """
+        question, trends = self.question, self._trends()
+        inputs, targets = np.zeros(self.features, bool), np.zeros(question.outputs, bool)
+        if question.series.count >= self.judging.parts:  # whole series are held out, in no order of time
+            return inputs, targets
+        cuts = [low for low, _ in self.judging.judged_rows(self.judging.origins[0])]
+
+        def moved(series: Series) -> Flags:
+            values = [np.asarray(each) for each in series.values]
+            parts = [(each[question.washout : cut], each[cut:]) for each, cut in zip(values, cuts, strict=True)]
+            return drifting([first for first, _ in parts], [then for _, then in parts])
+
+        inputs = moved(question.series) & ~trends
+        if question.classes is None:
+            of_trends = np.array([each is not None and bool(trends[each.column]) for each in question.ahead])
+            targets = moved(question.targets) & ~of_trends
+        return inputs, targets
+
     def answered(self, linear: LinearMap, origin: Origin) -> Floats:
         """What a map of lags makes of the rows that judge an origin, (rows, O)."""
         cut = zip(self.question.series.values, self.judging.judged_rows(origin), strict=True)
@@ -147,6 +181,7 @@ class TimeRows:
             self.drive,
             np.empty(0),
             question.columns,
+            self._range(),
         )
         made.state_ = made.after(question.series)
         return made
