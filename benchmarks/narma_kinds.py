@@ -77,6 +77,7 @@ def job(kind: str, seed: int, noise: float, lags: int, settings: dict[str, Any])
 def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=1, help="jobs at a time, each on one core (default 1)")
     parser.add_argument("--kinds", nargs="*", choices=list(KINDS), default=list(KINDS), help="some of them only")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[*SEEN, *FRESH], help="default: the ten of `tuning.py`")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
     parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "narma_kinds.db", help="resumes from it")
 
@@ -85,7 +86,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
     """Every kind, noise and seed."""
     quick = options.quick
     settings = asdict(QUICK if quick else Settings())
-    seeds = (0,) if quick else (*SEEN, *FRESH)
+    seeds = (0,) if quick else tuple(options.seeds)
     lags = (3,) if quick else LAGS
     jobs: dict[str, dict[str, Any]] = {}
     for seed in seeds:
