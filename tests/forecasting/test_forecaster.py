@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import xarray as xr
 
 import echoscale as es
+from echoscale.forecasting.core import BLOCK
 
 
 def monthly(count: int = 96, seed: int = 0) -> pd.Series:
@@ -175,6 +177,45 @@ def test_saved_forecasters_go_on_in_another_process(
     subprocess.run([sys.executable, "-c", script], check=True)
     again = es.load(path).update(long_series[220:230])
     np.testing.assert_array_equal(again.predict(4).frame().to_numpy(), np.load(tmp_path / "found.npy"))
+
+
+def test_saved_forecasters_are_small(long_series: np.ndarray, tmp_path: Path) -> None:
+    """At most 300 bytes a row: a readout for every horizon, and no statistics of its many features."""
+    model = es.Forecaster(12, mode="direct", difference="first").fit(long_series[:220])
+    assert any(part.reader is not None and part.reader.net is not None for part in model._cores[0].parts)
+    assert es.save(model, tmp_path / "f.safetensors").stat().st_size < 300 * 220
+
+
+@pytest.mark.parametrize("panel", [False, True])
+def test_updates_after_loading_are_those_without_saving(panel: bool, with_network: es.Forecaster, tmp_path: Path) -> None:
+    """Bit for bit, whatever the sizes of the updates: within a block, up to its end, over several."""
+    rng = np.random.default_rng(4)
+    if panel:
+        y = {"a": rng.normal(size=60).cumsum(), "b": rng.normal(size=70).cumsum()}
+        kept = quick(panel="all", past=[0]).fit(y, {name: np.roll(each, 1)[:, None] for name, each in y.items()})
+    else:
+        kept = deepcopy(with_network)
+    loaded = pieces = es.load(es.save(kept, tmp_path / "f.safetensors"))
+    everything = deepcopy(loaded)
+    updates = [rng.normal(size=count) for count in (1, 3, BLOCK - 4, 1, 2 * BLOCK + 5, 2)]
+
+    def update(model: es.Forecaster, more: np.ndarray) -> None:
+        if panel:  # one series runs ahead of the other
+            y = {"a": more, "b": more[: (len(more) + 1) // 2]}
+            model.update(y, {name: 2 * each[:, None] for name, each in y.items()})
+        else:
+            model.update(more)
+
+    for more in updates:
+        again = es.load(es.save(pieces, tmp_path / "f.safetensors"))
+        for model in (kept, loaded, again):
+            update(model, more)
+        pieces = again
+        for model in (loaded, again):
+            np.testing.assert_array_equal(model.predict(4).frame().to_numpy(), kept.predict(4).frame().to_numpy())
+    if not panel:
+        update(everything, np.concatenate(updates))
+        np.testing.assert_array_equal(everything.predict(4).frame().to_numpy(), kept.predict(4).frame().to_numpy())
 
 
 def test_saved_dates_and_inputs(tmp_path: Path) -> None:

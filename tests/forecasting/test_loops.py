@@ -39,7 +39,7 @@ def test_network_equals_running_it_on_its_own_forecasts() -> None:
     line = Line(z, np.ones(120, bool), np.empty((120, 0)), np.empty((120, 0)))
     recipe = Recipe("level", 2, None)
     esn, hyper = reservoirs.draw("hierarchical", 20, 2, 1, 3, 0)
-    net = Net(esn, hyper.lane(1), 0.8)
+    net = Net(esn, hyper, 1, 0.8)
     rows = Rows(recipe, line, net.states(recipe, line))
     [whole] = direct.statistics([rows], [np.array([0, 120])], [1])
     readout = direct.solve(whole, np.array([1e-4]))

@@ -194,7 +194,7 @@ class Contest:
         return [
             Option(
                 recipe,
-                Net(esn, hyper.lane(lane), spread),
+                Net(esn, hyper, lane, spread),
                 [Rows(recipe, line, each[lane]) for line, each in zip(self.lines, states, strict=True)],
             )
             for lane in range(lanes)

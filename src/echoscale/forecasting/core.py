@@ -3,7 +3,9 @@
     forecast = sum over parts of weight * part,   interval = forecast + scale * g * quantile of the judged errors
     g from the scatter of the parts about the forecast, see `intervals`
 
-A value more moves all on: states and smoothing by a step, statistics by the rows whose targets it is.
+A value more moves all on: states and smoothing by a step, statistics by the rows whose targets it is. Statistics grow by blocks
+of time, and the last block is summed again at every update. They depend on the data and the length at fit, not on the sizes of
+the updates: a file need not hold them, and the first update after loading computes the same bits.
 """
 
 from __future__ import annotations
@@ -14,15 +16,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.forecasting import bases, intervals, smoothing
+from echoscale.forecasting import bases, direct, intervals, smoothing
 from echoscale.forecasting.lag_rows import Rows
 from echoscale.forecasting.lines import Line
 from echoscale.forecasting.members import Reader
 from echoscale.forecasting.reservoirs import heard
 from echoscale.forecasting.smoothing import Smoothing
 from echoscale.forecasting.units import Units
+from echoscale.readouts import folds
+from echoscale.readouts.statistics import Statistics
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+# Steps of a block. Fewer make an update faster, more make the first update after loading faster.
+BLOCK = 64
 
 # Forecasts that need no fit, by the numbers that follow those of `smoothing.TRENDS`.
 NAIVE = {len(smoothing.TRENDS): bases.LAST, len(smoothing.TRENDS) + 1: bases.SEASON}
@@ -44,7 +52,8 @@ class Part:
     reader : Reader or None
         None for smoothing.
     trails : list of (K, N)
-        States of its network at the last K steps of every series, the newest last; no rows without a network.
+        States of its network at the last K steps of every series, the newest last: as many as its next update needs, or one
+        after loading.
     """
 
     weights: Floats
@@ -99,6 +108,10 @@ class Core:
         0 for series that were never negative, else minus infinity: no forecast lies below.
     candidates : tuple of (name, error, weight)
         All that were judged, the best first; errors in `scales`, mean over horizons.
+    edges : list of (S + 1,)
+        Edges of the parts of time at fit, of every series; the last is its length.
+    blocks : int
+        Whole blocks since the fit that are settled.
     """
 
     period: int | None
@@ -111,6 +124,8 @@ class Core:
     share: float
     floors: Floats
     candidates: tuple[tuple[str, float, float], ...]
+    edges: list[Indices]
+    blocks: int = 0
 
     def forecast(self, steps: int, future: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
         """Of every series, (steps,), in units of the data; and what quantiles of errors are to be multiplied with there.
@@ -136,7 +151,7 @@ class Core:
                 else:
                     line = view.lines[b]
                     line = replace(line, future=np.concatenate([line.future[: len(line)], future[b]]))
-                    rows = _last_rows(part, line, b, 0)
+                    rows = _rows(part, line, b, len(line) - part.reader.recipe.memory)
                     ahead = part.reader.forecasts(rows, steps, np.array([len(rows.at) - 1]))[0]
                 each.append(view.units[b].back(ahead))
                 weights.append(part.weights[:steps])
@@ -180,6 +195,10 @@ class Core:
         return replace(self, views=views, parts=parts)
 
     def _update(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> None:
+        fresh = [len(more) for more in values]
+        if any(part.reader is not None and part.reader.settled is None for part in self.parts):
+            self._settle()
+            fresh = [n + len(line) - edge[-1] for n, line, edge in zip(fresh, self.views[0].lines, self.edges, strict=True)]
         for view in self.views:
             for b, more in enumerate(values):
                 line = view.lines[b]
@@ -198,23 +217,52 @@ class Core:
                 if view.lanes:
                     for each in z.tolist():
                         view.lanes[b].step(each)
+        since = [len(line) - edge[-1] for line, edge in zip(self.views[0].lines, self.edges, strict=True)]
+        whole, end = min(since) // BLOCK, -(-max(since) // BLOCK)
         for part in self.parts:
             if part.reader is None:
                 continue
-            for b, more in enumerate(values):
-                if not len(more):
-                    continue
-                line = self.views[part.view].lines[b]
-                self._step(part, line, b, len(more))
-                rows = _last_rows(part, line, b, len(more) + len(part.reader.relative))
-                part.reader.learn(rows, len(rows.line) - len(more))
-                part.trails[b] = part.trails[b][-(len(part.reader.relative) + 1) :]
+            for b, count in enumerate(fresh):
+                self._step(part, self.views[part.view].lines[b], b, count)
+            part.reader.learn((self._block(part, k) for k in range(self.blocks, end)), whole - self.blocks)
+            for b, count in enumerate(since):
+                part.trails[b] = part.trails[b][-(count - whole * BLOCK + len(part.reader.relative) + 1) :]
+        self.blocks = whole
+
+    def _settle(self) -> None:
+        """Statistics and states at the end of the fit, from the data."""
+        self.blocks = 0
+        for part in self.parts:
+            if part.reader is None:
+                continue
+            net, recipe = part.reader.net, part.reader.recipe
+            rows = []
+            for b, (line, edge) in enumerate(zip(self.views[part.view].lines, self.edges, strict=True)):
+                fitted = line.between(0, int(edge[-1]))
+                states = None if net is None else net.states(recipe, fitted)
+                rows.append(Rows(recipe, fitted, states))
+                part.trails[b] = np.empty((1, 0)) if states is None else states[-(len(part.reader.relative) + 1) :]
+            part.reader.settled = folds.total(direct.statistics(rows, self.edges, part.reader.horizons))
+
+    def _block(self, part: Part, k: int) -> Statistics:
+        """Statistics of the rows whose targets lie in block k after the fit, all series together."""
+        assert part.reader is not None
+        recipe, horizons = part.reader.recipe, part.reader.horizons
+        rows, edges = [], []
+        for b, (line, edge) in enumerate(zip(self.views[part.view].lines, self.edges, strict=True)):
+            first = min(int(edge[-1]) + k * BLOCK, len(line))
+            end = min(first + BLOCK, len(line))
+            start = max(first - len(horizons) - recipe.memory + 1, 0)
+            rows.append(_rows(part, line, b, start, end))
+            edges.append(np.array([first, end]) - start)
+        [found] = direct.statistics(rows, edges, horizons)
+        return found
 
     def _step(self, part: Part, line: Line, b: int, count: int) -> None:
         """States of the last `count` steps of a line, after those that are known."""
         assert part.reader is not None
         net, recipe = part.reader.net, part.reader.recipe
-        if net is None:
+        if net is None or not count:
             return
         state, found = part.trails[b][-1:], [part.trails[b]]
         for each in heard(recipe, line.last(count + recipe.memory), net.spread)[-count:]:
@@ -223,14 +271,14 @@ class Core:
         part.trails[b] = np.concatenate(found)
 
 
-def _last_rows(part: Part, line: Line, b: int, more: int) -> Rows:
-    """The last `more` + 1 origins of a line."""
+def _rows(part: Part, line: Line, b: int, start: int, end: int | None = None) -> Rows:
+    """The origins of a line between two places; states that are not in the trail are 0."""
     assert part.reader is not None
-    recipe = part.reader.recipe
-    short = line.last(recipe.memory + more)
+    short = line.between(start, end)
     if part.reader.net is None:
-        return Rows(recipe, short)
+        return Rows(part.reader.recipe, short)
     states = np.zeros((len(short), part.reader.net.esn.units))
-    trail = part.trails[b][-len(short) :]
-    states[len(short) - len(trail) :] = trail
-    return Rows(recipe, short, states)
+    before = len(line) - len(part.trails[b])  # steps without a state
+    known = part.trails[b][max(start - before, 0) : max(start + len(short) - before, 0)]
+    states[len(short) - len(known) :] = known
+    return Rows(part.reader.recipe, short, states)

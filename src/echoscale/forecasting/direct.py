@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from echoscale.automatic import paths
 from echoscale.automatic.origins import Judging, Origin
+from echoscale.engine.machine import one_thread
 from echoscale.forecasting import bases
 from echoscale.forecasting.lag_rows import Rows
 from echoscale.readouts.penalties import UNCHOSEN, in_units
@@ -55,19 +56,20 @@ def statistics(rows: Sequence[Rows], edges: Sequence[npt.NDArray[np.int64]], ste
     count = np.zeros((segments, len(steps)))
     mean = np.zeros((segments, len(steps), width + 1))
     scatter = np.zeros((segments, len(steps), width + 1, width + 1))
-    for k, each in enumerate(steps):
-        found = [one.learned(each) for one in rows]
-        for s in range(segments):
-            parts = []
-            for (features, targets, times), edge in zip(found, edges, strict=True):
-                low, high = np.searchsorted(times, edge[s : s + 2])
-                if low < high:
-                    parts.append(np.concatenate([features[low:high], targets[low:high, None]], axis=1))
-            if parts:
-                piece = np.concatenate(parts)
-                count[s, k], mean[s, k] = len(piece), piece.mean(axis=0)
-                apart = piece - mean[s, k]
-                scatter[s, k] = apart.T @ apart
+    with one_thread():  # products of some hundred rows: waking other threads takes longer
+        for k, each in enumerate(steps):
+            found = [one.learned(each) for one in rows]
+            for s in range(segments):
+                parts = []
+                for (features, targets, times), edge in zip(found, edges, strict=True):
+                    low, high = np.searchsorted(times, edge[s : s + 2])
+                    if low < high:
+                        parts.append(np.concatenate([features[low:high], targets[low:high, None]], axis=1))
+                if parts:
+                    piece = np.concatenate(parts)
+                    count[s, k], mean[s, k] = len(piece), piece.mean(axis=0)
+                    apart = piece - mean[s, k]
+                    scatter[s, k] = apart.T @ apart
     return [Statistics(count[s], mean[s], scatter[s], width) for s in range(segments)]
 
 

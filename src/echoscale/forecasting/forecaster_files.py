@@ -1,4 +1,8 @@
-"""Forecasters as plain arrays and JSON, for `storage`."""
+"""Forecasters as plain arrays and JSON, for `storage`.
+
+A file holds the data, the networks and the readouts. The statistics of the readouts would be thirty times as large: the first
+update after loading computes them from the data.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,15 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.esn import ESN
 from echoscale.forecasting.bases import BASES
+from echoscale.forecasting.candidates import LANES as MOST_LANES
 from echoscale.forecasting.clock import DATES, PERIODS, STEPS, Clock
 from echoscale.forecasting.core import NAIVE, Core, Part, View
+from echoscale.forecasting.direct import LEAST_ROWS
 from echoscale.forecasting.forecaster import Forecaster
 from echoscale.forecasting.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
 from echoscale.forecasting.intervals import GRID
@@ -22,7 +29,7 @@ from echoscale.forecasting.members import Reader
 from echoscale.forecasting.reservoirs import Net
 from echoscale.forecasting.smoothing import TRENDS, Smoothing
 from echoscale.forecasting.units import Units
-from echoscale.readouts.statistics import Statistics
+from echoscale.readouts.ridge import Readout
 from echoscale.scaling import read_scaling
 from echoscale.tensors import Tensors, kept_hyper, read_hyper, taken, under
 
@@ -31,7 +38,6 @@ UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
 SETTINGS = ("horizon", "season", "mode", "difference", "log", "networks", "past", "panel", "seed")
 LINE = ("values", "known", "future", "past")
 LANES = ("factors", "level", "slope", "seasons", "squares")
-STATISTICS = ("count", "mean", "scatter")
 
 
 def pack(model: Forecaster, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
@@ -171,6 +177,7 @@ def _plain(label: object) -> str | int | float | None:
 
 def _pack_core(core: Core, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
     tensors |= {"scales": core.scales, "table": core.table, "usual": core.usual, "floors": core.floors}
+    tensors |= {f"edges.{b}": edges for b, edges in enumerate(core.edges)}
     views, parts = [], []
     for v, view in enumerate(core.views):
         for b, line in enumerate(view.lines):
@@ -186,21 +193,20 @@ def _pack_core(core: Core, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any
         )
     for p, part in enumerate(core.parts):
         tensors[f"part.{p}.weights"] = part.weights
-        tensors |= {f"part.{p}.trail.{b}": trail for b, trail in enumerate(part.trails)}
+        tensors |= {f"part.{p}.trail.{b}": trail[-1:] for b, trail in enumerate(part.trails)}
         reader: dict[str, Any] | None = None
         if part.reader is not None:
-            own: Tensors = {name: getattr(part.reader.statistics, name) for name in STATISTICS}
-            own["relative"] = part.reader.relative
+            readout = part.reader.readout
+            own: Tensors = {"coef": readout.coef, "intercept": readout.intercept, "relative": part.reader.relative}
             net = part.reader.net
             if net is not None:
                 packed = pack_esn(net.esn, own)
-                own |= kept_hyper(net.hyper, "lane")
+                own |= kept_hyper(net.lanes, "lanes")
             tensors |= {f"part.{p}.{name}": array for name, array in own.items()}
             reader = {
                 "recipe": list(part.reader.recipe),
                 "loop": part.reader.loop,
-                "features": part.reader.statistics.features,
-                "net": None if net is None else {"esn": packed, "spread": net.spread},
+                "net": None if net is None else {"esn": packed, "lane": net.lane, "spread": net.spread},
             }
         parts.append({"view": part.view, "trend": part.trend, "reader": reader})
     return {
@@ -217,11 +223,18 @@ def _unpack_core(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackE
     horizon = _checks.integer(about["horizon"], "horizon", minimum=1)
     (series,) = taken(tensors, "scales", (None,), least=0).shape
     views = [_unpack_view(each, tensors, v, series) for v, each in enumerate(about["views"])]
+    lengths = [[len(line) for line in view.lines] for view in views]
+    if not lengths or any(each != lengths[0] for each in lengths):
+        raise ValueError("all views must hold the same steps")
+    edges = [_edges(tensors, b, length) for b, length in enumerate(lengths[0])]
+    shortest = min(int(each[-1]) for each in edges)
     parts = []
     for p, each in enumerate(about["parts"]):
         own = under(tensors, f"part.{p}.")
         reader = None if each["reader"] is None else _unpack_reader(each["reader"], own, unpack_esn)
-        trails = [taken(own, f"trail.{b}", (None, None)) for b in range(series)] if reader is not None else []
+        if reader is not None and reader.recipe.memory + LEAST_ROWS >= shortest:
+            raise ValueError(f"{reader.recipe.memory} lags cannot have been learned from {shortest} steps")
+        trails = [taken(own, f"trail.{b}", (1, None)) for b in range(series)] if reader is not None else []
         weights = taken(own, "weights", (horizon,))
         parts.append(Part(weights, _place(each["view"], len(views), "view"), each["trend"], reader, trails))
         if parts[-1].trend not in ((-1,) if reader is not None else (*range(len(TRENDS)), *NAIVE)):
@@ -231,7 +244,14 @@ def _unpack_core(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackE
     usual = taken(tensors, "usual", (horizon,), least=0)
     share = min(_checks.non_negative(about["share"], "share"), 1.0)
     scales = tensors["scales"]
-    return Core(_period(about["period"]), horizon, views, parts, scales, table, usual, share, floors, candidates)
+    return Core(_period(about["period"]), horizon, views, parts, scales, table, usual, share, floors, candidates, edges)
+
+
+def _edges(tensors: Tensors, b: int, length: int) -> npt.NDArray[np.int64]:
+    edges = taken(tensors, f"edges.{b}", (None,), "i", least=0, most=length).astype(np.int64)
+    if len(edges) != len(tensors["edges.0"]) or not len(edges) or len(edges) % 2 or edges[0] or (np.diff(edges) < 0).any():
+        raise ValueError("edges must be those of parts of time with gaps between them, as many in every series")
+    return edges
 
 
 def _unpack_view(about: Mapping[str, Any], tensors: Tensors, v: int, series: int) -> View:
@@ -267,12 +287,14 @@ def _unpack_reader(about: Mapping[str, Any], tensors: Tensors, unpack_esn: Unpac
     net = None
     if about["net"] is not None:
         esn = unpack_esn(about["net"]["esn"], tensors)
-        net = Net(esn, read_hyper(esn.hyper, tensors, "lane"), _spread(about["net"]["spread"]))
+        lanes = read_hyper(esn.hyper, tensors, "lanes")
+        if (lanes.lanes or 1) > MOST_LANES:
+            raise ValueError(f"a network has at most {MOST_LANES} lanes, not {lanes.lanes}")
+        net = Net(esn, lanes, _place(about["net"]["lane"], lanes.lanes or 1, "lane"), _spread(about["net"]["spread"]))
     relative = taken(tensors, "relative", (None,), least=0)
-    features, fitted = _checks.integer(about["features"], "features"), len(relative)
-    count = taken(tensors, "count", (fitted,), least=0)
-    mean = taken(tensors, "mean", (fitted, features + 1))
-    statistics = Statistics(count, mean, taken(tensors, "scatter", (fitted, features + 1, features + 1)), features)
+    coef, intercept = (taken(tensors, name, (len(relative), 1, *more)) for name, more in (("coef", (None,)), ("intercept", ())))
     base, window, period = about["recipe"]
     recipe = Recipe(_checks.choice(base, BASES, "base"), _checks.integer(window, "window"), _period(period))
-    return Reader(recipe, net, bool(about["loop"]), relative, statistics)
+    reader = Reader(recipe, net, bool(about["loop"]), relative, None)
+    vars(reader)["readout"] = Readout(coef, intercept, relative)
+    return reader

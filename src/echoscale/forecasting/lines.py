@@ -45,12 +45,22 @@ class Line:
         count : int
             How many; all where there are fewer.
         """
-        cut = max(len(self) - count, 0)
+        return self.between(max(len(self) - count, 0), None)
+
+    def between(self, low: int, high: int | None) -> Line:
+        """Steps low to high, the end left out; None: all that is known.
+
+        Parameters
+        ----------
+        low, high : int
+            As places.
+        """
+        some = slice(low, high)
         return replace(
             self,
-            values=self.values[cut:],
-            known=self.known[cut:],
-            future=self.future[cut:],
-            past=self.past[cut:],
-            first=self.first + cut,
+            values=self.values[some],
+            known=self.known[some],
+            future=self.future[some],
+            past=self.past[some],
+            first=self.first + low,
         )

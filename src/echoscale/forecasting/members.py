@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,20 +35,30 @@ class Reader:
         Whether one step is fitted, and forecasts are fed back.
     relative : (H,) or (1,)
         Penalties, in units of the mean squared singular value.
-    statistics : Statistics
-        Of all rows, with a leading axis of horizons.
+    settled : Statistics or None
+        Statistics of the data at fit and of the whole blocks since then, with a leading axis of horizons. None in a reader
+        from a file: the first update computes them from the data.
+    recent : Statistics or None
+        Statistics of the rows after these blocks.
     """
 
     recipe: Recipe
     net: Net | None
     loop: bool
     relative: Floats
-    statistics: Statistics
+    settled: Statistics | None
+    recent: Statistics | None = None
 
     @property
     def horizons(self) -> range:
         """Those that are fitted."""
         return range(1, len(self.relative) + 1)
+
+    @property
+    def statistics(self) -> Statistics:
+        """Statistics of all rows."""
+        assert self.settled is not None
+        return self.settled if self.recent is None else self.settled + self.recent
 
     @cached_property
     def readout(self) -> Readout:
@@ -70,19 +81,23 @@ class Reader:
             return closed_loop(rows, self.readout, steps, which, self.net)
         return direct.forecasts(rows, self.readout, range(1, steps + 1), which)
 
-    def learn(self, rows: Rows, first: int) -> None:
-        """Add the rows whose targets stand at place `first` of the line or later.
+    def learn(self, blocks: Iterable[Statistics], whole: int) -> None:
+        """Add the rows of some blocks, in place of the recent ones.
 
         Parameters
         ----------
-        rows : Rows
-            Features of one series.
-        first : int
-            As a place in the line.
+        blocks : iterable of Statistics
+            From the first that is not settled.
+        whole : int
+            How many of them are complete.
         """
-        edges = np.array([first, len(rows.line)])
-        [more] = direct.statistics([rows], [edges], self.horizons)
-        self.statistics = self.statistics + more
+        assert self.settled is not None
+        self.recent = None
+        for place, each in enumerate(blocks):
+            if place < whole:
+                self.settled = self.settled + each
+            else:
+                self.recent = each if self.recent is None else self.recent + each
         self.__dict__.pop("readout", None)
 
 

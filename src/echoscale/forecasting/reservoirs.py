@@ -32,18 +32,26 @@ class Net:
     ----------
     esn : ESN
         The network with its weights.
-    hyper : Hyper
-        Its hyper-parameters, without lanes.
+    lanes : Hyper
+        Hyper-parameters of all lanes that were run together.
+    lane : int
+        Place of this one among them.
     spread : float
         Of the changes.
     """
 
     esn: ESN
-    hyper: Hyper
+    lanes: Hyper
+    lane: int
     spread: float
 
+    @cached_property
+    def hyper(self) -> Hyper:
+        """Hyper-parameters of this lane."""
+        return self.lanes.lane(self.lane)
+
     def states(self, recipe: Recipe, line: Line) -> Floats:
-        """x(t) of every step of a line, (T, N); 0 before the first change.
+        """x(t) of every step of a line, (T, N); 0 before the first change. All lanes run, as in the fit: the same bits.
 
         Parameters
         ----------
@@ -52,7 +60,7 @@ class Net:
         line : Line
             The series.
         """
-        return np.asarray(run_lanes(self.esn, self.hyper, self.spread, recipe, line)[0])
+        return np.asarray(run_lanes(self.esn, self.lanes, self.spread, recipe, line)[self.lane])
 
     @cached_property
     def matrices(self) -> tuple[Floats, Floats, Floats, Floats]:
