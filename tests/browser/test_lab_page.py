@@ -127,7 +127,8 @@ def test_files_of_the_user_on_a_phone(address: str, opened: Opened, tmp_path: Pa
     good = tmp_path / "good.csv"
     good.write_text("\n".join(["a", *values]))
     page.locator("input[type=file]").set_input_files(good)
-    page.get_by_text("good.csv").first.wait_for(timeout=SLOW)
+    page.get_by_text("file: good.csv").first.wait_for(state="attached", timeout=SLOW)
+    assert page.get_by_label("Task or file").input_value() == "file: good.csv"
     alarm.wait_for(state="detached")
     page.get_by_role("slider", name="Level 1, neurons").wait_for(timeout=SLOW)
     assert watched.overflow() == 0

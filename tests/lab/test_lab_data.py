@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import echoscale as es
 from echoscale.lab.lab_data import TASKS, from_csv
 
 RNG = np.random.default_rng(0)
@@ -19,6 +20,29 @@ def test_a_table_is_read() -> None:
     np.testing.assert_array_equal(data.u, ROWS[:-1])
     np.testing.assert_array_equal(data.y, ROWS[1:, 1:])
     assert data.outputs == ("b, next step",)
+
+
+def test_a_forecast_is_compared_with_the_last_value() -> None:
+    data = from_csv("\n".join(GOOD).encode(), "mine.csv")
+    *_, begin, _ = data.cuts
+    found = data.baseline()
+    assert found.name == "the last value repeated"
+    assert found.error == pytest.approx(es.nrmse(ROWS[begin + 1 :, 1], ROWS[begin:-1, 1]))
+    glass = TASKS["Mackey-Glass"]()
+    *_, begin, _ = glass.cuts
+    assert glass.baseline().error == pytest.approx(es.nrmse(glass.u[begin + 6 :], glass.u[begin:-6]), rel=0.01)
+
+
+def test_other_tasks_are_compared_with_a_linear_filter() -> None:
+    """The oracle: least squares on the last 20 inputs."""
+    data = TASKS["NARMA10"]()
+    _, trained, begin, _ = data.cuts
+    lags = np.lib.stride_tricks.sliding_window_view(data.u[:, 0], 20)
+    X, y = np.column_stack([lags, np.ones(len(lags))]), data.y[19:]
+    weights = np.linalg.lstsq(X[: trained - 19], y[: trained - 19])[0]
+    found = data.baseline()
+    assert found.name == "ridge regression on the last 20 inputs"
+    assert found.error == pytest.approx(es.nrmse(y[begin - 19 :], X[begin - 19 :] @ weights), rel=0.01)
 
 
 def changed(line: int, text: str) -> bytes:

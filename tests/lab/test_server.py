@@ -129,7 +129,7 @@ def test_a_page_computes_when_it_is_used_and_leaves_nothing(
 ) -> None:
     monkeypatch.setattr(server, "MOST_PAGES", 3)
     monkeypatch.setattr(server, "CHECKED", 50)
-    monkeypatch.setattr(server, "UNWATCHED", 5000)
+    monkeypatch.setattr(server, "UNWATCHED", 300_000)
     looks: list[object] = []
 
     def look(*given: object) -> None:
@@ -154,9 +154,9 @@ def test_a_page_computes_when_it_is_used_and_leaves_nothing(
     assert not other.document.roots
     for each in (session, other):
         each.close()
+    lab.server._tornado._unused_session_lifetime_milliseconds = 1
     until(lambda: not lab.server.get_sessions("/"))
     until(lambda: left() == 0)
-    assert "<h2>Network</h2>" in lab.ask("/")[1]
 
 
 def test_values_are_bounded_by_the_sliders_whatever_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

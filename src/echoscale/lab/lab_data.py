@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import data_files, tasks
+from echoscale.estimators import NVAR
+from echoscale.metrics import nrmse
 from echoscale.scaling import is_constant
 from echoscale.series import washout_steps
 from echoscale.timescales.signal import of_signal
@@ -22,6 +24,22 @@ FEWEST, MOST = 100, 20_000  # rows of a file
 TRAINED, VALIDATED = 0.6, 0.8  # where training and validation end
 LAGS = 200
 SHOWN = 200  # of the test steps, from the first on
+WINDOW = 20  # inputs that the linear baseline sees
+
+
+class Baseline(NamedTuple):
+    """A plain method, to compare with.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    error : float
+        NRMSE on the test steps.
+    """
+
+    name: str
+    error: float
 
 
 class LabData(NamedTuple):
@@ -39,6 +57,8 @@ class LabData(NamedTuple):
         What the columns of y are.
     code : str
         Python that makes u and y.
+    last : tuple of int
+        Columns of u that hold the last known values of the targets; empty unless the targets are future values.
     telegraph : Telegraph or None
         With the labels, where the task is this one.
     """
@@ -48,6 +68,7 @@ class LabData(NamedTuple):
     y: Floats
     outputs: tuple[str, ...]
     code: str
+    last: tuple[int, ...] = ()
     telegraph: tasks.Telegraph | None = None
 
     @property
@@ -68,6 +89,16 @@ class LabData(NamedTuple):
         found = of_signal(self.u, self.y, lags=lags)
         return found.lags[1:].astype(np.float64), found.inputs[1:, 0], found.targets[1:, 0]
 
+    def baseline(self) -> Baseline:
+        """Of forecasts, the last value repeated; of other tasks, ridge regression on the last inputs."""
+        _, trained, validated, _ = self.cuts
+        if self.last:
+            name, prediction = "the last value repeated", self.u[validated:, self.last]
+        else:
+            linear = NVAR(WINDOW, degree=1).fit(self.u[:trained], self.y[:trained])
+            name, prediction = f"ridge regression on the last {WINDOW} inputs", linear.predict(self.u)[validated:]
+        return Baseline(name, nrmse(self.y[validated:], prediction))
+
     def ceiling(self) -> dict[str, float]:
         """What the exact Bayesian filter reaches on the test steps; empty but for the telegraph."""
         if self.telegraph is None:
@@ -85,13 +116,13 @@ def _narma() -> LabData:
 def _mackey_glass() -> LabData:
     u, y = tasks.mackey_glass(STEPS, horizon=6, seed=0)
     code = f"u, y = es.tasks.mackey_glass({STEPS}, horizon=6, seed=0)"
-    return LabData("Mackey-Glass, 6 steps ahead", u, y, ("x(t + 6)",), code)
+    return LabData("Mackey-Glass, 6 steps ahead", u, y, ("x(t + 6)",), code, (0,))
 
 
 def _lorenz() -> LabData:
     u, y = tasks.lorenz(STEPS, horizon=5, seed=0)
     code = f"u, y = es.tasks.lorenz({STEPS}, horizon=5, seed=0)"
-    return LabData("Lorenz, 5 steps ahead", u, y, ("x(t + 5)", "y(t + 5)", "z(t + 5)"), code)
+    return LabData("Lorenz, 5 steps ahead", u, y, ("x(t + 5)", "y(t + 5)", "z(t + 5)"), code, (0, 1, 2))
 
 
 def _telegraph() -> LabData:
@@ -101,7 +132,7 @@ def _telegraph() -> LabData:
         f"made = es.tasks.telegraph({TELEGRAPH_STEPS}, seed=0, p3={REGIME})\n"
         "u, y = made.u, np.stack([made.state, made.regime], axis=1).astype(float)"
     )
-    return LabData("Noisy telegraph", made.u, y, ("state", "regime"), code, made)
+    return LabData("Noisy telegraph", made.u, y, ("state", "regime"), code, telegraph=made)
 
 
 TASKS: dict[str, Callable[[], LabData]] = {
@@ -143,7 +174,7 @@ def from_csv(content: bytes, name: str) -> LabData:
         f"table = data_files.read({name!r}, time={data_files.NO_TIME!r}).numbers({columns}).to_numpy()\n"
         "u, y = table[:-1], table[1:, -1:]"
     )
-    return LabData(name, values[:-1], values[1:, -1:], (f"{columns[-1]}, next step",), code)
+    return LabData(name, values[:-1], values[1:, -1:], (f"{columns[-1]}, next step",), code, (values.shape[1] - 1,))
 
 
 def _check_moves(values: Floats, header: list[str], name: str) -> None:

@@ -78,6 +78,8 @@ class LivePage:
         self.data = lab_data.TASKS["NARMA10"]()
         self.ceiling = self.data.ceiling()
         self.view: Seen | None = None
+        self.baseline: lab_data.Baseline | None = None
+        self.sources = dict(lab_data.TASKS)
         self.pictures = Pictures()
         self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("look", "map", "learn")}
         self._numbers = {"map": 0, "learn": 0}
@@ -105,7 +107,7 @@ class LivePage:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
         self.numbers = Div(text="", name="numbers", **wide)
         self.message = Div(text="", name="message", visible=False, **wide)
-        self.task = Select(title="Task", value="NARMA10", options=[*lab_data.TASKS], **wide)
+        self.task = Select(title="Task or file", value="NARMA10", options=[*self.sources], **wide)
         self.file = FileInput(title="or a CSV file of yours, which stays in memory", accept=".csv,text/csv", **wide)
         self.count = RadioButtonGroup(labels=["1 level", "2 levels", "3 levels"], active=1, **wide)
         self.structure = RadioButtonGroup(labels=list(STRUCTURES), active=0, **wide)
@@ -132,7 +134,7 @@ class LivePage:
         )
         self.download = ColumnDataSource({"content": [], "name": []})
 
-        self.task.on_change("value", lambda attr, old, name: self.take(lab_data.TASKS[name]))
+        self.task.on_change("value", lambda attr, old, new: self._source_chosen())
         # Its name comes with it, a moment later.
         self.file.on_change("value", lambda attr, old, new: self._post(self._upload))
         for each, name in ((self.count, "active"), (self.structure, "active"), (self.ridge, "value")):
@@ -182,13 +184,18 @@ class LivePage:
 
     # Data and sliders
 
-    def take(self, made: Callable[[], lab_data.LabData]) -> None:
-        """Other data; those of before stay where these cannot be read.
+    def take(self, made: Callable[[], lab_data.LabData]) -> bool:
+        """Other data. If they cannot be read, a message says why, and the data before stay.
 
         Parameters
         ----------
         made : function
             Makes them.
+
+        Returns
+        -------
+        bool
+            Whether they could be read.
         """
         self.stop_learning()
         try:
@@ -196,8 +203,8 @@ class LivePage:
             self.pictures.show_data(data)
         except ValueError as error:
             self._say(str(error), alarm=True)
-            return
-        self.data, self.ceiling, self.view = data, data.ceiling(), None
+            return False
+        self.data, self.ceiling, self.view, self.baseline = data, data.ceiling(), None, None
         # Nothing of the data before may stand beside these.
         self.numbers.text, self.code.text = '<p role="status" style="margin:0">Computing ...</p>', ""
         self._numbers["map"] += 1
@@ -205,9 +212,20 @@ class LivePage:
         self.pictures.clear_map()
         self._say("")
         self.refresh()
+        return True
+
+    def _source_chosen(self) -> None:
+        if not self._following:
+            self.take(self.sources[_checks.choice(self.task.value, [*self.sources], "data")])
 
     def _upload(self) -> None:
-        self.take(lambda: lab_data.from_csv(base64.b64decode(self.file.value), self.file.filename))
+        """A file is one more choice beside the tasks, and is chosen."""
+        if self.take(lambda: lab_data.from_csv(base64.b64decode(self.file.value), self.file.filename)):
+            data, name = self.data, f"file: {self.data.name}"
+            self.sources = {**lab_data.TASKS, name: lambda: data}
+            self._following = True
+            self.task.options, self.task.value = [*self.sources], name
+            self._following = False
 
     def _say(self, words: str, alarm: bool = False) -> None:
         role, colour = ("alert", "#a3390b") if alarm else ("status", frame.QUIET)
@@ -249,20 +267,20 @@ class LivePage:
             return
         self._looking, self._asked = True, False
         controls, data = self.controls, self.data
-        work = self._threads["look"].submit(look, controls, data)
+        work = self._threads["look"].submit(_looked, controls, data, self.baseline)
         work.add_done_callback(lambda done: self._post(partial(self._show, done, controls, data)))
 
-    def _show(self, done: Future[Seen], controls: Controls, data: lab_data.LabData) -> None:
+    def _show(self, done: Future[tuple[Seen, lab_data.Baseline]], controls: Controls, data: lab_data.LabData) -> None:
         self._looking = False
         error = done.exception()
         if error is not None:
             self._say(f"{error}", alarm=True)
         elif data is self.data and controls.names == self.controls.names:  # else it is of sliders that are gone
-            self.view = done.result()
+            self.view, self.baseline = done.result()
             # While it learns, pictures take turns: a browser that draws all of them at every point would draw few points.
             self.pictures.show(self.view, [next(self._turns)] if self._learning else PICTURES)
             self.pictures.show_place(*(controls.value(axis.name) for axis in self.axes))
-            self.numbers.text = numbers(self.view, self.ceiling)
+            self.numbers.text = numbers(self.view, self.baseline, self.ceiling)
             self.code.text = as_python(controls, data)
             if self.view.notes or self._warned:
                 self._say(" ".join(self.view.notes))
@@ -432,18 +450,27 @@ class LivePage:
             each.shutdown(wait=False, cancel_futures=True)
 
 
-def numbers(view: Seen, ceiling: dict[str, float]) -> str:
+def _looked(controls: Controls, data: lab_data.LabData, baseline: lab_data.Baseline | None) -> tuple[Seen, lab_data.Baseline]:
+    """A look at the network, and the baseline of the data unless it is known."""
+    return look(controls, data), baseline or data.baseline()
+
+
+def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) -> str:
     """The line of numbers, as HTML.
 
     Parameters
     ----------
     view : Seen
         What was seen.
+    baseline : Baseline
+        Of the same data.
     ceiling : dict of str to float
         Of the exact Bayesian filter, where there is one.
     """
     errors = ", ".join(f"{name} <strong>{value:.4f}</strong>" for name, value in view.errors.items())
-    words = f"NRMSE: {errors}."
+    words = f"NRMSE: {errors}. Baseline on test data, {baseline.name}: <strong>{baseline.error:.4f}</strong>."
+    if view.errors["test"] > baseline.error:
+        words += ' <span style="color:#a3390b">On test data this network is worse than the baseline.</span>'
     if view.accuracies:
         each = ", ".join(
             f"{name} <strong>{value:.3f}</strong> (ceiling {ceiling[name]:.3f})" for name, value in view.accuracies.items()
