@@ -197,5 +197,12 @@ def test_a_changed_result_changes_the_sentence() -> None:
     assert found.groups() == ("0.295", "20")
 
 
+def test_model_files_have_one_ending_on_all_pages() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = re.findall(r"es\.(?:save\([^()\"]*|load\()\"([^\"]+)\"", text)
+    assert len(named) >= 8
+    assert {Path(each).suffix for each in named} == {".safetensors"}
+
+
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 85

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import naive
 import numpy as np
 import pytest
@@ -66,3 +68,24 @@ def test_rest_of_an_estimator_is_a_state_that_predict_takes() -> None:
     model = es.ESNRegressor(20, direct=3, random_state=0).fit(u[:300], y[:300])
     assert model.rest.shape == model.state_.shape == (22,)
     np.testing.assert_array_equal(model.predict(u[300:]), model.predict(u[300:], state=model.rest))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "zero"),
+    [({}, False), ({"bias_scaling": 0.0}, True), ({"scale": None}, True), ({"feedback_scaling": 0.1}, True)],
+)
+def test_where_predict_begins_is_what_the_pages_say(parameters: dict[str, Any], zero: bool) -> None:
+    """At rest; the zero state without biases, without a mean input, and with output feedback."""
+    u, y = es.tasks.narma(400, seed=1)
+    model = es.ESNRegressor(20, random_state=0, **parameters).fit(u[:300], y[:300])
+    assert model.rest.any() != zero
+    np.testing.assert_array_equal(model.predict(u[300:]), model.predict(u[300:], state=model.rest))
+
+
+def test_a_classifier_of_sequences_begins_at_zero() -> None:
+    rng = np.random.default_rng(0)
+    kinds = np.repeat([0, 1], 10)
+    u = rng.normal(size=(20, 30, 1)) + kinds[:, None, None]
+    model = es.ESNClassifier(20, random_state=0).fit(u, kinds)
+    zero = np.zeros(model.esn_.units)
+    np.testing.assert_array_equal(model.predict_proba(u), model.predict_proba(u, state=zero))

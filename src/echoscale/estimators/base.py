@@ -381,14 +381,15 @@ class ESNEstimator(BaseEstimator):
     def rest(self) -> Array:
         """Where a series begins whose past is not known, (S,), of a model with an output at every step.
 
-        As after a long time at the mean inputs; zero where scale=None, since the mean is not known, with output feedback, and
-        where a linear level would grow without bound.
+        The state after a long time at the mean inputs. It is the zero state without biases, with scale=None (the mean is not
+        known), with output feedback, and where a linear level would grow without bound.
         """
         self._check_ready()
         esn = self.esn_
         found = at_rest(esn) if self.scale == STANDARD and not esn.n_outputs else None
         states = np.zeros(esn.units, esn.dtype) if found is None else found
-        return np.concatenate([states, np.zeros(max(self.direct_ - 1, 0) * esn.columns, states.dtype)])
+        more = max(self.direct_ - 1, 0) * esn.columns + esn.n_outputs  # recent inputs, and the last outputs that are fed back
+        return np.concatenate([states, np.zeros(more, states.dtype)])
 
     def _outputs(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array]:
         """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""

@@ -46,8 +46,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     given as y. The readout's last inputs are then u(t) and y(t-1), u(t-1) and y(t-2), and so on.
 
     **What resets the state, and what carries it on.** `fit` starts every series from the zero state, `predict` and
-    `score` from rest: the state after a long time at the mean input (the zero state with scale=None, without biases, or with
-    output feedback).
+    `score` from rest: the state after a long time at the mean input (`rest`). It is the zero state without biases, with
+    scale=None, with output feedback, and where a linear level would grow without bound.
     `predict(X, state=model.state_)` carries on from the end of the training data (or of the last `partial_fit`);
     `predict(X, return_state=True)` also returns where it ended, for the next piece. `partial_fit` always carries on from the
     chunk before, unless told `new_series=True`. `forecast` carries on from `state_`.

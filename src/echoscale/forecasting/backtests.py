@@ -48,7 +48,7 @@ class Backtest:
         return tuple(self.forecasts[0].bounds)
 
     def mase(self) -> float:
-        """Mean absolute error over the mean change of the training data; below 1 is better than naive."""
+        """Mean absolute error over the mean absolute change of the training data in a season (a step, where there is none)."""
         return float(np.nanmean([[np.abs(t - f) / s for t, f, s in each] for each in self._each()]))
 
     def pinball(self) -> float:

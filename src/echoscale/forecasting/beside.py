@@ -73,7 +73,7 @@ def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Ta
     steps, count = len(judged.truths[0][0]), len(judged.truths)
     title = f"Forecasts of {steps} step{'s' * (steps != 1)} from {count} earlier origin{'s' * (count != 1)}"
     season = "a step" if not any(periods) else "a season" if all(periods) else "a season or a step"
-    note = f"MASE: mean absolute error over the mean change of the data in {season}; less is better."
+    note = f"MASE: mean absolute error over the mean absolute change of the training data in {season}; less is better."
     notes = (note,) if float(rows[0][1]) > ROUNDING else (note, EXACT)  # type: ignore[arg-type]
     return Table(heads, tuple(rows), title, notes)
 
