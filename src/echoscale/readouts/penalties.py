@@ -29,8 +29,8 @@ Floats = npt.NDArray[np.float64]
 AUTO = "auto"
 # Half decades. Below the first, a Gram matrix in float64 holds nothing but rounding (see `exact`).
 RELATIVE = 10.0 ** np.arange(-12, 4.5, 0.5)
-# Noise of standard deviation 1e-4 of the states', about that of float32 rounding, adds 1e-8 to the relative penalty. Networks
-# are judged with no less: a smaller penalty rewards states that only float64 holds.
+# Noise of standard deviation 1e-4 of the states' adds 1e-8 to the relative penalty. float32 rounds states by as much where the
+# input scaling is about 0.001. Networks are judged with no less: a smaller penalty rewards digits that such noise takes away.
 ROBUST = 1e-8
 # Solutions of so many features are over before a thread has started.
 FEW_FEATURES = 128
