@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.network import Network, hierarchical
+from echoscale.readouts.penalties import ROBUST
 from echoscale.scaling import Scaling, scaling_of
 from echoscale.series import Series, SeriesLike
 from echoscale.timescales.coding import Asked, asked
@@ -187,13 +188,14 @@ def suggest(
     correlation_time = _correlation_time(standard.inputs)
     start = _start(found, correlation_time)
     best, verdict = start, "Verdict: none, since no network was tried (trials=False). Compare with ridge regression on lags."
-    series, targets, weakest = standard.inputs, [standard.targets], LEAST_DRIVE
+    series, targets, weakest, floor = standard.inputs, [standard.targets], LEAST_DRIVE, ROBUST
     if dynamic:
+        # Noise-free dynamics need all digits; the least drive keeps such a network away from rounding.
         series, targets = _and_later(standard, max(round(correlation_time), 2))
-        weakest = LEAST_DYNAMIC_DRIVE
+        weakest, floor = LEAST_DYNAMIC_DRIVE, 0.0
     if trials:
-        start, best = improved(start, series, targets, levels, units, BIAS, seed, weakest, whole)
-        window, error = of_lags(found.windows.tolist(), series, targets, whole)
+        start, best = improved(start, series, targets, levels, units, BIAS, seed, weakest, whole, floor)
+        window, error = of_lags(found.windows.tolist(), series, targets, whole, floor)
         limit = clearly_less(reduced(series, targets, whole)[0], whole)
         verdict = _verdict(best.error, error, window, limit, later=len(targets) > 1, pooled=whole)
     rows = np.concatenate([np.asarray(each) for each in problem.inputs.values])

@@ -35,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 MOST_STEPS, MOST_UNITS = 4000, 100  # of a trial: more would change little and cost time
 MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # where whole sequences are judged
 DRAWS = 2  # of the weights
-PENALTIES = RELATIVE[RELATIVE > 0.9 * ROBUST][::2]  # relative ones: a decade apart
+PENALTIES = RELATIVE[::2]  # relative ones: a decade apart
 SMALLEST = 1e-24  # squared error: what is smaller is rounding
 DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
 RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to that of the start where that is slower
@@ -77,6 +77,7 @@ def improved(
     seed: int,
     least_drive: float = LEAST_DRIVE,
     per_sequence: bool = False,
+    floor: float = ROBUST,
 ) -> tuple[Point, Point]:
     """The start and the best point found from it, both with their errors.
 
@@ -98,6 +99,8 @@ def improved(
         No network has a weaker input.
     per_sequence : bool
         Whether targets are the same at every step of a sequence, which is then judged as a whole.
+    floor : float
+        The least relative penalty.
     """
     series, targets = reduced(series, targets, per_sequence)
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
@@ -112,7 +115,7 @@ def improved(
             continue  # nothing has changed since
         seen.append(others)
         tried = [best, *others, *[best] * (lanes - 1 - len(others))]
-        errors = errors_of(tried, network, series, targets, seed, per_sequence)
+        errors = errors_of(tried, network, series, targets, seed, per_sequence, floor)
         start = start if np.isfinite(start.error) else replace(start, error=float(errors[0]))
         place = int(np.argmin(errors))
         place = place if errors[place] < gain * errors[0] else 0
@@ -147,6 +150,7 @@ def errors_of(
     targets: Sequence[Series],
     seed: int,
     per_sequence: bool = False,
+    floor: float = ROBUST,
 ) -> Floats:
     """E of every point, (points,), from runs of as many lanes: the geometric mean over draws of the weights and over targets.
 
@@ -164,6 +168,8 @@ def errors_of(
         Of the first draw of the weights.
     per_sequence : bool
         Whether sequences are judged as a whole.
+    floor : float
+        The least relative penalty.
     """
     rates = np.array([np.geomspace(each.fast, each.slow, len(network.reservoirs)) for each in points])
     lanes: dict[str, Sequence[float]] = {f"leak_rate[{k}]": column.tolist() for k, column in enumerate(rates.T)}
@@ -178,11 +184,13 @@ def errors_of(
             judged = _sequence_pairs(standard_rows(esn, series, WHOLE, hyper, np.ones(series.count, bool)), beside)
         else:
             judged = pairs(split_statistics(esn, series, beside, _cuts(series), hyper=hyper)[0])
-        logs += _log_errors(judged, targets)
+        logs += _log_errors(judged, targets, floor)
     return np.asarray(np.exp(np.mean(logs, axis=0)), np.float64)
 
 
-def of_lags(windows: Sequence[int], series: Series, targets: Sequence[Series], per_sequence: bool = False) -> tuple[int, float]:
+def of_lags(
+    windows: Sequence[int], series: Series, targets: Sequence[Series], per_sequence: bool = False, floor: float = ROBUST
+) -> tuple[int, float]:
     """The best of the windows, and E of ridge regression on the inputs u(t), ..., u(t - window + 1).
 
     Parameters
@@ -195,6 +203,8 @@ def of_lags(windows: Sequence[int], series: Series, targets: Sequence[Series], p
         Standardised targets.
     per_sequence : bool
         Whether sequences are judged as a whole, by windows pooled as the states are.
+    floor : float
+        The least relative penalty.
     """
     series, targets = reduced(series, targets, per_sequence)
     beside = _side_by_side(targets)
@@ -203,7 +213,7 @@ def of_lags(windows: Sequence[int], series: Series, targets: Sequence[Series], p
         for window in windows:
             rows = np.stack([_pooled(lagged(np.asarray(each), window)[window - 1 :]) for each in series.values])
             judged = _sequence_pairs(turned(standardising(rows).forward(rows)).rows[None], beside)
-            errors.append(np.exp(np.mean(_log_errors(judged, targets))))
+            errors.append(np.exp(np.mean(_log_errors(judged, targets, floor))))
     else:
         longest, cuts = max(windows), _cuts(series)
         both = (
@@ -215,7 +225,7 @@ def of_lags(windows: Sequence[int], series: Series, targets: Sequence[Series], p
         parts = [of_rows(counted[which, :columns], counted[which, columns:]) for which in rows_of(cuts)]
         for window in windows:
             judged = pairs([_first_columns(each, window * series.features) for each in parts])
-            errors.append(np.exp(np.mean(_log_errors(judged, targets))))
+            errors.append(np.exp(np.mean(_log_errors(judged, targets, floor))))
     best = int(np.argmin(errors))
     return int(windows[best]), float(errors[best])
 
@@ -226,10 +236,11 @@ def clearly_less(series: Series, per_sequence: bool) -> float:
     return float(1 - max(LEAST_GAIN, 1 / np.sqrt(rows)))
 
 
-def _log_errors(judged: Sequence[tuple[Statistics, Statistics]], targets: Sequence[Series]) -> list[Floats]:
+def _log_errors(judged: Sequence[tuple[Statistics, Statistics]], targets: Sequence[Series], floor: float) -> list[Floats]:
     """log E of every target, with the best penalty for each."""
+    allowed = PENALTIES[0.9 * floor < PENALTIES]
     ends = np.cumsum([each.features for each in targets])[:-1]
-    means = [squares.mean(axis=-1) for squares in np.split(fold_errors(judged, PENALTIES), ends, axis=-1)]
+    means = [squares.mean(axis=-1) for squares in np.split(fold_errors(judged, allowed), ends, axis=-1)]
     return [np.log(np.where(np.isnan(each), np.inf, np.maximum(each, SMALLEST)).min(axis=0)) / 2 for each in means]
 
 
