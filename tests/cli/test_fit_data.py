@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,14 +18,18 @@ from typer.testing import CliRunner, Result
 
 import echoscale as es
 from echoscale import storage
-from echoscale.cli import app
+from echoscale.cli import app, fit_data
 
-# Without networks, and with as few origins as there may be.
+# Without networks.
 SHORT = ["--seconds", "0.1", "--horizon", "7"]
 
 
-def called(*arguments: object) -> Result:
-    return CliRunner().invoke(app, list(map(str, arguments)))
+def called(*arguments: object, clock: Callable[[], float] = lambda: 0.0) -> Result:
+    """By a clock that stands still: what is in a table must not depend on how busy this machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit_data, "clock", SimpleNamespace(perf_counter=clock))
+        patch.setattr(fit_data, "END_SECONDS", 0.0)
+        return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 def museum() -> pd.DataFrame:
@@ -171,8 +178,37 @@ def test_a_straight_line_is_forecast_to_rounding_and_says_so(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"y": 1.5 * np.arange(60) + 3}).to_csv("line.csv", index=False)
     result = called("fit", "line.csv", "--horizon", "2", *SHORT)
-    assert "from 3 earlier origins" in result.stdout, "few seconds do not mean one origin"
+    assert "from 4 earlier origins" in result.stdout
     assert "Errors are those of rounding: intervals have next to no width" in result.stdout
+
+
+COSTS = {fit_data.OWN: 1.2, fit_data.RIDGE: 0.5, fit_data.WITHOUT: 0.7}
+
+
+@pytest.mark.parametrize("rivals", [[fit_data.RIDGE], [fit_data.RIDGE, fit_data.WITHOUT]])
+@pytest.mark.parametrize("took", [0.1, 1.0, 5.0, 9.0, 12.0, 21.0, 40.0])
+def test_the_table_is_made_in_the_time_that_is_left(took: float, rivals: list[str]) -> None:
+    """Every rival is fitted to all data and at every origin, the model itself at every origin."""
+    left = 60.0 - took
+    origins, kept = fit_data.judged_within(left, took, 4, rivals)
+    spent = took * (origins * COSTS[fit_data.OWN] + (origins + 1) * sum(COSTS[name] for name in kept))
+    assert spent <= left
+    assert kept == rivals[: len(kept)]
+    assert (origins == 0) == (left < COSTS[fit_data.OWN] * took)
+    if origins < 4 and origins:
+        more = took * ((origins + 1) * COSTS[fit_data.OWN] + (origins + 2) * sum(COSTS[name] for name in kept))
+        assert more > left, "there was time for one origin more"
+
+
+def test_without_time_there_is_a_model_and_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"y": np.sin(np.arange(60.0))}).to_csv("wave.csv", index=False)
+    ticks = count()
+    result = called("fit", "wave.csv", "--horizon", "2", "--seconds", "1.5", clock=lambda: float(next(ticks)))
+    assert result.exit_code == 0, result.stderr
+    assert "No time is left for a test at earlier origins: --seconds 4 would do." in result.stderr
+    assert "MASE" not in result.stdout
+    assert es.load("out/wave/model.safetensors").horizon_ == 2
 
 
 def test_the_saved_model_and_its_horizon_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.automatic import design, sequences
+from echoscale.automatic.budget import Budget
 from echoscale.automatic.found import Found
 from echoscale.automatic.model import Group
 from echoscale.automatic.origins import standard_errors
@@ -31,11 +32,8 @@ from echoscale.timescales.suggest import Suggestion, suggest
 
 Floats = npt.NDArray[np.float64]
 
-# Of the clock's rounds: of few rows the best of many networks is luck.
+# Limits on the number of rounds: with few rows, the best of many networks is chance.
 ROUNDS, ROWS_PER_ROUND = (5, 40), 25
-# Of the longest round's time: what another one takes. What the end takes for every network that is in use: of that time, and
-# seconds for its compilation.
-ROUND, FINISH, FINISH_SECONDS = 1.3, 0.25, 0.6
 # Seconds: with less, the time is better spent on rounds.
 LEAST_FOR_SUGGESTION = 10.0
 LEAST_FOR_SUGGESTING = 50  # steps
@@ -66,7 +64,8 @@ def auto(
     y : (T,), (T, O), (B, T), (B, T, O), list of them, labels, or None
         Targets of every step; gaps are NaN. Labels: one a step, or one a sequence, (B,). None: the next step of u.
     seconds : float
-        The budget. The clock decides only how many rounds are played: one at least, and no more than few data deserve.
+        Budget of wall time, for everything: no round begins that would end too late for the last fit. The clock decides only
+        how many rounds are played: one at least, and no more than few data deserve.
     seed : int
         Of all that is drawn.
     labels : bool or None
@@ -94,25 +93,25 @@ def auto(
     >>> found.model.predict(u[-6:], state=found.model.state_).shape
     (6, 1)
     """
-    began = time.perf_counter()
-    budget = _checks.number(seconds, "seconds")
-    if not budget > 0:
-        raise ValueError(f"seconds must be above 0, got {budget:g}: give at least one.")
+    limit = _checks.number(seconds, "seconds")
+    if not limit > 0:
+        raise ValueError(f"seconds must be above 0, got {limit:g}: give at least one.")
     seed = _checks.integer(seed, "seed")
     most = None if rounds is None else _checks.integer(rounds, "rounds", minimum=1)
+    budget = Budget(limit if most is None else None)
     question = ask(u, y, labels, scale)
     if question.per_sequence:
         with shown(progress, "auto") as tell:
-            return sequences.find(question, began + budget, most, seed, tell)
+            return sequences.find(question, budget, most, seed, tell)
     rows = TimeRows(question)
-    suggested = _suggestion(question, rows, seed) if most or budget >= LEAST_FOR_SUGGESTION else None
+    suggested = _suggestion(question, rows, seed) if most or limit >= LEAST_FOR_SUGGESTION else None
     played = Rounds(rows, seed, suggested)
     try:
         with shown(progress, "auto") as tell:
-            _play(played, began + budget, most, tell)
+            _play(played, budget, most, tell)
     except KeyboardInterrupt:
         warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
-    return _result(question, played, time.perf_counter() - began)
+    return replace(_result(question, played), seconds=budget.spent)
 
 
 def _suggestion(question: Question, rows: Any, seed: int) -> Suggestion | None:
@@ -127,31 +126,29 @@ def _suggestion(question: Question, rows: Any, seed: int) -> Suggestion | None:
     return suggest(u, y, units=design.units_for(question.rows), seed=seed, scale=None)
 
 
-def _play(played: Rounds, deadline: float, most: int | None, tell: Progress) -> None:
+def _play(played: Rounds, budget: Budget, most: int | None, tell: Progress) -> None:
     total = most or int(np.clip(played.rows.question.rows // ROWS_PER_ROUND, *ROUNDS))
-    longest = 0.0  # of the rounds so far
+    lasted: list[float] = []
 
-    def late() -> bool:
-        # Every network that is in use runs twice more at the end.
+    def late(tuning: bool = False) -> bool:
         used = {member.round for members in played.members for member in members}
-        end = ROUND * longest + len(used) * (FINISH * longest + FINISH_SECONDS)
-        return most is None and time.perf_counter() + end > deadline
+        return budget.ends_with(lasted, len(used), tuning=tuning)
 
     while len(played.tried) < total:
-        before = time.perf_counter()
+        before, tuning = budget.spent, played.tunes_next()
         try:
             played.play(late)
         except OutOfTimeError:
             return
-        # A round of tuning takes its own time, and comes once.
-        longest = max(longest, time.perf_counter() - before) if len(played.tried) != len(design.STRUCTURES) + 1 else longest
+        if not tuning:  # which takes its own time, and comes once
+            lasted.append(budget.spent - before)
         best = min((each.error for each in played.members[-1]), default=np.inf)
         tell(len(played.tried), total, f"error of folds {best:.4g}")
-        if late():
+        if late(played.tunes_next()):
             return
 
 
-def _result(question: Question, played: Rounds, seconds: float) -> Found:
+def _result(question: Question, played: Rounds) -> Found:
     rows = played.rows
     truth = [rows.judged(origin) for origin in rows.judging.origins[:-1]]
     answered, weights = answers(question, played)
@@ -169,7 +166,7 @@ def _result(question: Question, played: Rounds, seconds: float) -> Found:
         tuple(_reasons(question, played, errors, weights, winner, error, networks)),
         networks,
         len(played.tried),
-        seconds,
+        seconds=0.0,
     )
 
 

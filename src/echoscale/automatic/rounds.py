@@ -68,7 +68,7 @@ class Rounds:
             Whether time is up; asked while hyper-parameters are tuned.
         """
         number = len(self.tried)
-        if number == len(design.STRUCTURES) and self._can_tune():
+        if self.tunes_next():
             number_of_best = self.members[0][0].round
             esn, hyper, structure = self.tried[number_of_best]
             mine = [each for each in self.members[0] if each.round == number_of_best]
@@ -88,6 +88,10 @@ class Rounds:
         if number == 0 and self.suggested is not None:
             hyper = design.with_first(hyper, Hyper.of(self.suggested))
         self._judge(esn, hyper, structure)
+
+    def tunes_next(self) -> bool:
+        """Whether the next round tunes hyper-parameters."""
+        return len(self.tried) == len(design.STRUCTURES) and self._can_tune()
 
     def _judge(self, esn: ESN, hyper: Hyper, structure: str) -> None:
         """Run all lanes, and keep the best candidates of every origin."""

@@ -9,9 +9,9 @@ deviation, first and last value.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.automatic import shares
+from echoscale.automatic.budget import Budget
 from echoscale.automatic.found import Found
 from echoscale.automatic.question import Question
 from echoscale.automatic.sequence_model import SequenceMember, SequenceModel, summary_of
@@ -55,8 +56,6 @@ HEARD: tuple[tuple[bool | str, bool], ...] = (
 # Later networks are near so many of the first; so many of them are hierarchical.
 NEAR, HIERARCHICAL = 2, 0.25
 NETWORKS, SUMMARY, SHARES = "networks", "ridge on a summary", "shares of the classes"
-# Of the longest of the last rounds: what another one takes.
-ROUND = 1.3
 
 
 class Judged(NamedTuple):
@@ -109,15 +108,15 @@ def later_plan(number: int, good: Sequence[Plan], rng: np.random.Generator) -> P
     return Plan(make(list(UNITS), input_scaling=strength, **options), near.ranks, changes, backwards)
 
 
-def find(question: Question, deadline: float, rounds: int | None, seed: int, tell: Progress) -> Found:
+def find(question: Question, budget: Budget, rounds: int | None, seed: int, tell: Progress) -> Found:
     """The best mean of networks, or the ridge on a summary where that is better.
 
     Parameters
     ----------
     question : Question
         Sequences with one label each.
-    deadline : float
-        By `time.perf_counter`: no round begins that would end later.
+    budget : Budget
+        No round begins that would end later.
     rounds : int or None
         Play so many; None: as many as fit.
     seed : int
@@ -129,13 +128,12 @@ def find(question: Question, deadline: float, rounds: int | None, seed: int, tel
     if series.count < LEAST_SEQUENCES:
         raise ValueError(f"{series.count} sequences are too few to choose by: give at least {LEAST_SEQUENCES}.")
     assert classes is not None
-    began = time.perf_counter()
     codes = np.concatenate([np.asarray(each) for each in question.targets.values])
     simple = row_readout.solve(summary_of(series), codes, None, folds.FOLDS)
-    total, longest, judged = rounds or MOST_ROUNDS, 0.0, list[Judged]()
+    total, lasted, judged = rounds or MOST_ROUNDS, list[float](), list[Judged]()
     first, rng, errors = first_plans(), np.random.default_rng([seed, 16]), list[float]()
     for played in range(1, total + 1):
-        before, later = time.perf_counter(), played - len(first) - 1
+        before, later = budget.spent, played - len(first) - 1
         good = [first[k] for k in np.argsort(errors[: len(first)], kind="stable")[:NEAR]]
         # The first have the weights of `ESNClassifier`; each later one has weights of its own.
         plan, weights = (first[played - 1], seed) if later < 0 else (later_plan(later, good, rng), seed * MOST_ROUNDS + played)
@@ -144,11 +142,12 @@ def find(question: Question, deadline: float, rounds: int | None, seed: int, tel
         errors.append(min(each.error for each in found))
         best = best_mean(judged, codes)
         # What was compiled early is not compiled again: long ago counts less.
-        longest = max(longest / 2, time.perf_counter() - before)
+        lasted = [each / 2 for each in lasted[-2:]] + [budget.spent - before]
         tell(played, total, f"error of sequences left out {best.error:.4g}")
-        if rounds is None and time.perf_counter() + ROUND * longest > deadline:
+        if budget.ends_with(lasted, 0):
             break
-    return _result(question, codes, simple, judged, classes, played, time.perf_counter() - began)
+    made = _result(question, codes, simple, judged, classes, played)
+    return replace(made, seconds=budget.spent)
 
 
 def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> list[Judged]:
@@ -260,7 +259,6 @@ def _result(
     judged: list[Judged],
     classes: npt.NDArray[Any],
     rounds: int,
-    seconds: float,
 ) -> Found:
     best, right = best_mean(judged, codes), codes.argmax(axis=1)
     outputs = {NETWORKS: best.outputs, SUMMARY: simple.outputs, SHARES: np.tile(codes.mean(axis=0), (len(codes), 1))}
@@ -295,4 +293,4 @@ def _result(
         *([f"{used}; {heard} hear ranks of the inputs, {turned} hear sequences from their end."] if networks else []),
         f"{rounds} networks tried, each with two sets of pools.",
     ]
-    return Found(model, winner, wrong[winner], table, tuple(reasons), networks, rounds, seconds)
+    return Found(model, winner, wrong[winner], table, tuple(reasons), networks, rounds, seconds=0.0)

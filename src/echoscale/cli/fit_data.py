@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time as clock
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,11 +34,16 @@ if TYPE_CHECKING:
     from echoscale.forecasting import Backtest, Forecaster
     from echoscale.table import Table
 
-# Networks take part in forecasts where so many seconds were given for every value of all targets.
-SECONDS_A_VALUE = 0.015
+# Networks take part in forecasts where so many seconds were given for every value of all targets: the fit takes a third of
+# them on an idle machine, and the rest is for the table of rivals, or for other programs.
+SECONDS_A_VALUE = 0.03
 MODEL, PICTURE, PAGE = "model.safetensors", "picture.png", "report.html"
-FEWEST = 3  # earlier origins to judge from, however little time is left
+FEWEST = 3  # earlier origins: errors of fewer are rough
 OWN, WITHOUT, RIDGE = "echoscale", "echoscale without networks", "ridge on lags"
+# Time of a fit at one earlier origin, over the time of the fit to all data, which compiles less.
+COSTS = {OWN: 1.2, RIDGE: 0.5, WITHOUT: 0.7}
+# Seconds for the picture, the page and the files.
+END_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -222,13 +228,15 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
         both = {"season": asked.season, "past": columns.past, "seed": asked.seed, "networks": networks, **settings}
         return es.Forecaster(asked.horizon, **both)
 
+    fitting = clock.perf_counter()
     with working(f"Fitting {', '.join(names)}", quiet):
         model = forecaster().fit(y, X)
-    took = clock.perf_counter() - began
+    took = clock.perf_counter() - fitting
+    deadline = began + asked.seconds - END_SECONDS
     stopped, table, judged = False, None, None
     horizon = reach(model)[0] or model.horizon_  # as far as it is judged
     try:
-        table, judged = _beside(asked, model, forecaster, y, X, took, quiet)
+        table, judged = _beside(asked, model, forecaster, y, X, took, deadline, quiet)
     except KeyboardInterrupt:
         say("Judging was stopped: the model is written without its table.")
         stopped = True
@@ -307,26 +315,63 @@ def _known_ahead(rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFr
     return rest.iloc[:whole]
 
 
+def judged_within(left: float, took: float, most: int, rivals: Sequence[str]) -> tuple[int, list[str]]:
+    """Number of earlier origins, and rivals beside the model, that there is time for: all rivals, the first alone, or none.
+
+    Parameters
+    ----------
+    left : float
+        Seconds.
+    took : float
+        Seconds of the fit to all data.
+    most : int
+        Origins that the data allow.
+    rivals : sequence of str
+        Names, the most telling first. A rival is also fitted to all data.
+    """
+    fits = left / max(took, 1e-3)
+    for kept in (list(rivals), list(rivals[:1]), []):
+        once = sum(COSTS[name] for name in kept)
+        origins = min(int((fits - once) / (COSTS[OWN] + once)), most)
+        if origins >= 1:
+            return origins, kept
+    return 0, []
+
+
 def _beside(
-    asked: FitRequest, model: Forecaster, forecaster: Any, y: Any, X: pd.DataFrame | None, took: float, quiet: bool
+    asked: FitRequest,
+    model: Forecaster,
+    forecaster: Any,
+    y: Any,
+    X: pd.DataFrame | None,
+    took: float,
+    deadline: float,
+    quiet: bool,
 ) -> tuple[Table | None, Backtest | None]:
-    """The table of rivals: at as many earlier origins as there is time for, but `FEWEST` where the data allow."""
-    left = max(int((asked.seconds - took) / max(took, 1e-3)), FEWEST)
-    steps, origins = reach(model)
-    origins = min(origins, left)
-    if origins < 1:
+    """The table of rivals, at as many earlier origins as there is time for."""
+    steps, most = reach(model)
+    if most < 1:
         say("There are too few values for a test at earlier origins.", quiet)
         return None, None
-    judged = {}
-    rivals: dict[str, dict[str, Any]] = {OWN: {}, RIDGE: {"networks": False, "mode": "direct"}}
+    rivals: dict[str, dict[str, Any]] = {RIDGE: {"networks": False, "mode": "direct"}}
     if any("network" in str(name) for name in model.candidates_["forecaster"]):
         rivals[WITHOUT] = {"networks": False}
-    for name, settings in rivals.items():
-        with working(f"Judging {name} at {origins} earlier origin{'s' * (origins != 1)}", quiet):
-            one = model if name == OWN else forecaster(**settings).fit(y, X)
-            judged[name] = one.backtest(steps, origins, asked.levels)
+    origins, kept = judged_within(deadline - clock.perf_counter(), took, most, list(rivals))
+    if origins < 1:
+        enough = np.ceil(asked.seconds + took * (COSTS[OWN] + 2 * COSTS[RIDGE]))
+        say(f"No time is left for a test at earlier origins: --seconds {enough:.0f} would do.", quiet)
+        return None, None
+    words = f"at {origins} earlier origin{'s' * (origins != 1)}"
+    with working(f"Judging {OWN} {words}", quiet):
+        judged = {OWN: model.backtest(steps, origins, asked.levels)}
+    for name in rivals:
+        if name not in kept or clock.perf_counter() + COSTS[name] * (1 + origins) * took > deadline:
+            say(f"No time is left for {name} in the table.", quiet)
+            continue
+        with working(f"Judging {name} {words}", quiet):
+            judged[name] = forecaster(**rivals[name]).fit(y, X).backtest(steps, origins, asked.levels)
     if origins < FEWEST:
-        say(f"Few values: judged from {origins} earlier origin{'s' * (origins != 1)} only, so that errors are rough.", quiet)
+        say(f"Judged {words} only, so that errors are rough.", quiet)
     return beside(model, OWN, judged), judged[OWN]
 
 
@@ -410,7 +455,8 @@ def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: A
     stopped = False
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = es.auto(u, y, asked.seconds, asked.seed, labels=columns.labelled, progress=not quiet)
+        seconds = max(asked.seconds - END_SECONDS, asked.seconds / 2)
+        found = es.auto(u, y, seconds, asked.seed, labels=columns.labelled, progress=not quiet)
     for note in dict.fromkeys(str(each.message) for each in caught):
         stopped = stopped or note.startswith("interrupted")
         say(f"Note: {note}", quiet)
