@@ -129,9 +129,10 @@ def test_masked_inputs_are_refused(call: Callable[[Any], Any]) -> None:
 
 
 @pytest.mark.parametrize("call", PAIRS.values(), ids=PAIRS)
-def test_complex_targets_are_refused(call: Callable[[Any, Any], Any]) -> None:
+@pytest.mark.parametrize("form", [np.asarray, pd.Series], ids=["array", "pandas"])
+def test_complex_targets_are_refused(call: Callable[[Any, Any], Any], form: Callable[[Any], Any]) -> None:
     with pytest.raises((TypeError, ValueError), match=r"(?i)complex"):
-        call(U, Y + 1j)
+        call(U, form(Y + 1j))
 
 
 @pytest.mark.parametrize("call", INPUTS.values(), ids=INPUTS)
