@@ -194,7 +194,9 @@ def test_values_are_bounded_by_the_sliders_whatever_is_sent(monkeypatch: pytest.
 def test_the_command_ends_at_once_while_pages_compute(sent: signal.Signals) -> None:
     """Here a look never ends: who waits for it waits for ever."""
     code = (
-        "import time\nfrom echoscale.cli import app\nfrom echoscale.lab import live_page\n"
+        # A shell starts programs in the background with Ctrl-C ignored.
+        "import signal, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from echoscale.cli import app\nfrom echoscale.lab import live_page\n"
         "def never(*given):\n    print('looking', flush=True)\n    time.sleep(10_000)\n"
         "live_page.look = never\napp(['lab', '--no-browser', '--port', '0'])"
     )
