@@ -232,7 +232,7 @@ SPREAD_LEVEL, PLAIN_LEVEL = "one level, leak rates spread", "one plain level"
 
 
 def behind(task: str, kind: str, other: str) -> tuple[float, float]:
-    """Of two kinds of levels on a task: the mean of the paired logarithms of their errors' ratio, and its standard errors."""
+    """Mean of log(error of one kind / error of the other) over the seeds of a task, and the same in standard errors."""
     errors = benchmark("kinds")["errors"][task]
     ratios = np.log(np.array(errors[kind]) / np.array(errors[other]))
     return float(ratios.mean()), float(ratios.mean() / (ratios.std(ddof=1) / len(ratios) ** 0.5))

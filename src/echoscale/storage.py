@@ -317,7 +317,7 @@ def _digest(text: str, tensors: Tensors, version: int = FORMAT_VERSION) -> str:
 def _checksum(
     text: str, version: int, arrays: Iterable[tuple[str, np.dtype[Any], tuple[int, ...], Iterable[bytes | memoryview]]]
 ) -> str:
-    """Of the description, and of the name, kind, shape and content of every array."""
+    """The checksum of the description and of the name, kind, shape and content of every array."""
     digest = hashlib.sha256(f"{version} {text}".encode() if version >= 3 else text.encode())
     for name, dtype, shape, pieces in sorted(arrays, key=lambda each: each[0]):
         digest.update(f"{name} {dtype} {shape}".encode())

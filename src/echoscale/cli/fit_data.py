@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from echoscale.forecasting import Backtest, Forecaster
     from echoscale.table import Table
 
-# Networks take part in forecasts where so many seconds were given for every value of all targets: the fit takes a third of
-# them on an idle machine, and the rest is for the table of rivals, or for other programs.
+# Seconds of the budget for every value of all targets from which on forecasts use networks. The fit takes a third of them on an
+# idle machine; the rest is for the table of rivals, or for other programs.
 SECONDS_A_VALUE = 0.03
 MODEL, PICTURE, PAGE = "model.safetensors", "picture.png", "report.html"
 FEWEST = 3  # earlier origins: errors of fewer are rough

@@ -397,7 +397,7 @@ class Forecaster:
     # ------------------------------------------------------------------------------------------------------------- data
 
     def _until(self, back: int) -> Forecaster:
-        """The same settings, with the data that ended so many steps ago: inputs are scaled by their values until then."""
+        """The same settings with the data up to `back` steps before the end. Inputs are scaled by their values up to there."""
         other = copy(self)
         clocks = [clock.moved(-back) for clock in self._clocks]
         values = [each[: len(each) - back] for each in self._values]

@@ -90,7 +90,7 @@ class LabData(NamedTuple):
         return found.lags[1:].astype(np.float64), found.inputs[1:, 0], found.targets[1:, 0]
 
     def baseline(self) -> Baseline:
-        """Of forecasts, the last value repeated; of other tasks, ridge regression on the last inputs."""
+        """The error of a plain method: the last value repeated for forecasts, ridge regression on the last inputs otherwise."""
         _, trained, validated, _ = self.cuts
         if self.last:
             name, prediction = "the last value repeated", self.u[validated:, self.last]

@@ -463,7 +463,7 @@ def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) 
     view : Seen
         What was seen.
     baseline : Baseline
-        Of the same data.
+        Error of a plain method on the same data.
     ceiling : dict of str to float
         Of the exact Bayesian filter, where there is one.
     """
