@@ -13,6 +13,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import RequestHandler
 
 from echoscale.lab import frame
+from echoscale.lab.command import HOME
 from echoscale.lab.live_page import LivePage
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from bokeh.document import Document
     from tornado.httputil import HTTPServerRequest
 
-HOME = "127.0.0.1"
 MOST_PAGES = 20  # open at a time: each may compute in three threads
 CHECKED = 1000  # milliseconds between two looks for pages that nobody watches
 UNWATCHED = 15_000  # milliseconds after which such a page is forgotten; a slow browser needs some to load a new one
