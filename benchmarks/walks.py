@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,22 +24,29 @@ from typing import Any
 
 import common
 import numpy as np
+from typer.testing import CliRunner
 
 import echoscale as es
+from echoscale.cli import app
 
 PACKAGE = str(Path(es.__file__).parent) + os.sep
 UNITS, STEPS, WASHOUT, LANES, ROUNDS = 20, 400, 50, 4, 2
 
 Counts = dict[str, int]
 KINDS = ("calls", "functions", "files", "switches")
-# The same count of the tree before it was rebuilt.
-BEFORE_COMMIT = "7242610"
+# The same counts before the library was divided into rooms.
+BEFORE_COMMIT = "42c89cf"
 BEFORE = {
-    "ESNRegressor.fit": (199, 96, 17, 95),
-    "OnlineLearner.fit": (186, 75, 20, 134),
-    "features.compute": (77, 45, 10, 45),
-    "sweep, 4 lanes": (658, 133, 21, 165),
-    "tune, 2 rounds": (1305, 155, 25, 639),
+    "ESNRegressor.fit": (310, 161, 33, 149),
+    "ESNRegressor.predict": (103, 72, 16, 49),
+    "OnlineLearner.fit": (196, 88, 19, 111),
+    "features.compute": (96, 65, 14, 47),
+    "sweep, 4 lanes": (949, 203, 39, 243),
+    "tune, 2 rounds": (3114, 269, 41, 1419),
+    "auto, 1 round": (10006, 367, 53, 4262),
+    "Forecaster.fit": (26378, 254, 52, 9427),
+    "Forecaster.predict": (2626, 34, 13, 915),
+    "echoscale fit": (240755, 397, 78, 86905),
 }
 
 
@@ -73,15 +81,30 @@ def walks() -> dict[str, Callable[[], object]]:
     esn = network.build(1, seed=0)
     batch = np.random.default_rng(0).random((8, 24, 1))
     cut = es.sweeps.Protocol(washout=WASHOUT, train=200, validation=60, test=60, scale=None)
+    model = es.ESNRegressor(network=network, washout=WASHOUT, scale=None, ridge=1e-5, direct=False, random_state=0)
+    fitted = es.Forecaster(6).fit(y[:, 0])
     return {
-        "ESNRegressor.fit": lambda: es.ESNRegressor(
-            network=network, washout=WASHOUT, scale=None, ridge=1e-5, direct=False, random_state=0
-        ).fit(u, y),
+        "ESNRegressor.fit": lambda: model.fit(u, y),
+        "ESNRegressor.predict": lambda: model.predict(u),
         "OnlineLearner.fit": lambda: es.OnlineLearner(esn, washout=WASHOUT).fit(u, y),
         "features.compute": lambda: es.features.compute(esn, batch, 4),
         "sweep, 4 lanes": lambda: es.sweep(network, "narma", {"leak_rate": np.linspace(0.2, 0.8, LANES)}, protocol=cut),
         "tune, 2 rounds": lambda: es.tune(network, u, y, starts=2, rounds=ROUNDS, washout=WASHOUT),
+        "auto, 1 round": lambda: es.auto(u, y, rounds=1),
+        "Forecaster.fit": lambda: es.Forecaster(6).fit(y[:, 0]),
+        "Forecaster.predict": lambda: fitted.predict(6),
+        "echoscale fit": lambda: fit_by_command(y),
     }
+
+
+def fit_by_command(y: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
+    """`echoscale fit` of a CSV file, in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "series.csv"
+        np.savetxt(file, y, header="y", comments="")
+        words = ["fit", str(file), "--target", "y", "--horizon", "6", "--seconds", "60", "--quiet", "--out", folder]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
 
 
 @contextmanager
@@ -107,7 +130,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
 def table(raw: common.Raw) -> str:
     """Before → now."""
     body = [
-        (name, *(f"{old} → {counts[kind]}" for kind, old in zip(KINDS, raw["before"][name], strict=True)))
+        (name, *(f"{old:,} → {counts[kind]:,}" for kind, old in zip(KINDS, raw["before"][name], strict=True)))
         for name, counts in raw["walks"].items()
     ]
     lines = [
