@@ -42,7 +42,7 @@ lint: $(VENV)/.ready
 docs: $(VENV)/.ready
 	$(VENV)/bin/sphinx-build -E -W -q -c docs . build/site
 
-# The built pages in a browser: nothing is cut, nothing is too wide for a phone, axe-core finds nothing serious.
+# The built pages in a browser: nothing is cut and nothing is too wide for a phone.
 check-pages: docs
 	$(VENV)/bin/python -m pytest tests/browser/site_pages.py
 

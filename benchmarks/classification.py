@@ -28,7 +28,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import echoscale as es
-from echoscale.readouts.calibration import calibration_error
 
 Array = npt.NDArray[Any]
 
@@ -78,6 +77,17 @@ def statistics(data: Any, seed: int, seconds: float) -> Array:
 
 
 METHODS: dict[str, Callable[[Any, int, float], Array]] = {OURS: classifier, AUTO: auto, STATISTICS: statistics}
+
+
+def calibration_error(p: Array, labels: Array, bins: int = 10) -> float:
+    """Expected calibration error: sum over bins of (rows in it) / R |share of right labels - mean largest probability|.
+
+    p (R, O) are probabilities, labels (R,) whole numbers from 0 to O - 1; bins of the largest probability have equal widths.
+    """
+    sure, hit = p.max(axis=1), p.argmax(axis=1) == labels
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    apart = np.bincount(place, hit - sure, minlength=bins)
+    return float(np.abs(apart).sum() / len(p))
 
 
 def contest(name: str, method: str, seed: int, seconds: float) -> dict[str, Array]:

@@ -7,8 +7,7 @@
 draws the weights and the order of the minibatches. The connected structure with the best mean accuracy on held-out images is
 the chosen one, for 4 and for 28 snapshots; the test images choose nothing. Readouts are linear (`readouts.logistic`: sigmoids,
 Adam, a rate that falls to 0, standardised features, a penalty). On the chosen one for 28 snapshots more is tried: the
-held-out images too, once they have chosen; images shifted by a pixel in four directions, five times as many; a readout with a
-hidden layer (`hidden_readout.py`).
+held-out images too, once they have chosen; images shifted by a pixel in four directions, five times as many.
 
 Jobs are kept in `--ledger`, and not done again.
 """
@@ -25,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import common
-import hidden_readout
 import jax
 import numpy as np
 
@@ -37,7 +35,7 @@ from echoscale.readouts import logistic
 
 SEEDS = (1, 2, 3)  # structures and settings of the readouts were found with seed 0
 SHIFTS = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))
-ALL, SHIFTED, HIDDEN, BOTH = "held-out images too", "shifted images", "hidden layer", "hidden layer, shifted images"
+ALL, SHIFTED = "held-out images too", "shifted images"
 
 
 @dataclass(frozen=True)
@@ -56,11 +54,6 @@ class Settings:
     penalty: float = 1e-3
     minibatch: int = 50
     shifted_epochs: int = 8
-    hidden: int = 1024
-    hidden_epochs: int = 20
-    hidden_rate: float = 5e-4
-    hidden_minibatch: int = 100
-    dropout: float = 0.5
 
 
 FULL = Settings()
@@ -73,8 +66,6 @@ QUICK = Settings(
     snapshots=(4, 16),
     epochs=(1, 1),
     shifted_epochs=1,
-    hidden=16,
-    hidden_epochs=1,
 )
 
 
@@ -145,37 +136,21 @@ def fitted(
 
 
 def extra(what: str, name: str, seed: int, settings: Settings) -> dict[str, Any]:
-    """The same network with more images, with a hidden layer, or with both; many snapshots."""
+    """The same network with more images; many snapshots."""
     data = scores.split(settings.data, settings.permutation, settings.train, settings.validation, settings.test)
     shown = data.train + (data.validation if what == ALL else 0)
     u, labels = data.u[:shown], data.labels[:shown]
-    if what in (SHIFTED, BOTH):
+    if what == SHIFTED:
         u, labels = np.concatenate([shifted(u, settings, *by) for by in SHIFTS]), np.tile(labels, len(SHIFTS))
     network, most = structures(settings.units)[name], max(settings.snapshots)
     train, _ = states(network, seed, u, most)
     others, _ = states(network, seed, data.u[data.train :], most)
-    epochs = {ALL: settings.epochs[1], HIDDEN: settings.hidden_epochs}.get(what, settings.shifted_epochs)
+    epochs = settings.epochs[1] if what == ALL else settings.shifted_epochs
     begin = time.perf_counter()
-    fit: Any
-    if what in (ALL, SHIFTED):
-        fit = fitted(train, labels, settings.rates[1], epochs, seed, settings)
-        found = judged(fit, others, data)
-        if what == ALL:
-            found.pop("validation")  # it was trained on these
-    else:
-        fit = hidden_readout.fit(
-            train,
-            labels,
-            scores.CLASSES,
-            hidden=settings.hidden,
-            epochs=epochs,
-            rate=settings.hidden_rate,
-            minibatch=settings.hidden_minibatch,
-            dropout=settings.dropout,
-            seed=seed,
-        )
-        right = fit.classes(others) == data.labels[data.train :]
-        found = {"validation": float(right[: data.validation].mean()), "test": float(right[data.validation :].mean())}
+    fit = fitted(train, labels, settings.rates[1], epochs, seed, settings)
+    found = judged(fit, others, data)
+    if what == ALL:
+        found.pop("validation")  # it was trained on these
     return {str(most): found | {"readout_seconds": time.perf_counter() - begin}}
 
 
@@ -267,7 +242,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
 
         jobs = done(["linear"], list(networks))
         best = chosen(jobs, networks, seeds, max(settings["snapshots"]))
-        jobs |= done([BOTH] if options.quick else [ALL, SHIFTED, HIDDEN, BOTH], [best])
+        jobs |= done([SHIFTED] if options.quick else [ALL, SHIFTED], [best])
     return {"settings": settings, "seeds": list(seeds), "jobs": jobs}
 
 
@@ -293,14 +268,11 @@ def table(raw: common.Raw) -> str:
             cells += [f"{bold}{np.mean(held_out):.4f}{bold}", f"{bold}{np.mean(test):.4f}{bold} ({_all(test)})"]
         body.append(cells)
     extras = []
-    for what in ("linear", ALL, SHIFTED, HIDDEN, BOTH):
+    for what in ("linear", ALL, SHIFTED):
         if key(best[many], seeds[0], what) in jobs:
             test = each(best[many], what, many, "test")
             held = "" if what == ALL else f"{np.mean(each(best[many], what, many, 'validation')):.4f}"
             extras.append((what, held, f"{np.mean(test):.4f} ({_all(test)})"))
-    features, hidden = many * settings["units"], settings["hidden"]
-    weights = 10 * (features + 1), hidden * (features + 1) + 10 * (hidden + 1)
-    sizes = f"{weights[0]:,} weights of a linear readout, {weights[1]:,} with a hidden layer"
     lines = [
         "# Permuted sequential MNIST: accuracy" if settings["data"] == "mnist" else "# Permuted 8x8 digits: accuracy",
         "",
@@ -310,8 +282,7 @@ def table(raw: common.Raw) -> str:
         f"{settings['test']:,} to test; one permutation; means over seeds {', '.join(map(str, seeds))} (every seed). Bold: the "
         "connected structure with the best mean accuracy on held-out images. The binomial standard error of one test accuracy "
         f"near 0.98 is {(0.98 * 0.02 / settings['test']) ** 0.5:.4f}: smaller differences say nothing. With {many} "
-        "snapshots there "
-        f"are {sizes}.",
+        f"snapshots the readout has {10 * (many * settings['units'] + 1):,} weights.",
         "",
         *common.rows(
             ("structure, linear readout", f"{many} snapshots: held out", "test", f"{few} snapshots: held out", "test"), body

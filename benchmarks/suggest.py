@@ -68,7 +68,7 @@ def errors(
     hyper = with_lanes(esn.hyper, lanes) if lanes else None
     edges = np.append(folds.edges([known], WASHOUT)[0], len(u))
     parts, _ = split_statistics(esn, series, targets, [edges], hyper=hyper)
-    of_folds = penalties.fold_errors(folds.pairs(parts[:-1]), path).mean(axis=-1)
+    of_folds = penalties.fold_errors(folds.leave_one_out(parts[:-1:2]), path).mean(axis=-1)
     place = np.argmin(np.where(np.isnan(of_folds), np.inf, of_folds), axis=0)[None]
     readouts = ridge_path(penalties.in_units(folds.total(parts[:-1])), path)
     judged = normalised_errors(readouts, parts[-1]), np.sqrt(of_folds)

@@ -35,18 +35,6 @@ class Watched:
         assert isinstance(wide, int)
         return wide
 
-    def violations(self) -> list[str]:
-        """What axe-core calls serious or critical."""
-        from axe_playwright_python.sync_playwright import Axe
-
-        found = Axe().run(self.page).response["violations"]
-        return [
-            f"{each['id']}: {node['target']} {node.get('failureSummary', '')}"
-            for each in found
-            if each["impact"] in ("serious", "critical")
-            for node in each["nodes"]
-        ]
-
 
 Opened = Callable[..., Watched]
 
@@ -68,11 +56,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Opened]:
-    """`opened(url, width=1400, dark=False)`: a fresh page; at the end of the test it must not have complained."""
+    """`opened(url, own, width=1400)`: a fresh page; at the end of the test it must not have complained."""
     pages: list[Watched] = []
 
-    def open_page(url: str, own: str, *, width: int = 1400, dark: bool = False) -> Watched:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
+    def open_page(url: str, own: str, *, width: int = 1400) -> Watched:
+        context = browser.new_context(viewport={"width": width, "height": 900})
         context.set_default_timeout(SLOW)
         watched = Watched(context.new_page(), own)
         pages.append(watched)

@@ -4,7 +4,7 @@
 
 1. The wheel holds the package with py.typed and nothing else; the source archive holds all that git tracks.
 2. The wheel is installed into an empty environment, away from this folder.
-3. The first Python example of the README runs there, and `echoscale doctor` finds nothing wrong.
+3. The first Python example of the README runs there, and so does `echoscale doctor`.
 
 The versions are those of constraints.txt.
 """

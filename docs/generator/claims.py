@@ -94,12 +94,6 @@ def exchanged() -> bool:
     return bool((first > second).isel(start=slice(1, None)).all() and (first < second).isel(start=0).all())
 
 
-def hidden_weights() -> int:
-    """Weights of the readout with a hidden layer: features × hidden + hidden × classes."""
-    settings = benchmark("psmnist_accuracy")["settings"]
-    return int(settings["units"] * max(settings["snapshots"]) * settings["hidden"] + 10 * settings["hidden"])
-
-
 def above_least(kind: str) -> float:
     """NARMA10, first variant: mean validation error at (1, 0.5) above the least of the surface, in per cent."""
     errors = narma(FIRST, f"NARMA10, {kind}")["validation"].astype(np.float64).mean("seed")
@@ -416,7 +410,6 @@ CLAIMS = [
     Claim("memory.md", "{} % less for the regime, {} % less for state and regime together", lambda: spread_over_leaks()),
     Claim("levels.md", "1,000 units take {} ms for 100,000 steps, and {} ms step by step", linear_level_milliseconds),
     Claim("performance.md", "{} % of the speed of hand-written C", lambda: (f"{100 * of_hand_written():.0f}",)),
-    Claim("psmnist.md", "has {} million weights", lambda: (f"{hidden_weights() / 1e6:.0f}",)),
     Claim(
         "timescales.md",
         r"over the 50 draws is {} at $\gamma = 0.05$ and {} at $\gamma = 1$",

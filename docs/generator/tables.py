@@ -209,8 +209,6 @@ def psmnist_helps() -> str:
     for text, name in (
         ("… trained on the held-out images too", "held-out images too"),
         ("… trained on shifted images besides", "shifted images"),
-        ("… readout with a hidden layer", "hidden layer"),
-        ("… hidden layer and shifted images", "hidden layer, shifted images"),
     ):
         rows.append((text, f"{np.mean(psmnist(f'{name}; two rings, input scaling .2', 28)):.4f}", ""))
     return table(("1,200 neurons; test accuracy, mean of three draws", "28 snapshots", "4 snapshots"), rows, numbers=True)

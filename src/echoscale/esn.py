@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.engine.machine import device_of
-from echoscale.engine.precision_range import MOST_STATE, PrecisionRange
 from echoscale.hyper import Hyper, checked, without_lanes
 from echoscale.network import Network
 from echoscale.series import Series, SeriesLike, as_numbers, as_series
@@ -266,10 +265,9 @@ class ESN:
         shape = (*self._shape(series, used), self.units)
         start = None if state is None else self._start(state, shape).reshape(-1, self.units)
         every = _checks.integer(every, "every", minimum=1)
-        self._range.check_inputs(series, used)
         dtype = np.dtype(self.dtype)
         last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every)
-        return self._range.check_last(last).reshape(shape)
+        return self._finite(last, series).reshape(shape)
 
     def shared_plans(self, series: Series, hyper: Hyper) -> list[SharedRuns] | None:
         """How the lanes of a grid of hyper-parameters share runs of one series; None where they do not, or on a GPU.
@@ -303,11 +301,9 @@ class ESN:
         """
         from echoscale.engine import feed
 
-        for plan in plans:
-            self._range.check_inputs(series, plan.hyper)
         dtype = np.dtype(self.dtype)
         last = feed.feed_shared(self.weights, self.sizes, plans, series.cast(dtype), consume, dtype, self.device)
-        return self._range.check_last(last)
+        return self._finite(last, series)
 
     def step(self, u: npt.ArrayLike, state: npt.ArrayLike | None = None) -> Array:
         """One time step, for streams: the next state.
@@ -341,7 +337,6 @@ class ESN:
             raise ValueError(f"u must be one step, (F,) or (B, F), got shape {now.shape}; use run() for whole series.")
         series = self._series(now[..., None, :])
         start = self._start(state, (*self._shape(series, self.hyper), self.units))
-        self._range.check_inputs(series, self.hyper)
         with machine.precision_and_device(self.dtype, self.device):
             new = scan.advance(
                 self.weights(series.count),
@@ -350,7 +345,7 @@ class ESN:
                 np.asarray(series.values)[:, 0],
                 self.sizes,
             )
-        return self._range.check_last(np.array(new)).reshape(start.shape)
+        return self._finite(np.array(new), series).reshape(start.shape)
 
     def snapshots(
         self,
@@ -439,7 +434,6 @@ class ESN:
         if self.n_outputs:
             raise ValueError("a network with output feedback runs step by step: use run(u).")
         start = self._start(state, (self.units,))
-        self._range.check_inputs(series, self.hyper)
         found = np.empty((int(series.lengths[0]), self.units), self.dtype)
         with machine.precision_and_device(self.dtype, self.device):
             parallel = over_time.plan(self.network, self.drawn, self.dtype)
@@ -449,7 +443,7 @@ class ESN:
                 made = over_time.states(self.weights(), self.numbers(), parallel, start, part, self.sizes)
                 found[begin : begin + steps] = made
                 start = found[begin : begin + steps][-1]
-        self._range.check_last(found[-1:])
+        self._finite(found[-1:], series)
         return found
 
     def function(self) -> Callable[..., jax.Array]:
@@ -610,10 +604,6 @@ class ESN:
                 self._numbers = self.hyper, self.hyper.map(lambda leaf: machine.to_device([leaf], self.dtype))
         return self._numbers[1]
 
-    @cached_property
-    def _range(self) -> PrecisionRange:
-        return PrecisionRange(self.network, self.drawn, self.dtype)
-
     def _series(self, u: SeriesLike | Series) -> Series:
         series = as_series(u, None if self.n_outputs else self.n_inputs, dtype=np.dtype(self.dtype))
         if self.n_outputs and series.features == self.n_inputs:
@@ -633,20 +623,29 @@ class ESN:
         if state is None:
             return np.zeros(shape, self.dtype)
         given = as_numbers(state, "state", self.dtype)
-        if given.size and not np.abs(given).max() < MOST_STATE[self.dtype]:
-            raise ValueError(
-                f"state must be finite: read as {self.dtype} it holds NaN, infinity, or numbers above "
-                f"{MOST_STATE[self.dtype]:.0e}. States lie between -1 and 1."
-            )
+        if not np.isfinite(given).all():
+            raise ValueError(f"state must be finite: read as {self.dtype} it holds NaN or infinity.")
         try:
             return np.array(np.broadcast_to(given, shape))
         except ValueError:
             raise ValueError(f"state must have shape {shape} (or one that broadcasts to it), got {given.shape}.") from None
 
+    def _finite(self, last: Array, series: Series) -> Array:
+        """The last states of a run (lanes, N), or an error where one is not finite: a NaN stays until the end of a run."""
+        if np.isfinite(last).all():
+            return last
+        lane, neuron = np.argwhere(~np.isfinite(last))[0].tolist()
+        k = next(k for k, own in enumerate(self.network.slices) if neuron < own.stop)
+        wider = ", or use dtype='float64'" if self.dtype == "float32" else ""
+        linear = " This reservoir is linear: it grows without bound unless its spectral radius is below 1."
+        raise ValueError(
+            f"the states of reservoir {k} are not finite at the end of {series.called(lane % series.count)}: they left the "
+            f"range of {self.dtype}. Scale the inputs, or set smaller hyper-parameters{wider}."
+            + (linear if self.network.linear and self.network.linear[k] else "")
+        )
+
     def __getstate__(self) -> dict[str, Any]:
-        # Made again where they are needed: device arrays, and what is known of the largest inputs.
-        known = {name: value for name, value in self.__dict__.items() if name != "_range"}
-        return {**known, "_stored": {}, "_numbers": None}
+        return {**self.__dict__, "_stored": {}, "_numbers": None}  # device arrays are made again where they are needed
 
     def __repr__(self) -> str:
         outputs = f", n_outputs={self.n_outputs}" if self.n_outputs else ""

@@ -1,16 +1,13 @@
 """Save and load fitted models: one safetensors file, arrays as tensors and the rest as JSON in its header. No pickle.
 
-Loading runs no code from the file, and trusts nothing in it: kinds, shapes, ranges and the structure of sparse matrices are
-checked before anything is made of them. A checksum over the description and all arrays tells a damaged file from a good one. It
-is computed piece by piece, before memory for the arrays is allocated. A
-key signs a file (HMAC-SHA-256): who loads with the same key knows that nobody without it wrote or changed the file. Files are
-written beside their place and moved there at the end, so a killed save leaves the old file as it was.
+Loading runs no code from the file and checks its content: kinds, shapes, ranges and the structure of sparse matrices. A
+checksum over the description and all arrays finds damage. It is computed piece by piece, before memory for the arrays is
+allocated. Files are written beside their place and moved there at the end, so a killed save leaves the old file as it was.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 import math
 import operator
@@ -39,13 +36,7 @@ from echoscale.readouts.rls import RLS, RLSState
 from echoscale.tensors import Tensors, kept_hyper, read_hyper, taken
 from echoscale.weights.drawn import Drawn
 
-# 2: estimators hold scalings, the curve of the ridge, and the statistics of a stream's folds.
-# 3: the checksum covers the version, labels say what they are, and a file can be signed; classifiers of sequences hold their
-#    transformer, and rows of features in place of statistics.
-FORMAT_VERSION = 3
-VARIABLE = "ECHOSCALE_KEY"
-LEAST_KEY = 16  # bytes
-Key = str | bytes | None
+FORMAT_VERSION = 1
 PIECE = 1 << 20  # bytes of a file that are read at a time for its checksum
 LONGEST_HEADER = 100_000_000  # bytes, as in safetensors
 # Kinds of numbers that a model may hold, by the names of safetensors.
@@ -54,7 +45,7 @@ DTYPES |= {f"{letter}{8 * size}": f"{letter.lower()}{size}" for letter in "IU" f
 
 
 class StorageError(ValueError):
-    """The file is not a good echoscale model: damaged, changed, of another kind, or from a newer version."""
+    """The file is not a good echoscale model: damaged, of another kind, or of another version."""
 
 
 class _Stored(NamedTuple):
@@ -70,7 +61,6 @@ def save(
     model: ESN | ESNRegressor | ESNClassifier | NVAR | OnlineLearner | RLS | AutoModel | SequenceModel | Forecaster,
     path: str | os.PathLike[str],
     *,
-    key: Key = None,
     notes: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a model to one file, atomically: safetensors, with a checksum and without pickle.
@@ -81,9 +71,6 @@ def save(
         A built network, a fitted estimator, a learner, a model of `es.auto`, or a forecaster.
     path : path
         Where to; a file that is there is replaced, with its permissions. A link is followed.
-    key : str or bytes, optional
-        Signs the file, of 16 bytes at least: `load` with the same key refuses files of anybody else. Without it, that of the
-        environment variable ECHOSCALE_KEY, or none.
     notes : mapping, optional
         What else is to be kept with it, as JSON: names of columns, where the data came from. `storage.notes` reads it.
 
@@ -106,7 +93,7 @@ def save(
     elif isinstance(model, OnlineLearner):
         about = {"kind": "OnlineLearner", "esn": _pack_esn(model.esn, tensors), "learner": archive.pack(model, tensors)}
     elif isinstance(model, RLS):
-        about = {"kind": "RLS", "rls": {name: getattr(model, name) for name in ("ridge", "forgetting", "fit_intercept")}}
+        about = {"kind": "RLS", "rls": {name: getattr(model, name) for name in ("ridge", "forgetting")}}
         if model.state is not None:
             tensors |= {f"rls.{name}": np.asarray(value) for name, value in model.state._asdict().items()}
     elif isinstance(model, AutoModel | SequenceModel):
@@ -126,16 +113,13 @@ def save(
     if notes:
         about["notes"] = dict(notes)
     text = json.dumps(about, sort_keys=True)
-    header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text}
-    header["sha256"] = _digest(text, tensors)
-    if (secret := _secret(key)) is not None:
-        header["hmac-sha256"] = _signature(secret, header["sha256"])
+    header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text, "sha256": _digest(text, tensors)}
     target = Path(path)
     write_atomically(target, safetensors.numpy.save(tensors, metadata=header))
     return target
 
 
-def load(path: str | os.PathLike[str], *, key: Key = None) -> Any:
+def load(path: str | os.PathLike[str]) -> Any:
     """The model that `save` wrote: it predicts the same bits, and `partial_fit` carries on where it was.
 
     No code in the file is run, and all that it holds is checked. What is wrong with it is told by a `StorageError`.
@@ -144,34 +128,29 @@ def load(path: str | os.PathLike[str], *, key: Key = None) -> Any:
     ----------
     path : path
         What `save` wrote.
-    key : str or bytes, optional
-        The key that the file was signed with: files that were not signed with it are refused. Without it, that of the
-        environment variable ECHOSCALE_KEY; with neither, signatures are not looked at.
 
     Returns
     -------
     ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
     """
     source = Path(path)
-    header, tensors = _read(source, key)
+    header, tensors = _read(source)
     try:
         return _unpack(json.loads(header["model"]), tensors)
-    except Exception as error:  # an enemy's description may make anything fail
+    except Exception as error:  # a description that no `save` wrote may make anything fail
         raise StorageError(f"{source} does not describe a whole model ({_said(error)}). Save the model again.") from error
 
 
-def notes(path: str | os.PathLike[str], *, key: Key = None) -> dict[str, Any]:
+def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What was kept with a model: the `notes` of `save`; empty where there are none. The file is checked as by `load`.
 
     Parameters
     ----------
     path : path
         What `save` wrote.
-    key : str or bytes, optional
-        The key that the file was signed with.
     """
     source = Path(path)
-    header, _ = _read(source, key)
+    header, _ = _read(source)
     try:
         found = json.loads(header["model"]).get("notes", {})
     except (ValueError, AttributeError, RecursionError):
@@ -181,17 +160,16 @@ def notes(path: str | os.PathLike[str], *, key: Key = None) -> dict[str, Any]:
     return found
 
 
-def _read(source: Path, key: Key) -> tuple[dict[str, str], Tensors]:
-    """Header and arrays of a file, whose checksum and signature are right."""
+def _read(source: Path) -> tuple[dict[str, str], Tensors]:
+    """Header and arrays of a file whose checksum is right."""
     if not source.is_file():
         raise FileNotFoundError(f"there is no file {source}.")
-    secret = _secret(key)
     try:
         with source.open("rb") as file:
             header, stored = _layout(file)
-            version = _check_header(header, source)
+            _check_header(header, source)
             parts = ((name, each.dtype, each.shape, _pieces(file, each)) for name, each in stored.items())
-            if _checksum(header["model"], version, parts) != header["sha256"]:
+            if _checksum(header["model"], parts) != header["sha256"]:
                 raise StorageError(
                     f"{source} was changed after it was saved: its checksum does not match. Save the model again."
                 )
@@ -200,10 +178,8 @@ def _read(source: Path, key: Key) -> tuple[dict[str, str], Tensors]:
         raise
     except MemoryError as error:
         raise StorageError(f"{source} needs more memory than there is ({error}).") from error
-    except Exception as error:  # an enemy's header may make anything fail
+    except Exception as error:  # a header that no `save` wrote may make anything fail
         raise StorageError(f"{source} is damaged or not an echoscale model ({_said(error)}). Save the model again.") from error
-    if secret is not None:
-        _check_signature(secret, header, source)
     return header, tensors
 
 
@@ -268,57 +244,24 @@ def _said(error: Exception) -> str:
     return said if len(said) < 300 else f"{said[:300]} ..."
 
 
-def _secret(key: Key) -> bytes | None:
-    """The key as bytes; None where files are not signed."""
-    given = os.environ.get(VARIABLE) or None if key is None else key
-    if given is None:
-        return None
-    if not isinstance(given, str | bytes):
-        raise TypeError(f"key must be a string or bytes, got {type(given).__name__}.")
-    secret = given.encode() if isinstance(given, str) else given
-    if len(secret) < LEAST_KEY:
-        raise ValueError(
-            f"a key of {len(secret)} bytes can be guessed: give {LEAST_KEY} at least, such as secrets.token_hex(32)."
-        )
-    return secret
-
-
-def _signature(secret: bytes, digest: str) -> str:
-    return hmac.new(secret, f"echoscale {digest}".encode(), hashlib.sha256).hexdigest()
-
-
-def _check_signature(secret: bytes, header: Mapping[str, str], source: Path) -> None:
-    if "hmac-sha256" not in header:
-        raise StorageError(f"{source} is not signed, but a key was given: save it with the key, or load it without one.")
-    if not hmac.compare_digest(_signature(secret, header["sha256"]).encode(), header["hmac-sha256"].encode()):
-        raise StorageError(f"{source} was signed with another key, or changed by somebody who has none: do not use it.")
-
-
-def _check_header(header: Mapping[str, str], source: Path) -> int:
-    """The version of the format."""
+def _check_header(header: Mapping[str, str], source: Path) -> None:
     if header.get("format") != "echoscale" or not {"version", "model", "sha256"} <= set(header):
         raise StorageError(f"{source} is a safetensors file, but not an echoscale model.")
-    written = header["version"]
-    version = int(written) if written.isascii() and written.isdecimal() and len(written) < 9 else -1
-    if not 1 <= version <= FORMAT_VERSION:
+    if (written := header["version"]) != str(FORMAT_VERSION):
         raise StorageError(
-            f"{source} has format version {written[:20]}, this echoscale reads 1 to {FORMAT_VERSION}. "
-            "Install a newer echoscale."
+            f"{source} has format version {written[:20]}, this echoscale reads {FORMAT_VERSION}. Install a newer echoscale."
         )
-    return version
 
 
-def _digest(text: str, tensors: Tensors, version: int = FORMAT_VERSION) -> str:
+def _digest(text: str, tensors: Tensors) -> str:
     """The checksum of arrays in memory."""
     arrays = ((name, each.dtype, each.shape, [np.ascontiguousarray(each).data]) for name, each in tensors.items())
-    return _checksum(text, version, arrays)
+    return _checksum(text, arrays)
 
 
-def _checksum(
-    text: str, version: int, arrays: Iterable[tuple[str, np.dtype[Any], tuple[int, ...], Iterable[bytes | memoryview]]]
-) -> str:
+def _checksum(text: str, arrays: Iterable[tuple[str, np.dtype[Any], tuple[int, ...], Iterable[bytes | memoryview]]]) -> str:
     """The checksum of the description and of the name, kind, shape and content of every array."""
-    digest = hashlib.sha256(f"{version} {text}".encode() if version >= 3 else text.encode())
+    digest = hashlib.sha256(f"{FORMAT_VERSION} {text}".encode())
     for name, dtype, shape, pieces in sorted(arrays, key=lambda each: each[0]):
         digest.update(f"{name} {dtype} {shape}".encode())
         for piece in pieces:
@@ -385,7 +328,7 @@ def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
 
 
 def _unpack_rls(about: Mapping[str, Any], tensors: Tensors) -> RLS:
-    model = RLS(about["ridge"], about["forgetting"], fit_intercept=about["fit_intercept"])
+    model = RLS(about["ridge"], about["forgetting"])
     if tensors:
         features, outputs = taken(tensors, "rls.coef", (None, None)).shape
         shapes = {"mean": (features,), "target": (outputs,), "inverse": (features, features)}

@@ -1,4 +1,4 @@
-"""Named arrays out of a file that an enemy may have written: each has the kind, the shape and the range that it must have."""
+"""Named arrays of a model file. They are checked when the file is loaded: kind, shape and range."""
 
 from __future__ import annotations
 

@@ -24,7 +24,6 @@ PARTS = {
     "common",
     "drawn_series",
     "forecasting_rivals",
-    "hidden_readout",
     "online_numpy",
     "online_plain",
     "real_series",

@@ -132,7 +132,6 @@ def test_files_of_the_user_on_a_phone(address: str, opened: Opened, tmp_path: Pa
     alarm.wait_for(state="detached")
     page.get_by_role("slider", name="Level 1, neurons").wait_for(timeout=SLOW)
     assert watched.overflow() == 0
-    assert watched.violations() == []
 
 
 def test_a_port_in_use_is_told_in_a_line() -> None:

@@ -58,26 +58,16 @@ def test_a_figure_opens_large_and_closes(report: Path, opened: Opened) -> None:
     assert not large.is_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_it_can_be_read_on_a_phone_and_by_everybody(report: Path, opened: Opened, dark: bool) -> None:
-    watched = opened(report.as_uri(), report.parent.as_uri(), width=390, dark=dark)
-    assert watched.overflow() == 0
-    ground = watched.page.locator("body").evaluate("each => getComputedStyle(each).backgroundColor")
-    assert ground == ("rgb(22, 24, 27)" if dark else "rgb(255, 255, 255)")
-    assert watched.violations() == []
-
-
 def test_what_is_wrong_is_seen(tmp_path: Path, browser: Browser) -> None:
-    """The tests above would fail on a page that is too wide, asks elsewhere, complains, or cannot be read by everybody."""
+    """The tests above would fail on a page that is too wide, asks elsewhere, or complains."""
     bad = tmp_path / "bad.html"
     bad.write_text(
         "<html><body><img src='missing.png'><img src='http://127.0.0.1:9/x.png'><script>undefined.x</script>"
-        "<p style='width:900px;color:#ccc'>pale</p></body></html>"
+        "<p style='width:900px'>wide</p></body></html>"
     )
     watched = Watched(browser.new_context(viewport={"width": 390, "height": 900}).new_page(), tmp_path.as_uri())
     watched.page.goto(bad.as_uri())
     assert watched.overflow() > 400
-    assert {each.split(":")[0] for each in watched.violations()} >= {"image-alt", "color-contrast", "html-has-lang"}
     said = "\n".join(watched.faults)
     assert "from elsewhere: http://127.0.0.1:9/x.png" in said
     assert "not loaded" in said

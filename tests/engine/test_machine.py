@@ -1,8 +1,7 @@
-"""Processes: a fork after JAX was used is told, new ones work; and how many cores work is laid out for."""
+"""New processes work; how many cores work is laid out for; compiled programs are forgotten when there are many."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,49 +12,6 @@ import pytest
 
 import echoscale as es
 from echoscale.engine import machine
-
-USED = "import numpy as np, echoscale as es\nesn = es.single(5).build(1)\nu = np.ones((20, 1))\nesn.run(u)\n"
-FORKS = {
-    "run": "esn.run(u)",
-    "step": "esn.step(u[0])",
-    "fit": "es.ESNRegressor(units=5).fit(u, u[:, 0])",
-    "learn": "es.OnlineLearner(esn).partial_fit(u, u)",
-    "squares": "es.RLS().partial_fit(u, u)",
-}
-
-
-def ran(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "ignore", "-c", script, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_fork_after_jax_was_used_is_refused_and_does_not_hang() -> None:
-    script = USED + "import os, sys\n"
-    for name, call in FORKS.items():
-        script += f"""
-child = os.fork()
-if not child:
-    try:
-        {call}
-    except RuntimeError as error:
-        print({name!r}, "spawn" in str(error), flush=True)
-    os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-"""
-    done = ran(script + "esn.run(u)\n")  # the parent goes on
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [f"{name} True" for name in FORKS]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_fork_before_jax_was_used_works() -> None:
-    script = "import os, numpy as np, echoscale as es\nesn = es.single(5).build(1)\nchild = os.fork()\n"
-    script += "esn.run(np.ones((20, 1)))\n"
-    script += "os._exit(0) if not child else None\nassert os.waitpid(child, 0)[1] == 0\n"
-    done = ran(script)
-    assert done.returncode == 0, done.stderr
-
 
 MULTIPROCESSING = """
 import multiprocessing

@@ -81,24 +81,20 @@ def each(values: Any) -> list[Array]:
     return list(values) if isinstance(values, list) or (isinstance(values, np.ndarray) and values.ndim == 3) else [values]
 
 
-def one_hot_ridge(
-    features: Array, labels: Array, classes: Array, penalty: float, fit_intercept: bool = True
-) -> tuple[Array, Array]:
+def one_hot_ridge(features: Array, labels: Array, classes: Array, penalty: float) -> tuple[Array, Array]:
     """Least squares on rows with sqrt(penalty) I below them; no normal equations."""
     codes = np.array([[float(label == name) for name in classes] for label in labels])
-    x_mean, y_mean = (features.mean(axis=0), codes.mean(axis=0)) if fit_intercept else (np.zeros(1), np.zeros(1))
+    x_mean, y_mean = features.mean(axis=0), codes.mean(axis=0)
     count = features.shape[1]
     above = np.vstack([features - x_mean, np.sqrt(penalty) * np.eye(count)])
     coef = np.linalg.lstsq(above, np.vstack([codes - y_mean, np.zeros((count, len(classes)))]), rcond=None)[0].T
-    return coef, y_mean - coef @ x_mean if fit_intercept else np.zeros(len(classes))
+    return coef, y_mean - coef @ x_mean
 
 
-def standardised_ridge(
-    features: Array, labels: Array, classes: Array, penalty: float, fit_intercept: bool = True
-) -> tuple[Array, Array]:
+def standardised_ridge(features: Array, labels: Array, classes: Array, penalty: float) -> tuple[Array, Array]:
     """The same on features of mean 0 and standard deviation 1, as a readout of the features themselves."""
-    mean, spread = features.mean(axis=0) * fit_intercept, features.std(axis=0)
-    coef, intercept = one_hot_ridge((features - mean) / spread, labels, classes, penalty, fit_intercept)
+    mean, spread = features.mean(axis=0), features.std(axis=0)
+    coef, intercept = one_hot_ridge((features - mean) / spread, labels, classes, penalty)
     return coef / spread, intercept - coef @ (mean / spread)
 
 
@@ -128,14 +124,14 @@ def assert_same_readout(found: ESNClassifier, coef: Array, intercept: Array) -> 
 
 
 @KINDS
-@pytest.mark.parametrize(("fit_intercept", "direct"), [(True, False), (False, False), (True, True)])
-def test_labels_of_steps_are_those_of_one_hot_ridge_on_the_states(kind: str, fit_intercept: bool, direct: bool) -> None:
+@pytest.mark.parametrize("direct", [False, True])
+def test_labels_of_steps_are_those_of_one_hot_ridge_on_the_states(kind: str, direct: bool) -> None:
     X, y = steps(kind)
     labels = list(y) if kind == "batch" else each(y)
-    fitted = model(fit_intercept=fit_intercept, direct=direct).fit(X, y)
+    fitted = model(direct=direct).fit(X, y)
     rows = [np.hstack([fitted.esn_.run(u), u]) if direct else fitted.esn_.run(u) for u in each(X)]
     coef, intercept = one_hot_ridge(
-        np.concatenate([x[WASHOUT:] for x in rows]), np.concatenate([t[WASHOUT:] for t in labels]), NAMES, 0.1, fit_intercept
+        np.concatenate([x[WASHOUT:] for x in rows]), np.concatenate([t[WASHOUT:] for t in labels]), NAMES, 0.1
     )
     np.testing.assert_array_equal(fitted.classes_, NAMES)
     assert_same_readout(fitted, coef, intercept)
@@ -153,13 +149,12 @@ def test_labels_of_steps_are_those_of_one_hot_ridge_on_the_states(kind: str, fit
 
 
 @FEATURES
-@pytest.mark.parametrize("fit_intercept", [True, False])
 def test_labels_of_sequences_are_those_of_one_hot_ridge_on_their_features(
-    features: str | tuple[str, ...], every: int | None, unequal: bool, fit_intercept: bool
+    features: str | tuple[str, ...], every: int | None, unequal: bool
 ) -> None:
     (X, y), (unseen, truth) = sequences(unequal), sequences(unequal, seed=1)
-    fitted = model(features=features, every=every, fit_intercept=fit_intercept).fit(X, y)
-    coef, intercept = standardised_ridge(judged_by(fitted.esn_, X, features, every), y, NAMES, 0.1, fit_intercept)
+    fitted = model(features=features, every=every).fit(X, y)
+    coef, intercept = standardised_ridge(judged_by(fitted.esn_, X, features, every), y, NAMES, 0.1)
     assert_same_readout(fitted, coef, intercept)
     scores = judged_by(fitted.esn_, unseen, features, every) @ coef.T + intercept
     np.testing.assert_allclose(fitted.decision_function(unseen), scores, rtol=0, atol=1e-9)

@@ -77,7 +77,6 @@ def expected(fitted: ESNClassifier, rows: Array, labels: Array, **changes: Any) 
         "minibatch": fitted.minibatch,
         "ridge": 0.1 / len(rows),
         "standardise": True,
-        "fit_intercept": fitted.fit_intercept,
         "seed": fitted.random_state,
         "dtype": "float64",
     }
@@ -103,12 +102,12 @@ def judged_by(esn: es.ESN, X: Any, features: str, every: int | None = None) -> A
 
 
 @pytest.mark.parametrize(
-    ("readout", "features", "every", "fit_intercept"),
-    [("softmax", "last", None, True), ("sigmoid", "mean", None, False), ("sigmoid", "snapshots", 8, True)],
+    ("readout", "features", "every"),
+    [("softmax", "last", None), ("sigmoid", "mean", None), ("sigmoid", "snapshots", 8)],
 )
-def test_sequences_are_trained_on_their_features(readout: str, features: str, every: int | None, fit_intercept: bool) -> None:
+def test_sequences_are_trained_on_their_features(readout: str, features: str, every: int | None) -> None:
     (X, y), (unseen, truth) = sequences(), sequences(1)
-    fitted = model(readout=readout, features=features, every=every, fit_intercept=fit_intercept).fit(X, y)
+    fitted = model(readout=readout, features=features, every=every).fit(X, y)
     wanted = expected(fitted, judged_by(fitted.esn_, X, features, every), y)
     assert_same(fitted, wanted)
     z = judged_by(fitted.esn_, unseen, features, every) @ wanted.coef.T + wanted.intercept
@@ -275,21 +274,6 @@ def test_trained_readouts_are_calibrated_by_folds_where_asked() -> None:
     assert fitted.steepness_ == pytest.approx(steepness(z, codes(y)), rel=1e-4)
 
 
-def test_a_hidden_layer_tells_apart_what_a_linear_readout_cannot() -> None:
-    """The class is the sign of the product of two inputs, which stand still over a sequence; one linear neuron each."""
-    rng = np.random.default_rng(0)
-    levels = rng.uniform(-1, 1, (400, 1, 2))
-    X, y = np.repeat(levels, 3, axis=1), (levels[:, 0, 0] * levels[:, 0, 1] > 0).astype(int)
-    options: dict[str, Any] = {"units": 2, "spectral_radius": 0.0, "input_scaling": 0.1, "washout": 0, "ridge": 1e-3}
-    options |= {"minibatch": 40, "epochs": 100}
-    accuracy = {
-        readout: model(readout=readout, hidden=32, dropout=0.0, **options).fit(X[:300], y[:300]).score(X[300:], y[300:])
-        for readout in ("softmax", "hidden")
-    }
-    assert accuracy["softmax"] < 0.65
-    assert accuracy["hidden"] > 0.9
-
-
 def test_partial_fit_is_for_ridge() -> None:
     X, y = sequences()
     with pytest.raises(AttributeError, match="partial_fit") as caught:
@@ -318,7 +302,7 @@ def test_parameters_are_kept_as_given_and_cloned() -> None:
     np.testing.assert_array_equal(copy.fit(X, y).readout_.coef, fitted.readout_.coef)
 
 
-@pytest.mark.parametrize(("per_sequence", "readout"), [(True, "sigmoid"), (False, "sigmoid"), (True, "hidden")])
+@pytest.mark.parametrize(("per_sequence", "readout"), [(True, "sigmoid"), (False, "sigmoid")])
 def test_saved_models_come_back_whole(per_sequence: bool, readout: str, tmp_path: Path) -> None:
     X, y = sequences() if per_sequence else (each[0] for each in steps((130,)))
     fitted = model(readout=readout, features="snapshots", every=8).fit(X, y)
@@ -330,7 +314,7 @@ def test_saved_models_come_back_whole(per_sequence: bool, readout: str, tmp_path
 
 
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"readout": "lasso"}, ValueError, "readout must be one of 'ridge', 'sigmoid', 'softmax', 'hidden'; got 'lasso'"),
+    ({"readout": "lasso"}, ValueError, "readout must be one of 'ridge', 'sigmoid', 'softmax'; got 'lasso'"),
     ({"epochs": 0}, ValueError, "epochs must be at least 1, got 0"),
     ({"epochs": 2.5}, TypeError, "epochs must be a whole number, got 2.5"),
     ({"rate": 0.0}, ValueError, "rate must be above 0, got 0.0"),

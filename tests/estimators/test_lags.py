@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-import safetensors
-import safetensors.numpy
 
 import echoscale as es
-from echoscale import ESNClassifier, ESNRegressor, storage
+from echoscale import ESNClassifier, ESNRegressor
 from echoscale.estimators import base
 
 Array = npt.NDArray[Any]
@@ -273,25 +270,3 @@ def test_a_saved_default_predicts_and_goes_on_with_the_same_bits(streamed: bool,
     for one in (begun, loaded):
         one.partial_fit(u[150:-1], u[151:])
     np.testing.assert_array_equal(loaded.readout_.coef, begun.readout_.coef)
-
-
-@pytest.mark.parametrize("direct", [False, True])
-def test_files_of_format_1_say_it_by_their_parameter(direct: bool, tmp_path: Path) -> None:
-    """They hold neither `direct_` nor scalings nor a curve, and know no `scale`."""
-    X, y = data("one")
-    fitted = model(direct=direct).fit(X, y)
-    path = es.save(fitted, tmp_path / "model.es")
-    with safetensors.safe_open(path, framework="numpy") as file:
-        about = json.loads(file.metadata()["model"])
-        tensors = {name: file.get_tensor(name) for name in file.keys() if "scaling_" not in name}  # noqa: SIM118
-    assert about["numbers"].pop("direct_") == int(direct)
-    assert about["parameters"].pop("scale") is None
-    text = json.dumps(about, sort_keys=True)
-    header = {"format": "echoscale", "version": "1", "model": text, "sha256": storage._digest(text, tensors, 1)}
-    path.write_bytes(safetensors.numpy.save(tensors, metadata=header))
-    loaded = es.load(path)
-    assert loaded.direct_ == int(direct)
-    np.testing.assert_array_equal(loaded.predict(X, state=loaded.state_), fitted.predict(X, state=fitted.state_))
-    for one in (fitted, loaded):
-        one.partial_fit(X[::-1], y[::-1])
-    np.testing.assert_array_equal(loaded.readout_.coef, fitted.readout_.coef)

@@ -19,7 +19,7 @@ from echoscale.tasks import narma
 Array = npt.NDArray[Any]
 
 WASHOUT = 20
-VARIANTS = pytest.mark.parametrize(("fit_intercept", "direct"), [(True, False), (False, False), (True, True), (False, True)])
+VARIANTS = pytest.mark.parametrize("direct", [False, True])
 KINDS = pytest.mark.parametrize("kind", ["one", "batch", "list"])
 
 
@@ -65,13 +65,13 @@ def state_rows(esn: es.ESN, X: Any, direct: bool = False) -> list[Array]:
     return [np.hstack([esn.run(u), u]) if direct else esn.run(u) for u in each(X)]
 
 
-def least_squares(features: Array, targets: Array, penalty: float, fit_intercept: bool = True) -> tuple[Array, Array]:
+def least_squares(features: Array, targets: Array, penalty: float) -> tuple[Array, Array]:
     """Ridge as ordinary least squares on rows with sqrt(penalty) I below them; no normal equations."""
-    x_mean, y_mean = (features.mean(axis=0), targets.mean(axis=0)) if fit_intercept else (np.zeros(1), np.zeros(1))
+    x_mean, y_mean = features.mean(axis=0), targets.mean(axis=0)
     count, outputs = features.shape[1], targets.shape[1]
     above = np.vstack([features - x_mean, np.sqrt(penalty) * np.eye(count)])
     coef = np.linalg.lstsq(above, np.vstack([targets - y_mean, np.zeros((count, outputs))]), rcond=None)[0].T
-    return coef, y_mean - coef @ x_mean if fit_intercept else np.zeros(outputs)
+    return coef, y_mean - coef @ x_mean
 
 
 def cut(parts: list[Array], begin: int, end: int | None = None) -> Array:
@@ -94,20 +94,20 @@ def best_by_search(errors: Callable[[float], float], penalties: list[float]) -> 
 
 @KINDS
 @VARIANTS
-def test_fit_is_ridge_regression_on_the_states(kind: str, fit_intercept: bool, direct: bool) -> None:
+def test_fit_is_ridge_regression_on_the_states(kind: str, direct: bool) -> None:
     X, y = data(kind)
-    fitted = model(fit_intercept=fit_intercept, direct=direct).fit(X, y)
+    fitted = model(direct=direct).fit(X, y)
     rows = cut(state_rows(fitted.esn_, X, direct), WASHOUT)
     assert fitted.statistics_.count == len(rows)
-    assert_same_readout(fitted, *least_squares(rows, cut(each(y), WASHOUT), 0.1, fit_intercept))
+    assert_same_readout(fitted, *least_squares(rows, cut(each(y), WASHOUT), 0.1))
 
 
 @KINDS
 @VARIANTS
-def test_predictions_are_the_readout_of_the_states(kind: str, fit_intercept: bool, direct: bool) -> None:
+def test_predictions_are_the_readout_of_the_states(kind: str, direct: bool) -> None:
     """Of every step, washout included; a batch or a list gives what its series give alone."""
     X, y = data(kind)
-    fitted = model(fit_intercept=fit_intercept, direct=direct).fit(X, y)
+    fitted = model(direct=direct).fit(X, y)
     others, _ = data(kind, lengths=(30, 120, 77))
     guesses = each(fitted.predict(others))
     for u, rows, guess in zip(each(others), state_rows(fitted.esn_, others, direct), guesses, strict=True):
@@ -130,11 +130,11 @@ def test_flat_parameters_describe_the_network(structure: str) -> None:
 @pytest.mark.parametrize("kind", ["one", "batch"])
 @VARIANTS
 @pytest.mark.parametrize("ends", [(50, 90), (7, 13, 14, 60), (2, 21, 119)])
-def test_chunks_equal_the_whole(kind: str, fit_intercept: bool, direct: bool, ends: tuple[int, ...]) -> None:
+def test_chunks_equal_the_whole(kind: str, direct: bool, ends: tuple[int, ...]) -> None:
     """The washout of 20 steps may be longer than the first chunks; a chunk may be one step."""
     X, y = data(kind)
-    whole = model(fit_intercept=fit_intercept, direct=direct).fit(X, y)
-    chunked = model(fit_intercept=fit_intercept, direct=direct)
+    whole = model(direct=direct).fit(X, y)
+    chunked = model(direct=direct)
     for a, b in zip((0, *ends), (*ends, 120), strict=True):
         chunked.partial_fit(X[..., a:b, :], y[..., a:b, :])
     assert chunked.statistics_.count == whole.statistics_.count
@@ -215,9 +215,9 @@ def test_a_stream_has_the_default_washout_of_the_fit_before_it_or_a_hundred_step
 PENALTIES = np.geomspace(1e-4, 1e4, 9).tolist()
 
 
-def mean_square(features: Array, fit_intercept: bool = True) -> float:
+def mean_square(features: Array) -> float:
     """The mean squared singular value, which penalties are relative to: the same shrinkage for little and for much data."""
-    centred = features - features.mean(axis=0) if fit_intercept else features
+    centred = features - features.mean(axis=0)
     return float((np.linalg.svd(centred, compute_uv=False) ** 2).sum() / features.shape[1])
 
 
@@ -225,7 +225,6 @@ def chosen(
     rows: list[Array],
     targets: list[Array],
     held_out: list[tuple[list[slice], list[slice]]],
-    fit_intercept: bool = True,
 ) -> float:
     """The penalty with the least error, by hand: held_out has (training, held out) of every fold, each as slices of time."""
 
@@ -239,8 +238,8 @@ def chosen(
         total = 0.0
         for train, test in held_out:
             features = pick(rows, train)
-            share = mean_square(features, fit_intercept) / mean_square(everything, fit_intercept)
-            coef, intercept = least_squares(features, pick(targets, train), penalty * share, fit_intercept)
+            share = mean_square(features) / mean_square(everything)
+            coef, intercept = least_squares(features, pick(targets, train), penalty * share)
             total += float(((pick(rows, test) @ coef.T + intercept - pick(targets, test)) ** 2 / spread).sum())
         return total
 
@@ -248,16 +247,14 @@ def chosen(
 
 
 @pytest.mark.parametrize("kind", ["one", "batch"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_penalty_is_the_best_on_the_validation_tail(kind: str, fit_intercept: bool) -> None:
+def test_the_penalty_is_the_best_on_the_validation_tail(kind: str) -> None:
     """The last fifth of the 100 steps after the washout chooses, a step before it is left out; then all data are fitted."""
     X, y = data(kind, noise=1.0)
-    y = y if fit_intercept else y - y.mean(axis=-2, keepdims=True)
-    fitted = model(units=40, ridge=PENALTIES, validation=0.2, fit_intercept=fit_intercept).fit(X, y)
+    fitted = model(units=40, ridge=PENALTIES, validation=0.2).fit(X, y)
     rows, targets = state_rows(fitted.esn_, X), each(y)
-    best = chosen(rows, targets, [([slice(WASHOUT, 99)], [slice(100, 120)])], fit_intercept)
+    best = chosen(rows, targets, [([slice(WASHOUT, 99)], [slice(100, 120)])])
     assert fitted.ridge_ == best
-    assert_same_readout(fitted, *least_squares(cut(rows, WASHOUT), cut(targets, WASHOUT), best, fit_intercept))
+    assert_same_readout(fitted, *least_squares(cut(rows, WASHOUT), cut(targets, WASHOUT), best))
 
 
 @pytest.mark.parametrize("kind", ["one", "batch"])
@@ -575,7 +572,6 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"scale": "robust"}, ValueError, "scale must be one of 'standard', None; got 'robust'"),
     ({"scale": True}, ValueError, "scale must be one of 'standard', None; got True"),
     ({"dtype": "float16"}, ValueError, "dtype must be one of 'float32', 'float64'; got 'float16'"),
-    ({"fit_intercept": "yes"}, TypeError, "fit_intercept must be True or False, got 'yes'"),
     ({"direct": -1}, ValueError, "direct, as a number of inputs, must be at least 0, got -1"),
     ({"direct": 1.5}, TypeError, "direct, as a number of inputs, must be a whole number, got 1.5"),
     ({"device": "abacus"}, ValueError, "device='abacus' is not there; JAX sees cpu"),

@@ -92,7 +92,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "levels": lambda: regressor(levels(1), direct=3),
     "levels at once": lambda: regressor(levels(0), direct=False, squares=True, products=9),
     "feedback": lambda: regressor(feedback_scaling=0.2, direct=2, scale="standard"),
-    "in its own units": lambda: regressor(es.single(6, input_scaling=0.01), scale=None, fit_intercept=False),
+    "in its own units": lambda: regressor(es.single(6, input_scaling=0.01), scale=None),
     "nvar": lambda: es.NVAR(lags=3, stride=2, degree=3, ridge=1e-3).fit(U, Y),
     "nvar of one step": lambda: es.NVAR(lags=1, degree=2, ridge=1e-3).fit(U, Y[:, 0]),
     "automatic": lambda: automatic(),

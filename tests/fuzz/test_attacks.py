@@ -97,10 +97,10 @@ class EstimatorMachine(RuleBasedStateMachine):
             self.model.set_params(washout=3, nonsense=True)
 
     @precondition(lambda self: self.expected is not None)
-    @rule(key=st.sampled_from([None, "a key of sixteen bytes"]))
-    def save_and_load(self, key: str | None) -> None:
+    @rule()
+    def save_and_load(self) -> None:
         path = Path(self.folder.name) / "model.es"
-        self.model = es.load(es.save(self.model, path, key=key), key=key)
+        self.model = es.load(es.save(self.model, path))
 
     @invariant()
     def predicts_as_before(self) -> None:

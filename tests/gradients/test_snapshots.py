@@ -183,22 +183,6 @@ def test_learning_lowers_the_loss_and_is_repeatable() -> None:
     np.testing.assert_array_equal(first.values, before[1])
 
 
-def test_a_new_readout_keeps_what_was_learned_of_the_network() -> None:
-    one = learner()
-    for _ in range(3):
-        one.partial_fit(U, LABELS)
-    before, values = one.readout, one.values
-    one.reset_readout()
-    np.testing.assert_array_equal(one.values, values)
-    assert not np.isclose(one.readout.coef, before.coef).any()
-    assert (one.readout.intercept == 0).all()
-    assert one.readout.coef.std() == pytest.approx((before.coef.shape[1] * before.coef.shape[2]) ** -0.5, rel=0.3)
-    again = one.readout
-    one.partial_fit(U, LABELS)
-    np.testing.assert_allclose(np.abs(one.readout.coef - again.coef), 0.02, rtol=1e-3, err_msg="Adam begins anew")
-    assert one.history.sizes["step"] == 4
-
-
 def test_decisions_are_those_of_the_snapshots() -> None:
     one = learner().partial_fit(U, LABELS)
     states = built("chain").run(U, hyper=one.hyper)[:, [4, 9, 14]]

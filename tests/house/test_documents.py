@@ -87,12 +87,6 @@ def test_documented_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest
             assert not misprinted(source, printed)
 
 
-def test_tutorials_of_other_libraries_take_eight_lines_at_most() -> None:
-    page = next(each for each in PAGES if each.name == "tutorials.md")
-    blocks = [found["body"].splitlines() for found in BLOCK.finditer(page.read_text(encoding="utf-8"))]
-    assert max(sum(bool(line) for line in block) for block in blocks) <= 8
-
-
 def test_a_comment_that_is_wrong_is_found() -> None:
     source = "x = 0.41\nprint(x)  # 0.31"
     printed: dict[int, str] = {}
@@ -202,7 +196,3 @@ def test_model_files_have_one_ending_on_all_pages() -> None:
     named = re.findall(r"es\.(?:save\([^()\"]*|load\()\"([^\"]+)\"", text)
     assert len(named) >= 8
     assert {Path(each).suffix for each in named} == {".safetensors"}
-
-
-def test_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 85

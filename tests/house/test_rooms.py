@@ -99,11 +99,6 @@ def test_imports_point_down(path: Path) -> None:
     assert imported_rooms(path) <= allowed
 
 
-def test_no_two_files_share_a_name() -> None:
-    names = [path.name for path in FILES if path.name != "__init__.py"]
-    assert sorted(names) == sorted(set(names))
-
-
 def test_no_two_classes_share_a_name() -> None:
     """But for `Settings`, of which every figure has its own."""
     found = [node.name for path in FILES for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]

@@ -57,19 +57,6 @@ def test_dictionaries_bring_it_back(leak_rate: Any) -> None:
     assert hash(network) == hash(es.Network.from_dict(network.to_dict()))
 
 
-def test_plain_networks_are_written_as_before() -> None:
-    assert set(es.single(4).to_dict()["reservoirs"][0]) == {
-        "units",
-        "leak_rate",
-        "spectral_radius",
-        "input_scaling",
-        "bias_scaling",
-        "connections",
-        "topology",
-        "normalise",
-    }
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -47,7 +47,7 @@ def three_starts() -> Any:
 
 KINDS: dict[str, dict[str, Any]] = {
     "means": {"average": 30},
-    "classes": {"loss": "softmax", "outputs": 3, "fit_intercept": False},
+    "classes": {"loss": "softmax", "outputs": 3},
     "least squares": {"readout": RLS(1e-2, 0.99)},
     "starts": {"starts": True},
 }

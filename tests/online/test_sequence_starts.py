@@ -9,6 +9,7 @@ import pytest
 
 import echoscale as es
 from echoscale.online.sequence_learner import SequenceLearner
+from echoscale.online.sequence_rule import fresh_readout
 from echoscale.online.sequence_starts import Walk, walk
 
 CLASSES, EVERY, COUNT, STEPS, SIZE = 3, 4, 25, 9, 10
@@ -32,6 +33,14 @@ def walked(starts: Any = STARTS, **options: Any) -> Walk:
     return walk(one, hyper, U, LABELS, **settings)
 
 
+def reset_readout(one: SequenceLearner) -> None:
+    """New weights and new averages of Adam; what was learned of the network stays."""
+    now = one._learned()
+    with one._precision():
+        readout = fresh_readout(one.rng, CLASSES, now.readout.coef.shape[1], one.esn)
+        one._learning = now._replace(readout=readout, readout_averages=one.plan.readout.adam().init(readout))
+
+
 def by_hand(leaks: Any, reset: int | None = None, minibatches: int = 7) -> SequenceLearner:
     """One learner, the same draws: first readout, then one order of all sequences after another as they are used up."""
     one = learner(leaks)
@@ -39,7 +48,7 @@ def by_hand(leaks: Any, reset: int | None = None, minibatches: int = 7) -> Seque
     order: list[int] = []
     for k in range(minibatches):
         if reset and k and k % reset == 0:
-            one.reset_readout()
+            reset_readout(one)
         # An order is drawn when a stretch of three minibatches, or what is left before a reset, asks for it.
         ahead = min(3, (reset or minibatches) - k % (reset or minibatches), minibatches - k) if k % 3 == 0 or reset else 0
         while len(order) < ahead * SIZE:

@@ -30,19 +30,19 @@ def solve_exactly(matrix: list[list[Fraction]], right: list[Fraction]) -> list[F
     return [rows[k][size] / rows[k][k] for k in range(size)]
 
 
-def ridge_exactly(x: Floats, y: Floats, ridge: float, fit_intercept: bool) -> tuple[Floats, float]:
+def ridge_exactly(x: Floats, y: Floats, ridge: float) -> tuple[Floats, float]:
     """The normal equations in rational numbers: of doubles they are exact, however badly conditioned."""
     X, t = [[Fraction(v) for v in row] for row in x.tolist()], [Fraction(v) for v in y.tolist()]
     count, width = len(X), len(X[0])
-    means = [sum(row[j] for row in X) / count if fit_intercept else Fraction(0) for j in range(width)]
-    mean = sum(t) / count if fit_intercept else Fraction(0)
+    means = [sum(row[j] for row in X) / count for j in range(width)]
+    mean = sum(t) / count
     Z = [[row[j] - means[j] for j in range(width)] for row in X]
     gram: Any = [[sum(row[i] * row[j] for row in Z) for j in range(width)] for i in range(width)]
     for j in range(width):
         gram[j][j] += Fraction(ridge)
     cross: Any = [sum(row[j] * (value - mean) for row, value in zip(Z, t, strict=True)) for j in range(width)]
     coef = solve_exactly(gram, cross)
-    intercept = mean - sum(a * b for a, b in zip(coef, means, strict=True)) if fit_intercept else Fraction(0)
+    intercept = mean - sum(a * b for a, b in zip(coef, means, strict=True))
     return np.array([float(each) for each in coef]), float(intercept)
 
 
@@ -53,17 +53,16 @@ def polynomials(count: int = 40, degree: int = 9) -> tuple[Floats, Floats]:
     return x, np.cos(3 * t)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("relative", [0.0, 1e-20, 1e-14, 1e-6, 1.0])
-def test_the_path_is_that_of_rational_numbers(relative: float, fit_intercept: bool) -> None:
+def test_the_path_is_that_of_rational_numbers(relative: float) -> None:
     x, y = polynomials()
-    whole = exact.factor(x, y[:, None], fit_intercept=fit_intercept)
+    whole = exact.factor(x, y[:, None])
     ridge = relative * whole.unit
-    coef, intercept = ridge_exactly(x, y, ridge, fit_intercept)
+    coef, intercept = ridge_exactly(x, y, ridge)
     found = exact.path(whole, [ridge]).at(0)
     guess, truth = found.predict(x)[:, 0], x @ coef + intercept
     # What rounding of the rows alone may do (Bjorck 1996, 1.4): the condition times it, and its square times the residual.
-    s = np.linalg.svd(x - x.mean(axis=0) if fit_intercept else x, compute_uv=False)
+    s = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
     eps, condition, apart = 10 * np.finfo(np.float64).eps, s[0] / s[-1], np.linalg.norm(truth - y)
     np.testing.assert_allclose(guess, truth, rtol=0, atol=eps * (condition * apart + np.linalg.norm(y)))
     bound = eps * condition * (np.linalg.norm(coef) + condition * apart / s[0])
@@ -72,7 +71,7 @@ def test_the_path_is_that_of_rational_numbers(relative: float, fit_intercept: bo
 
 def test_the_gram_matrix_loses_what_the_factor_keeps() -> None:
     x, y = polynomials(degree=11)
-    coef, intercept = ridge_exactly(x, y, 0.0, True)
+    coef, intercept = ridge_exactly(x, y, 0.0)
     truth = x @ coef + intercept
     factor = exact.path(exact.factor(x, y[:, None]), [0.0]).at(0).predict(x)[:, 0]
     gram = ridge_path(of_rows(x, y[:, None]), [0.0]).at(0).predict(x)[:, 0]
@@ -80,20 +79,19 @@ def test_the_gram_matrix_loses_what_the_factor_keeps() -> None:
     assert np.abs(gram - truth).max() > 1e-10
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_factors_add_up(fit_intercept: bool) -> None:
+def test_factors_add_up() -> None:
     """Pieces of any length, shorter than their columns too; the sum solves the whole, and judges it."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 7)) + 2, rng.normal(size=(60, 3))
     pieces = [slice(0, 3), slice(3, 4), slice(4, 40), slice(40, 60)]
-    summed = folds.total([exact.factor(x[each], y[each], fit_intercept=fit_intercept) for each in pieces])
-    whole = exact.factor(x, y, fit_intercept=fit_intercept)
+    summed = folds.total([exact.factor(x[each], y[each]) for each in pieces])
+    whole = exact.factor(x, y)
     assert summed.count == whole.count == 60
     ridges = [0.0, 0.1, 10.0]
     one, other = exact.path(summed, ridges), exact.path(whole, ridges)
     np.testing.assert_allclose(one.coef, other.coef, rtol=0, atol=1e-13)
     np.testing.assert_allclose(one.intercept, other.intercept, rtol=0, atol=1e-13)
-    gram = ridge_path(of_rows(x, y), ridges, fit_intercept=fit_intercept)
+    gram = ridge_path(of_rows(x, y), ridges)
     np.testing.assert_allclose(one.coef, gram.coef, rtol=0, atol=1e-12)
     np.testing.assert_allclose(one.intercept, gram.intercept, rtol=0, atol=1e-12)
     by_hand = ((one.predict(x) - y) ** 2).mean(axis=1)

@@ -87,7 +87,7 @@ def test_pairs_are_the_statistics_of_the_rows(lengths: list[int]) -> None:
     ]
     states = np.concatenate([esn.run(u) for u in X])
     where, targets = np.concatenate(segment), np.concatenate(y)
-    found = folds.pairs(parts)
+    found = folds.leave_one_out(parts[::2])
     assert len(found) == 4
     for k, (train, held_out) in enumerate(found):
         inside, others = where == 2 * k, (where % 2 == 0) & (where >= 0) & (where != 2 * k)
@@ -104,7 +104,7 @@ def test_one_fold_with_data_is_none() -> None:
     part = of_rows(np.eye(3), np.ones((3, 1)))
     nothing = Statistics(0 * part.count, 0 * part.mean, 0 * part.scatter, 3)
     with pytest.raises(ValueError, match="fewer than two folds hold a step"):
-        folds.pairs([part, nothing, nothing])
+        folds.leave_one_out([part, nothing])
 
 
 @given(classes=st.lists(st.integers(0, 3), min_size=2, max_size=60), count=st.integers(2, 6), seen=st.integers(0, 20))

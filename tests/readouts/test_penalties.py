@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -24,9 +22,9 @@ def rows(seed: int = 0, count: int = 120, noise: float = 1.0) -> tuple[Floats, F
     return x, y * [1.0, 50.0] + [3.0, -200.0]
 
 
-def solved(x: Floats, y: Floats, relative: float, fit_intercept: bool) -> tuple[Floats, Floats]:
+def solved(x: Floats, y: Floats, relative: float) -> tuple[Floats, Floats]:
     """Least squares with rows sqrt(ridge) I below: ridge = relative times the mean squared singular value."""
-    means: tuple[Any, Any] = (x.mean(axis=0), y.mean(axis=0)) if fit_intercept else (np.zeros(8), np.zeros(2))
+    means = x.mean(axis=0), y.mean(axis=0)
     moved = x - means[0]
     ridge = relative * (np.linalg.svd(moved, compute_uv=False) ** 2).mean()
     coef = np.linalg.lstsq(
@@ -40,23 +38,21 @@ def parts(x: Floats, y: Floats, count: int = 4) -> tuple[list[Statistics], list[
     return [of_rows(x[each], y[each]) for each in groups], groups
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_errors_of_folds_are_those_of_predictions(fit_intercept: bool) -> None:
+def test_errors_of_folds_are_those_of_predictions() -> None:
     x, y = rows()
     found, groups = parts(x, y)
     pairs = folds.leave_one_out(found)
-    errors = penalties.fold_errors(pairs, PATH, fit_intercept=fit_intercept)
+    errors = penalties.fold_errors(pairs, PATH)
     for k, relative in enumerate(PATH):
         squares = np.zeros(2)
         for group in groups:
             others = np.setdiff1d(np.arange(len(x)), group)
-            coef, intercept = solved(x[others], y[others], relative, fit_intercept)
+            coef, intercept = solved(x[others], y[others], relative)
             squares += ((x[group] @ coef + intercept - y[group]) ** 2).sum(axis=0)
         np.testing.assert_allclose(errors[k], squares / len(x) / y.var(axis=0), rtol=1e-8)
-    curve = penalties.choose(pairs, folds.total(found), PATH, fit_intercept=fit_intercept)
+    curve = penalties.choose(pairs, folds.total(found), PATH)
     np.testing.assert_allclose(curve.errors, np.sqrt(errors.mean(axis=-1)))
-    centred = x - x.mean(axis=0) if fit_intercept else x
-    assert curve.unit == pytest.approx((np.linalg.svd(centred, compute_uv=False) ** 2).mean())
+    assert curve.unit == pytest.approx((np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2).mean())
     assert curve.ridge == pytest.approx(PATH[np.argmin(curve.errors)] * curve.unit)
 
 
@@ -135,7 +131,6 @@ def test_a_curve_is_printed_and_drawn() -> None:
     """With plain least squares at its lower end, which a logarithmic axis does not have."""
     curve = penalties.RidgeCurve(np.array([0.0, 1e-3, 1.0]), np.array([0.5, 0.2, np.nan]), 10.0)
     assert curve.ridge == pytest.approx(1e-2)
-    assert not curve.at_lower_end
     assert "0.01" in repr(curve)
     axes = curve.plot()
     line, dot = (np.asarray(each.get_xydata()) for each in axes.get_lines())

@@ -16,7 +16,6 @@ from echoscale.readouts.statistics import of_rows
 Array = npt.NDArray[Any]
 
 PENALTIES = [0.0, 1e-3, 0.5, 10.0, 1e4]
-INTERCEPT = pytest.mark.parametrize("fit_intercept", [True, False])
 OUTPUTS = pytest.mark.parametrize("outputs", [1, 3])
 BAD_PENALTIES: list[tuple[Any, type[Exception], str]] = [
     (-1.0, ValueError, "ridge must not be negative, got -1"),
@@ -40,72 +39,67 @@ def lanes_of(parts: list[es.Statistics]) -> es.Statistics:
     return es.Statistics(count, mean, scatter, features=parts[0].features)
 
 
-def assert_ridge(coef: Array, intercept: Array, X: Array, y: Array, penalty: float, fit_intercept: bool) -> None:
+def assert_ridge(coef: Array, intercept: Array, X: Array, y: Array, penalty: float) -> None:
     """Coefficients and intercepts are those of scikit-learn."""
-    oracle = Ridge(alpha=penalty, fit_intercept=fit_intercept, solver="svd").fit(X, y)
+    oracle = Ridge(alpha=penalty, solver="svd").fit(X, y)
     np.testing.assert_allclose(coef, np.atleast_2d(oracle.coef_), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(intercept, np.broadcast_to(oracle.intercept_, intercept.shape), rtol=1e-8, atol=1e-10)
 
 
-@INTERCEPT
 @OUTPUTS
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_ridge_is_that_of_scikit_learn(penalty: float, outputs: int, fit_intercept: bool) -> None:
+def test_ridge_is_that_of_scikit_learn(penalty: float, outputs: int) -> None:
     X, y = regression(outputs=outputs)
-    found = es.ridge(of_rows(X, y), penalty, fit_intercept=fit_intercept)
+    found = es.ridge(of_rows(X, y), penalty)
     assert found.coef.shape == (outputs, 6)
     assert found.ridge == penalty
-    assert_ridge(found.coef, found.intercept, X, y, penalty, fit_intercept)
+    assert_ridge(found.coef, found.intercept, X, y, penalty)
 
 
 def test_ridge_does_not_mind_offsets_far_from_zero() -> None:
     X, y = regression(offset=1e4)
     found = es.ridge(of_rows(X, y), 0.5)
-    assert_ridge(found.coef, found.intercept, X, y, 0.5, True)
+    assert_ridge(found.coef, found.intercept, X, y, 0.5)
 
 
-@INTERCEPT
 @OUTPUTS
-def test_every_penalty_of_the_path_is_that_of_scikit_learn(outputs: int, fit_intercept: bool) -> None:
+def test_every_penalty_of_the_path_is_that_of_scikit_learn(outputs: int) -> None:
     X, y = regression(outputs=outputs)
-    path = es.ridge_path(of_rows(X, y), PENALTIES, fit_intercept=fit_intercept)
+    path = es.ridge_path(of_rows(X, y), PENALTIES)
     np.testing.assert_array_equal(path.ridge, PENALTIES)
     for k, penalty in enumerate(PENALTIES):
-        assert_ridge(path.coef[k], path.at(k).intercept, X, y, penalty, fit_intercept)
+        assert_ridge(path.coef[k], path.at(k).intercept, X, y, penalty)
 
 
-@INTERCEPT
 @OUTPUTS
-def test_every_lane_is_solved_by_itself(outputs: int, fit_intercept: bool) -> None:
+def test_every_lane_is_solved_by_itself(outputs: int) -> None:
     """Path first, then lanes."""
     sets = [regression(seed, outputs) for seed in range(4)]
     lanes = lanes_of([of_rows(*each) for each in sets])
-    path = es.ridge_path(lanes, PENALTIES, fit_intercept=fit_intercept)
+    path = es.ridge_path(lanes, PENALTIES)
     assert path.coef.shape == (len(PENALTIES), 4, outputs, 6)
     for k, penalty in enumerate(PENALTIES):
-        one = es.ridge(lanes, penalty, fit_intercept=fit_intercept)
+        one = es.ridge(lanes, penalty)
         for lane, (X, y) in enumerate(sets):
             assert path.ridge[k, lane] == penalty
-            assert_ridge(path.coef[k, lane], path.intercept[k, lane], X, y, penalty, fit_intercept)
-            assert_ridge(one.coef[lane], one.intercept[lane], X, y, penalty, fit_intercept)
+            assert_ridge(path.coef[k, lane], path.intercept[k, lane], X, y, penalty)
+            assert_ridge(one.coef[lane], one.intercept[lane], X, y, penalty)
 
 
-@INTERCEPT
 @pytest.mark.parametrize("penalties", [(1e-3, 0.5, 2.0, 30.0), (1e-3, 0.0, 2.0, 0.0)], ids=["all", "some without"])
-def test_every_lane_may_have_a_penalty_of_its_own(penalties: tuple[float, ...], fit_intercept: bool) -> None:
+def test_every_lane_may_have_a_penalty_of_its_own(penalties: tuple[float, ...]) -> None:
     sets = [regression(seed, 2) for seed in range(4)]
-    found = es.ridge(lanes_of([of_rows(*each) for each in sets]), np.array(penalties), fit_intercept=fit_intercept)
+    found = es.ridge(lanes_of([of_rows(*each) for each in sets]), np.array(penalties))
     np.testing.assert_array_equal(found.ridge, penalties)
     for lane, ((X, y), penalty) in enumerate(zip(sets, penalties, strict=True)):
-        assert_ridge(found.coef[lane], found.intercept[lane], X, y, penalty, fit_intercept)
+        assert_ridge(found.coef[lane], found.intercept[lane], X, y, penalty)
     with pytest.raises(ValueError, match=r"ridge has shape \(3,\), the lanes have \(4,\)"):
         es.ridge(lanes_of([of_rows(*each) for each in sets]), np.ones(3))
 
 
-@INTERCEPT
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("shape", ["dependent columns", "fewer rows than columns", "a column of zeros"])
-def test_no_penalty_on_singular_data_gives_the_minimum_norm_solution(shape: str, seed: int, fit_intercept: bool) -> None:
+def test_no_penalty_on_singular_data_gives_the_minimum_norm_solution(shape: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(5 if shape.startswith("fewer") else 50, 8)), rng.normal(size=(50, 2))
     y = y[: len(X)]
@@ -113,12 +107,11 @@ def test_no_penalty_on_singular_data_gives_the_minimum_norm_solution(shape: str,
         X[:, 6:] = X[:, :6] @ rng.normal(size=(6, 2))
     elif shape == "a column of zeros":
         X[:, 3] = 0
-    means = (X.mean(axis=0), y.mean(axis=0)) if fit_intercept else (0.0, 0.0)
-    expected = np.linalg.lstsq(X - means[0], y - means[1], rcond=None)[0].T
+    expected = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(axis=0), rcond=None)[0].T
     statistics = of_rows(X, y)
     for found in (
-        es.ridge_path(statistics, [0.0, 1.0], fit_intercept=fit_intercept).at(0),
-        es.ridge(statistics, 0, fit_intercept=fit_intercept),
+        es.ridge_path(statistics, [0.0, 1.0]).at(0),
+        es.ridge(statistics, 0),
     ):
         np.testing.assert_allclose(found.coef, expected, rtol=1e-8, atol=1e-10)
 
@@ -136,28 +129,26 @@ def deficient(kind: str, seed: int) -> tuple[Array, Array]:
     return X, y
 
 
-@INTERCEPT
 @pytest.mark.parametrize("kind", ["copies", "sums", "constants"])
-def test_a_penalty_makes_singular_data_determined(kind: str, fit_intercept: bool) -> None:
+def test_a_penalty_makes_singular_data_determined(kind: str) -> None:
     """As a path and one by one, in lanes beside data of full rank. What rounding leaves is eps |S| / penalty, 1e-10 at most."""
     penalties = [1e-4, 1e-2, 1.0, 100.0]
     sets = [deficient(kind, 0), deficient("sound", 1), deficient(kind, 2)]
     assert [np.linalg.matrix_rank(X - X.mean(axis=0)) < 8 for X, _ in sets] == [True, False, True]
     lanes = lanes_of([of_rows(*each) for each in sets])
-    path = es.ridge_path(lanes, penalties, fit_intercept=fit_intercept)
+    path = es.ridge_path(lanes, penalties)
     for k, penalty in enumerate(penalties):
-        one = es.ridge(lanes, penalty, fit_intercept=fit_intercept)
+        one = es.ridge(lanes, penalty)
         for lane, (X, y) in enumerate(sets):
-            oracle = Ridge(alpha=penalty, fit_intercept=fit_intercept, solver="svd").fit(X, y)
+            oracle = Ridge(alpha=penalty, solver="svd").fit(X, y)
             for found in (path.at((k, lane)), one.at(lane)):
                 np.testing.assert_allclose(found.coef, oracle.coef_, rtol=1e-8, atol=1e-9)
                 np.testing.assert_allclose(found.predict(X), oracle.predict(X), rtol=1e-8, atol=1e-9)
 
 
-@INTERCEPT
 @pytest.mark.parametrize("direct", [False, True], ids=["states", "states and inputs"])
 @pytest.mark.parametrize("kind", ["one", "batch", "list"])
-def test_readouts_of_runs_are_those_of_scikit_learn_on_the_states(kind: str, direct: bool, fit_intercept: bool) -> None:
+def test_readouts_of_runs_are_those_of_scikit_learn_on_the_states(kind: str, direct: bool) -> None:
     """A whole path from statistics that were gathered chunk by chunk, without any state kept."""
     rng = np.random.default_rng(5)
     lengths = {"one": (90,), "batch": (90, 90, 90), "list": (70, 90, 55)}[kind]
@@ -166,18 +157,17 @@ def test_readouts_of_runs_are_those_of_scikit_learn_on_the_states(kind: str, dir
     rows = [np.hstack([esn.run(each), each]) if direct else esn.run(each) for each in u]
     X, wanted = (np.concatenate([each[20:] for each in parts]) for parts in (rows, y))
     given = (u[0], y[0]) if kind == "one" else (np.stack(u), np.stack(y)) if kind == "batch" else (u, y)
-    path = es.ridge_path(es.statistics(esn, *given, washout=20, direct=direct), PENALTIES[1:], fit_intercept=fit_intercept)
+    path = es.ridge_path(es.statistics(esn, *given, washout=20, direct=direct), PENALTIES[1:])
     for k, penalty in enumerate(PENALTIES[1:]):
-        oracle = Ridge(alpha=penalty, fit_intercept=fit_intercept, solver="svd").fit(X, wanted)
+        oracle = Ridge(alpha=penalty, solver="svd").fit(X, wanted)
         np.testing.assert_allclose(path.at(k).coef, oracle.coef_, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(path.at(k).intercept, np.broadcast_to(oracle.intercept_, 2), rtol=1e-8, atol=1e-9)
 
 
-@INTERCEPT
-def test_errors_from_statistics_are_those_of_the_predictions(fit_intercept: bool) -> None:
+def test_errors_from_statistics_are_those_of_the_predictions() -> None:
     """On the training data and on other data, for one readout, a path, and lanes."""
     sets, others = [regression(seed) for seed in (0, 1)], [regression(seed, rows=33) for seed in (2, 3)]
-    path = es.ridge_path(lanes_of([of_rows(*each) for each in sets]), PENALTIES, fit_intercept=fit_intercept)
+    path = es.ridge_path(lanes_of([of_rows(*each) for each in sets]), PENALTIES)
     for held_out in (sets, others):
         statistics = lanes_of([of_rows(*each) for each in held_out])
         squared, normalised = mean_squared_errors(path, statistics), normalised_errors(path, statistics)

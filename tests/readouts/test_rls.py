@@ -23,22 +23,11 @@ def rows(count: int = 400, features: int = 12, outputs: int = 2, seed: int = 0) 
     return x, x @ rng.normal(size=(features, outputs)) + 5 + rng.normal(size=(count, outputs))
 
 
-def naive(x: Any, y: Any, ridge: float, forgetting: float) -> Any:
-    """The textbook: one row after another, no intercept; the penalty is forgotten with the rest."""
-    inverse, coef = np.eye(x.shape[1]) / ridge, np.zeros((x.shape[1], y.shape[1]))
-    for row, target in zip(x, y, strict=True):
-        gain = inverse @ row / (forgetting + row @ inverse @ row)
-        coef = coef + np.outer(gain, target - row @ coef)
-        inverse = (inverse - np.outer(gain, row @ inverse)) / forgetting
-    return coef.T
-
-
 @pytest.mark.parametrize("ridge", [1e-6, 1.0])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_a_pass_gives_the_ridge_solution(ridge: float, fit_intercept: bool) -> None:
+def test_a_pass_gives_the_ridge_solution(ridge: float) -> None:
     x, y = rows()
-    found = RLS(ridge, fit_intercept=fit_intercept).partial_fit(x, y).readout
-    direct = es.ridge(of_rows(x, y), ridge, fit_intercept=fit_intercept)
+    found = RLS(ridge).partial_fit(x, y).readout
+    direct = es.ridge(of_rows(x, y), ridge)
     np.testing.assert_allclose(found.coef, direct.coef, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(found.intercept, direct.intercept, rtol=1e-8, atol=1e-8)
     assert found.ridge == ridge
@@ -50,14 +39,6 @@ def test_states_of_a_network_with_a_small_penalty() -> None:
     found, direct = RLS(1e-5).partial_fit(states, y[200:]).readout, es.ridge(of_rows(states, y[200:]), 1e-5)
     np.testing.assert_allclose(found.coef, direct.coef, rtol=0, atol=1e-8 * np.abs(direct.coef).max())
     np.testing.assert_allclose(found.intercept, direct.intercept, rtol=1e-8)
-
-
-def test_without_an_intercept_it_is_the_textbook() -> None:
-    x, y = rows()
-    np.testing.assert_allclose(RLS(0.1, fit_intercept=False).partial_fit(x, y).readout.coef, naive(x, y, 0.1, 1.0), rtol=1e-9)
-    # A small penalty: what is given back of it is not felt.
-    found = RLS(1e-9, 0.98, fit_intercept=False).partial_fit(x, y).readout.coef
-    np.testing.assert_allclose(found, naive(x, y, 1e-9, 0.98), rtol=1e-6, atol=1e-7)
 
 
 def test_forgetting_solves_the_weighted_problem() -> None:
@@ -75,7 +56,7 @@ def test_forgetting_solves_the_weighted_problem() -> None:
 def test_a_block_of_rows_counts_as_one_step_and_idle_rows_not_at_all() -> None:
     x, y = rows(40, features=5, outputs=1)
     with jax.enable_x64(True):
-        update = jax.jit(rls.update, static_argnames=("back", "fit_intercept"))
+        update = jax.jit(rls.update, static_argnames="back")
         state = rls.init(5, 1, 0.1)
         for begin in range(0, 40, 8):
             padded = [np.concatenate([each[begin : begin + 8], np.full((3, each.shape[1]), np.nan)]) for each in (x, y)]
@@ -156,10 +137,10 @@ def test_errors_say_what_is_wrong(call: Any, message: str) -> None:
 def test_a_saved_rls_carries_on_bit_for_bit(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(60, 5)), rng.normal(size=(60, 2))
-    whole = RLS(1e-3, 0.99, fit_intercept=False).partial_fit(X, y)
-    half = RLS(1e-3, 0.99, fit_intercept=False).partial_fit(X[:30], y[:30])
+    whole = RLS(1e-3, 0.99).partial_fit(X, y)
+    half = RLS(1e-3, 0.99).partial_fit(X[:30], y[:30])
     back = es.load(es.save(half, tmp_path / "half.es")).partial_fit(X[30:], y[30:])
     np.testing.assert_array_equal(back.readout.coef, whole.readout.coef)
     np.testing.assert_array_equal(back.predict(X), whole.predict(X))
     fresh = es.load(es.save(RLS(1e-2, 0.5), tmp_path / "fresh.es"))
-    assert (fresh.ridge, fresh.forgetting, fresh.fit_intercept, fresh.state) == (1e-2, 0.5, True, None)
+    assert (fresh.ridge, fresh.forgetting, fresh.state) == (1e-2, 0.5, None)

@@ -34,20 +34,6 @@ def test_html_is_escaped_once() -> None:
     assert page.table(("x",), [(page.link("#a", "1 < 2"),)], "t").count("1 &lt; 2") == 1
 
 
-def test_rows_of_words_are_cards_on_a_phone_and_columns_of_numbers_are_not() -> None:
-    words = page.table(("figure", "claim", "here", "why"), [("1", "a", "b", "c")], "t")
-    numbers = page.table(("time", "mean", "low", "high"), [("1", "2", "3", "4")], "t", numbers=(1, 2, 3))
-    assert 'class="scroll cards"' in words
-    assert '<td data-label="claim">a</td>' in words
-    assert "cards" not in numbers
-
-
-def test_maps_are_marked_since_their_colours_are_values() -> None:
-    """In the dark all other pictures are turned round."""
-    assert '<img class="map" ' in page.picture(b"png", "a map", page.text(""), is_map=True)
-    assert 'class="map"' not in page.picture(b"png", "a line", page.text(""))
-
-
 @pytest.mark.parametrize(("low", "high"), [(0.6, 0.8), (-3.0, 11.0), (1e-6, 2e-6), (5.0, 5.0)])
 def test_dots_lie_where_their_values_are(low: float, high: float) -> None:
     """Ticks and dots are on one linear scale."""

@@ -65,12 +65,11 @@ def test_what_is_no_folder_of_figures_is_refused(folder: Path, tmp_path: Path) -
         assert result.exit_code == 2
         assert words in result.stderr
     assert not (tmp_path / "index.html").exists()
-    damaged = bytearray((folder / "fig8-smoke.nc").read_bytes())
-    damaged[len(damaged) // 2] ^= 1
-    (tmp_path / "fig8-smoke.nc").write_bytes(damaged)
+    content = (folder / "fig8-smoke.nc").read_bytes()
+    (tmp_path / "fig8-smoke.nc").write_bytes(content[: len(content) // 2])
     result = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert result.exit_code == 2
-    assert "has changed since it was written" in result.stderr
+    assert "cannot be read" in result.stderr
 
 
 def test_every_figure_has_a_caption_and_a_claim() -> None:

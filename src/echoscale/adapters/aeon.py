@@ -23,7 +23,7 @@ class AeonClassifier(BaseClassifier):  # type: ignore[misc,unused-ignore]
         Neurons, of every reservoir.
     features : "auto", str or tuple of str
         How states are pooled.
-    readout : "ridge", "softmax", "sigmoid" or "hidden"
+    readout : "ridge", "softmax" or "sigmoid"
         How z is found.
     options : dict or None
         Other parameters of `ESNClassifier`, by name.

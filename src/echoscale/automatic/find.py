@@ -209,11 +209,10 @@ def _table(
         for name in order
     )
     count = len(errors[RIDGE])
-    unit = "sequences" if question.per_sequence else "steps"
     return Table(
         ("method", word, "of_ridge_on_lags", "standard_errors", "choice"),
         rows,
-        f"Errors on {count:,} {unit} that took no part in the choices made for them",
+        f"Errors on {count:,} steps that took no part in the choices made for them",
         ("standard_errors: by how many of them the mean squared error is below that of ridge on lags.",),
     )
 
@@ -260,7 +259,7 @@ def _reasons(
     if networks and played.rows.drive.changes.any():
         which = ", ".join(map(str, np.flatnonzero(played.rows.drive.changes)))
         reasons.append(f"Input {which} has a trend: the networks hear its changes.")
-    if isinstance(played.suggested, Suggestion):
+    if played.suggested is not None:
         reasons.append(played.suggested.reasons[0])
     if question.season is not None:
         reasons.append(f"The series has a season of {counted(question.season)}.")

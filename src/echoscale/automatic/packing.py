@@ -65,7 +65,7 @@ def _pack_sequences(model: SequenceModel, tensors: Tensors, pack_esn: PackESN) -
     members = []
     for m, member in enumerate(model.members):
         made, own = member.transformer, dict[str, npt.NDArray[Any]]()
-        heard = {"ranks": made.ranks, "changes": made.changes, "backwards": made.backwards}
+        heard = {"ranks": made.ranks, "changes": member.changes, "backwards": member.backwards}
         members.append({"esn": pack_esn(made.esn_, own), "features": list(made.features), **heard})
         own |= {f"readout.{name}": np.asarray(value) for name, value in member.readout._asdict().items()}
         own |= {f"heard.{name}": value for name, value in made.scaling_._asdict().items()}
@@ -93,19 +93,19 @@ def _unpack_sequences(about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
             network=esn.network,
             features=tuple(each["features"]),
             ranks=ranks,
-            changes=changes,
-            backwards=_checks.choice(each["backwards"], (True, False), "backwards"),
+            changes=False,
             random_state=esn.seed,
         )
         check_pools(made.features)
-        made.esn_, made.n_features_in_ = esn, features
+        made.esn_, made.n_features_in_ = esn, esn.n_inputs
         made.scaling_ = read_heard(own, "heard", esn.n_inputs, ranks)  # type: ignore[assignment]
-        members.append(SequenceMember(made, _readout(own, "readout", len(classes))))
+        backwards = _checks.choice(each["backwards"], (True, False), "backwards")
+        members.append(SequenceMember(made, _readout(own, "readout", len(classes)), changes, backwards))
     summary = _readout(tensors, "summary", len(classes)) if "summary.coef" in tensors else None
     if not members and summary is None:
         raise ValueError("a model of labels that reads nothing")
     steepness = _checks.non_negative(about["steepness"], "steepness")
-    names, scaling = read_names(about.get("feature_names", []), features), read_scaling(tensors, "scaling", features)
+    names, scaling = read_names(about["feature_names"], features), read_scaling(tensors, "scaling", features)
     return SequenceModel(tuple(members), summary, scaling, classes, steepness, feature_names_in_=names)
 
 
@@ -141,18 +141,14 @@ def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
     (features,) = taken(tensors, "scaling.mean", (None,)).shape
     coef = taken(tensors, "linear.coef", (None, len(lags) * features))
     products = []
-    for k, each in enumerate(about.get("products", [])):
+    for k, each in enumerate(about["products"]):
         own_lags = tuple(_checks.integer(lag, "lags") for lag in each)
         size = len(own_lags) * features
         if not set(own_lags) <= set(lags) or not own_lags:
             raise ValueError("products of lags that the model does not see")
         products.append(ProductMap(own_lags, taken(tensors, f"products.{k}", (len(coef), size * (size + 1) // 2))))
     linear = LinearMap(lags, coef, taken(tensors, "linear.intercept", coef.shape[:1]), tuple(products))
-    classes = None
-    if about.get("class_names") is not None:  # before format 3
-        classes = read_labels({"dtype": "str", "names": about["class_names"]}, tensors)
-    elif about.get("labelled", "classes" in tensors):
-        classes = read_labels(about.get("labels"), tensors)
+    classes = read_labels(about["labels"], tensors) if about["labelled"] else None
     scaling, target = read_scaling(tensors, "scaling", features), read_scaling(tensors, "target", len(coef))
     drive = Drive(taken(tensors, "drive.changes", (features,), "b"), taken(tensors, "drive.spread", (features,)))
     if not (drive.spread > 0).all():
@@ -160,7 +156,7 @@ def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: Un
     if classes is not None and len(classes) != len(coef):
         raise ValueError(f"{len(coef)} outputs have {len(classes)} labels")
     state = taken(tensors, "state", (None,) * min(max(tensors["state"].ndim, 1), 2))
-    names = read_names(about.get("feature_names", []), features)
+    names = read_names(about["feature_names"], features)
     known = None
     if "range.low" in tensors:
         known = Range(*(taken(tensors, f"range.{name}", (features,), finite=False) for name in Range._fields))

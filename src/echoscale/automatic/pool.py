@@ -103,7 +103,6 @@ def product_members(rows: TimeRows, origin: Origin) -> list[Member]:
 def network_members(
     rows: TimeRows,
     statistics: Sequence[Statistics],
-    state_sets: Sequence[Indices],
     units: int,
     origin: Origin,
     beside: Sequence[tuple[int, ...]],
@@ -119,11 +118,9 @@ def network_members(
     rows : TimeRows
         The data.
     statistics : sequence of Statistics
-        Of the network's columns, lags and targets, for every segment, with lanes.
-    state_sets : sequence of columns
-        What of the network's columns is seen.
+        Of states, lags and targets, for every segment, with lanes.
     units : int
-        All of the network's columns.
+        N, the states of the network.
     origin : Origin
         Where.
     beside : sequence of sets of lags
@@ -144,27 +141,25 @@ def network_members(
     pairs, path = _folds(judging.pairs(statistics, origin), whole)
     kinds = rows.targets_after(units + rows.width)
     entries = []
-    for seen in state_sets:
-        for chosen in beside:
-            extra = units + rows.columns(chosen) if chosen else np.empty(0, np.int64)
-            used = np.concatenate([seen, extra])
-            best = paths.choose(pairs, used, kinds, path, workers)
-            for kind in range(len(kinds)):
-                for lane in range(best.error.shape[0]):
-                    error, relative = float(best.error[lane, kind]), float(best.relative[lane, kind])
-                    entries.append((error, lane, kind, relative, seen, chosen, used))
+    for chosen in beside:
+        extra = units + rows.columns(chosen) if chosen else np.empty(0, np.int64)
+        used = np.concatenate([np.arange(units), extra])
+        best = paths.choose(pairs, used, kinds, path, workers)
+        for kind in range(len(kinds)):
+            for lane in range(best.error.shape[0]):
+                error, relative = float(best.error[lane, kind]), float(best.relative[lane, kind])
+                entries.append((error, lane, kind, relative, chosen, used))
     entries.sort(key=lambda each: each[:3])
     order = lanes[list(dict.fromkeys(each[1] for each in entries))]
     limit = min(bound, ALLOWED * entries[0][0]) if entries else bound
     found = []
-    for error, lane, kind, relative, seen, chosen, used in entries[:MEMBERS]:
+    for error, lane, kind, relative, chosen, used in entries[:MEMBERS]:
         if not error <= limit:
             break
         readout = paths.fitted(whole.lane(lane), used, kinds[kind], relative)
-        states = np.zeros((rows.question.outputs, units))
-        states[:, seen] = readout.coef[:, : len(seen)]
+        states = np.ascontiguousarray(readout.coef[:, :units])
         # Without lags the map holds the intercept alone, on the present step with coefficient 0.
-        coef = readout.coef[:, len(seen) :] if chosen else np.zeros((rows.question.outputs, rows.features))
+        coef = readout.coef[:, units:] if chosen else np.zeros((rows.question.outputs, rows.features))
         linear = LinearMap(chosen or (0,), coef, readout.intercept)
         linear = _with_present(linear, rows.question, kind == 1)
         found.append(Member(error, number, int(lanes[lane]), states, linear, kind == 1))

@@ -21,7 +21,7 @@ from echoscale.automatic.tuned_lanes import LEAST_ROWS, tuned_lanes
 from echoscale.engine import machine
 from echoscale.esn import ESN
 from echoscale.hyper import Hyper
-from echoscale.network import Network
+from echoscale.timescales.suggest import Suggestion
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class Rounds:
 
     rows: TimeRows
     seed: int
-    suggested: Network | None = None
+    suggested: Suggestion | None = None
     simple: list[list[Member]] = field(init=False)
     products: list[list[Member]] = field(init=False)
     members: list[list[Member]] = field(init=False)
@@ -72,7 +72,6 @@ class Rounds:
             number_of_best = self.members[0][0].round
             esn, hyper, structure = self.tried[number_of_best]
             mine = [each for each in self.members[0] if each.round == number_of_best]
-            assert isinstance(self.rows, TimeRows)
             self._judge(esn, tuned_lanes(self.rows, esn, hyper, mine, late), structure)
             return
         question = self.rows.question
@@ -97,16 +96,13 @@ class Rounds:
         """Run all lanes, and keep the best candidates of every origin."""
         number = len(self.tried)
         statistics = self.rows.statistics(esn, hyper)
-        sets = self.rows.state_sets(esn)
         units = statistics[0].mean.shape[-1] - self.rows.simple[0].mean.shape[-1]
         origins = self.rows.judging.origins
 
         def judge(o: int, lanes: Indices, workers: int = 1) -> Indices:
             bound = pool.ALLOWED * min((each.error for each in self.members[o]), default=np.inf)
             beside = [(), self.simple[o][0].beside.lags]
-            new, order = pool.network_members(
-                self.rows, statistics, sets, units, origins[o], beside, number, bound, lanes, workers
-            )
+            new, order = pool.network_members(self.rows, statistics, units, origins[o], beside, number, bound, lanes, workers)
             self.members[o] = pool.best_of([*self.members[o], *new])
             return order
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from echoscale import _checks
 from echoscale.estimators.transformer import ESNFeatures
+from echoscale.features.normal_scores import heard_of
 from echoscale.losses import probabilities
 from echoscale.readouts.ridge import Readout
 from echoscale.scaling import Scaling
@@ -27,13 +28,29 @@ class SequenceMember(NamedTuple):
     Attributes
     ----------
     transformer : ESNFeatures
-        What it is judged by.
+        Pools the states of the network, which hears what `heard_of` makes of the inputs.
     readout : Readout
         W and b.
+    changes : bool or "only"
+        Whether the network hears the changes of the inputs beside the inputs, not at all, or alone.
+    backwards : bool
+        Whether the network hears every sequence from its end to its start.
     """
 
     transformer: ESNFeatures
     readout: Readout
+    changes: bool | str = False
+    backwards: bool = False
+
+    def scores(self, series: Series) -> Floats:
+        """W f + b of every sequence, (B, O).
+
+        Parameters
+        ----------
+        series : Series
+            Sequences, in units of the network.
+        """
+        return self.readout.predict(self.transformer.pool(heard_of(series, self.changes, self.backwards)))
 
 
 @dataclass(eq=False)
@@ -110,8 +127,7 @@ class SequenceModel:
             raise ValueError("this model labels whole sequences: pass (B, T, F) or a list of (T, F), for one sequence X[None].")
         if self.summary is not None:
             return _checks.finite(self.summary.predict(summary_of(series)), "scores")
-        scores = [each.readout.predict(each.transformer.pool(series)) for each in self.members]
-        return _checks.finite(np.sum(scores, axis=0), "scores")
+        return _checks.finite(np.sum([each.scores(series) for each in self.members], axis=0), "scores")
 
 
 def summary_of(series: Series) -> Floats:

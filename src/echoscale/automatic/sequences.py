@@ -27,7 +27,7 @@ from echoscale.estimators import row_readout
 from echoscale.estimators.sequence_labels import IN_PARTS, INPUT_SCALINGS, union
 from echoscale.estimators.sequence_network import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS
 from echoscale.estimators.transformer import ESNFeatures
-from echoscale.features.normal_scores import ONLY
+from echoscale.features.normal_scores import ONLY, heard_of
 from echoscale.network import Network, hierarchical, parallel
 from echoscale.progress import Progress
 from echoscale.readouts import calibration, folds
@@ -68,7 +68,7 @@ class Judged(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A network, and what it hears: see `ESNFeatures`."""
+    """A network, and what it hears: see `SequenceMember`; ranks as in `ESNFeatures`."""
 
     network: Network
     ranks: bool
@@ -167,16 +167,20 @@ def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> 
         Of its weights.
     """
     sets = (WHOLE, IN_PARTS)
-    whole = ESNFeatures(**plan._asdict(), features=union(sets), random_state=seed).begin(series)
-    rows = whole.pool(series)
+    # The changes come before the transformer, which hears nothing beside what it is given.
+    options: dict[str, Any] = {"network": plan.network, "ranks": plan.ranks, "changes": False, "random_state": seed}
+    heard = heard_of(series, plan.changes, plan.backwards)
+    whole = ESNFeatures(**options, features=union(sets)).begin(heard)
+    rows = whole.pool(heard)
     found = []
     for pools in sets:
         where = columns(union(sets), whole.esn_.units, whole.parts, 0)
         mine = np.concatenate([rows[:, where[name]] for name in pools], axis=1)
         solved = row_readout.solve(mine, codes, None, folds.FOLDS)
-        made = ESNFeatures(**plan._asdict(), features=pools, random_state=seed)
+        made = ESNFeatures(**options, features=pools)
         made.esn_, made.scaling_, made.n_features_in_ = whole.esn_, whole.scaling_, whole.n_features_in_
-        found.append(Judged(SequenceMember(made, solved.readout), number, solved.outputs, solved.error))
+        member = SequenceMember(made, solved.readout, plan.changes, plan.backwards)
+        found.append(Judged(member, number, solved.outputs, solved.error))
     return found
 
 
@@ -230,15 +234,16 @@ def joined(members: Sequence[tuple[float, Judged]]) -> tuple[SequenceMember, ...
         outputs = len(mine[0][1].readout.intercept)
         coef = np.zeros((outputs, max(each.stop for each in where.values())))
         intercept = np.zeros(outputs)
-        for share, (transformer, readout) in mine:
-            own = columns(transformer.features, first.esn_.units, first.parts, 0)
+        for share, each in mine:
+            own = columns(each.transformer.features, first.esn_.units, first.parts, 0)
             for name, place in own.items():
-                coef[:, where[name]] += share * readout.coef[:, place]
-            intercept += share * readout.intercept
+                coef[:, where[name]] += share * each.readout.coef[:, place]
+            intercept += share * each.readout.intercept
         made = copy(first)
         made.features = pools
         made.__dict__.pop("columns_", None)  # of other pools
-        found.append(SequenceMember(made, Readout(coef, intercept, mine[0][1].readout.ridge)))
+        readout = Readout(coef, intercept, mine[0][1].readout.ridge)
+        found.append(mine[0][1]._replace(transformer=made, readout=readout))
     return tuple(found)
 
 
@@ -285,7 +290,7 @@ def _result(
     )
     networks = tuple(each.transformer.esn_.network for each in model.members)
     heard = sum(each.transformer.ranks for each in model.members)
-    turned = sum(each.transformer.backwards for each in model.members)
+    turned = sum(each.backwards for each in model.members)
     used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
     reasons = [
         f"{winner[0].upper()}{winner[1:]}: {wrong[winner]:.3g} of the sequences left out have a wrong label.",

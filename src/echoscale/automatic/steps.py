@@ -70,10 +70,6 @@ class TimeRows:
             kinds.append(features + outputs + np.arange(outputs))
         return kinds
 
-    def state_sets(self, esn: ESN) -> list[Indices]:
-        """What of a network's columns is seen: all states."""
-        return [np.arange(esn.units)]
-
     @cached_property
     def simple(self) -> list[Statistics]:
         """Of lags and targets alone, for every segment."""

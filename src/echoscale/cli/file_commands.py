@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from echoscale.cli.shell import FAILED, STOPPED, Json, Quiet, keep_compiled_programs, loading, named, print_json, refusing, say
+from echoscale.cli.shell import STOPPED, Json, Quiet, keep_compiled_programs, loading, named, print_json, refusing, say
 
 if TYPE_CHECKING:
     from echoscale.data_files import Notation
@@ -210,18 +210,12 @@ def timescales(
 
 
 def doctor(json: Json = False, quiet: Quiet = False) -> None:
-    """Versions, devices, a check of the numerics, and the speed. Numerics are checked against the equations in plain NumPy.
-
-    The exit code is 1 where a check fails.
-    """
-    keep_compiled_programs()
+    """Versions and devices."""
     with refusing("The same command starts anew."):
         with loading(quiet):
             from echoscale.cli import doctor as work
 
-        healthy = work.examine(json, quiet)
-    if not healthy:
-        raise typer.Exit(FAILED)
+        work.show(json, quiet)
 
 
 @data_app.command("fetch")

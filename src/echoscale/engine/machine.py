@@ -6,7 +6,6 @@ JAX is imported inside the functions that need it: eigenvalues and BLAS threads 
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,31 +47,8 @@ def without(*passes: str) -> dict[str, Any]:
 SCAN_OPTIONS = without(SHARING_KERNELS, *AGAINST_BARRIERS)
 
 
-def check_process() -> None:
-    """Raise in a process that was forked after JAX had been used: the threads that compute are not there, and it would hang."""
-    if _orphan:
-        raise RuntimeError(
-            "this process was forked after JAX had been used, and would wait for ever. Start processes anew: "
-            "multiprocessing.get_context('spawn'), ProcessPoolExecutor(mp_context=...) with that context, or "
-            "joblib, whose processes are of this kind. Or fork before the first network is run."
-        )
-
-
-def _after_fork() -> None:
-    """In the child."""
-    global _orphan
-    bridge = sys.modules.get("jax._src.xla_bridge")
-    _orphan = _orphan or bool(getattr(bridge, "backends_are_initialized", bool)())
-
-
-_orphan = False
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
 def device_of(device: DeviceLike) -> jax.Device | None:
     """None (JAX's choice) or a `jax.Device`, from a name like "gpu" or a device."""
-    check_process()
     if device is None:
         return None
     if not isinstance(device, str):
@@ -112,7 +88,6 @@ def cores() -> int:
 @contextmanager
 def precision_and_device(dtype: npt.DTypeLike, device: DeviceLike) -> Iterator[None]:
     """float64 and the device are asked for here and only here; JAX's global settings stay as the user left them."""
-    check_process()
     import jax
 
     _programs.enter()

@@ -89,7 +89,6 @@ class ESNEstimator(BaseEstimator):
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
         validation: float | int = folds.FOLDS,
-        fit_intercept: bool = True,
         direct: bool | int | None = None,
         dtype: str = "float32",
         device: DeviceLike = None,
@@ -110,7 +109,6 @@ class ESNEstimator(BaseEstimator):
         self.scale = scale
         self.ridge = ridge
         self.validation = validation
-        self.fit_intercept = fit_intercept
         self.direct = direct
         self.dtype = dtype
         self.device = device
@@ -175,8 +173,6 @@ class ESNEstimator(BaseEstimator):
 
     def _check_parameters(self) -> Floats | None:
         """The penalties, as an array, or None for "auto"; the washout is that of the data."""
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise TypeError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         if self.direct is not None and not isinstance(self.direct, bool | np.bool_):
             _checks.integer(self.direct, "direct, as a number of inputs,")
         _checks.choice(self.scale, (STANDARD, None), "scale")
@@ -265,9 +261,7 @@ class ESNEstimator(BaseEstimator):
             return features, counted(fitted.values, washout), groups
 
         # Noise bounds the Gram matrix from below: what rounding might lose is lost in noise anyway.
-        solved = fitting.solve(
-            chosen_from, parts, None if self.noise else rows, self.validation, fit_intercept=bool(self.fit_intercept)
-        )
+        solved = fitting.solve(chosen_from, parts, None if self.noise else rows, self.validation)
         # Only now: a fit that fails leaves the last one whole.
         self.esn_, self.washout_, self.direct_, self.scaling_ = esn, washout, direct, inputs
         self.__dict__.pop("fold_statistics_", None)
@@ -323,13 +317,13 @@ class ESNEstimator(BaseEstimator):
         """Add statistics of pieces, fold -> piece (None: the fold that holds the fewest rows), and solve anew."""
         new = folds.total(list(parts.values()))
         whole = new if first else self.statistics_ + new
-        intercept, curve = bool(self.fit_intercept), None
+        curve = None
         if chosen_from is not None:
             ridge = float(chosen_from[0])
         elif not first and not hasattr(self, "fold_statistics_"):  # after a fit: its choice stays
             before = self.ridge_curve_
             relative = penalties.UNCHOSEN if before is None else max(before.relative[before.place], penalties.RELATIVE[0])
-            ridge, curve = float(relative * penalties.unit_of(whole, fit_intercept=intercept)), before
+            ridge, curve = float(relative * penalties.unit_of(whole)), before
         else:
             empty = Statistics(0 * new.count, 0 * new.mean, 0 * new.scatter, new.features)
             held = [empty] * self._stream_folds if first else list(self.fold_statistics_)
@@ -338,11 +332,11 @@ class ESNEstimator(BaseEstimator):
                 held[place] = held[place] + part
             self.fold_statistics_ = held
             pairs = folds.leave_one_out(held) if sum(float(each.count) > 0 for each in held) > 1 else []
-            ridge, curve = penalties.decide(None, pairs, whole, fit_intercept=intercept)
+            ridge, curve = penalties.decide(None, pairs, whole)
         ready = hasattr(self, "readout_")
         self.statistics_, self.ridge_, self.ridge_curve_ = whole, ridge, curve
         if whole.count > 0:
-            self.readout_ = self._finished(solve_ridge(whole, ridge, fit_intercept=intercept), self.target_scaling_)
+            self.readout_ = self._finished(solve_ridge(whole, ridge), self.target_scaling_)
             if not ready and whole.count > 1:
                 self._check_states(states)
 

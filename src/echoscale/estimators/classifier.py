@@ -20,7 +20,6 @@ from echoscale.estimators.class_labels import classes_of, codes_of, in_columns, 
 from echoscale.estimators.forms import counted, map_given
 from echoscale.estimators.seed import RandomState, seed_of
 from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
-from echoscale.estimators.shared_parameters import explained
 from echoscale.estimators.transformer import ESNFeatures
 from echoscale.network import Network
 from echoscale.readouts import calibration, folds, logistic
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
-RIDGE, HIDDEN = "ridge", "hidden"
-READOUTS = (RIDGE, *logistic.OF_CLASSES, HIDDEN)
+RIDGE = "ridge"
+READOUTS = (RIDGE, *logistic.OF_CLASSES)
 
 
 def _adds_up(model: ESNClassifier) -> bool:
@@ -49,7 +48,6 @@ def _adds_up(model: ESNClassifier) -> bool:
     return True
 
 
-@explained(input_scaling="the better of 0.3 and 1 on held-out\n        sequences; 0.3 with one label per step.")
 class ESNClassifier(ClassifierMixin, SequenceNetwork):
     """z = W_out f + b; the class is the largest z. One label per sequence, or one per step.
 
@@ -58,9 +56,8 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
     "ridge"    least squares on one-hot targets, solved at once; the only one with `partial_fit`
     "softmax"  least cross-entropy of softmax(z) and the class, trained by minibatches (`echoscale.readouts.logistic`)
     "sigmoid"  likewise with every class by itself, sigmoid(z), as in the paper
-    "hidden"   z = V relu(W f + b) + c, one hidden layer, trained likewise (`echoscale.readouts.hidden`); for sequences
 
-    The last three keep what they are trained on: the features of all sequences, or all states after the washout. They see
+    The last two keep what they are trained on: the features of all sequences, or all states after the washout. They see
     standardised features; the penalty stands beside the summed loss, sum of E + ridge/2 |W|^2.
 
     One label per sequence: X (B, T, F) or a list of (T_b, F), with y (B,).
@@ -73,23 +70,46 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
 
     Parameters
     ----------
-    {NETWORK}
+    units : int or tuple of int
+        Neurons, of every level.
+    structure : "single", "parallel" or "hierarchical"
+        How the levels are joined. Two levels: units=(50, 50), structure="hierarchical".
+    leak_rate : float, tuple or None
+        alpha in (0, 1] of all levels, or of each; 1 forgets at once. None: from 1 on the first level to 0.03 on the last, the
+        others geometrically between them; 1 where there is one level.
+    spectral_radius : float or tuple
+        Of the recurrent weights.
+    input_scaling : float, tuple or None
+        Of the input weights. In a hierarchy, one number is that of the first level; the others have 0. None: the
+        better of 0.3 and 1 on held-out sequences; 0.3 with one label per step.
+    bias_scaling : float or tuple
+        Of the biases; 0 is none.
+    coupling : float or tuple
+        Strength of the links of a hierarchy.
+    connections : int, tuple or None
+        Non-zero weights in each row; None: 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix
+        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
+    coupling_delay : 0 or 1
+        Steps that a link takes.
     features : "auto", str or tuple of str
         How the states of a sequence are pooled, see `ESNFeatures`: "mean", "std", "max", "min", "last", "segments",
         "snapshots", or several of them. "auto": ("mean", "std", "max", "min") or ("segments", "std", "max", "min"), whichever
         is better on held-out sequences.
-    {SEQUENCES}
+    every : int or None
+        Of snapshots: steps from one to the next, for sequences of one length. None: `parts` of them at relative positions,
+        x(ceil(k T / parts)), k = 1, 2, ..., whatever the length T.
+    parts : int
+        How many segments, and snapshots at relative positions.
+    changes : bool
+        Whether the network hears the changes u(t) - u(t-1) beside the inputs. For sequences.
     ranks : bool or None
         Whether the network hears normal scores of the inputs, see `ESNFeatures`. None: as held-out sequences say; False with
         scale=None, or with one label per step.
     standardise : bool
         Whether a ridge readout of sequences sees standardised features. Trained readouts always do.
-    readout : "ridge", "softmax", "sigmoid" or "hidden"
+    readout : "ridge", "softmax" or "sigmoid"
         How z is found, see above.
-    hidden : int
-        Units of the hidden layer.
-    dropout : float
-        Share of features, and of the hidden layer, that is left out at random in every step of its training.
     epochs : int
         Of a trained readout: how often every row is seen.
     rate : float
@@ -121,12 +141,13 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         What is chosen by: a number of folds, or the share of a validation tail. Folds of sequences have every class in each as
         far as can be (a share: every k-th sequence). Folds of steps are blocks of time with a gap of a twentieth of a fold
         between them (whole series where there are as many series as folds; fewer folds where data are short).
-    fit_intercept : bool
-        Whether the readout has an intercept, which is not penalised.
     direct : bool or int
         How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1. Those before the start of a
         series are 0, in units of the network. For one label per step.
-    {MACHINE}
+    dtype : "float32" or "float64"
+        Precision of the network.
+    device : None, "cpu", "gpu" or a jax.Device
+        Where it runs; None: JAX's choice.
     random_state : int, numpy.random.RandomState or None
         Seed of the weights and of the order of minibatches; None: fresh entropy.
 
@@ -138,7 +159,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         With one label per sequence: what was chosen, with `features`, `ranks` and `input_scaling`.
     esn_ : ESN
         The network with its weights.
-    readout_ : Readout or Hidden
+    readout_ : Readout
         W_out and b (O,), for features that are not standardised.
     steepness_ : float
         beta in p = softmax(beta z), of `predict_proba`.
@@ -200,12 +221,10 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         features: str | Sequence[str] = sequence_labels.AUTO,
         every: int | None = None,
         parts: int = 4,
-        changes: bool | str = True,
+        changes: bool = True,
         ranks: bool | None = None,
         standardise: bool = True,
         readout: str = RIDGE,
-        hidden: int = 256,
-        dropout: float = 0.2,
         epochs: int = 30,
         rate: float = 1e-3,
         minibatch: int = 50,
@@ -215,7 +234,6 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
         validation: float | int = folds.FOLDS,
-        fit_intercept: bool = True,
         direct: bool | int = False,
         dtype: str = "float32",
         device: DeviceLike = None,
@@ -237,7 +255,6 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             scale=scale,
             ridge=ridge,
             validation=validation,
-            fit_intercept=fit_intercept,
             direct=direct,
             dtype=dtype,
             device=device,
@@ -250,8 +267,6 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         self.ranks = ranks
         self.standardise = standardise
         self.readout = readout
-        self.hidden = hidden
-        self.dropout = dropout
         self.epochs = epochs
         self.rate = rate
         self.minibatch = minibatch
@@ -480,7 +495,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         if not stream:
             refuse_single_sequences(codes, self.classes_)
         chosen_from, sets = self._check_parameters(), sequence_labels.pool_sets(self.features)
-        intercept, solved = bool(self.fit_intercept), self.readout == RIDGE
+        solved = self.readout == RIDGE
         chosen = sequence_labels.choose(
             self._candidates(sets),
             sets,
@@ -488,7 +503,6 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             codes,
             chosen_from,
             self.validation,
-            fit_intercept=intercept,
             standardise=bool(self.standardise),
             ridge=solved,
         )
@@ -502,8 +516,8 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         sequence_labels.warn_of_states(chosen.rows, chosen.pools, made.esn_, self.parts)
 
     def _solve_rows(self, rows: Floats, codes: Floats, chosen_from: Floats | None) -> None:
-        options = {"fit_intercept": bool(self.fit_intercept), "standardise": bool(self.standardise)}
-        self._keep_rows(rows, codes, row_readout.solve(rows, codes, chosen_from, self.validation, **options))
+        found = row_readout.solve(rows, codes, chosen_from, self.validation, standardise=bool(self.standardise))
+        self._keep_rows(rows, codes, found)
 
     def _keep_rows(self, rows: Floats, codes: Floats, found: row_readout.RowReadout) -> None:
         self.rows_, self.codes_ = rows, codes
@@ -520,10 +534,6 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
 
     def _train_steps(self, series: Series, targets: Series) -> None:
         """All states after the washout are rows to train on, in the order of the series."""
-        if self.readout == HIDDEN:
-            raise ValueError(
-                "readout='hidden' is for one label per sequence: choose 'ridge', 'softmax' or 'sigmoid' for steps."
-            )
         chosen_from, washout = self._check_parameters(), self._washout(series)
         check_longer_than(series, washout, "X")
         left = int((series.lengths - washout).sum())
@@ -558,10 +568,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         # Only now: a fit that fails leaves the last one whole.
         self.esn_, self.ridge_, self.ridge_curve_, self.steepness_ = esn, ridge, None, beta
         self.target_scaling_ = Scaling.none(len(self.classes_))
-        if isinstance(found, logistic.Trained):
-            self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(ridge)), found.history
-        else:
-            self.readout_ = found  # type: ignore[assignment]
+        self.readout_, self.history_ = found.readout._replace(ridge=np.asarray(ridge)), found.history
 
     @property
     def _loss(self) -> str:
@@ -572,12 +579,9 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         return minibatches.Trainer(
             classes=len(self.classes_),
             loss=self._loss,
-            hidden=self.hidden if self.readout == HIDDEN else None,
-            dropout=self.dropout,
             rate=self.rate,
             epochs=self.epochs,
             minibatch=self.minibatch,
-            fit_intercept=bool(self.fit_intercept),
             seed=esn.seed,
             dtype=esn.dtype,
             device=esn.device,

@@ -17,13 +17,11 @@ from echoscale.estimators.transformer import ESNFeatures
 from echoscale.features.normal_scores import columns_heard, read_heard
 from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix
-from echoscale.readouts.hidden import Hidden
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.pooling import check_pools
 from echoscale.readouts.products import width_of
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics
-from echoscale.scaling import Scaling
 from echoscale.tensors import Tensors, kept_labels, read_labels, read_names, taken
 
 PackESN = Callable[[ESN, Tensors], dict[str, Any]]
@@ -64,7 +62,7 @@ def pack(model: ESNRegressor | ESNClassifier, tensors: Tensors, pack_esn: PackES
     for name in ARRAYS:
         if hasattr(model, name):
             tensors[name] = np.asarray(getattr(model, name))
-    for name, value in model.readout_._asdict().items():  # of a `Readout`, or a `Hidden`
+    for name, value in model.readout_._asdict().items():
         tensors[f"readout.{name}"] = np.asarray(value)
     for scaling in SCALINGS:  # a `Scaling`, or `NormalScores`
         for name, value in getattr(model, scaling)._asdict().items():
@@ -98,7 +96,7 @@ def _plain_parameters(model: ESNRegressor | ESNClassifier | ESNFeatures) -> dict
 
 
 def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> ESNRegressor | ESNClassifier:
-    """The inverse of `pack`; nothing in the file is trusted.
+    """The inverse of `pack`; the content of the file is checked.
 
     Parameters
     ----------
@@ -109,26 +107,19 @@ def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) ->
     unpack_esn : function of (description, tensors)
         Makes a network.
     """
-    if about["kind"] == "ESNClassifier" and about["numbers"]["per_sequence_"] and about.get("transformer") is None:
-        raise ValueError("a classifier of sequences from before format 3, whose features were others: fit it again")
-    # Models of format 1 had no scale: their network sees the units of the data.
-    parameters = {"scale": None, **about["parameters"]}
-    model: Any = KINDS[about["kind"]](**{name: _rich(value) for name, value in parameters.items()})
+    model: Any = KINDS[about["kind"]](**{name: _rich(value) for name, value in about["parameters"].items()})
     model._check_parameters()
     model.make_network()
     model.esn_ = unpack_esn(about["esn"], tensors)
-    # Nor did they know how many inputs the readout sees but from their parameter.
-    _unpack_numbers(model, {"direct_": int(parameters["direct"] or 0), **about["numbers"]})
-    heard = _inputs_heard(model, about.get("transformer"))
+    _unpack_numbers(model, about["numbers"])
+    heard = _inputs_heard(model, about["transformer"])
     model.readout_ = _readout(tensors)
-    outputs = _outputs(model.readout_)
+    outputs = len(model.readout_.coef)
     _check_columns(model)
     _unpack_state(model, tensors, outputs)
     for scaling, size in zip(SCALINGS, (heard, outputs), strict=True):
-        ranks = f"{scaling}.values" in tensors
-        known = ranks or f"{scaling}.mean" in tensors
-        setattr(model, scaling, read_heard(tensors, scaling, size, ranks) if known else Scaling.none(size))
-    if about.get("transformer") is not None:
+        setattr(model, scaling, read_heard(tensors, scaling, size, f"{scaling}.values" in tensors))
+    if getattr(model, "per_sequence_", False):
         _unpack_transformer(model, about["transformer"])
     _unpack_what_was_seen(model, about["features"], tensors, outputs)
     model.ridge_curve_ = _curve(tensors)
@@ -142,8 +133,10 @@ def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) ->
 def _unpack_numbers(model: Any, numbers: Mapping[str, object]) -> None:
     for name, value in numbers.items():
         setattr(model, name, _number(name, value))
-    own = "flat_targets_" if isinstance(model, ESNRegressor) else "per_sequence_"
-    if missing := sorted({"n_features_in_", "ridge_", "washout_", own} - set(numbers)):
+    own = {"flat_targets_"} if isinstance(model, ESNRegressor) else {"per_sequence_", "steepness_"}
+    if not getattr(model, "per_sequence_", False):
+        own.add("direct_")
+    if missing := sorted({"n_features_in_", "ridge_", "washout_", *own} - set(numbers)):
         raise ValueError(f"the model has no {missing[0]}")
 
 
@@ -158,9 +151,9 @@ def _inputs_heard(model: Any, transformer: Mapping[str, Any] | None) -> int:
 
 def _check_columns(model: Any) -> None:
     """Those of a readout of steps are states, products of them, and inputs; of sequences, what pools give."""
-    esn, direct, columns = model.esn_, model.direct_, model.readout_.coef.shape[1]
     if getattr(model, "per_sequence_", False):
         return
+    esn, direct, columns = model.esn_, model.direct_, model.readout_.coef.shape[1]
     if columns != width_of(esn.units, model._pairs(esn)) + direct * esn.columns:
         raise ValueError(f"the readout has {columns} columns for {esn.units} states and {direct} of {esn.columns} inputs")
 
@@ -192,30 +185,16 @@ def _curve(tensors: Tensors) -> RidgeCurve | None:
 
 
 def _unpack_labels(model: Any, about: Mapping[str, Any], tensors: Tensors, outputs: int) -> None:
-    if about.get("class_names") is not None:  # before format 3
-        model.classes_ = read_labels({"dtype": "str", "names": about["class_names"]}, tensors)
-    else:
-        model.classes_ = read_labels(about.get("labels"), tensors)
+    model.classes_ = read_labels(about["labels"], tensors)
     if len(model.classes_) not in ((2,) if outputs == 1 else (outputs,)):
         raise ValueError(f"{len(model.classes_)} labels for {outputs} outputs")
-    if not hasattr(model, "steepness_"):  # before format 3
-        model.settle_steepness()
 
 
-def _readout(tensors: Tensors) -> Readout | Hidden:
-    """Linear, or with a hidden layer."""
+def _readout(tensors: Tensors) -> Readout:
     rows, _ = taken(tensors, "readout.coef", (None, None)).shape
     taken(tensors, "readout.intercept", (rows,))
-    if "readout.outer" not in tensors:
-        taken(tensors, "readout.ridge", (), least=0)
-        return Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
-    outputs, _ = taken(tensors, "readout.outer", (None, rows)).shape
-    taken(tensors, "readout.offset", (outputs,))
-    return Hidden(*(tensors[f"readout.{name}"] for name in Hidden._fields))
-
-
-def _outputs(readout: Readout | Hidden) -> int:
-    return len(readout.offset if isinstance(readout, Hidden) else readout.coef)
+    taken(tensors, "readout.ridge", (), least=0)
+    return Readout(*(tensors[f"readout.{name}"] for name in Readout._fields))
 
 
 def _unpack_transformer(model: ESNClassifier, parameters: Mapping[str, Any]) -> None:

@@ -92,7 +92,6 @@ def solve(
     rows: Rows | None,
     validation: float | int,
     *,
-    fit_intercept: bool,
     gaps: bool = True,
 ) -> Solved:
     """The readout of all parts together, with the penalty that held-out parts choose; exact where a Gram matrix fails.
@@ -107,20 +106,18 @@ def solve(
         Features, targets and the rows of the segments: asked for only where they are needed. None: never.
     validation : int or float
         Folds, or the share of a tail.
-    fit_intercept : bool
-        Whether the readout has an intercept.
     gaps : bool
         Whether every second segment is a gap.
     """
     whole = folds.total(parts)
-    ridge, curve = penalties.decide(chosen_from, pairs(validation, parts, gaps), whole, fit_intercept=fit_intercept)
+    ridge, curve = penalties.decide(chosen_from, pairs(validation, parts, gaps), whole)
     # A choice near the end of the path may be rounding; a penalty that was given is not to be doubted before it is lost itself.
     lost = exact.FROM if chosen_from is None and curve is not None else penalties.RELATIVE[0] / 2
     fits = float(whole.count) * whole.mean.size * 8 <= exact.MOST_BYTES
-    if rows is None or not fits or ridge > lost * float(penalties.unit_of(whole, fit_intercept=fit_intercept)):
-        return Solved(whole, solve_ridge(whole, ridge, fit_intercept=fit_intercept), ridge, curve)
+    if rows is None or not fits or ridge > lost * float(penalties.unit_of(whole)):
+        return Solved(whole, solve_ridge(whole, ridge), ridge, curve)
     features, targets, groups = rows()
-    factors = [exact.factor(features[each], targets[each], fit_intercept=fit_intercept) for each in groups]
+    factors = [exact.factor(features[each], targets[each]) for each in groups]
     all_rows = folds.total(factors)
     if chosen_from is None:
         curve = exact.choose(pairs(validation, factors, gaps), all_rows)

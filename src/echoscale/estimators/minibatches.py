@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_softmax
 
 from echoscale.readouts import calibration, logistic
-from echoscale.readouts import hidden as layers
 
 if TYPE_CHECKING:
     from echoscale.engine.machine import DeviceLike
@@ -30,29 +28,20 @@ class Trainer(NamedTuple):
         How many there are.
     loss : "softmax" or "sigmoid"
         Of the outputs.
-    hidden : int or None
-        Units of a hidden layer; None: none.
-    dropout : float
-        Of a hidden layer.
-    rate, epochs, minibatch, fit_intercept, seed, dtype, device
+    rate, epochs, minibatch, seed, dtype, device
         As in `logistic.fit`; a minibatch is all rows where there are fewer.
     """
 
     classes: int
     loss: str
-    hidden: int | None
-    dropout: float
     rate: float
     epochs: int
     minibatch: int
-    fit_intercept: bool
     seed: int
     dtype: str
     device: DeviceLike
 
-    def train(
-        self, rows: Array, labels: Array, penalty: float, validation: Array | None = None
-    ) -> logistic.Trained | layers.Hidden:
+    def train(self, rows: Array, labels: Array, penalty: float, validation: Array | None = None) -> logistic.Trained:
         """The readout of all rows but those held out.
 
         Parameters
@@ -67,22 +56,6 @@ class Trainer(NamedTuple):
             Rows that are held out.
         """
         count = len(rows) - (0 if validation is None else len(validation))
-        if self.hidden is not None:
-            kept = np.delete(np.arange(len(rows)), [] if validation is None else validation)
-            return layers.fit(
-                rows[kept],
-                labels[kept],
-                self.classes,
-                hidden=self.hidden,
-                dropout=self.dropout,
-                rate=self.rate,
-                epochs=self.epochs,
-                minibatch=min(self.minibatch, count),
-                ridge=penalty / count,
-                seed=self.seed,
-                dtype=self.dtype,
-                device=self.device,
-            )
         return logistic.fit(
             rows,
             labels,
@@ -94,7 +67,6 @@ class Trainer(NamedTuple):
             minibatch=min(self.minibatch, count),
             ridge=penalty / count,
             standardise=True,
-            fit_intercept=self.fit_intercept,
             validation=validation,
             seed=self.seed,
             dtype=self.dtype,
@@ -111,11 +83,7 @@ class Trainer(NamedTuple):
         held_out : (r,)
             Which rows.
         """
-        found = self.train(rows, labels, penalty, held_out)
-        if isinstance(found, logistic.Trained):
-            return float(found.history.loss[-1]) * len(held_out)
-        logs = log_softmax(found.predict(rows[held_out]), axis=1)
-        return float(-logs[np.arange(len(held_out)), labels[held_out]].sum())
+        return float(self.train(rows, labels, penalty, held_out).history.loss[-1]) * len(held_out)
 
 
 def train(
@@ -126,7 +94,7 @@ def train(
     chosen_from: npt.NDArray[np.float64] | None,
     *,
     inside: Array | None = None,
-) -> tuple[logistic.Trained | layers.Hidden, float]:
+) -> tuple[logistic.Trained, float]:
     """The readout and its penalty.
 
     Parameters
@@ -172,10 +140,6 @@ def steepness(trainer: Trainer, rows: Array, labels: Array, groups: Sequence[Arr
     """
     if len(groups) < 2:
         return 1.0
-    outputs = [trainer.train(rows, labels, penalty, each) for each in groups]
-    found = [
-        (made.readout if isinstance(made, logistic.Trained) else made).predict(rows[each])
-        for made, each in zip(outputs, groups, strict=True)
-    ]
+    found = [trainer.train(rows, labels, penalty, each).readout.predict(rows[each]) for each in groups]
     right = np.concatenate([labels[each] for each in groups])
     return calibration.steepness(np.concatenate(found), right, trainer.loss)

@@ -65,8 +65,6 @@ class NVAR(RegressorMixin, BaseEstimator):
         The penalty on W, as of `ESNRegressor`: "auto" or a list are chosen by folds.
     validation : int or float
         What a penalty is chosen by: a number of folds, or the share of a validation tail.
-    fit_intercept : bool
-        Whether there is a b, which is not penalised.
 
     Attributes
     ----------
@@ -122,7 +120,6 @@ class NVAR(RegressorMixin, BaseEstimator):
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
         validation: float | int = folds.FOLDS,
-        fit_intercept: bool = True,
     ) -> None:
         self.lags = lags
         self.stride = stride
@@ -131,7 +128,6 @@ class NVAR(RegressorMixin, BaseEstimator):
         self.scale = scale
         self.ridge = ridge
         self.validation = validation
-        self.fit_intercept = fit_intercept
 
     @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> NVAR:
@@ -174,7 +170,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             features = _products(counted(windows, washout), places)
             return features, counted(fitted, washout), [each[known[each]] for each in folds.rows(edges)]
 
-        solved = fitting.solve(chosen_from, parts, rows, self.validation, fit_intercept=bool(self.fit_intercept))
+        solved = fitting.solve(chosen_from, parts, rows, self.validation)
         readout = solved.readout
         if present is not None:
             coef, (shift, gain) = np.array(readout.coef), present
@@ -301,8 +297,6 @@ class NVAR(RegressorMixin, BaseEstimator):
             _checks.integer(getattr(self, name), name, minimum=1)
         _checks.choice(self.target, TARGETS, "target")
         _checks.choice(self.scale, (STANDARD, None), "scale")
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise TypeError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         fitting.check_validation(self.validation)
         return penalties.check(self.ridge)
 

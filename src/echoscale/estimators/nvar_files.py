@@ -48,7 +48,7 @@ def pack(model: NVAR, tensors: Tensors) -> dict[str, Any]:
 
 
 def unpack(about: Mapping[str, Any], tensors: Tensors) -> NVAR:
-    """The inverse of `pack`; nothing in the file is trusted.
+    """The inverse of `pack`; the content of the file is checked.
 
     Parameters
     ----------

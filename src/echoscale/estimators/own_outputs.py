@@ -17,8 +17,8 @@ from echoscale.series import Series, as_targets, teacher_forced
 Array = npt.NDArray[Any]
 
 
-def taught(scaled: Series, targets: Series, before: npt.ArrayLike | None, noise: float, seed: list[int]) -> Series:
-    """(s(t), y(t-1) + noise): what the network hears while it is fitted.
+def taught(scaled: Series, targets: Series, before: npt.ArrayLike | None) -> Series:
+    """(s(t), y(t-1)): what the network hears while it is fitted.
 
     Parameters
     ----------
@@ -26,21 +26,10 @@ def taught(scaled: Series, targets: Series, before: npt.ArrayLike | None, noise:
         Inputs and targets, in units of the network; all targets must be known.
     before : (O,) or (B, O), or None
         The targets before the first step; None: 0.
-    noise : float
-        Standard deviation of noise on the targets that are heard.
-    seed : list of int
-        Draws the noise.
     """
     # Says where a target is unknown.
     as_targets(targets.values[0] if scaled.kind == "one" else list(targets.values), scaled)
-    forced = teacher_forced(scaled, targets, before)
-    if not noise:
-        return forced
-    rng = np.random.default_rng(seed)
-    values = [np.array(each) for each in forced.values]
-    for each in values:
-        each[:, scaled.features :] += noise * rng.standard_normal((len(each), targets.features))
-    return Series(np.stack(values) if isinstance(forced.values, np.ndarray) else values, forced.kind, forced.name)
+    return teacher_forced(scaled, targets, before)
 
 
 def followed(

@@ -17,7 +17,6 @@ from echoscale.estimators.closed_loop import closed_loop
 from echoscale.estimators.forms import as_given, explained_share, map_given
 from echoscale.estimators.one_step import NOT_SHOWN, why_not
 from echoscale.estimators.seed import RandomState
-from echoscale.estimators.shared_parameters import explained
 from echoscale.network import Network
 from echoscale.readouts import folds, recent
 from echoscale.readouts.ridge import Readout
@@ -34,7 +33,6 @@ Floats = npt.NDArray[np.float64]
 TARGETS = ("value", "change")
 
 
-@explained()
 class ESNRegressor(RegressorMixin, ESNEstimator):
     """y(t) = W_out [x(t), u(t), ..., u(t - direct + 1)] + b, with x(t) the states of an echo state network driven by X.
 
@@ -66,13 +64,19 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         Of the recurrent weights.
     input_scaling : float or tuple
         Of the input weights. In a hierarchy, one number is that of the first level; the others have 0.
-    {LINKS}
+    bias_scaling : float or tuple
+        Of the biases; 0 is none.
+    coupling : float or tuple
+        Strength of the links of a hierarchy.
+    connections : int, tuple or None
+        Non-zero weights in each row; None: 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix
+        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
+    coupling_delay : 0 or 1
+        Steps that a link takes.
     feedback_scaling : float or tuple
         Of the output feedback: the network hears its last output y(t-1) beside the inputs. 0 is none. In a hierarchy, one
         number is that of the first level; the others have 0.
-    feedback_noise : float
-        Standard deviation of noise on the targets that the network hears in `fit` and `partial_fit`, in units of the scaled
-        targets; `random_state` draws it. It teaches the readout to correct errors of its own.
     target : "value" or "change"
         "change": the readout is fitted to y(t) minus what is known of it, and adds it back: with output feedback y(t-1), else
         the input u(t), which needs as many outputs as inputs. A large ridge penalty then leaves that value instead of the mean.
@@ -105,14 +109,15 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         What a penalty is chosen by: a number of folds, which are blocks of time with a gap of a twentieth of a fold between
         them (whole series where there are as many series as folds; fewer folds where data are short), or the share of a
         validation tail.
-    fit_intercept : bool
-        Whether the readout has an intercept, which is not penalised. Without one, and with `scale`, targets have their mean.
     direct : bool, int or None
         How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1, False none. Those before
         the start of a series are 0, in units of the network. None: 13, or fewer, so that there are five steps after the
         washout for each column of them, and 1 at least (`direct_`). A stream of `partial_fit` takes 13, since its end is not
         known, or those of a `fit` before it.
-    {MACHINE}
+    dtype : "float32" or "float64"
+        Precision of the network.
+    device : None, "cpu", "gpu" or a jax.Device
+        Where it runs; None: JAX's choice.
     random_state : int, numpy.random.RandomState or None
         Seed of the weights; None: fresh entropy.
 
@@ -172,7 +177,6 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         coupling_delay: int = 1,
         *,
         feedback_scaling: float | Sequence[float] = 0.0,
-        feedback_noise: float = 0.0,
         target: str = "value",
         squares: bool = False,
         products: int = 0,
@@ -182,7 +186,6 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
         validation: float | int = folds.FOLDS,
-        fit_intercept: bool = True,
         direct: bool | int | None = None,
         dtype: str = "float32",
         device: DeviceLike = None,
@@ -204,14 +207,12 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             scale=scale,
             ridge=ridge,
             validation=validation,
-            fit_intercept=fit_intercept,
             direct=direct,
             dtype=dtype,
             device=device,
             random_state=random_state,
         )
         self.feedback_scaling = feedback_scaling
-        self.feedback_noise = feedback_noise
         self.target = target
         self.squares = squares
         self.products = products
@@ -397,7 +398,6 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         return scaling_of(self.scale, targets)
 
     def _check_parameters(self) -> Floats | None:
-        _checks.non_negative(self.feedback_noise, "feedback_noise", "0 is none.")
         _checks.non_negative(self.noise, "noise", "0 is none.")
         _checks.choice(self.target, TARGETS, "target")
         if not isinstance(self.squares, bool | np.bool_):
@@ -406,16 +406,10 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         return super()._check_parameters()
 
     def _heard(self, esn: ESN, scaled: Series, targets: Series, begin: bool = True) -> Series:
-        """The inputs, and with output feedback the targets of the step before, with noise on them."""
+        """The inputs, and with output feedback the targets of the step before."""
         if not esn.n_outputs:
-            if self.feedback_noise:
-                raise ValueError(
-                    "feedback_noise is noise on fed-back targets, but feedback_scaling is 0: set it, or leave noise out."
-                )
             return scaled
-        # Chunks of a stream have noise of their own.
-        before, drawn = (None, 0) if begin else (self.state_[..., -esn.n_outputs :], int(self.steps_seen_.sum()))
-        return own_outputs.taught(scaled, targets, before, self.feedback_noise, [esn.seed, drawn])
+        return own_outputs.taught(scaled, targets, None if begin else self.state_[..., -esn.n_outputs :])
 
     def _fitted_to(self, heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, direct: int) -> Series:
         """The targets, or what they add to the last value that is known: both in units of the network."""

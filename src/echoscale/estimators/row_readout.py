@@ -78,7 +78,6 @@ def solve(
     chosen_from: Floats | None,
     validation: float | int,
     *,
-    fit_intercept: bool = True,
     standardise: bool = True,
 ) -> RowReadout:
     """The readout with the penalty that held-out rows choose.
@@ -93,34 +92,30 @@ def solve(
         Penalties, from `penalties.check`; None is "auto".
     validation : int or float
         Folds, or a share of the rows.
-    fit_intercept : bool
-        Whether the readout has an intercept.
     standardise : bool
         Whether the penalty stands on the weights of standardised features, or of features as they are.
     """
-    scaling = standardising(features, fit_intercept=fit_intercept)
+    scaling = standardising(features)
     if not standardise:
         scaling = scaling._replace(spread=np.ones_like(scaling.spread))
     work = turned(scaling.forward(features))
     several = chosen_from is None or len(chosen_from) > 1
     each = groups(codes.argmax(axis=1), validation, several)
     parts = [of_rows(work.rows[rows], codes[rows]) for rows in each]
-    found = fitting.solve(
-        chosen_from, parts, lambda: (work.rows, codes, each), validation, fit_intercept=fit_intercept, gaps=False
-    )
+    found = fitting.solve(chosen_from, parts, lambda: (work.rows, codes, each), validation, gaps=False)
     readout = work.back(found.readout)
     coef = np.ascontiguousarray(readout.coef / scaling.spread)
     plain = Readout(coef, readout.intercept - coef @ scaling.mean, readout.ridge)
-    outputs = left_out(work.rows, codes, found.ridge, fit_intercept=fit_intercept)
+    outputs = left_out(work.rows, codes, found.ridge)
     variance = codes.var(axis=0)
     error = float(((outputs - codes) ** 2 / np.where(variance > 0, variance, 1.0)).mean())
     return RowReadout(plain, found.ridge, found.curve, outputs, error)
 
 
-def least_error(features: npt.NDArray[Any], codes: Floats, *, fit_intercept: bool = True) -> float:
+def least_error(features: npt.NDArray[Any], codes: Floats) -> float:
     """The least error of rows left out one by one, over a path of penalties: from one decomposition, for comparisons.
 
-    With X = U s V^T, 1 - h = 1 - sum over k of U_k^2 s_k^2 / (s_k^2 + ridge), and 1 / R less with an intercept.
+    With X = U s V^T, 1 - h = 1 - sum over k of U_k^2 s_k^2 / (s_k^2 + ridge) - 1 / R, the last for the intercept.
 
     Parameters
     ----------
@@ -128,11 +123,9 @@ def least_error(features: npt.NDArray[Any], codes: Floats, *, fit_intercept: boo
         Rows.
     codes : (R, O)
         One-hot.
-    fit_intercept : bool
-        Whether the readout has an intercept.
     """
-    x = standardising(features, fit_intercept=fit_intercept).forward(features)
-    y = codes - codes.mean(axis=0) * fit_intercept
+    x = standardising(features).forward(features)
+    y = codes - codes.mean(axis=0)
     with threads_for(np.empty((0, min(x.shape)))):
         if len(x) <= x.shape[1]:
             squares, u = np.linalg.eigh(x @ x.T)
@@ -148,16 +141,16 @@ def least_error(features: npt.NDArray[Any], codes: Floats, *, fit_intercept: boo
     for relative in penalties.RELATIVE[penalties.RELATIVE >= LEAST_PENALTY]:
         shrunk = squares / (squares + relative * squares.sum() / min(x.shape))
         apart = y - u @ (shrunk[:, None] * turned_codes)
-        free = np.maximum(1 - leverages @ shrunk - fit_intercept / len(x), np.finfo(np.float64).eps)
+        free = np.maximum(1 - leverages @ shrunk - 1 / len(x), np.finfo(np.float64).eps)
         error = float(((apart / free[:, None]) ** 2 / np.where(variance > 0, variance, 1.0)).mean())
         least = min(least, error)
     return least
 
 
-def left_out(rows: Floats, codes: Floats, ridge: float, *, fit_intercept: bool = True) -> Floats:
+def left_out(rows: Floats, codes: Floats, ridge: float) -> Floats:
     """z of every row from the readout of all others, without solving for it: y - (y - z) / (1 - h).
 
-    h is the leverage of a row, the diagonal of X (X^T X + ridge I)^-1 X^T, and 1 / R more with an intercept.
+    h is the leverage of a row, the diagonal of X (X^T X + ridge I)^-1 X^T, plus 1 / R for the intercept.
 
     Parameters
     ----------
@@ -167,12 +160,10 @@ def left_out(rows: Floats, codes: Floats, ridge: float, *, fit_intercept: bool =
         One-hot.
     ridge : float
         The penalty; at least 1e-9 of the mean squared singular value is taken, since h = 1 leaves nothing to divide.
-    fit_intercept : bool
-        Whether the readout has an intercept.
     """
-    x, y = (each - each.mean(axis=0) * fit_intercept for each in (rows, codes))
+    x, y = (each - each.mean(axis=0) for each in (rows, codes))
     gram = x.T @ x
     least = LEAST_PENALTY * max(float(np.trace(gram)), np.finfo(np.float64).tiny) / gram.shape[0]
     solved = np.linalg.solve(gram + max(ridge, least) * np.eye(len(gram)), x.T)
-    leverage = np.einsum("rf,fr->r", x, solved) + fit_intercept / len(x)
+    leverage = np.einsum("rf,fr->r", x, solved) + 1 / len(x)
     return np.asarray(codes - (y - x @ (solved @ y)) / np.maximum(1 - leverage, np.finfo(np.float64).eps)[:, None])

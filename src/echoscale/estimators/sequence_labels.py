@@ -103,7 +103,6 @@ def choose(
     chosen_from: Floats | None,
     validation: float | int,
     *,
-    fit_intercept: bool,
     standardise: bool,
     ridge: bool,
 ) -> ChosenFeatures:
@@ -123,8 +122,6 @@ def choose(
         Penalties; None is "auto".
     validation : int or float
         Folds, or the share of the sequences that judge.
-    fit_intercept : bool
-        Whether the readout has an intercept.
     standardise : bool
         Whether the ridge readout sees standardised features.
     ridge : bool
@@ -136,13 +133,12 @@ def choose(
         for pools in sets:
             mine = rows[:, _columns(each, pools)]
             several = len(candidates) * len(sets) > 1
-            error = row_readout.least_error(mine, codes, fit_intercept=fit_intercept) if several else 0.0
+            error = row_readout.least_error(mine, codes) if several else 0.0
             tried.append((error, each, pools, mine))
     _, transformer, pools, rows = min(tried, key=lambda one: one[0])
     # From now on, only the pools that were chosen are computed.
     transformer.set_params(features=pools)
-    options = {"fit_intercept": fit_intercept, "standardise": standardise}
-    found = row_readout.solve(rows, codes, chosen_from, validation, **options) if ridge else None
+    found = row_readout.solve(rows, codes, chosen_from, validation, standardise=standardise) if ridge else None
     return ChosenFeatures(transformer, pools, rows, found)
 
 

@@ -15,8 +15,7 @@ from echoscale.esn import ESN
 from echoscale.estimators import checked_data
 from echoscale.estimators.seed import RandomState
 from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
-from echoscale.estimators.shared_parameters import explained
-from echoscale.features.normal_scores import ONLY, NormalScores, heard_of
+from echoscale.features.normal_scores import NormalScores, heard_of
 from echoscale.network import Network
 from echoscale.readouts import pooling
 from echoscale.readouts.pooling import WHOLE
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-@explained(input_scaling="0.3.")
 class ESNFeatures(TransformerMixin, SequenceNetwork):
     """f = (pool of x(1), ..., x(T)) of every sequence, or x(t) of every step; standardised over the training data.
 
@@ -40,14 +38,38 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
 
     Parameters
     ----------
-    {NETWORK}
+    units : int or tuple of int
+        Neurons, of every level.
+    structure : "single", "parallel" or "hierarchical"
+        How the levels are joined. Two levels: units=(50, 50), structure="hierarchical".
+    leak_rate : float, tuple or None
+        alpha in (0, 1] of all levels, or of each; 1 forgets at once. None: from 1 on the first level to 0.03 on the last, the
+        others geometrically between them; 1 where there is one level.
+    spectral_radius : float or tuple
+        Of the recurrent weights.
+    input_scaling : float, tuple or None
+        Of the input weights. In a hierarchy, one number is that of the first level; the others have 0. None: 0.3.
+    bias_scaling : float or tuple
+        Of the biases; 0 is none.
+    coupling : float or tuple
+        Strength of the links of a hierarchy.
+    connections : int, tuple or None
+        Non-zero weights in each row; None: 10, or all where there are fewer units.
+    topology : str, Concentric or (units, units) matrix
+        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
+    coupling_delay : 0 or 1
+        Steps that a link takes.
     features : str or tuple of str
         How the states of a sequence are pooled: "mean", "std", "max", "min", "last", "segments" (means of `parts` parts of
         equal length), "snapshots" (states at `parts` relative positions, or after every `every` steps); several stand side
         by side.
-    {SEQUENCES}
-    backwards : bool
-        Whether the network hears every sequence from its end to its start.
+    every : int or None
+        Of snapshots: steps from one to the next, for sequences of one length. None: `parts` of them at relative positions,
+        x(ceil(k T / parts)), k = 1, 2, ..., whatever the length T.
+    parts : int
+        How many segments, and snapshots at relative positions.
+    changes : bool
+        Whether the network hears the changes u(t) - u(t-1) beside the inputs. For sequences.
     ranks : bool
         Whether the network hears normal scores, the rank of every value among those of the training data as a normal
         variable, in place of `scale`: for inputs with few huge values.
@@ -59,7 +81,10 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         Steps at the start of every sequence that do not count.
     scale : "standard" or None
         "standard": the network hears inputs of mean 0 and standard deviation 1 over all data of `fit`. None: as they are.
-    {MACHINE}
+    dtype : "float32" or "float64"
+        Precision of the network.
+    device : None, "cpu", "gpu" or a jax.Device
+        Where it runs; None: JAX's choice.
     random_state : int, numpy.random.RandomState or None
         Seed of the weights; None: fresh entropy.
 
@@ -106,8 +131,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         features: str | Sequence[str] = WHOLE,
         every: int | None = None,
         parts: int = 4,
-        changes: bool | str = True,
-        backwards: bool = False,
+        changes: bool = True,
         ranks: bool = False,
         standardise: bool = True,
         network: Network | None = None,
@@ -131,7 +155,6 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         self.every = every
         self.parts = parts
         self.changes = changes
-        self.backwards = backwards
         self.ranks = ranks
         self.standardise = standardise
         self.network = network
@@ -220,8 +243,8 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         _checks.integer(self.washout, "washout")
         if self.every is not None:
             _checks.integer(self.every, "every", minimum=1)
-        _checks.choice(self.changes, (True, False, ONLY), "changes")
-        heard = heard_of(series, self.changes, self.backwards)
+        _checks.choice(self.changes, (True, False), "changes")
+        heard = heard_of(series, self.changes)
         self.__dict__.pop("columns_", None)
         self.n_features_in_ = series.features
         self.scaling_ = NormalScores.of(heard.values) if self.ranks else scaling_of(self.scale, heard)  # type: ignore[assignment]
@@ -243,11 +266,10 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         (B, columns) or (T, N)
             Features.
         """
-        heard = self.scaling_.apply(heard_of(series, self.changes, self.backwards))
+        heard = self.scaling_.apply(heard_of(series, self.changes))
         if series.kind == "one":
             self._name_columns({"states": slice(0, self.esn_.units)})
-            states = np.asarray(self.esn_.run(heard, state=state), np.float64)
-            return states[::-1] if self.backwards else states
+            return np.asarray(self.esn_.run(heard, state=state), np.float64)
         pools = pooling.check_pools(self.features)
         rows = pooling.pooled(
             self.esn_, heard, pools, parts=self.parts, every=self.every, washout=int(self.washout or 0), state=state

@@ -20,7 +20,6 @@ import os
 import sqlite3
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -161,16 +160,10 @@ class Ledger:
             Its id.
         """
         keys, whole = self._read("the list of jobs was not read", lambda c: (_linked(c, sweep), _is_whole(c, sweep)))
-        if whole is False:
+        if not whole:
             raise LedgerError(
                 f"in {self.path} the settings or the list of jobs of sweep {sweep} have changed: run the sweep again. Finished "
                 "jobs that are whole are not run again."
-            )
-        if whole is None and keys:
-            warnings.warn(
-                f"{self.path} has no checksum of sweep {sweep}: whether its list of jobs has changed is not known. Run the "
-                "sweep again to have one; finished jobs are not run again.",
-                stacklevel=2,
             )
         return keys
 
@@ -306,7 +299,7 @@ def _begin(connection: sqlite3.Connection, sweep: str, text: str) -> None:
     row = connection.execute("SELECT settings FROM sweeps WHERE id = ?", (sweep,)).fetchone()
     if row is None:
         connection.execute("INSERT INTO sweeps VALUES (?, ?, ?, ?)", (sweep, time.time(), text, None))
-    elif _is_whole(connection, sweep) is False:  # what is damaged is written anew
+    elif not _is_whole(connection, sweep):  # what is damaged is written anew
         connection.execute("UPDATE sweeps SET settings = ? WHERE id = ?", (text, sweep))
     else:
         old, new = json.loads(row[0]), json.loads(text)
@@ -346,11 +339,11 @@ def _seal(connection: sqlite3.Connection, sweep: str) -> None:
     connection.execute("UPDATE sweeps SET digest = ? WHERE id = ?", (digest, sweep))
 
 
-def _is_whole(connection: sqlite3.Connection, sweep: str) -> bool | None:
-    """Whether settings and jobs of a sweep are as they were written; None where there is no digest, or no such sweep."""
+def _is_whole(connection: sqlite3.Connection, sweep: str) -> bool:
+    """Whether settings and jobs of a sweep are as they were written; true where there is no such sweep."""
     row = connection.execute("SELECT settings, digest FROM sweeps WHERE id = ?", (sweep,)).fetchone()
-    if row is None or row[1] is None:
-        return None
+    if row is None:
+        return True
     with contextlib.suppress(TypeError):  # a damaged field may have become bytes
         return bool(row[1] == sweep_digest(sweep, row[0], _linked(connection, sweep)))
     return False
@@ -427,7 +420,7 @@ def _sweeps(connection: sqlite3.Connection) -> list[dict[str, Any]]:
         {
             "id": sweep,
             "created": _when(created),
-            "settings": None if _is_whole(connection, sweep) is False else _json(settings),
+            "settings": _json(settings) if _is_whole(connection, sweep) else None,
             "jobs": jobs,
             "done": ran - failed,
             "failed": failed,

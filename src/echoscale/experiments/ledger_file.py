@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 1
 APPLICATION_ID = int.from_bytes(b"echo", "big")  # in the file's header: tells a ledger from another program's database
 BUSY_SECONDS = 30.0  # a transaction takes milliseconds; who waits this long waits for a process that is stopped
 
@@ -21,12 +21,8 @@ TABLES = (
     "CREATE TABLE jobs (key TEXT PRIMARY KEY, sweep TEXT NOT NULL, error TEXT, seconds REAL NOT NULL, digest BLOB)",
     "CREATE TABLE arrays (key TEXT, position INTEGER, name TEXT NOT NULL, dtype TEXT NOT NULL, shape TEXT NOT NULL, "
     "data BLOB NOT NULL, PRIMARY KEY (key, position))",
-    "CREATE TABLE claims (key TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, "
-    "beat REAL NOT NULL)",
+    "CREATE TABLE claims (key TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, beat REAL NOT NULL)",
 )
-
-# From the format before: its sweeps have no digest.
-UPGRADES = {2: "ALTER TABLE sweeps ADD COLUMN digest BLOB"}
 
 T = TypeVar("T")
 
@@ -60,14 +56,10 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     elif kind != APPLICATION_ID:
         raise LedgerError(f"{path} is a database of another program, not a ledger of sweeps. Give another file name.")
-    elif version in UPGRADES:
-        connection.execute(UPGRADES[version])
     elif version != FORMAT_VERSION:
-        made = "a newer echoscale" if version > FORMAT_VERSION else "an older echoscale, before its first release"
-        what = "Install a newer echoscale, or start" if version > FORMAT_VERSION else "Start"
         raise LedgerError(
-            f"{path} was made by {made}: it has format {version}, this one knows {FORMAT_VERSION}. "
-            f"{what} a ledger under another name."
+            f"{path} was made by a newer echoscale: it has format {version}, this one knows {FORMAT_VERSION}. "
+            "Install a newer echoscale, or start a ledger under another name."
         )
     # Written each time: SQLite opens a read-only file without a word, and it is better refused now than after the first job.
     connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")

@@ -29,11 +29,9 @@ def of_network(esn: ESN, hyper: Hyper) -> str:
             "precision": (esn.dtype, esn.columns, esn.sizes),
             "graph": ([(each.source, each.target) for each in network.couplings], network.coupling_delay),
             "sparse": sparse,
-            "dense": [plain(each) for each in (*drawn.inputs, *drawn.biases, *drawn.feedback)],
-            # Without output feedback or spread leaks as before there were any: files of features keep their name.
-            "hyper": [[plain(leaf) for leaf in leaves] for leaves in (hyper[:6] if hyper.feedback_scaling else hyper[:5])],
-            **({"linear": network.linear} if network.linear else {}),
-            **({"leaks": [plain(each) for each in (*drawn.leak_places, *hyper.leak_spread)]} if hyper.leak_spread else {}),
+            "dense": [plain(each) for each in (*drawn.inputs, *drawn.biases, *drawn.feedback, *drawn.leak_places)],
+            "hyper": [[plain(leaf) for leaf in leaves] for leaves in hyper],
+            "linear": network.linear,
         }
     )
 

@@ -17,7 +17,6 @@ import math
 import mmap
 import os
 import shutil
-import warnings
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -33,7 +32,7 @@ from echoscale.features.features import DTYPES, Features
 from echoscale.files import write_atomically
 
 MAGIC = b"echoscale features\n"
-FORMAT_VERSION = 2  # 1: blocks had no checksums
+FORMAT_VERSION = 1
 PAGE = 4096
 DIGEST = hashlib.sha256().digest_size
 THERE, MISSING = ord("#"), ord(".")
@@ -96,7 +95,7 @@ class Header:
     @property
     def listed(self) -> int:
         """The bytes of marks and checksums."""
-        return self.blocks * (1 + (DIGEST if self.version > 1 else 0))
+        return self.blocks * (1 + DIGEST)
 
     @property
     def offset(self) -> int:
@@ -253,14 +252,7 @@ def look(source: Path) -> tuple[Header, list[int]]:
 
 
 def damaged(source: Path, header: Header, blocks: Iterable[int]) -> list[int]:
-    """Those of the blocks whose numbers are not what was written. Files of the first format cannot tell."""
-    if header.version < 2:
-        warnings.warn(
-            f"{source} was written without checksums: whether its numbers have changed is not known. Compute it again with "
-            "overwrite=True to have them.",
-            stacklevel=3,
-        )
-        return []
+    """Those of the blocks whose numbers are not what was written."""
     with source.open("rb") as file:
         file.seek(PAGE + header.blocks)
         known = file.read(DIGEST * header.blocks)
@@ -316,9 +308,9 @@ def _decode(head: bytes, source: Path) -> Header:
     try:
         about: dict[str, Any] = json.loads(text)
         version = _checks.integer(about["version"], "version", minimum=1)
-        if version > FORMAT_VERSION:
+        if version != FORMAT_VERSION:
             raise FeaturesError(
-                f"{source} has format version {version}, this echoscale reads up to {FORMAT_VERSION}. Install a newer one."
+                f"{source} has format version {version}, this echoscale reads {FORMAT_VERSION}. Install a newer one."
             )
         sequences, snapshots, units = (_checks.integer(each, "shape", minimum=1) for each in about.pop("shape"))
         _checks.choice(about["dtype"], tuple(DTYPES), "dtype")
@@ -406,8 +398,7 @@ class Writer:
                 piece = content[begin : begin + PIECE]
                 checksum.add(piece)
                 self._put(first + begin, piece)
-            if header.version > 1:
-                self._put(PAGE + header.blocks + DIGEST * place, memoryview(checksum.digest()))
+            self._put(PAGE + header.blocks + DIGEST * place, memoryview(checksum.digest()))
             os.fsync(self._file.fileno())
             self._put(PAGE + place, memoryview(bytes([THERE])))
         except OSError as error:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from echoscale.forecasting import direct
 from echoscale.forecasting.lag_rows import Recipe, Rows
-from echoscale.forecasting.lines import Line
 from echoscale.forecasting.loops import closed_loop
 from echoscale.forecasting.reservoirs import Net
 from echoscale.readouts.ridge import Readout
@@ -118,7 +117,3 @@ class Option:
     recipe: Recipe
     net: Net | None
     rows: list[Rows]
-
-    def line(self, b: int) -> Line:
-        """Series b."""
-        return self.rows[b].line

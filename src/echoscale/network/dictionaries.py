@@ -15,18 +15,7 @@ if TYPE_CHECKING:
 
     Member = TypeVar("Member", Reservoir, Coupling)
 
-# Fields that are written only where they differ from their default.
-LATER = (
-    "feedback_scaling",
-    "leak_spread",
-    "leak_places",
-    "residual",
-    "activation",
-    "input_weights",
-    "input_connections",
-    "bias",
-)
-# Those that may be a matrix, beside the topology.
+# Fields that may be a matrix, beside the topology.
 MATRICES = ("residual", "input_weights")
 
 
@@ -41,10 +30,6 @@ def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
     for name in MATRICES:
         if isinstance(plain.get(name), Matrix):
             plain[name] = {"matrix": plain[name].to_dict()}
-    # Networks without these are written, and named, as they were before there were any.
-    for field in fields(member):
-        if field.name in LATER and plain[field.name] == field.default:
-            del plain[field.name]
     return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
 

@@ -50,7 +50,6 @@ def plan(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
         loss=settings.loss,
         constraint=settings.constraint,
         outputs=settings.outputs,
-        fit_intercept=settings.fit_intercept,
         starts=starts,
         batch=batch,
         sequences=sequences,
@@ -164,19 +163,17 @@ def spread(settings: LearnerSettings, plan: loop.LoopPlan, carry: loop.Carry) ->
     values = np.asarray(constraints.of_free(theta[rows:], settings.learned, settings.constraint)[0], theta.dtype)
     readout = theta[:rows]
     if carry.squares is not None:
-        readout = _of_squares(settings, carry.squares).reshape(plan.starts, -1).T.astype(theta.dtype)
+        readout = _of_squares(carry.squares).reshape(plan.starts, -1).T.astype(theta.dtype)
     if plan.starts > 1:
         values, readout = np.tile(values, plan.batch), np.tile(readout, plan.batch)
     return tuple(values), readout.reshape(-1, settings.outputs, readout.shape[1])
 
 
-def _of_squares(settings: LearnerSettings, squares: rls.RLSState) -> Floats:
+def _of_squares(squares: rls.RLSState) -> Floats:
     """W_out of least squares, intercept last, (starts, F, O)."""
     coef = np.asarray(squares.coef)
-    if settings.fit_intercept:
-        last = np.asarray(squares.target) - np.einsum("sf,sfo->so", squares.mean, coef)
-        coef = np.concatenate([coef, last[:, None]], axis=1)
-    return coef
+    last = np.asarray(squares.target) - np.einsum("sf,sfo->so", squares.mean, coef)
+    return np.concatenate([coef, last[:, None]], axis=1)
 
 
 def rate(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed, stream: Stream) -> Array:
@@ -217,7 +214,7 @@ def values(settings: LearnerSettings, carry: loop.Carry) -> Floats:
 def readouts(settings: LearnerSettings, carry: loop.Carry) -> Floats:
     """W_out with the intercept last, or its running mean, (S, O, F)."""
     if carry.squares is not None:
-        return _of_squares(settings, carry.squares)[: settings.starts].transpose(0, 2, 1)
+        return _of_squares(carry.squares)[: settings.starts].transpose(0, 2, 1)
     rows = np.asarray(carry.theta, np.float64)[: settings.rows]
     if carry.average is not None:
         mean, memory = (np.asarray(each, np.float64) for each in carry.average)

@@ -76,8 +76,6 @@ class OnlineLearner:
         42_000; `readout` is W_out itself until then). Adam only. None: W_out itself.
     seed : int
         Of the fresh readouts.
-    fit_intercept : bool
-        Whether there is an intercept b.
 
     Attributes
     ----------
@@ -132,7 +130,6 @@ class OnlineLearner:
         washout: int | None = None,
         average: float | int | None = None,
         seed: int = 0,
-        fit_intercept: bool = True,
     ) -> None:
         speeds, own = rules(rates, readout)
         self.settings = LearnerSettings(
@@ -150,7 +147,6 @@ class OnlineLearner:
             washout=washout_steps(washout),
             average=average,
             seed=seed,
-            fit_intercept=bool(fit_intercept),
         )
         self.esn = esn
         self.stream: Stream | None = None
@@ -341,8 +337,7 @@ class OnlineLearner:
         """W_out as it stands, or its mean where `average` is set; with a leading axis S where `starts` has lanes."""
         rows = buffers.readouts(self.settings, self._running().carry)
         units, rule = self.esn.units, self.settings.readout
-        intercept = rows[..., units] if self.settings.fit_intercept else np.zeros(rows.shape[:2])
-        whole = Readout(rows[..., :units], intercept, np.full(len(rows), rule.ridge if isinstance(rule, RLS) else 0.0))
+        whole = Readout(rows[..., :units], rows[..., units], np.full(len(rows), rule.ridge if isinstance(rule, RLS) else 0.0))
         return whole if self._many else whole.at(0)
 
     @property

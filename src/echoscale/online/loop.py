@@ -49,7 +49,6 @@ class LoopPlan(NamedTuple):
     loss: str
     constraint: str
     outputs: int
-    fit_intercept: bool
     starts: int
     batch: int
     sequences: int  # of the batch; the others are idle
@@ -132,9 +131,7 @@ def step(plan: LoopPlan, fixed: Fixed, carry: Carry, row: StepRows) -> tuple[Car
     hyper = put(fixed.hyper, plan.learned, carry.values)
     state, new_traces = traces.step(fixed.weights, hyper, carry.state, carry.traces, row.u, plan.learned, plan.form)
     lanes = state[0].shape[1]
-    z = _read(plan, fixed, carry.readout, dict(enumerate(state)), state)
-    if plan.fit_intercept:
-        z = z + carry.readout[-1]
+    z = _read(plan, fixed, carry.readout, dict(enumerate(state)), state) + carry.readout[-1]
     moved = []
     for parameter, block in zip(plan.learned, new_traces.blocks, strict=True):
         which = traces.reaches(fixed.weights, parameter)
@@ -145,7 +142,7 @@ def step(plan: LoopPlan, fixed: Fixed, carry: Carry, row: StepRows) -> tuple[Car
     pulls = [jnp.sum(slope * each, axis=0) for each in moved]
     # One row for the loss, one per learned number: (1 + P, S).
     small = _over_sequences(plan, jnp.stack([value * row.weight, *pulls]))
-    features = [*state, jnp.ones((1, lanes), state[0].dtype)] if plan.fit_intercept else state
+    features = [*state, jnp.ones((1, lanes), state[0].dtype)]
 
     rows = 0 if plan.back is not None else sum(map(len, features)) * plan.outputs
     free = carry.theta[rows:]
@@ -239,7 +236,7 @@ def _least_squares(plan: LoopPlan, fixed: Fixed, squares: rls.RLSState, state: S
 
     def one(each: tuple[rls.RLSState, Array, Array, Array]) -> rls.RLSState:
         now, x, y, there = each
-        return rls.update(now, x, y, back=back, counts=there, fit_intercept=plan.fit_intercept, **memory)
+        return rls.update(now, x, y, back=back, counts=there, **memory)
 
     if plan.starts == 1:
         alone: rls.RLSState = jax.tree.map(lambda leaf: leaf[None], one(jax.tree.map(lambda leaf: leaf[0], given)))
@@ -251,9 +248,7 @@ def _least_squares(plan: LoopPlan, fixed: Fixed, squares: rls.RLSState, state: S
 
 def _of_squares(plan: LoopPlan, squares: rls.RLSState) -> Array:
     """W_out of least squares, intercept last, (F * O, S)."""
-    coef = squares.coef
-    if plan.fit_intercept:
-        coef = jnp.concatenate([coef, jax.vmap(rls.intercept_of)(squares)[:, None, :]], axis=1)
+    coef = jnp.concatenate([squares.coef, jax.vmap(rls.intercept_of)(squares)[:, None, :]], axis=1)
     return coef.reshape(plan.starts, -1).T
 
 

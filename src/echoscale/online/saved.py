@@ -23,7 +23,7 @@ from echoscale.online.protocol import ProtocolMemory, Reinitialise
 from echoscale.readouts.rls import RLS
 from echoscale.tensors import Tensors, kept_hyper, read_hyper, read_names, taken
 
-PLAIN = ("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed", "fit_intercept")
+PLAIN = ("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed")
 ROWS = ("targets", "loss", "gradient", "value")
 
 
@@ -55,7 +55,7 @@ def unpack(about: Mapping[str, Any], esn: ESN, tensors: Tensors) -> OnlineLearne
     learner = OnlineLearner(
         esn,
         parameters=tuple(about["parameters"]),
-        readout=RLS(*rule, fit_intercept=about["fit_intercept"]) if kind == "rls" else Adam(**rule),
+        readout=RLS(*rule) if kind == "rls" else Adam(**rule),
         rates=Adam(**about["rates"]),
         protocol=Reinitialise(**about["protocol"]) if about["protocol"] else None,
         starts=read_hyper(esn.hyper, tensors, "starts"),
@@ -63,7 +63,7 @@ def unpack(about: Mapping[str, Any], esn: ESN, tensors: Tensors) -> OnlineLearne
     )
     if "step" in about:
         learner.stream = _stream(about, learner, tensors)
-        learner.feature_names = read_names(about.get("feature_names", []), esn.columns)
+        learner.feature_names = read_names(about["feature_names"], esn.columns)
     return learner
 
 

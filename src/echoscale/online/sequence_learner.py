@@ -258,18 +258,6 @@ class SequenceLearner:
         """
         return np.asarray(self.decision_function(u).argmax(axis=1))
 
-    def reset_readout(self) -> None:
-        """New random weights and new averages of Adam for the readout; what was learned of the network stays.
-
-        The paper does so whenever the leak rates have settled: a readout that has converged holds them where they are.
-        """
-        now = self._learned()
-        rng = copy.deepcopy(self.rng)
-        with self._precision():
-            readout = fresh_readout(rng, self.classes, now.readout.coef.shape[1], self.esn)
-            learning = now._replace(readout=readout, readout_averages=self.plan.readout.adam().init(readout))
-        self._learning, self.rng = learning, rng
-
     @property
     def learned(self) -> tuple[Parameter, ...]:
         """Which hyper-parameters are learned."""

@@ -41,7 +41,6 @@ class LearnerSettings:
     washout: int
     average: float | int | None
     seed: int
-    fit_intercept: bool
 
     def __post_init__(self) -> None:
         _checks.choice(self.loss, losses.LOSSES, "loss")
@@ -64,11 +63,6 @@ class LearnerSettings:
                 raise ValueError(f"RLS minimises squares: use loss='mse' (one-hot targets for classes), not {self.loss!r}.")
             if self.average is not None:
                 raise ValueError("average is for readouts that Adam moves; least squares averages by itself. Leave it out.")
-            if self.readout.fit_intercept != self.fit_intercept:
-                raise ValueError(
-                    f"RLS has fit_intercept={self.readout.fit_intercept}, the learner fit_intercept={self.fit_intercept}: "
-                    "set it alike on both."
-                )
             if self.readout.state is not None:
                 raise ValueError("this RLS has learned already, and a learner begins anew: give it a fresh one.")
         if self.protocol is not None and not isinstance(self.protocol, Reinitialise):
@@ -96,7 +90,7 @@ class LearnerSettings:
     @property
     def features(self) -> int:
         """Columns of W_out: the neurons, and a 1 for the intercept."""
-        return self.esn.units + self.fit_intercept
+        return self.esn.units + 1
 
     @property
     def rows(self) -> int:

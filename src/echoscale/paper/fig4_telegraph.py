@@ -292,14 +292,6 @@ def best_points(data: xarray.Dataset, noise: float) -> xarray.Dataset:
     return xarray.Dataset({**pairs, **best_accuracies("single_", alone, ("alpha",))})
 
 
-def asymmetry(data: xarray.Dataset, network: str, readout: str, rho: float, task: str = "joint") -> tuple[Floats, Floats]:
-    """A(a, b) - A(b, a) of the test accuracy for all a > b: mean over the seeds and its standard error."""
-    chosen = data["accuracy"].sel(part="test", network=network, readout=readout, rho=rho, task=task)
-    values = chosen.transpose("alpha1", "alpha2", "seed").values.astype(np.float64)
-    apart = (values - values.transpose(1, 0, 2))[np.tril_indices(len(values), -1)]
-    return apart.mean(axis=-1), apart.std(axis=-1, ddof=1) / apart.shape[-1] ** 0.5
-
-
 def _signals(settings: Settings) -> xarray.Dataset:
     """An example around a change of the regime, and the autocorrelations of state and regime, found and expected."""
     import xarray

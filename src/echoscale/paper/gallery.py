@@ -6,13 +6,12 @@ import importlib
 import io
 import re
 import time
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from echoscale import _checks
 from echoscale.experiments.run import Runner
-from echoscale.files import is_whole, make_folder, sealed, unsealed, write_atomically
+from echoscale.files import make_folder, write_atomically
 from echoscale.paper.provenance import SCALES, description
 from echoscale.progress import Progress
 
@@ -120,8 +119,7 @@ def make(
         data = module.compute(scale, run)
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
         data.attrs["job_seconds"] = round(run.seconds, 1)  # an interrupted run took longer than its last part
-        written = data.assign_attrs(checksum=unsealed()).to_netcdf(engine="scipy")
-        write_atomically(file, sealed(bytes(written)))
+        write_atomically(file, bytes(data.to_netcdf(engine="scipy")))
     pixels = io.BytesIO()
     drawn = module.draw(data) if variant is None else module.draw(data, variant)
     drawn.savefig(pixels, format="png", dpi=200)
@@ -130,7 +128,7 @@ def make(
 
 
 def read(file: Path) -> xarray.Dataset:
-    """The data of a figure; a warning where nothing says whether they have changed, an error where they have.
+    """The data of a figure; an error where the file cannot be read or does not describe its data.
 
     Parameters
     ----------
@@ -139,29 +137,19 @@ def read(file: Path) -> xarray.Dataset:
     """
     import xarray
 
-    content = file.read_bytes()
-    whole = is_whole(content)
-    if whole is False:
-        raise ValueError(f"{file} has changed since it was written: compute it again with fresh=True (--fresh).")
     try:
-        with xarray.open_dataset(io.BytesIO(content), engine="scipy") as opened:
+        with xarray.open_dataset(io.BytesIO(file.read_bytes()), engine="scipy") as opened:
             data = opened.load()
     except Exception as error:
-        raise ValueError(f"{file} holds no data of a figure: {error}") from error
+        raise ValueError(f"{file} cannot be read ({error}): compute it again with fresh=True (--fresh).") from error
     missing = [name for name in ("figure", "scale", "settings") if name not in data.attrs]
     if missing:
         raise ValueError(f"{file} holds no data of a figure: it does not say its {missing[0]}.")
-    if whole is None:
-        warnings.warn(
-            f"{file} was written without a checksum: whether its numbers have changed is not known. Compute it again with "
-            "fresh=True (--fresh) to have one.",
-            stacklevel=4,
-        )
     return data
 
 
 def _load(file: Path, described: dict[str, Any]) -> xarray.Dataset | None:
-    """The data of an earlier run; None where there are none, where they have changed, or where other settings made them."""
+    """The data of an earlier run; None where there are none, or where other settings made them."""
     if not file.exists():
         return None
     try:

@@ -26,7 +26,7 @@ def description(number: int, scale: str, settings: DataclassInstance) -> dict[st
 
 
 def _in_their_units(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings without `scale=None`, which is how data from before that setting were made."""
+    """The settings without `scale=None`: the data of figures 3 and 9 that are in the repository do not state it."""
     return {
         name: _in_their_units(value) if isinstance(value, dict) else value
         for name, value in settings.items()

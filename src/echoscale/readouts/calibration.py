@@ -81,28 +81,3 @@ def steepness_of_steps(statistics: Statistics, readout: Readout, curve: RidgeCur
     else:
         variance = float(mean_squared_errors(readout, statistics).mean())
     return 1 / max(variance, np.finfo(np.float64).eps)
-
-
-def calibration_error(p: npt.ArrayLike, labels: npt.ArrayLike, bins: int = 10) -> float:
-    """Expected calibration error: sum over bins of (rows in it) / R |share of right labels - mean largest probability|.
-
-    Parameters
-    ----------
-    p : (R, O)
-        Probabilities.
-    labels : (R,)
-        Whole numbers from 0 to O - 1.
-    bins : int
-        Of equal width, over the largest probability.
-
-    Examples
-    --------
-    >>> from echoscale.readouts.calibration import calibration_error
-    >>> calibration_error([[0.75, 0.25]] * 4, [0, 0, 0, 1])  # right in three of four cases, as it says
-    0.0
-    """
-    given, right = np.asarray(p, np.float64), np.asarray(labels)
-    sure, hit = given.max(axis=1), given.argmax(axis=1) == right
-    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
-    apart = np.bincount(place, hit - sure, minlength=bins)
-    return float(np.abs(apart).sum() / len(given))

@@ -30,34 +30,30 @@ EXACT_RELATIVE = np.concatenate([[0.0], 10.0 ** np.arange(-24, -12, 0.5), RELATI
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """R of (1, X, Y) = Q R; without an intercept, of (X, Y). Factors of two pieces of data add up: `one + other`.
+    """R of (1, X, Y) = Q R. Factors of two pieces of data add up: `one + other`.
 
     Attributes
     ----------
     count : float
         Rows.
-    r : (k, 1 + F + O) or (k, F + O)
+    r : (k, 1 + F + O)
         R, with k <= its columns.
     features : int
         F.
-    fit_intercept : bool
-        Whether the first column is 1.
     """
 
     count: float
     r: Floats
     features: int
-    fit_intercept: bool
 
     def __add__(self, other: Factor) -> Factor:
         """The factor of both pieces together."""
-        r = _triangle(np.concatenate([self.r, other.r]))
-        return Factor(self.count + other.count, r, self.features, self.fit_intercept)
+        return Factor(self.count + other.count, _triangle(np.concatenate([self.r, other.r])), self.features)
 
     @property
     def centred(self) -> tuple[Floats, Floats]:
-        """Of features and of targets, about their means where there is an intercept: (k, F) and (k, O)."""
-        r = self.r[1:, 1:] if self.fit_intercept else self.r
+        """Of features and of targets, about their means: (k, F) and (k, O)."""
+        r = self.r[1:, 1:]
         return r[:, : self.features], r[:, self.features :]
 
     @property
@@ -67,7 +63,7 @@ class Factor:
         return mean_square if mean_square > 0 else 1.0
 
 
-def factor(features: npt.ArrayLike, targets: npt.ArrayLike, *, fit_intercept: bool = True) -> Factor:
+def factor(features: npt.ArrayLike, targets: npt.ArrayLike) -> Factor:
     """R of rows that are there as arrays.
 
     Parameters
@@ -76,12 +72,10 @@ def factor(features: npt.ArrayLike, targets: npt.ArrayLike, *, fit_intercept: bo
         Rows of features.
     targets : (R, O)
         Rows of targets.
-    fit_intercept : bool
-        Whether readouts are to have an intercept.
     """
     x, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
-    columns = [np.ones((len(x), 1)), x, y] if fit_intercept else [x, y]
-    return Factor(float(len(x)), _triangle(np.concatenate(columns, axis=1)), x.shape[1], fit_intercept)
+    columns = [np.ones((len(x), 1)), x, y]
+    return Factor(float(len(x)), _triangle(np.concatenate(columns, axis=1)), x.shape[1])
 
 
 def path(whole: Factor, ridge: Sequence[float] | Floats) -> Readout:
@@ -103,11 +97,8 @@ def path(whole: Factor, ridge: Sequence[float] | Floats) -> Readout:
     kept = np.where(s > noise, s, 0.0)
     weight = np.divide(kept, kept**2 + penalties[:, None], out=np.zeros((len(penalties), len(s))), where=kept > 0)
     coef = np.swapaxes(vt.T @ (weight[..., None] * (u.T @ y)), -1, -2)
-    intercept = np.zeros(coef.shape[:-1])
-    if whole.fit_intercept:
-        mean = whole.r[0, 1:] / whole.r[0, 0]
-        intercept = mean[whole.features :] - coef @ mean[: whole.features]
-    return Readout(coef, intercept, penalties)
+    mean = whole.r[0, 1:] / whole.r[0, 0]
+    return Readout(coef, mean[whole.features :] - coef @ mean[: whole.features], penalties)
 
 
 def mean_squares(readout: Readout, held_out: Factor) -> Floats:
@@ -120,10 +111,8 @@ def mean_squares(readout: Readout, held_out: Factor) -> Floats:
     held_out : Factor
         Of the data that it is judged on.
     """
-    r, f = held_out.r, held_out.features + held_out.fit_intercept
-    apart = r[:, f:] - r[:, held_out.fit_intercept : f] @ np.swapaxes(readout.coef, -1, -2)
-    if held_out.fit_intercept:
-        apart = apart - r[:, :1] * readout.intercept[..., None, :]
+    r, f = held_out.r, held_out.features + 1
+    apart = r[:, f:] - r[:, 1:f] @ np.swapaxes(readout.coef, -1, -2) - r[:, :1] * readout.intercept[..., None, :]
     return np.asarray((apart**2).sum(axis=-2) / held_out.count)
 
 
@@ -135,7 +124,7 @@ def choose(
     Parameters
     ----------
     pairs : sequence of (training, held out)
-        Factors, from `folds.pairs`.
+        Factors, from `folds.leave_one_out`.
     whole : Factor
         Of all data, which the final readout is fitted to.
     relative : sequence of float

@@ -148,24 +148,13 @@ def rows(cuts: Sequence[Indices]) -> list[Indices]:
     return [np.concatenate([np.arange(*each) for each in segment]) for segment in segments]
 
 
-def pairs(parts: Sequence[Part]) -> list[tuple[Part, Part]]:
-    """(training, held out) of every fold that holds a step, from what is known of the segments of `edges`.
-
-    Parameters
-    ----------
-    parts : sequence of 2 K - 1 Statistics or Factor
-        Of fold, gap, fold, ..., fold.
-    """
-    return leave_one_out(parts[::2])
-
-
 def leave_one_out(folds: Sequence[Part]) -> list[tuple[Part, Part]]:
-    """(all others, fold) for every fold that holds a step.
+    """(training, held out) for every fold that holds a step: all other folds, and the fold.
 
     Parameters
     ----------
     folds : sequence of Statistics or Factor
-        What is known of every fold.
+        What is known of every fold; of the segments of `edges`, every second one, since the others are gaps.
     """
     held = [part for part in folds if np.min(part.count) > 0]
     if len(held) < 2:

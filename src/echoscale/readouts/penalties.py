@@ -66,11 +66,6 @@ class RidgeCurve:
         """The chosen penalty itself."""
         return float(self.relative[self.place] * self.unit)
 
-    @property
-    def at_lower_end(self) -> bool:
-        """Whether the smallest penalty is the best: an even smaller one may be better."""
-        return self.place == 0
-
     def table(self) -> Table:
         """Penalties and errors, a row each."""
         rows = zip((self.relative * self.unit).tolist(), self.relative.tolist(), self.errors.tolist(), strict=True)
@@ -103,74 +98,47 @@ class RidgeCurve:
         return str(self.table())
 
 
-def unit_of(statistics: Statistics, *, fit_intercept: bool = True) -> Any:
+def unit_of(statistics: Statistics) -> Any:
     """trace(S_xx) / features, (...,); 1 where the features do not move at all.
 
     Parameters
     ----------
     statistics : Statistics
         Of features and targets, with or without lanes.
-    fit_intercept : bool
-        Without an intercept, features move about 0 and not about their means.
     """
     f = statistics.features
-    used = statistics if fit_intercept else about_zero(statistics)
-    mean_square = np.einsum("...ff->...f", used.scatter[..., :f, :f]).sum(axis=-1) / max(f, 1)
+    mean_square = np.einsum("...ff->...f", statistics.scatter[..., :f, :f]).sum(axis=-1) / max(f, 1)
     return np.where(mean_square > 0, mean_square, 1.0)
 
 
-def about_zero(statistics: Statistics) -> Statistics:
-    """The same data with sums of squares about 0 instead of about the means, which become 0: for fits without an intercept.
-
-    Parameters
-    ----------
-    statistics : Statistics
-        Of features and targets, with or without lanes.
-    """
-    mean = statistics.mean
-    scatter = statistics.scatter + statistics.count[..., None, None] * mean[..., :, None] * mean[..., None, :]
-    return Statistics(statistics.count, np.zeros_like(mean), scatter, statistics.features)
-
-
-def in_units(statistics: Statistics, *, fit_intercept: bool = True) -> Statistics:
+def in_units(statistics: Statistics) -> Statistics:
     """The same data with a mean squared singular value of 1: penalties of its ridge solutions are relative ones.
 
     Parameters
     ----------
     statistics : Statistics
         Of features and targets, with or without lanes.
-    fit_intercept : bool
-        Without an intercept, the sums of squares about 0 take the place of those about the means, which become 0.
     """
-    used = statistics if fit_intercept else about_zero(statistics)
-    return Statistics(used.count, used.mean, used.scatter / unit_of(used)[..., None, None], used.features)
+    scatter = statistics.scatter / unit_of(statistics)[..., None, None]
+    return Statistics(statistics.count, statistics.mean, scatter, statistics.features)
 
 
 def fold_errors(
     pairs: Sequence[tuple[Statistics, Statistics]],
     relative: Sequence[float] | Floats = RELATIVE,
-    *,
-    fit_intercept: bool = True,
 ) -> Floats:
     """Mean squared error of the held-out folds over the variance of the targets, (penalties, ..., outputs).
 
     Parameters
     ----------
     pairs : sequence of (training, held out)
-        Statistics, from `folds.pairs`.
+        Statistics, from `folds.leave_one_out`.
     relative : sequence of float
         r.
-    fit_intercept : bool
-        Whether the readouts have an intercept.
     """
     path = np.asarray(relative, np.float64)
 
-    def judge(train: Statistics, held_out: Statistics) -> Floats:
-        if not fit_intercept:
-            train, held_out = about_zero(train), about_zero(held_out)
-        return path_squares(train, held_out, path)
-
-    squares = sum_of(judge, pairs, pairs[0][0].features)
+    squares = sum_of(lambda train, held_out: path_squares(train, held_out, path), pairs, pairs[0][0].features)
     count: Any = sum(held_out.count for _, held_out in pairs)
     whole = pairs[0][0] + pairs[0][1]
     f = whole.features
@@ -239,24 +207,20 @@ def choose(
     pairs: Sequence[tuple[Statistics, Statistics]],
     whole: Statistics,
     relative: Sequence[float] | Floats = RELATIVE,
-    *,
-    fit_intercept: bool = True,
 ) -> RidgeCurve:
     """The curve of errors against penalties, for one network (no lanes); its `ridge` is the choice.
 
     Parameters
     ----------
     pairs : sequence of (training, held out)
-        Statistics, from `folds.pairs`.
+        Statistics, from `folds.leave_one_out`.
     whole : Statistics
         Of all data, which the final readout is fitted to.
     relative : sequence of float
         r.
-    fit_intercept : bool
-        Whether the readouts have an intercept.
     """
-    squares = fold_errors(pairs, relative, fit_intercept=fit_intercept).mean(axis=-1)
-    return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(unit_of(whole, fit_intercept=fit_intercept)))
+    squares = fold_errors(pairs, relative).mean(axis=-1)
+    return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(unit_of(whole)))
 
 
 def check(ridge: object) -> Floats | None:
@@ -278,8 +242,6 @@ def decide(
     penalties: Floats | None,
     pairs: Sequence[tuple[Statistics, Statistics]],
     whole: Statistics,
-    *,
-    fit_intercept: bool = True,
 ) -> tuple[float, RidgeCurve | None]:
     """The penalty for all data, and the curve that chose it: None where there was nothing to choose, or too little data.
 
@@ -288,19 +250,17 @@ def decide(
     penalties : (n,) or None
         One penalty, or those to choose from, from `check`. None ("auto"): from `RELATIVE`.
     pairs : sequence of (training, held out)
-        Statistics, from `folds.pairs`; none where there is too little data: "auto" is then 1e-4 in relative units.
+        Statistics, from `folds.leave_one_out`; none where there is too little data: "auto" is then 1e-4 in relative units.
     whole : Statistics
         Of all data.
-    fit_intercept : bool
-        Whether the readouts have an intercept.
     """
     if penalties is not None and len(penalties) == 1:
         return float(penalties[0]), None
-    unit = float(unit_of(whole, fit_intercept=fit_intercept))
+    unit = float(unit_of(whole))
     if not pairs:
         if penalties is not None:
             raise ValueError(f"ridge holds {len(penalties)} penalties, but there is too little data to choose by: give one.")
         return UNCHOSEN * unit, None
     relative = RELATIVE if penalties is None else penalties / unit
-    curve = choose(pairs, whole, relative, fit_intercept=fit_intercept)
+    curve = choose(pairs, whole, relative)
     return float(curve.ridge if penalties is None else penalties[curve.place]), curve

@@ -33,7 +33,7 @@ class Readout(NamedTuple):
     coef : (..., outputs, features)
         Weights.
     intercept : (..., outputs)
-        What is added; zero where it was not fitted.
+        What is added.
     ridge : (...,)
         The penalty of each.
     """
@@ -68,7 +68,7 @@ class Readout(NamedTuple):
         return Readout(self.coef[index], self.intercept[index], self.ridge[index])
 
 
-def ridge(statistics: Statistics, ridge: float | Floats, *, fit_intercept: bool = True) -> Readout:
+def ridge(statistics: Statistics, ridge: float | Floats) -> Readout:
     """W (S_xx + ridge I) = S_yx, b = mean_y - W mean_x: the ridge solution of every lane at once.
 
     Parameters
@@ -77,8 +77,6 @@ def ridge(statistics: Statistics, ridge: float | Floats, *, fit_intercept: bool 
         Of features and targets, with or without lanes.
     ridge : float or (lanes,)
         The penalty, one for all lanes or one for each; 0 is plain least squares (of the least norm).
-    fit_intercept : bool
-        Whether the readout has an intercept, which is not penalised.
 
     Examples
     --------
@@ -89,7 +87,7 @@ def ridge(statistics: Statistics, ridge: float | Floats, *, fit_intercept: bool 
     >>> es.ridge(of_rows(x, 2 * x + 1), 0.0).predict([[10.0]]).round(6)
     array([[21.]])
     """
-    gram, cross = _normal_equations(statistics, fit_intercept)
+    gram, cross = _normal_equations(statistics)
     shape, lanes = np.shape(ridge), gram.shape[:-2]
     if shape not in ((), lanes):
         raise ValueError(f"ridge has shape {shape}, the lanes have {lanes}: give one penalty for all, or one for each.")
@@ -100,10 +98,10 @@ def ridge(statistics: Statistics, ridge: float | Floats, *, fit_intercept: bool 
             coef = np.linalg.solve(gram + each[..., None, None] * np.eye(gram.shape[-1]), cross)
         else:
             coef = _by_eigenvalues(gram, cross, each[..., None])
-    return _readout(np.swapaxes(coef, -1, -2), statistics, np.array(np.broadcast_to(each, lanes)), fit_intercept)
+    return _readout(np.swapaxes(coef, -1, -2), statistics, np.array(np.broadcast_to(each, lanes)))
 
 
-def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats, *, fit_intercept: bool = True) -> Readout:
+def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats) -> Readout:
     """V (L + ridge)^-1 V^T S_xy with S_xx = V L V^T: the solutions for all penalties from one eigendecomposition.
 
     Parameters
@@ -112,8 +110,6 @@ def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats, *, fit_i
         Of features and targets, with or without lanes.
     ridge : sequence of float
         The penalties; they are the first axis of the result.
-    fit_intercept : bool
-        Whether the readouts have an intercept, which is not penalised.
 
     Examples
     --------
@@ -125,15 +121,13 @@ def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats, *, fit_i
     (3, 1, 1)
     """
     path = check_path(ridge)
-    gram, cross = _normal_equations(statistics, fit_intercept)
+    gram, cross = _normal_equations(statistics)
     with threads_for(gram):
         values, vectors = np.linalg.eigh(gram)
     turned = np.swapaxes(vectors, -1, -2) @ cross
     shrunk = turned * _inverse(values, path.reshape(-1, *[1] * values.ndim))[..., None]
     coef = np.swapaxes(vectors @ shrunk, -1, -2)
-    return _readout(
-        coef, statistics, np.broadcast_to(path.reshape(-1, *[1] * (values.ndim - 1)), coef.shape[:-2]), fit_intercept
-    )
+    return _readout(coef, statistics, np.broadcast_to(path.reshape(-1, *[1] * (values.ndim - 1)), coef.shape[:-2]))
 
 
 def mean_squared_errors(readout: Readout, statistics: Statistics) -> Floats:
@@ -201,22 +195,15 @@ def threads_for(gram: Floats) -> AbstractContextManager[Any]:
     return one_thread() if gram.ndim > 2 or gram.shape[-1] <= 512 else nullcontext()
 
 
-def _normal_equations(statistics: Statistics, fit_intercept: bool) -> tuple[Floats, Floats]:
-    """S_xx (..., F, F) and S_xy (..., F, O); without an intercept the raw, uncentred ones."""
+def _normal_equations(statistics: Statistics) -> tuple[Floats, Floats]:
+    """S_xx (..., F, F) and S_xy (..., F, O)."""
     f = statistics.features
-    moments = statistics.scatter
-    if not fit_intercept:
-        mean = statistics.mean
-        moments = moments + statistics.count[..., None, None] * mean[..., :, None] * mean[..., None, :]
-    return moments[..., :f, :f], moments[..., :f, f:]
+    return statistics.scatter[..., :f, :f], statistics.scatter[..., :f, f:]
 
 
-def _readout(coef: Floats, statistics: Statistics, penalty: Floats, fit_intercept: bool) -> Readout:
+def _readout(coef: Floats, statistics: Statistics, penalty: Floats) -> Readout:
     f = statistics.features
-    if fit_intercept:
-        intercept = statistics.mean[..., f:] - np.einsum("...of,...f->...o", coef, statistics.mean[..., :f])
-    else:
-        intercept = np.zeros(coef.shape[:-1])
+    intercept = statistics.mean[..., f:] - np.einsum("...of,...f->...o", coef, statistics.mean[..., :f])
     return Readout(coef, intercept, penalty)
 
 

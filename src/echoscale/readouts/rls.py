@@ -41,7 +41,7 @@ class RLSState(NamedTuple):
     """What the past left, in float64.
 
     weight      ()      rows so far, forgotten ones with less weight
-    mean        (F,)    of the features; zero without an intercept
+    mean        (F,)    of the features
     target      (O,)    mean of the targets
     coef        (F, O)
     inverse     (F, F)  P
@@ -87,7 +87,6 @@ def update(
     forgetting: float | Array = 1.0,
     back: int = 0,
     counts: Array | None = None,
-    fit_intercept: bool = True,
 ) -> RLSState:
     """One step of the equations above with R rows, forgetting once. Pure; for use inside compiled programs.
 
@@ -107,8 +106,6 @@ def update(
         How many features get their penalty restored in this step: see `returns`.
     counts : (R,) of bool, or None
         Which rows are there; None: all. Where no row counts, nothing changes: the past is not forgotten over a gap.
-    fit_intercept : bool
-        Whether there is an intercept.
 
     Returns
     -------
@@ -123,15 +120,12 @@ def update(
     before = keep * state.weight
     after = before + rows
     given = jnp.where(shown[:, None], jnp.concatenate([x, y], axis=1), 0.0)
-    if fit_intercept:
-        centre = jnp.concatenate([state.mean, state.target])
-        middle = jnp.where(some, jnp.sum(given, axis=0) / jnp.maximum(rows, 1.0), centre)
-        apart = (middle - centre)[None] * jnp.sqrt(jnp.where(some, before * rows / jnp.maximum(after, 1.0), 0.0))
-        given = jnp.concatenate([jnp.where(shown[:, None], given - middle, 0.0), apart])
-        centre = centre + jnp.where(some, rows / jnp.maximum(after, rows), 0.0) * (middle - centre)
-        mean, target = centre[:features], centre[features:]
-    else:
-        mean, target = state.mean, state.target
+    centre = jnp.concatenate([state.mean, state.target])
+    middle = jnp.where(some, jnp.sum(given, axis=0) / jnp.maximum(rows, 1.0), centre)
+    apart = (middle - centre)[None] * jnp.sqrt(jnp.where(some, before * rows / jnp.maximum(after, 1.0), 0.0))
+    given = jnp.concatenate([jnp.where(shown[:, None], given - middle, 0.0), apart])
+    centre = centre + jnp.where(some, rows / jnp.maximum(after, rows), 0.0) * (middle - centre)
+    mean, target = centre[:features], centre[features:]
     if back:
         places = (state.turn + jnp.arange(back)) % features
         size = jnp.sqrt((1.0 - keep) * ridge * features / back)
@@ -184,7 +178,7 @@ def intercept_of(state: RLSState) -> Array:
     return state.target - state.mean @ state.coef
 
 
-@partial(jax.jit, static_argnames=("back", "fit_intercept"))
+@partial(jax.jit, static_argnames="back")
 def _run(
     state: RLSState,
     x: Array,
@@ -194,13 +188,12 @@ def _run(
     ridge: Array,
     forgetting: Array,
     back: int,
-    fit_intercept: bool,
 ) -> RLSState:
     """The first n rows of a buffer, one after another."""
 
     def body(carry: tuple[Array, RLSState]) -> tuple[Array, RLSState]:
         t, now = carry
-        move = partial(update, ridge=ridge, forgetting=forgetting, back=back, fit_intercept=fit_intercept)
+        move = partial(update, ridge=ridge, forgetting=forgetting, back=back)
         return t + 1, move(now, x[t][None], y[t][None], counts=counts[t][None])
 
     last: RLSState = jax.lax.while_loop(lambda carry: carry[0] < n, body, (jnp.int32(0), state))[1]
@@ -212,7 +205,7 @@ class RLS:
 
     The ridge readout kept up to date: `RLS(ridge, forgetting).partial_fit(X, y)`, then `predict(X)`. Without forgetting it is
     `echoscale.ridge` of the same rows. One step at a time, `x = esn.step(u, x); rls.partial_fit(x, y)`, it is FORCE learning.
-    In an `OnlineLearner`, `readout=RLS(...)` carries the settings; set `fit_intercept` on the learner too.
+    In an `OnlineLearner`, `readout=RLS(...)` carries the settings.
 
     Parameters
     ----------
@@ -220,8 +213,6 @@ class RLS:
         The penalty, above 0. It stands on the summed squares, is not forgotten, and spares the intercept.
     forgetting : float
         f in (0, 1]: a row 1 / (1 - f) rows ago counts 1/e of the present one. 1 forgets nothing.
-    fit_intercept : bool
-        Whether there is an intercept b.
 
     Attributes
     ----------
@@ -243,14 +234,13 @@ class RLS:
     (2, 1)
     """
 
-    def __init__(self, ridge: float = 1e-5, forgetting: float = 1.0, *, fit_intercept: bool = True) -> None:
+    def __init__(self, ridge: float = 1e-5, forgetting: float = 1.0) -> None:
         self.ridge = _checks.number(ridge, "ridge")
         if not self.ridge > 0:
             raise ValueError(f"ridge must be above 0, got {ridge}: recursive least squares starts from I / ridge.")
         self.forgetting = _checks.number(forgetting, "forgetting")
         if not 0 < self.forgetting <= 1:
             raise ValueError(f"forgetting must lie in (0, 1], got {forgetting}. 1 forgets nothing; 0.999 remembers 1000 rows.")
-        self.fit_intercept = bool(fit_intercept)
         self.state: RLSState | None = None
 
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> RLS:
@@ -337,8 +327,8 @@ class RLS:
             place[: len(rows)] = each
         numbers = (np.int32(len(rows)), np.float64(self.ridge), np.float64(self.forgetting))
         back = returns(rows.shape[1], self.forgetting)
-        new: RLSState = _run(state, *padded, *numbers, back=back, fit_intercept=self.fit_intercept)
+        new: RLSState = _run(state, *padded, *numbers, back=back)
         return new
 
     def __repr__(self) -> str:
-        return f"RLS(ridge={self.ridge:g}, forgetting={self.forgetting:g}, fit_intercept={self.fit_intercept})"
+        return f"RLS(ridge={self.ridge:g}, forgetting={self.forgetting:g})"

@@ -25,22 +25,20 @@ Floats = npt.NDArray[np.float64]
 LEAST_SPREAD = 1e-5
 
 
-def standardising(features: npt.NDArray[Any], *, fit_intercept: bool = True) -> Scaling:
-    """Means and spreads of features over the rows; without an intercept, means of 0.
+def standardising(features: npt.NDArray[Any]) -> Scaling:
+    """Means and spreads of features over the rows.
 
     Parameters
     ----------
     features : (R, F)
         Rows.
-    fit_intercept : bool
-        Whether the readout has an intercept.
     """
     found = Scaling.of(np.asarray(features)[None])
     constant = np.asarray(features).min(axis=0) == np.asarray(features).max(axis=0)
     moving = found.spread[~constant]
     least = LEAST_SPREAD * float(moving.max(initial=0.0))
     spread = np.where(constant, 1.0, np.maximum(found.spread, least))
-    return Scaling(found.mean if fit_intercept else np.zeros_like(found.mean), spread)
+    return Scaling(found.mean, spread)
 
 
 def standard_rows(esn: ESN, series: Series, pools: Sequence[str], hyper: Hyper, trains: npt.NDArray[np.bool_]) -> Floats:

@@ -256,7 +256,7 @@ def _provenance(data: Mapping[int, xarray.Dataset]) -> list[Html]:
         )
     total = sum(float(each.attrs.get("seconds", 0)) for each in data.values())
     words = (
-        f"{total:.0f} s in all. Every data file holds all settings, and a checksum. Written on {datetime.now(UTC):%Y-%m-%d} by "
+        f"{total:.0f} s in all. Every data file holds all settings. Written on {datetime.now(UTC):%Y-%m-%d} by "
         f"echoscale {version('echoscale')}, Python {platform.python_version()}, {platform.system()}."
     )
     header: tuple[str, ...] = ("figure", "seconds", "seeds", "versions", "machine")

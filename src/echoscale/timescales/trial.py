@@ -21,7 +21,7 @@ import numpy.typing as npt
 from echoscale.hyper import with_lanes
 from echoscale.network import Network, hierarchical
 from echoscale.readouts.few_rows import turned
-from echoscale.readouts.folds import edges, leave_one_out, of_sequences, pairs
+from echoscale.readouts.folds import edges, leave_one_out, of_sequences
 from echoscale.readouts.folds import rows as rows_of
 from echoscale.readouts.penalties import RELATIVE, ROBUST, fold_errors
 from echoscale.readouts.pooling import WHOLE
@@ -183,7 +183,7 @@ def errors_of(
         if per_sequence:
             judged = _sequence_pairs(standard_rows(esn, series, WHOLE, hyper, np.ones(series.count, bool)), beside)
         else:
-            judged = pairs(split_statistics(esn, series, beside, _cuts(series), hyper=hyper)[0])
+            judged = leave_one_out(split_statistics(esn, series, beside, _cuts(series), hyper=hyper)[0][::2])
         logs += _log_errors(judged, targets, floor)
     return np.asarray(np.exp(np.mean(logs, axis=0)), np.float64)
 
@@ -224,7 +224,7 @@ def of_lags(
         columns = longest * series.features
         parts = [of_rows(counted[which, :columns], counted[which, columns:]) for which in rows_of(cuts)]
         for window in windows:
-            judged = pairs([_first_columns(each, window * series.features) for each in parts])
+            judged = leave_one_out([_first_columns(each, window * series.features) for each in parts[::2]])
             errors.append(np.exp(np.mean(_log_errors(judged, targets, floor))))
     best = int(np.argmin(errors))
     return int(windows[best]), float(errors[best])

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from echoscale.hyper import Hyper
 from echoscale.network import Network
-from echoscale.readouts.folds import pairs, total
+from echoscale.readouts.folds import leave_one_out, total
 from echoscale.readouts.penalties import RELATIVE, fold_errors, in_units, unit_of
 from echoscale.readouts.ridge import mean_squared_errors, ridge, ridge_path
 from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
@@ -83,7 +83,7 @@ def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | No
     whole = total(parts)
     unit = float(unit_of(whole))
     path = np.array([*([] if learned is None else [learned / unit]), *runs.path])
-    errors = fold_errors(pairs(parts), path).mean(axis=-1)
+    errors = fold_errors(leave_one_out(parts[::2]), path).mean(axis=-1)
     best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
     if learned is not None and not errors[best] < WORTH_IT**2 * errors[0]:
         return learned

@@ -69,9 +69,7 @@ def on_features(weights: ReadoutWeights, scale: Scale | None) -> ReadoutWeights:
     return ReadoutWeights(coef, scale.gain * weights.intercept - coef @ scale.mean)
 
 
-@partial(
-    jax.jit, static_argnames=("loss", "fit_intercept"), donate_argnames="learning", compiler_options=machine.COMPILER_OPTIONS
-)
+@partial(jax.jit, static_argnames="loss", donate_argnames="learning", compiler_options=machine.COMPILER_OPTIONS)
 def train(
     learning: EpochState,
     block: Array,
@@ -81,7 +79,6 @@ def train(
     ridge: Array,
     scale: Scale | None,
     loss: str,
-    fit_intercept: bool,
 ) -> tuple[EpochState, Array]:
     """One step for every minibatch of the table; also the sum over rows of the losses, each before its step.
 
@@ -98,8 +95,6 @@ def train(
     def step(now: EpochState, minibatch: tuple[Array, Array]) -> tuple[EpochState, Array]:
         which, rate = minibatch
         slopes, total = jax.grad(objective, has_aux=True)(now.weights, *_take(block, labels, which), which >= 0)
-        if not fit_intercept:
-            slopes = slopes._replace(intercept=jnp.zeros_like(slopes.intercept))
         moves, averages = ADAM.update(slopes, now.averages)
         weights = jax.tree.map(lambda weight, move: weight - rate * move, now.weights, moves)
         summed = None if now.total is None else jax.tree.map(jnp.add, now.total, weights)

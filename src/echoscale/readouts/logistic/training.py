@@ -42,7 +42,6 @@ class TrainingPlan(NamedTuple):
     minibatch: int
     ridge: float
     standardise: bool
-    fit_intercept: bool
     patience: int | None
     criterion: str
     average: int
@@ -62,7 +61,6 @@ def fit(
     minibatch: int = 50,
     ridge: float = 0.0,
     standardise: bool = False,
-    fit_intercept: bool = True,
     validation: float | npt.ArrayLike | None = None,
     patience: int | None = None,
     criterion: str = "loss",
@@ -103,8 +101,6 @@ def fit(
     standardise : bool
         Train on (x - mean) / spread over the training rows; the result is for features as they are. The penalty then stands
         on the weights of standardised features.
-    fit_intercept : bool
-        Whether there is an intercept b.
     validation : None, share or rows
         Rows that are held out: none, a share drawn at random, or their numbers. A stream is read once more to judge them;
         neighbouring numbers spare most of that.
@@ -155,7 +151,6 @@ def fit(
         minibatch=_checks.integer(minibatch, "minibatch", minimum=1),
         ridge=_checks.non_negative(ridge, "ridge", "0 is none."),
         standardise=bool(standardise),
-        fit_intercept=bool(fit_intercept),
         patience=None if patience is None else _checks.integer(patience, "patience", minimum=1),
         criterion=_checks.choice(criterion, CRITERIA, "criterion"),
         average=_checks.integer(average, "average"),
@@ -209,7 +204,7 @@ class _Training:
         zero = ReadoutWeights(np.zeros(shape, dtype), np.zeros(shape[0], dtype))
         counts = np.bincount(self.labels[self.rows], minlength=self.classes)
         scale = self._scale() if self.plan.standardise else None
-        first = constant(self.plan.loss, counts) / (scale.gain if scale else 1.0) * self.plan.fit_intercept
+        first = constant(self.plan.loss, counts) / (scale.gain if scale else 1.0)
         state = TrainedState(zero._replace(intercept=first.astype(dtype)), (np.zeros((), np.int32), zero, zero), scale, ())
         nothing = TrainingHistory(*(np.zeros(0) for _ in TrainingHistory._fields))
         return Trained(np.zeros(shape), np.zeros(shape[0]), self.plan.loss, self.plan.ridge, nothing, -1, state)
@@ -267,7 +262,7 @@ class _Training:
             steps = order.steps(len(self.parts[place]), plan.minibatch)
             rate = np.zeros(len(table), plan.dtype)
             rate[:steps] = rates(plan.schedule, plan.rate, first, steps, plan.epochs * self.steps)
-            arguments = block, self._labels_of(place), table, rate, ridge, scale, plan.loss, plan.fit_intercept
+            arguments = block, self._labels_of(place), table, rate, ridge, scale, plan.loss
             learning, summed = loops.train(learning, *arguments)
             first, total_loss = first + steps, total_loss + float(summed)  # which waits for the block to be done with
         return learning, total_loss / self.count
@@ -303,7 +298,7 @@ class _Training:
         first, second = sums / self.count
         spread = np.sqrt(np.maximum(second - first**2, 0))
         spread = np.maximum(spread, LEAST_SPREAD * spread.max()) if spread.max() else np.ones_like(spread)
-        mean = np.asarray(shift, np.float64) + first if self.plan.fit_intercept else np.zeros_like(first)
+        mean = np.asarray(shift, np.float64) + first
         numbers = mean, 1 / spread, np.sqrt(self.source.width)
         return Scale(*(np.asarray(each, self.plan.dtype) for each in numbers))
 
