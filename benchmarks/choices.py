@@ -30,8 +30,8 @@ import numpy as np
 import optax
 
 import echoscale as es
-from echoscale.engine import dynamics, machine, matrices, scan, shared_runs
-from echoscale.online import adam
+from echoscale.engine import devices, dynamics, matrices, scan, shared_runs
+from echoscale.learning.online import adam
 
 Case = dict[str, Callable[[], object]]
 KEPT = "as it is"
@@ -47,7 +47,7 @@ def scanned(esn: es.ESN, lanes: int, steps: int, every: int, options: dict[str, 
     u = np.random.default_rng(0).random((steps, 1, lanes), dtype=np.float32)
     remaining, weights, hyper = np.full(lanes, steps, np.int32), esn.weights(lanes), esn.numbers()
     arrays = weights, hyper, state, u, remaining
-    compiled = jax.jit(run, compiler_options={**machine.SCAN_OPTIONS, **options}).lower(*arrays).compile()
+    compiled = jax.jit(run, compiler_options={**devices.SCAN_OPTIONS, **options}).lower(*arrays).compile()
     return lambda: common.finished(compiled(*arrays))
 
 
@@ -94,7 +94,7 @@ def threads(quick: bool) -> Case:
     run = partial(scanned, small(quick), 16, 100 if quick else 1000, 1)
     return {
         KEPT: run({}),
-        "kernels shared out over threads": run({"xla_disable_hlo_passes": ",".join(machine.AGAINST_BARRIERS)}),
+        "kernels shared out over threads": run({"xla_disable_hlo_passes": ",".join(devices.AGAINST_BARRIERS)}),
     }
 
 
@@ -105,7 +105,7 @@ def turning(quick: bool) -> Case:
     state = tuple(np.zeros((size, lanes), np.float32) for size in esn.sizes)
     u = np.random.default_rng(0).random((steps, 1, lanes), dtype=np.float32)
 
-    @partial(jax.jit, compiler_options=machine.SCAN_OPTIONS)
+    @partial(jax.jit, compiler_options=devices.SCAN_OPTIONS)
     def afterwards(state: Any, u: Any) -> Any:
         def step(now: Any, u_t: Any) -> Any:
             new = dynamics.step(weights, hyper, now, u_t)
@@ -149,7 +149,7 @@ def blas(quick: bool) -> Case:
     def free() -> object:
         unlimited = mock.Mock()
         unlimited.limit.return_value = nullcontext()
-        with mock.patch.object(machine, "_controller", return_value=unlimited):
+        with mock.patch.object(devices, "_controller", return_value=unlimited):
             return run()
 
     return {KEPT: run, "as many threads as BLAS takes": free}
@@ -166,14 +166,14 @@ def by_hand(quick: bool) -> Case:
         {"readout": optax.adam(1e-3), "learned": optax.adam(5e-6, b1=0.99)}, {name: name for name in labels}
     )
 
-    @partial(jax.jit, compiler_options=machine.SCAN_OPTIONS)
+    @partial(jax.jit, compiler_options=devices.SCAN_OPTIONS)
     def own(theta: Any, memory: Any) -> Any:
         def step(k: Any, now: Any) -> Any:
             return adam.update(now[0], jnp.asarray(gradients)[k % 16], now[1], rule, rows, jnp.bool_(True))
 
         return jax.lax.fori_loop(0, steps, step, (theta, memory))[0]
 
-    @partial(jax.jit, compiler_options=machine.SCAN_OPTIONS)
+    @partial(jax.jit, compiler_options=devices.SCAN_OPTIONS)
     def of_optax(theta: Any, memory: Any) -> Any:
         def step(k: Any, now: Any) -> Any:
             gradient = jnp.asarray(gradients)[k % 16]
@@ -191,7 +191,7 @@ def by_hand(quick: bool) -> Case:
 
 def radius(quick: bool) -> Case:
     """The spectral radius of a sparse reservoir."""
-    from echoscale.weights import eigen
+    from echoscale.engine.weights import eigen
 
     units = 150 if quick else 1000
     matrix = es.single(units).build(1, seed=0).drawn.recurrent[0]

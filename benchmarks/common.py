@@ -32,11 +32,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine.machine import cores
-from echoscale.experiments.executors import Outcome, attempt
-from echoscale.experiments.job import Job
-from echoscale.experiments.run import Runner
-from echoscale.files import write_atomically
+from echoscale._internal.files import write_atomically
+from echoscale.engine.devices import cores
+from echoscale.sweeps.executors import Outcome, attempt
+from echoscale.sweeps.job import Job
+from echoscale.sweeps.run import Runner
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -333,7 +333,7 @@ class Processes:
         self.count, self.until = count, until
 
     def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
-        """See `echoscale.experiments.executors.Executor`."""
+        """See `echoscale.sweeps.executors.Executor`."""
         ready = iter(jobs)
         if not self.count:
             while time.monotonic() < self.until and (following := next(ready, None)):

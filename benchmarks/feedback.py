@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 import echoscale as es
-from echoscale.scaling import Scaling
+from echoscale.data.scaling import Scaling
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 import echoscale as es
-from echoscale.engine.machine import on_cpu
+from echoscale.engine.devices import on_cpu
 
 
 def agreement(device: str, steps: int) -> dict[str, float]:

@@ -21,8 +21,8 @@ import memory_maps
 import numpy as np
 
 import echoscale as es
+from echoscale.learning.tuning.space import Space
 from echoscale.sweeps import Protocol
-from echoscale.tuning.space import Space
 
 SPREAD = es.LogUniform(0.2, 1.0)
 # A linear level with a spectral radius above 1 would grow without bound.

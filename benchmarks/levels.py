@@ -18,7 +18,7 @@ import common
 import numpy as np
 
 import echoscale as es
-from echoscale.engine import machine, neuron_leaks, over_time, scan
+from echoscale.engine import devices, dynamics, parallel_in_time, scan
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {"leak_rate": 0.5},
@@ -42,11 +42,11 @@ def runner(units: int, lanes: int, steps: int, options: dict[str, Any], kind: st
     weights = esn.weights(lanes)
     hyper = esn.numbers()
     if kind == NETWORKS:
-        hyper = neuron_leaks.once(weights, hyper.map(lambda leaf: np.broadcast_to(leaf, (lanes,))))  # as every run does
+        hyper = dynamics.once(weights, hyper.map(lambda leaf: np.broadcast_to(leaf, (lanes,))))  # as every run does
     state = (np.zeros((units, lanes), np.float32),)
     u = np.random.default_rng(0).random((steps, 1, lanes), dtype=np.float32)
     remaining = np.full(lanes, steps, np.int32)
-    pairs = machine.on_cpu(None)
+    pairs = devices.on_cpu(None)
     return lambda: common.finished(scan.scan(weights, hyper, state, u, remaining, steps, whole=True, pairs=pairs))
 
 
@@ -73,8 +73,8 @@ def linear_level(units: int, steps: int, rounds: int) -> dict[str, Any]:
     esn = es.single(units, **KINDS["linear diagonal"]).build(1, seed=0)
     state, u = np.zeros(units, np.float32), np.random.default_rng(0).random((steps, 1), dtype=np.float32)
     weights, hyper = esn.weights(), esn.numbers()
-    pairs = over_time.plan(esn.network, esn.drawn, np.float32)
-    some = over_time.chunk(steps, units, machine.on_cpu(None))
+    pairs = parallel_in_time.plan(esn.network, esn.drawn, np.float32)
+    some = parallel_in_time.chunk(steps, units, devices.on_cpu(None))
 
     def stepwise() -> Any:
         return common.finished(
@@ -84,7 +84,7 @@ def linear_level(units: int, steps: int, rounds: int) -> dict[str, Any]:
     def at_once() -> Any:
         last, made = state, []
         for begin in range(0, steps, some):
-            made.append(over_time.states(weights, hyper, pairs, last, u[begin : begin + some], esn.sizes))
+            made.append(parallel_in_time.states(weights, hyper, pairs, last, u[begin : begin + some], esn.sizes))
             last = made[-1][-1]
         return common.finished(made)
 

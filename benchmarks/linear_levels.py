@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import echoscale as es
-from echoscale.engine import machine, over_time, scan
+from echoscale.engine import devices, parallel_in_time, scan
 
 Array = jax.Array
 Way = Callable[[Array, Array], Array]  # lambda (m,) and d (T, m) -> z(1) ... z(T), (T, m), from zero
@@ -66,7 +66,7 @@ def library(factor: Array, drive: Array) -> Array:
 
 def tree(radix: int) -> Way:
     """As in `run_over_time`: ends of `radix` steps, the same over the ends, and from there the steps between."""
-    return partial(over_time.joined, radix=radix)
+    return partial(parallel_in_time.joined, radix=radix)
 
 
 def blocks(length: int) -> Way:
@@ -128,7 +128,7 @@ def linear_level(units: int, steps: int, rounds: int, ways: Sequence[str]) -> co
     series = np.random.default_rng(0).random((steps, 1), dtype=np.float32)
     u, start = jnp.asarray(series), jnp.zeros(units, jnp.float32)
     weights, hyper = esn.weights(), esn.numbers()
-    pairs = over_time.plan(esn.network, esn.drawn, np.float32)
+    pairs = parallel_in_time.plan(esn.network, esn.drawn, np.float32)
     assert pairs[0] is not None
     leak = hyper.leak_rate[0]
     factor = (1 - leak) + leak * hyper.spectral_radius[0] * pairs[0].values
@@ -139,12 +139,12 @@ def linear_level(units: int, steps: int, rounds: int, ways: Sequence[str]) -> co
         made: Array = scan.scan(weights, hyper, (start[:, None],), u[..., None], remaining, whole=True)[1]
         return made[:, 0]
 
-    some = over_time.chunk(steps, units, machine.on_cpu(None))
+    some = parallel_in_time.chunk(steps, units, devices.on_cpu(None))
 
     def ours() -> Array:
         last, made = start, []
         for begin in range(0, steps, some):
-            made.append(over_time.states(weights, hyper, pairs, last, u[begin : begin + some], esn.sizes))
+            made.append(parallel_in_time.states(weights, hyper, pairs, last, u[begin : begin + some], esn.sizes))
             last = made[-1][-1]
         return made[0] if len(made) == 1 else jnp.concatenate(made)
 

@@ -26,11 +26,11 @@ from scipy.stats import spearmanr
 
 import echoscale as es
 from echoscale import measures
-from echoscale.hyper import Hyper, with_lanes
+from echoscale.data.scaling import Scaling
+from echoscale.data.series import as_series, as_targets
+from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.readouts.ridge import normalised_errors, ridge_path
 from echoscale.readouts.statistics import split_statistics
-from echoscale.scaling import Scaling
-from echoscale.series import as_series, as_targets
 from echoscale.sweeps import Protocol
 
 Floats = npt.NDArray[np.float64]

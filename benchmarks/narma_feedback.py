@@ -24,8 +24,8 @@ from tuning import FRESH, QUICK, SEEN
 from tuning_methods import FRAGILE_NOISE, NOISE, PATH, SETS, Settings
 
 import echoscale as es
+from echoscale.data.scaling import Scaling
 from echoscale.readouts.statistics import of_rows
-from echoscale.scaling import Scaling
 
 Floats = npt.NDArray[np.float64]
 

@@ -24,9 +24,9 @@ from tuning import FRESH, QUICK, SEEN
 from tuning_methods import NOISE, SETS, Problem, Settings
 
 import echoscale as es
-from echoscale.tuning.runs import Runs
-from echoscale.tuning.space import Space
-from echoscale.tuning.split import prepare
+from echoscale.learning.tuning.runs import Runs
+from echoscale.learning.tuning.space import Space
+from echoscale.learning.tuning.split import prepare
 
 # What differs from two plain levels. Those of more than two were chosen on seeds 20 to 22, which report nothing.
 SPREAD = {"leak_rate": es.LogUniform(0.2, 1.0)}

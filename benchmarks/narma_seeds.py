@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 import echoscale as es
-from echoscale.paper.networks import two
+from paper.networks import two
 
 Floats = npt.NDArray[np.float64]
 

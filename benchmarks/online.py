@@ -26,10 +26,11 @@ from online_plain import PlainLearner
 
 import echoscale as es
 from echoscale.engine import dynamics
-from echoscale.engine.machine import cores, one_thread
-from echoscale.hyper import Hyper
-from echoscale.online import PRESETS, RLS, OnlineLearner, loop
-from echoscale.online import over_cores as groups
+from echoscale.engine.devices import cores, one_thread
+from echoscale.engine.hyper import Hyper
+from echoscale.learning import PRESETS, RLS, OnlineLearner
+from echoscale.learning.online import loop
+from echoscale.learning.online import over_cores as groups
 
 BATCH, LANES, STEPS, OUTPUTS, STARTS = 10, 16, 1000, 4, 16
 BOTH, ALONE = "leak rates and readout", "readout alone"

@@ -29,8 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 import echoscale as es
-from echoscale import features
-from echoscale.engine import machine
+from echoscale.engine import devices
+from echoscale.readouts import features
 from echoscale.tasks import mnist
 
 Floats = npt.NDArray[np.float32]
@@ -94,7 +94,7 @@ class Kernel:
             if failed:
                 raise MemoryError("the C kernel got no memory for its states.")
 
-        with ThreadPoolExecutor(machine.cores()) as pool:
+        with ThreadPoolExecutor(devices.cores()) as pool:
             list(pool.map(run, range(0, len(u), AT_ONCE)))
         return kept
 

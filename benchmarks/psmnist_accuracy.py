@@ -28,10 +28,9 @@ import jax
 import numpy as np
 
 import echoscale as es
-from echoscale import features
-from echoscale.engine.machine import on_cpu
-from echoscale.paper import psmnist_scores as scores
-from echoscale.readouts import logistic
+from echoscale.engine.devices import on_cpu
+from echoscale.readouts import features, logistic
+from paper import psmnist_scores as scores
 
 SEEDS = (1, 2, 3)  # structures and settings of the readouts were found with seed 0
 SHIFTS = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))

@@ -23,9 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 import psmnist
 
-from echoscale import features
-from echoscale.engine.machine import on_cpu
-from echoscale.features.blocks import block_size
+from echoscale.engine.devices import on_cpu
+from echoscale.readouts import features
+from echoscale.readouts.features.blocks import block_size
 
 TANH = 20  # multiply-adds of a tanh, about: two polynomials, a division, the limits
 SNAPSHOT = 28  # steps

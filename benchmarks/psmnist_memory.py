@@ -33,8 +33,7 @@ from common import say
 from psmnist import EVERY, LEAK_RATES, UNITS, network
 
 import echoscale as es
-from echoscale import features
-from echoscale.readouts import logistic
+from echoscale.readouts import features, logistic
 
 STATUS = Path("/proc/self/status")
 GIB = 2**30

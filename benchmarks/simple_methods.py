@@ -21,10 +21,9 @@ import real_data
 from drawn_series import KINDS, drawn
 from threadpoolctl import threadpool_limits
 
-from echoscale.automatic import rivals
-from echoscale.automatic.question import ask
-from echoscale.automatic.rounds import Rounds
-from echoscale.automatic.steps import TimeRows
+from echoscale.forecasting.selection import weights as rivals
+from echoscale.forecasting.selection.problem import ask
+from echoscale.forecasting.selection.search import Rounds, TimeRows
 
 Floats = npt.NDArray[np.float64]
 

@@ -26,12 +26,12 @@ import numpy.typing as npt
 from suggest_problems import GROUPS, Pair
 
 import echoscale as es
-from echoscale.hyper import with_lanes
-from echoscale.readouts import folds, penalties
+from echoscale.data.scaling import Scaling
+from echoscale.data.series import as_series, as_targets
+from echoscale.engine.hyper import with_lanes
+from echoscale.readouts import penalties, splits
 from echoscale.readouts.ridge import normalised_errors, ridge_path
 from echoscale.readouts.statistics import split_statistics
-from echoscale.scaling import Scaling
-from echoscale.series import as_series, as_targets
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,11 +66,11 @@ def errors(
     targets = Scaling.of([y[:known]]).apply(as_targets(y, as_series(u)))
     esn = network.build(series.features, seed=seed)
     hyper = with_lanes(esn.hyper, lanes) if lanes else None
-    edges = np.append(folds.edges([known], WASHOUT)[0], len(u))
+    edges = np.append(splits.edges([known], WASHOUT)[0], len(u))
     parts, _ = split_statistics(esn, series, targets, [edges], hyper=hyper)
-    of_folds = penalties.fold_errors(folds.leave_one_out(parts[:-1:2]), path).mean(axis=-1)
+    of_folds = penalties.fold_errors(splits.leave_one_out(parts[:-1:2]), path).mean(axis=-1)
     place = np.argmin(np.where(np.isnan(of_folds), np.inf, of_folds), axis=0)[None]
-    readouts = ridge_path(penalties.in_units(folds.total(parts[:-1])), path)
+    readouts = ridge_path(penalties.in_units(splits.total(parts[:-1])), path)
     judged = normalised_errors(readouts, parts[-1]), np.sqrt(of_folds)
     chosen = (np.take_along_axis(each, place, axis=0)[0] for each in judged)
     return next(chosen), next(chosen)

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import echoscale as es
-from echoscale.online import Adam, OnlineLearner
+from echoscale.learning import Adam, OnlineLearner
 
 NOISES = (0.5, 1.0, 2.0)
 SEEDS = (1, 2, 3)  # the candidates were made on seed 0

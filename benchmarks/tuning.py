@@ -28,7 +28,7 @@ import common
 import tuning_report
 from tuning_methods import TASKS, Settings, search
 
-# Constants of the search in `echoscale.tuning` were looked at on the first group; the second chose nothing.
+# Constants of the search in `echoscale.learning` were looked at on the first group; the second chose nothing.
 SEEN, FRESH = tuple(range(5)), tuple(range(10, 15))
 # What is tried on which set, and whether it gets the steps that `tune` took.
 METHODS = {

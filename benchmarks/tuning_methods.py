@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 import echoscale as es
-from echoscale.experiments.scores import PathErrors
-from echoscale.online import RLS, Adam, OnlineLearner
+from echoscale.data.series import as_series, as_targets
+from echoscale.learning import RLS, Adam, OnlineLearner
+from echoscale.learning.tuning.runs import Runs, unstacked
+from echoscale.learning.tuning.space import Space
+from echoscale.learning.tuning.split import prepare
 from echoscale.readouts.penalties import in_units, unit_of
 from echoscale.readouts.ridge import Readout, normalised_errors, ridge_path
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics, with_noise
-from echoscale.series import as_series, as_targets
-from echoscale.tuning.runs import Runs, unstacked
-from echoscale.tuning.space import Space
-from echoscale.tuning.split import prepare
+from echoscale.sweeps.scores import PathErrors
 
 Floats = npt.NDArray[np.float64]
 

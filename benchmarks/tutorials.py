@@ -187,7 +187,7 @@ def adapting(seed: int) -> tuple[Floats, es.ESN]:
 
 def plasticity(seed: int) -> float:
     u, esn = adapting(seed)
-    calm = es.online.intrinsic_plasticity(esn, u[:1000], spread=SPREAD, rate=5e-4, epochs=100)
+    calm = es.learning.intrinsic_plasticity(esn, u[:1000], spread=SPREAD, rate=5e-4, epochs=100)
     return from_target(calm.run(u[1000:])[100:])
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 import echoscale as es
-from echoscale.cli import app
+from echoscale.app.cli import app
 
 PACKAGE = str(Path(es.__file__).parent) + os.sep
 UNITS, STEPS, WASHOUT, LANES, ROUNDS = 20, 400, 50, 4, 2
@@ -87,7 +87,7 @@ def walks() -> dict[str, Callable[[], object]]:
         "ESNRegressor.fit": lambda: model.fit(u, y),
         "ESNRegressor.predict": lambda: model.predict(u),
         "OnlineLearner.fit": lambda: es.OnlineLearner(esn, washout=WASHOUT).fit(u, y),
-        "features.compute": lambda: es.features.compute(esn, batch, 4),
+        "features.compute": lambda: es.readouts.features.compute(esn, batch, 4),
         "sweep, 4 lanes": lambda: es.sweep(network, "narma", {"leak_rate": np.linspace(0.2, 0.8, LANES)}, protocol=cut),
         "tune, 2 rounds": lambda: es.tune(network, u, y, starts=2, rounds=ROUNDS, washout=WASHOUT),
         "auto, 1 round": lambda: es.auto(u, y, rounds=1),

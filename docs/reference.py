@@ -1,12 +1,11 @@
 """The reference, made from the package when the site is built: a page for each public object, and their list in docs/api.md.
 
-What is public says `tests/public.py`, the order of rooms `tests/house/test_rooms.py`; nothing is listed by hand. Docstrings are
+`tools/public.py` says what is public, `tools/rooms.py` the order of rooms; nothing is listed by hand. Docstrings are
 numpydoc sections between plain text: paragraphs with aligned columns or equations are shown as they stand.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 import shutil
@@ -23,23 +22,15 @@ PAGES = ROOT / "docs" / "api"
 MARK = "<!-- objects -->"
 # Short names of types that modules give themselves.
 ALIASES = {"Floats": "NDArray[float64]", "Complex": "NDArray[complex128]", "Labels": "NDArray[int8]", "Sparse": "csr_array"}
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tools"))
 
 import public  # noqa: E402
-
-
-def rooms() -> dict[str, str]:
-    """Rooms from the ground up, and what each is for."""
-    tree = ast.parse((ROOT / "tests" / "house" / "test_rooms.py").read_text())
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ROOMS":
-            return dict(ast.literal_eval(node.value))
-    raise LookupError("tests/house/test_rooms.py has no ROOMS.")
+from rooms import ROOMS  # noqa: E402
 
 
 def objects() -> dict[str, dict[str, object]]:
     """Room -> name -> public object, the modules that hold some of them too."""
-    order = list(rooms())
+    order = list(ROOMS)
     start = order.index("network")  # what a user meets first
     found: dict[str, dict[str, object]] = {room: {} for room in (*order[start:], *order[:start])}
     for name, value in public.public_names():
@@ -88,7 +79,7 @@ def _section(room: str, found: dict[str, object]) -> str:
         rows.append(f"   * - :py:obj:`{name.replace('echoscale', 'es', 1)} <{name}>`\n     - {_summary(value)}")
     table = "\n".join([".. list-table::", "   :widths: 35 65", "", *rows])
     pages = "\n".join(f"api/{name}" for name in found)
-    return f"## {room}\n\n{rooms()[room]}\n\n```{{eval-rst}}\n{table}\n```\n\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+    return f"## {room}\n\n{ROOMS[room]}\n\n```{{eval-rst}}\n{table}\n```\n\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
 
 
 def _summary(value: object) -> str:

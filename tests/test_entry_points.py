@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import echoscale as es
-from echoscale.gradients import bptt
+from echoscale.engine import bptt
 from echoscale.readouts.ridge import Readout
 
 Array = npt.NDArray[Any]
@@ -64,9 +64,9 @@ INPUTS: dict[str, Callable[[Any], Any]] = {
     "ESNFeatures": lambda u: es.ESNFeatures(4).fit_transform(u),
     "DelayExpansion": lambda u: es.DelayExpansion().fit(u),
     "ESN.run": lambda u: ESN.run(u),
-    "features.compute": lambda u: es.features.compute(ESN, u[None], 5),
+    "features.compute": lambda u: es.readouts.features.compute(ESN, u[None], 5),
     "memory_capacity": lambda u: es.measures.memory_capacity(ESN, u),
-    "intrinsic_plasticity": lambda u: es.online.intrinsic_plasticity(ESN, u),
+    "intrinsic_plasticity": lambda u: es.learning.intrinsic_plasticity(ESN, u),
     "nrmse": lambda u: es.nrmse(u, U),
     "valid_time": lambda u: es.valid_time(U, u),
 }

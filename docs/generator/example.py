@@ -6,7 +6,7 @@ import io
 import re
 from typing import Any
 
-from echoscale.files import write_atomically
+from echoscale._internal.files import write_atomically
 from generator.results import ROOT
 
 PICTURE = ROOT / "docs" / "figures" / "example.png"

@@ -1,14 +1,14 @@
-"""The values of all claims at paper scale, which the package carries for its reports."""
+"""The values of all claims at paper scale, beside which the report shows its own."""
 
 from __future__ import annotations
 
 import json
 
-from echoscale.paper.gallery import FIGURES
-from echoscale.report.claims import findings
 from generator.results import ROOT, figure
+from paper.claims import findings
+from paper.gallery import FIGURES
 
-TARGET = ROOT / "src" / "echoscale" / "report" / "paper_scale.json"
+TARGET = ROOT / "paper" / "paper_scale.json"
 
 
 def written() -> str:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from echoscale.files import write_atomically
+from echoscale._internal.files import write_atomically
 from generator.results import ROOT
 
 FIGURES = ROOT / "docs" / "figures"

@@ -1,12 +1,12 @@
-"""The rooms of the package, and which imports which: read from the test that holds the code to them."""
+"""The rooms of the library as a tree, a table and a picture."""
 
 from __future__ import annotations
 
-import importlib.util
 import textwrap
 from functools import cache
 from html import escape
-from types import ModuleType
+
+import rooms
 
 from generator.results import ROOT, table
 
@@ -15,35 +15,24 @@ LINE, LEFT, WIDTH = 22, 130, 600
 
 
 @cache
-def plan() -> ModuleType:
-    """tests/house/test_rooms.py."""
-    spec = importlib.util.spec_from_file_location("test_rooms", ROOT / "tests" / "house" / "test_rooms.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@cache
 def imports() -> dict[str, set[str]]:
     """Room -> the rooms that its files import, without those that functions reach up to."""
-    order = list(plan().ROOMS)
+    order = list(rooms.ROOMS)
     found: dict[str, set[str]] = {room: set() for room in order}
-    for file in plan().FILES:
-        room = plan().room_of(plan().module_of(file))
-        found[room] |= {each for each in plan().imported_rooms(file) if order.index(each) < order.index(room)}
+    for file in rooms.FILES:
+        room = rooms.room_of(rooms.module_of(file))
+        found[room] |= {each for each in rooms.imported_rooms(file) if order.index(each) < order.index(room)}
     return found
 
 
 def necessary() -> list[tuple[str, str]]:
     """Imports without those that follow from others (the transitive reduction)."""
     below: dict[str, set[str]] = {}
-    for room in plan().ROOMS:
+    for room in rooms.ROOMS:
         below[room] = set().union(*({each} | below[each] for each in imports()[room]), set())
     return [
         (room, each)
-        for room in plan().ROOMS
+        for room in rooms.ROOMS
         for each in imports()[room]
         if not any(each in below[other] for other in imports()[room] - {each})
     ]
@@ -52,10 +41,10 @@ def necessary() -> list[tuple[str, str]]:
 def tree() -> str:
     """The source: packages with their modules, then the modules beside them."""
     folders: dict[str, list[str]] = {}
-    for module in sorted(plan().MODULES):
+    for module in sorted(rooms.MODULES):
         top, _, inner = module.partition(".")
         folders.setdefault(top, []).extend([inner] if inner else [])
-    order = [room for room in plan().ROOMS if "." not in room]
+    order = [room for room in rooms.ROOMS if "." not in room]
     packages = [top for top in order if folders[top]]
     lines = ["src/echoscale/"]
     for top in packages:
@@ -72,15 +61,15 @@ def listed() -> str:
     return table(
         ("room", "what is in it", "imports"),
         [
-            (f"`{room}`", text, " ".join(f"`{each}`" for each in plan().ROOMS if each in imports()[room]))
-            for room, text in plan().ROOMS.items()
+            (f"`{room}`", text, " ".join(f"`{each}`" for each in rooms.ROOMS if each in imports()[room]))
+            for room, text in rooms.ROOMS.items()
         ],
     )
 
 
 def picture() -> str:
     """The import graph as an SVG: rooms from the ground up, as listed, and an arc from each to those that it needs directly."""
-    order = list(plan().ROOMS)
+    order = list(rooms.ROOMS)
     place = {room: LINE * (k + 1) for k, room in enumerate(order)}
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{LINE * (len(order) + 1)}" font-family="sans-serif">',

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from echoscale.paper.reproduce import Row, headline
 from generator import rooms
 from generator.results import (
     CHOOSING_SEED,
@@ -25,6 +24,7 @@ from generator.results import (
     telegraph_ratio,
     tuning,
 )
+from paper.reproduce import Row, headline
 
 VARIANTS = ("lag 1, ridge >= 1e-5", "lag 1, ridge free", "lag 0, ridge >= 1e-5", "lag 0, ridge free")
 KINDS = {"unconnected": "parallel", "connected": "hierarchical", "strong": "hierarchical", "single": "single"}

@@ -1,5 +1,5 @@
 """`python -m echoscale`."""
 
-from echoscale.cli import main
+from echoscale.app.cli import main
 
 main()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.tuning.space import Space
+from echoscale.learning.tuning.space import Space
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 RESULTS = FOLDER / "results"

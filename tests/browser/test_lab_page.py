@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 from watched import SLOW, Opened
 
 import echoscale as es
-from echoscale.cli import app
-from echoscale.lab.controls import Controls
-from echoscale.lab.lab_data import STEPS, TASKS
-from echoscale.lab.seen import as_python, look
+from echoscale.app.cli import app
+from echoscale.app.live.controls import Controls
+from echoscale.app.live.data import STEPS, TASKS
+from echoscale.app.live.numbers import as_python, look
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlparse
 import pytest
 from watched import Opened, Watched
 
-from echoscale import paper
-from echoscale.report import reproduction
+import paper
+from paper import report as reproduction
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

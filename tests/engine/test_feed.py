@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from echoscale.data.series import as_series
 from echoscale.engine.feed import inputs, over_blocks, over_chunks
-from echoscale.series import as_series
 
 
 @pytest.mark.parametrize(("length", "steps"), [(1, 4), (4, 4), (5, 4), (12, 4), (13, 4), (3, 1)])

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 import echoscale as es
+from echoscale.data.series import as_series
 from echoscale.engine import lanes
-from echoscale.series import as_series
 
 UNITS, SEQUENCES = 400, 18  # 2 x 400 units on 18 lanes: beyond CHEAP_STEP, where chunks are cut to fit
 

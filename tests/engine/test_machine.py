@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.engine import machine
+from echoscale.engine import devices
 
 MULTIPROCESSING = """
 import multiprocessing
@@ -50,20 +50,20 @@ def test_joblib_works_after_jax_was_used() -> None:
 def test_the_number_of_cores_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """The layout of another machine gives its bits."""
     monkeypatch.setenv("ECHOSCALE_CORES", "3")
-    assert machine.cores() == 3
+    assert devices.cores() == 3
     for wrong in ("0", "-1", "two", "1.5"):
         monkeypatch.setenv("ECHOSCALE_CORES", wrong)
         with pytest.raises(ValueError, match="ECHOSCALE_CORES must be a whole number"):
-            machine.cores()
+            devices.cores()
     monkeypatch.delenv("ECHOSCALE_CORES")
-    assert machine.cores() >= 1
+    assert devices.cores() >= 1
 
 
 def test_programs_of_many_shapes_are_forgotten_and_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their memory is measured by `make soak`."""
     jax.clear_caches()  # type: ignore[no-untyped-call]
-    programs = machine.Programs(most=3)
-    monkeypatch.setattr(machine, "_programs", programs)
+    programs = devices.Programs(most=3)
+    monkeypatch.setattr(devices, "_programs", programs)
     esn, u = es.single(3).build(1, seed=0), np.ones((5, 1))
     states = esn.run(u)
     for units in range(4, 9):
@@ -73,7 +73,7 @@ def test_programs_of_many_shapes_are_forgotten_and_compiled_again(monkeypatch: p
 
 
 def test_programs_are_not_forgotten_while_one_is_in_use() -> None:
-    programs = machine.Programs(most=0)
+    programs = devices.Programs(most=0)
     programs.enter()
     programs.count = 5
     programs.enter()

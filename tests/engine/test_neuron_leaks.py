@@ -102,16 +102,16 @@ def test_learners_follow_the_gradient(esn: es.ESN) -> None:
     y = np.cumsum(U, axis=0) / 5
     readout = es.ridge(es.statistics(small, U, y, washout=0), 1e-2)
     names = ("leak_rate", "leak_spread")
-    _, found = es.gradients.bptt.gradient(small, U, y, readout, parameters=names, washout=0)
+    _, found = es.engine.bptt.gradient(small, U, y, readout, parameters=names, washout=0)
     step = 1e-5
     moved = [
-        es.gradients.bptt.gradient(
+        es.engine.bptt.gradient(
             small, U, y, readout, parameters=names, washout=0, hyper=small.hyper.replace(leak_spread=value)
         )[0]
         for value in (small.hyper.leak_spread[0] + step, small.hyper.leak_spread[0] - step)
     ]
     assert found.parameters["leak_spread[0]"] == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-6)
-    learner = es.OnlineLearner(small, outputs=1, parameters=names, rates=es.online.Adam(1e-3), washout=0)
+    learner = es.OnlineLearner(small, outputs=1, parameters=names, rates=es.learning.Adam(1e-3), washout=0)
     learner.fit(U, y)
     before, after = small.hyper, learner.hyper
     assert float(after.leak_spread[0]) != float(before.leak_spread[0])

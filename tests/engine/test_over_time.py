@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.engine import over_time
+from echoscale.engine import parallel_in_time
 from echoscale.network import Network
 
 U = np.random.default_rng(0).normal(size=(77, 2))
@@ -36,7 +36,7 @@ def test_other_levels_may_spread_their_leak_rates() -> None:
 
 def test_chunks_carry_on(monkeypatch: pytest.MonkeyPatch) -> None:
     esn = CHAIN.build(2, seed=1, dtype="float64")
-    monkeypatch.setattr(over_time, "CHUNK", 16 * 40)
+    monkeypatch.setattr(parallel_in_time, "CHUNK", 16 * 40)
     np.testing.assert_allclose(esn.run_over_time(U), esn.run(U), rtol=0, atol=1e-13)
 
 
@@ -53,12 +53,12 @@ def test_a_linear_level_is_its_linear_regime() -> None:
 def test_the_diagonal_has_the_eigenvalues_of_random_matrices() -> None:
     """Pairs within the unit disc, evenly: half of them beyond sqrt(1/2); real blocks of two."""
     W = es.single(2001, topology="diagonal").build(1, seed=0).drawn.recurrent[0]
-    values = over_time._pairs(W)
+    values = parallel_in_time._pairs(W)
     assert np.abs(values).max() == pytest.approx(1, abs=1e-9)
     assert np.mean(np.abs(values) < np.sqrt(0.5)) == pytest.approx(0.5, abs=0.05)
     assert values[-1].imag == 0
     small = es.single(9, topology="diagonal").build(1, seed=0).drawn.recurrent[0]
-    expected = np.concatenate([over_time._pairs(small), over_time._pairs(small)[:-1].conj()])
+    expected = np.concatenate([parallel_in_time._pairs(small), parallel_in_time._pairs(small)[:-1].conj()])
     np.testing.assert_allclose(np.sort_complex(np.linalg.eigvals(small.toarray())), np.sort_complex(expected), atol=1e-12)
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import echoscale as es
+from echoscale.data.series import as_series, as_targets
 from echoscale.engine import shared_runs as sharing
 from echoscale.readouts.statistics import split_statistics
-from echoscale.series import as_series, as_targets
 
 Floats = npt.NDArray[np.float64]
 

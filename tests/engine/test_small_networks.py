@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from echoscale import ESN, Concentric, hierarchical, parallel, single
-from echoscale.engine import machine, scan
-from echoscale.hyper import Hyper
+from echoscale.engine import devices, scan
+from echoscale.engine.hyper import Hyper
 from echoscale.network.topologies import TOPOLOGIES
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
@@ -99,7 +99,7 @@ def compiled(units: int, width: int, every: int, *passes: str) -> str:
     esn = single(units, connections=3).build(1)
     numbers = Hyper(*(tuple(np.full(1, leaf, np.float32) for leaf in each) for each in esn.hyper))
     state, u = (np.zeros((units, width), np.float32),), np.zeros((16, 1, width), np.float32)
-    options = machine.without(*passes)
+    options = devices.without(*passes)
 
     def run(weights: Any, state: Any, u: Any, left: Any) -> Any:  # a new function is traced anew
         return scan._scan(weights, numbers, state, u, left, every, pairs=True)
@@ -113,14 +113,14 @@ def most_at_once(text: str) -> int:
     return max(kernel.count(" tanh(") for kernel in text.split("\n}"))
 
 
-PASSES = machine.SCAN_OPTIONS["xla_disable_hlo_passes"].split(",")
+PASSES = devices.SCAN_OPTIONS["xla_disable_hlo_passes"].split(",")
 
 
 @pytest.mark.parametrize(
     ("name", "shape", "sign"),
     [
-        (machine.SHARING_KERNELS, (512, 128, 1), "outer_dimension_partitions"),
-        (machine.AGAINST_BARRIERS[1], (3, 1, 1), "xla_cpu_small_call"),
+        (devices.SHARING_KERNELS, (512, 128, 1), "outer_dimension_partitions"),
+        (devices.AGAINST_BARRIERS[1], (3, 1, 1), "xla_cpu_small_call"),
     ],
 )
 def test_a_pass_does_its_work_unless_left_out(name: str, shape: tuple[int, int, int], sign: str) -> None:
@@ -137,7 +137,7 @@ def test_the_barrier_keeps_two_steps_apart(monkeypatch: pytest.MonkeyPatch) -> N
     apart = compiled(64, 16, 4, *PASSES)
     assert "opt-barrier(" in apart
     assert most_at_once(apart) == 1
-    assert "opt-barrier(" not in compiled(64, 16, 4, *(each for each in PASSES if each != machine.AGAINST_BARRIERS[0]))
+    assert "opt-barrier(" not in compiled(64, 16, 4, *(each for each in PASSES if each != devices.AGAINST_BARRIERS[0]))
     monkeypatch.setattr(jax.lax, "optimization_barrier", lambda values: values)
     together = compiled(64, 16, 4, *PASSES)
     assert "opt-barrier(" not in together

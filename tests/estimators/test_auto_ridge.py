@@ -11,7 +11,7 @@ import pytest
 
 import echoscale as es
 from echoscale import ESNClassifier, ESNRegressor
-from echoscale.readouts import exact, folds, penalties
+from echoscale.readouts import exact, penalties, splits
 
 Array = npt.NDArray[Any]
 
@@ -81,13 +81,13 @@ def test_noise_asks_for_more() -> None:
 def test_short_data_have_fewer_folds_or_a_fixed_penalty(length: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the steps after the washout (a tenth), four a fold; with fewer than eight the relative penalty is 1e-4."""
     seen: list[int] = []
-    original = folds.leave_one_out
+    original = splits.leave_one_out
 
     def watched(parts: Any) -> Any:
         seen.append(len(parts))
         return original(parts)
 
-    monkeypatch.setattr(folds, "leave_one_out", watched)
+    monkeypatch.setattr(splits, "leave_one_out", watched)
     X, y = series(length)
     fitted = model().fit(X, y)
     assert seen == ([expected] if expected else [])

@@ -12,7 +12,7 @@ import pytest
 
 import echoscale as es
 from echoscale import ESNRegressor
-from echoscale.readouts.products import pairs_of
+from echoscale.readouts.columns import pairs_of
 
 Array = npt.NDArray[Any]
 

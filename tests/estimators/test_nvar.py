@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import echoscale as es
 from echoscale import NVAR
-from echoscale.estimators import nvar_files
-from echoscale.tensors import Tensors
+from echoscale.data.arrays import Tensors
+from echoscale.storage import nvar
 
 REASON = "rows are consecutive steps of one series: the prediction of a row depends on the rows before it"
 EXPECTED_FAILURES = {
@@ -125,18 +125,18 @@ def test_saved_models_predict_the_same_bits(tmp_path: Path, lorenz: np.ndarray, 
 def test_every_array_of_a_file_is_checked(forecaster: NVAR) -> None:
     """NaN in it, one row less, or not there at all."""
     tensors: Tensors = {}
-    about = nvar_files.pack(forecaster, tensors)
-    nvar_files.unpack(about, dict(tensors))
+    about = nvar.pack(forecaster, tensors)
+    nvar.unpack(about, dict(tensors))
     for name, array in tensors.items():
         changed = [] if name == "last_target_" else [np.full(array.shape, np.nan)]
         changed += [array[:-1]] if array.ndim else []
         for each in changed:
             with pytest.raises(ValueError, match=r"must|one row"):
-                nvar_files.unpack(about, tensors | {name: each})
+                nvar.unpack(about, tensors | {name: each})
         with pytest.raises((ValueError, KeyError)):
-            nvar_files.unpack(about, {key: value for key, value in tensors.items() if key != name})
+            nvar.unpack(about, {key: value for key, value in tensors.items() if key != name})
     with pytest.raises(ValueError, match="lags must be at least 1"):
-        nvar_files.unpack({**about, "parameters": {**about["parameters"], "lags": 0}}, tensors)
+        nvar.unpack({**about, "parameters": {**about["parameters"], "lags": 0}}, tensors)
 
 
 def test_what_is_refused(lorenz: np.ndarray) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from echoscale.forecasting.candidates import Candidate, Contest
-from echoscale.forecasting.lines import Line
-from echoscale.forecasting.timing import timing
+from echoscale.forecasting.data import Line
+from echoscale.forecasting.splits import timing
 
 
 def judged(z: np.ndarray, period: int | None) -> tuple[list[Candidate], int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting import direct
-from echoscale.forecasting.lag_rows import Recipe, Rows
-from echoscale.forecasting.lines import Line
-from echoscale.readouts import folds
+from echoscale.forecasting import lags
+from echoscale.forecasting.data import Line
+from echoscale.forecasting.lags import Recipe, Rows
+from echoscale.readouts import splits
 
 
 def line_of(values: np.ndarray, known: np.ndarray | None = None, future: np.ndarray | None = None) -> Line:
@@ -33,15 +33,15 @@ def test_persistence_with_lags_equals_a_ridge_written_out() -> None:
     known = np.ones(80, bool)
     known[[20, 41]] = False
     rows = Rows(Recipe("last", 3, None), line_of(z, known))
-    whole = folds.total(direct.statistics([rows], [np.array([0, 30, 80])], [1, 5]))
-    readout = direct.solve(whole, np.array([1e-2, 1e-1]))
+    whole = splits.total(lags.statistics([rows], [np.array([0, 30, 80])], [1, 5]))
+    readout = lags.solve(whole, np.array([1e-2, 1e-1]))
     for k, (h, relative) in enumerate([(1, 1e-2), (5, 1e-1)]):
         origins = [t for t in range(3, 80 - h) if known[t + h]]
         features = np.array([[z[t - lag] - z[t - lag - 1] for lag in range(3)] for t in origins])
         targets = np.array([z[t + h] - z[t] for t in origins])
         coef, intercept = plain_ridge(features, targets, relative)
         last = np.array([z[79 - lag] - z[78 - lag] for lag in range(3)])
-        found = direct.forecasts(rows, readout, [1, 5], np.array([len(rows.at) - 1]))[0, k]
+        found = lags.forecasts(rows, readout, [1, 5], np.array([len(rows.at) - 1]))[0, k]
         assert found == pytest.approx(z[79] + last @ coef + intercept, rel=1e-10)
 
 
@@ -72,10 +72,10 @@ def test_panel_statistics_are_those_of_all_rows() -> None:
     rng = np.random.default_rng(2)
     several = [rng.normal(size=40), rng.normal(size=55)]
     rows = [Rows(Recipe("level", 2, None), line_of(each)) for each in several]
-    [whole] = direct.statistics(rows, [np.array([0, 40]), np.array([0, 55])], [2])
+    [whole] = lags.statistics(rows, [np.array([0, 40]), np.array([0, 55])], [2])
     features = np.concatenate([np.stack([z[1:-2], z[:-3]], axis=1) for z in several])
     targets = np.concatenate([z[3:] for z in several])
     coef, intercept = plain_ridge(features, targets, 0.3)
-    readout = direct.solve(whole, np.array([0.3]))
+    readout = lags.solve(whole, np.array([0.3]))
     np.testing.assert_allclose(readout.coef[0, 0], coef, rtol=1e-10)
     assert readout.intercept[0, 0] == pytest.approx(intercept)

@@ -16,7 +16,7 @@ import pytest
 import xarray as xr
 
 import echoscale as es
-from echoscale.forecasting.core import BLOCK
+from echoscale.forecasting.model import BLOCK
 
 
 def monthly(count: int = 96, seed: int = 0) -> pd.Series:
@@ -149,8 +149,8 @@ def test_single_updates_equal_one_and_equal_statistics_of_all(
         many.update([value])
     np.testing.assert_allclose(np.asarray(many.predict(4)), np.asarray(one.predict(4)), rtol=1e-8)
     # The same choices fitted to all data at once.
-    from echoscale.forecasting import direct
-    from echoscale.forecasting.lag_rows import Rows
+    from echoscale.forecasting import lags
+    from echoscale.forecasting.lags import Rows
 
     [core] = one._cores
     for part in core.parts:
@@ -158,7 +158,7 @@ def test_single_updates_equal_one_and_equal_statistics_of_all(
             continue
         line, recipe = core.views[part.view].lines[0], part.reader.recipe
         states = None if part.reader.net is None else part.reader.net.states(recipe, line)
-        [whole] = direct.statistics([Rows(recipe, line, states)], [np.array([0, 260])], part.reader.horizons)
+        [whole] = lags.statistics([Rows(recipe, line, states)], [np.array([0, 260])], part.reader.horizons)
         np.testing.assert_allclose(part.reader.statistics.count, whole.count)
         np.testing.assert_allclose(part.reader.statistics.scatter, whole.scatter, rtol=1e-7, atol=1e-7)
 

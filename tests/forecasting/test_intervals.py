@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 
 import echoscale as es
-from echoscale.forecasting import intervals, learn
-from echoscale.forecasting.core import Part
-from echoscale.forecasting.timing import timing
+from echoscale.forecasting import fit, intervals
+from echoscale.forecasting.model import Part
+from echoscale.forecasting.splits import timing
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def test_scatter_of_members_equals_a_loop_over_all_of_them() -> None:
     members[1][:, 2] = np.nan
     weights = np.array([[0.5, 0.2, 1.0, 0.3], [0.3, 0.0, 0.0, 0.3], [0.2, 0.8, 0.0, 0.4]])
     judged = [[np.stack([each.mean(axis=0), each.var(axis=0)])] for each in members]
-    found = learn._scatter(judged, weights, np.array([2.0]))
+    found = fit._scatter(judged, weights, np.array([2.0]))
     for t in range(5):
         for h in range(4):
             each = [
@@ -92,7 +92,7 @@ def test_intervals_are_wider_where_members_differ_more() -> None:
         alone.append(core.forecast(6, [np.empty((6, 0))])[0][0])
     core.parts = parts
     weights = np.stack([part.weights for part in parts])
-    origins = len(timing([120], learn.MORE, 6).judged(0))
+    origins = len(timing([120], fit.MORE, 6).judged(0))
     scatter = (weights * (np.stack(alone) - forecast.mean) ** 2).sum(axis=0) / core.scales[0] ** 2
     assert core.share == pytest.approx(0.5 * origins / (origins + 200))
     g = np.sqrt(1 - core.share + core.share * np.minimum(scatter / core.usual, 4))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting import direct, reservoirs
-from echoscale.forecasting.lag_rows import Recipe, Rows
-from echoscale.forecasting.lines import Line
-from echoscale.forecasting.loops import closed_loop
-from echoscale.forecasting.reservoirs import Net
+from echoscale.forecasting import lags, networks
+from echoscale.forecasting.data import Line
+from echoscale.forecasting.lags import Recipe, Rows
+from echoscale.forecasting.model import closed_loop
+from echoscale.forecasting.networks import Net
 
 
 def test_lags_equal_a_loop_written_out() -> None:
@@ -17,8 +17,8 @@ def test_lags_equal_a_loop_written_out() -> None:
     z, m = np.sin(0.9 * np.arange(70)) + 0.1 * rng.normal(size=70), 7
     line = Line(z, np.ones(70, bool), np.empty((70, 0)), np.empty((70, 0)))
     rows = Rows(Recipe("last", 3, m), line)
-    [whole] = direct.statistics([rows], [np.array([0, 70])], [1])
-    readout = direct.solve(whole, np.array([1e-3]))
+    [whole] = lags.statistics([rows], [np.array([0, 70])], [1])
+    readout = lags.solve(whole, np.array([1e-3]))
     coef, intercept = readout.coef[0, 0], readout.intercept[0, 0]
     found = closed_loop(rows, readout, 9, np.array([30, 60]))
     for each, row in zip(found, (30, 60), strict=True):
@@ -38,11 +38,11 @@ def test_network_equals_running_it_on_its_own_forecasts() -> None:
     z = np.sin(0.5 * np.arange(120)) + 0.05 * rng.normal(size=120)
     line = Line(z, np.ones(120, bool), np.empty((120, 0)), np.empty((120, 0)))
     recipe = Recipe("level", 2, None)
-    esn, hyper = reservoirs.draw("hierarchical", 20, 2, 1, 3, 0)
+    esn, hyper = networks.draw_network("hierarchical", 20, 2, 1, 3, 0)
     net = Net(esn, hyper, 1, 0.8)
     rows = Rows(recipe, line, net.states(recipe, line))
-    [whole] = direct.statistics([rows], [np.array([0, 120])], [1])
-    readout = direct.solve(whole, np.array([1e-4]))
+    [whole] = lags.statistics([rows], [np.array([0, 120])], [1])
+    readout = lags.solve(whole, np.array([1e-4]))
     found = closed_loop(rows, readout, 6, np.array([len(rows.at) - 1]), net)[0]
     values = list(z)
     for step in range(6):

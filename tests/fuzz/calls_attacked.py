@@ -13,8 +13,8 @@ from outcomes import Attack, Found, alike, clear
 from typer.testing import CliRunner
 
 import echoscale as es
-from echoscale import data_files
-from echoscale.cli import app
+from echoscale.app.cli import app
+from echoscale.data import tables
 from echoscale.network.topologies import TOPOLOGIES
 
 TOLERANCE = {"float64": 1e-11, "float32": 1e-4}
@@ -299,7 +299,7 @@ def broken_tables(rng: np.random.Generator, folder: Path) -> str:
     path = folder / "x.csv"
     path.write_text("".join(letters), encoding="utf-8")
     try:
-        data = data_files.read(path, [None, "none", "day"][int(rng.integers(3))], [None, "D", "1", "h"][int(rng.integers(4))])
+        data = tables.read(path, [None, "none", "day"][int(rng.integers(3))], [None, "D", "1", "h"][int(rng.integers(4))])
         data.numbers(data.numeric())
     except (ValueError, OSError) as error:
         if "\n" in str(error) or len(str(error)) > 300 + len(str(path)):

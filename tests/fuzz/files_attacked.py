@@ -18,18 +18,17 @@ import safetensors.numpy
 from outcomes import Attack, Found, clear, flipped
 
 import echoscale as es
-from echoscale import storage
-from echoscale.automatic import AutoModel, SequenceModel
-from echoscale.automatic.drive import Drive
-from echoscale.automatic.lags import LinearMap
-from echoscale.automatic.model import Group
-from echoscale.automatic.sequence_model import SequenceMember
-from echoscale.experiments.ledger import Ledger, LedgerError
-from echoscale.features import store
-from echoscale.hyper import with_lanes
+from echoscale.data.scaling import Scaling
+from echoscale.engine.hyper import with_lanes
+from echoscale.forecasting import AutoModel, SequenceModel
+from echoscale.forecasting.differencing import Drive
+from echoscale.forecasting.selection.lags import LinearMap
+from echoscale.forecasting.selection.model import Group, SequenceMember
+from echoscale.readouts.features import store
 from echoscale.readouts.ridge import Readout
-from echoscale.scaling import Scaling
-from echoscale.tasks.mnist import idx, known_files
+from echoscale.storage import save_load
+from echoscale.sweeps.ledger import Ledger, LedgerError
+from echoscale.tasks import mnist
 
 
 @cache
@@ -155,7 +154,7 @@ def _crafted(contents: tuple[bytes, ...], hostile: tuple[Any, ...], rng: np.rand
         _spoil_tensors(tensors, rng)
     text = json.dumps(about, sort_keys=True)
     path.write_bytes(
-        safetensors.numpy.save(tensors, metadata=header | {"model": text, "sha256": storage._digest(text, tensors)})
+        safetensors.numpy.save(tensors, metadata=header | {"model": text, "sha256": save_load._digest(text, tensors)})
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of numbers that are too large: what comes out of them is refused
@@ -249,7 +248,7 @@ def snapshots() -> tuple[bytes, Any]:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        made = es.features.compute(ESN, INPUTS, 3, path=Path(folder) / "f")
+        made = es.readouts.features.compute(ESN, INPUTS, 3, path=Path(folder) / "f")
         return (Path(folder) / "f").read_bytes(), np.array(made.array)
 
 
@@ -259,14 +258,14 @@ def damaged_features(rng: np.random.Generator, folder: Path) -> str:
     path = folder / "f"
     path.write_bytes(flipped(content, rng))
     try:
-        opened: Any = np.array(es.features.open(path).array)
+        opened: Any = np.array(es.readouts.features.open(path).array)
     except Exception as error:
         clear(error)
         opened = None
     if opened is not None and not np.array_equal(opened, expected):
         raise Found("silent", "changed features were read")
     try:
-        made = es.features.compute(ESN, INPUTS, 3, path=path)
+        made = es.readouts.features.compute(ESN, INPUTS, 3, path=path)
     except store.FeaturesError:
         return "refused"
     if not np.array_equal(made.array, expected):
@@ -325,17 +324,17 @@ IMAGES = b"\x00\x00\x08\x03" + b"".join(size.to_bytes(4, "big") for size in (3, 
 
 def damaged_images(rng: np.random.Generator, folder: Path) -> str:
     """A file of images is used only with the right SHA-256; sizes that do not fit are refused at once."""
-    known = known_files.File("images", len(IMAGES), "none", hashlib.sha256(IMAGES).hexdigest())
+    known = mnist.File("images", len(IMAGES), "none", hashlib.sha256(IMAGES).hexdigest())
     spoilt = flipped(IMAGES, rng)
     (folder / known.name).write_bytes(spoilt)
     try:
-        made = idx.parse(spoilt, "images", 3)
+        made = mnist.parse(spoilt, "images", 3)
         if made.size != len(spoilt) - 16:
             raise Found("silent", "images of another size")
     except ValueError as error:
         clear(error)
     try:
-        [content] = known_files.contents(folder, [known])
+        [content] = mnist.contents(folder, [known])
     except Exception as error:
         return clear(error)
     if content != IMAGES:

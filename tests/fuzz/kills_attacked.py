@@ -15,17 +15,17 @@ import numpy as np
 from outcomes import Attack, Found, seed_of
 
 import echoscale as es
-from echoscale.experiments.ledger import Ledger
-from echoscale.features import blocks
-from echoscale.files import write_atomically
+from echoscale._internal.files import write_atomically
+from echoscale.readouts.features import blocks
 from echoscale.sweeps import Protocol
+from echoscale.sweeps.ledger import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 
 WRITER = """
 import sys
 from pathlib import Path
-from echoscale.files import write_atomically
+from echoscale._internal.files import write_atomically
 content = [bytes([k]) * 3_000_000 for k in (65, 66)]
 print("ready", flush=True)
 while True:
@@ -84,7 +84,9 @@ def features_to(path: str | Path | None, overwrite: bool = True) -> Any:
     """Features of small networks, in many blocks; in memory where there is no path."""
     blocks.block_size = lambda *_: 3
     u = np.random.default_rng(0).normal(size=(90, 12, 1))
-    return es.features.compute(es.single(6).build(1, seed=0), u, 3, path=path, overwrite=overwrite and path is not None)
+    return es.readouts.features.compute(
+        es.single(6).build(1, seed=0), u, 3, path=path, overwrite=overwrite and path is not None
+    )
 
 
 @cache

@@ -24,7 +24,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import run  # noqa: E402
 
 import echoscale as es  # noqa: E402
-from echoscale.engine import machine  # noqa: E402
+from echoscale.engine import devices  # noqa: E402
 
 ALLOWED = 64.0  # MiB
 WARM = 3  # rounds before the first that counts: they load and compile
@@ -58,7 +58,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Work for hours.")
     parser.add_argument("--seconds", type=float, default=600.0)
     seconds = parser.parse_args().seconds
-    machine._programs.most = 60  # reached some times in a short run too
+    devices._programs.most = 60  # reached some times in a short run too
     learner: Any = es.OnlineLearner(es.single(20).build(1, seed=0), washout=10, record=1000)
     rows: list[tuple[int, float, float]] = []
     begin = time.monotonic()
@@ -80,7 +80,7 @@ def main() -> int:
         "seconds": round(rows[-1][1]),
         "rounds": len(rows),
         "steps": learner.steps,
-        "programs_forgotten": machine._programs.forgotten,
+        "programs_forgotten": devices._programs.forgotten,
         "growth_mib": round(growth, 1),
         "memory_mib": [[place, round(at), round(held)] for place, at, held in shown],
     }

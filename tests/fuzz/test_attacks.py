@@ -24,8 +24,8 @@ import run
 from outcomes import GOOD
 
 import echoscale as es
-from echoscale.experiments.ledger import Ledger
-from echoscale.files import write_atomically
+from echoscale._internal.files import write_atomically
+from echoscale.sweeps.ledger import Ledger
 
 SECONDS = 0.5  # of each attack, after its first
 # The tests of features, sweeps and clusters kill them by themselves.

@@ -10,7 +10,7 @@ from scipy.special import eval_legendre
 from scipy.stats import chi2
 
 import echoscale as es
-from echoscale.hyper import with_lanes
+from echoscale.engine.hyper import with_lanes
 from echoscale.measures import noise, processing_capacity
 
 

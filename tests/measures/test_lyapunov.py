@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.hyper import Hyper, with_lanes
+from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.measures import lyapunov_exponents, noise
 
 STEPS, WASHOUT = 300, 40

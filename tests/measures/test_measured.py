@@ -7,7 +7,7 @@ import pytest
 
 import echoscale as es
 from echoscale import measures
-from echoscale.hyper import with_lanes
+from echoscale.engine.hyper import with_lanes
 
 
 def test_the_table_holds_what_the_functions_find() -> None:

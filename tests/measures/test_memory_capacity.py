@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg
 
 import echoscale as es
-from echoscale.hyper import with_lanes
+from echoscale.engine.hyper import with_lanes
 from echoscale.measures import linear_memory_capacity, memory_capacity, noise
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.hyper import with_lanes
+from echoscale.engine.hyper import with_lanes
 from echoscale.measures import consistency, dimension, echo_index, noise, ranks
 
 U = noise(400, seed=0)

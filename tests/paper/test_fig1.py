@@ -16,9 +16,9 @@ from matplotlib.transforms import Bbox
 from scipy import stats
 
 import echoscale as es
-from echoscale.experiments.run import Runner
-from echoscale.paper import fig1_timescales as fig1
-from echoscale.paper import make
+from echoscale.sweeps.run import Runner
+from paper import fig1_timescales as fig1
+from paper import make
 
 Floats = npt.NDArray[np.float64]
 S = fig1.SETTINGS["smoke"]

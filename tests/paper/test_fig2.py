@@ -12,8 +12,8 @@ import xarray
 from matplotlib.figure import Figure
 
 import echoscale as es
-from echoscale.experiments.run import Runner
-from echoscale.paper import SCALES, fig2_architectures, make
+from echoscale.sweeps.run import Runner
+from paper import SCALES, fig2_architectures, make
 
 NETWORKS = {
     "single": es.single(100),

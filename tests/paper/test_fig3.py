@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 
 import echoscale as es
 from echoscale import sweeps
-from echoscale.experiments.run import Runner
-from echoscale.paper import fig3_narma as fig3
+from echoscale.sweeps.run import Runner
+from paper import fig3_narma as fig3
 
 Floats = npt.NDArray[np.float64]
 
@@ -315,12 +315,12 @@ def test_paths_begin_at_their_starts_and_are_those_of_the_learner_and_of_tune(da
     network = es.hierarchical([20, 20], coupling=0.1, leak_rate=[0.5, 0.5], **SHARED)
     seeds = range(10_000, 10_010)
     series = [es.tasks.narma(SMOKE.paths.steps, seed=seed) for seed in seeds]
-    learner = es.online.OnlineLearner(
+    learner = es.learning.OnlineLearner(
         network.build(1, seed=0),
-        readout=es.online.Adam(1e-3),
-        rates=es.online.Adam(5e-6 * SMOKE.paths.faster, 0.99),
+        readout=es.learning.Adam(1e-3),
+        rates=es.learning.Adam(5e-6 * SMOKE.paths.faster, 0.99),
         washout=200,
-        protocol=es.online.Reinitialise(every=SMOKE.paths.reset, tolerance=0),
+        protocol=es.learning.Reinitialise(every=SMOKE.paths.reset, tolerance=0),
         record=SMOKE.paths.steps // SMOKE.paths.records,
         seed=0,
     )

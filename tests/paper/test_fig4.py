@@ -19,15 +19,15 @@ from sklearn.linear_model import Ridge
 
 import echoscale as es
 from echoscale.engine import lanes
-from echoscale.experiments.run import Runner
-from echoscale.hyper import Hyper
-from echoscale.online import OnlineLearner
-from echoscale.paper import fig4_telegraph as fig4
-from echoscale.paper import gallery
-from echoscale.paper import telegraph_scores as scores
+from echoscale.engine.hyper import Hyper
+from echoscale.learning import OnlineLearner
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.statistics import statistics
+from echoscale.sweeps.run import Runner
 from echoscale.tasks import Telegraph, telegraph, telegraph_filter
+from paper import fig4_telegraph as fig4
+from paper import gallery
+from paper import telegraph_scores as scores
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,11 +15,11 @@ from scipy.special import expit
 from sklearn.datasets import load_digits
 
 import echoscale as es
-from echoscale.experiments.run import Runner
-from echoscale.online.sequence_learner import SequenceLearner
-from echoscale.paper import fig6_psmnist as fig6
-from echoscale.paper import psmnist_scores as scores
+from echoscale.sweeps.run import Runner
 from echoscale.tasks import mnist
+from paper import fig6_psmnist as fig6
+from paper import psmnist_scores as scores
+from paper.sequence_learner import SequenceLearner
 
 SMOKE = fig6.SETTINGS["smoke"]
 
@@ -44,16 +44,16 @@ def test_parts_of_the_images_do_not_overlap() -> None:
 
 def adam_by_hand(x: Any, labels: Any, rows: Any, rate: float, epochs: int, size: int, seed: int) -> tuple[Any, Any]:
     """Sigmoid cross-entropy, Adam with a cosine rate, in NumPy; the order of the rows is the library's (`logistic.order`)."""
-    from echoscale.readouts.logistic import order
+    from echoscale.readouts.logistic import training
 
     hot = np.eye(10)[labels]
     share = np.clip(hot[rows].mean(axis=0), 1e-12, 1)
     W, b = np.zeros((10, x.shape[1])), np.log(share / (1 - share))
     moments = [[np.zeros_like(each), np.zeros_like(each)] for each in (W, b)]
-    steps = order.steps(len(rows), size)
+    steps = training.minibatches(len(rows), size)
     done = 0
     for epoch in range(epochs):
-        [(_, table)] = order.shuffled([rows], size, seed, epoch)
+        [(_, table)] = training.shuffled([rows], size, seed, epoch)
         for which in table[:steps]:
             which = which[which >= 0]
             apart = (expit(x[which] @ W.T + b) - hot[which]) / len(which)
@@ -104,9 +104,9 @@ def test_a_path_is_that_of_a_sequence_learner(data: xarray.Dataset) -> None:
             network.build(1, seed=0), 10, 64 // 16, readout_rate=SMOKE.path_rates[1], parameter_rate=1e-4, seed=0
         )
         learner.start(64)
-        order = learner.rng.permutation(150)
+        training = learner.rng.permutation(150)
         for k in range(3):
-            which = order[25 * k : 25 * (k + 1)]
+            which = training[25 * k : 25 * (k + 1)]
             learner.partial_fit(images.u[which], images.labels[which])
         np.testing.assert_allclose(path[1:], learner.history["value"].values[0].T, atol=2e-6)
     assert data["path"].shape == (2, 2, 1, 3, 101, 2)

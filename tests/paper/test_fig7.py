@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import xarray
 
-from echoscale.engine.machine import precision_and_device
-from echoscale.experiments.run import Runner
-from echoscale.gradients import snapshots as sequences
-from echoscale.online.sequence_learner import SequenceLearner
-from echoscale.paper import fig7_online_gradient as fig7
-from echoscale.paper import gallery
+from echoscale.engine.devices import precision_and_device
+from echoscale.sweeps.run import Runner
+from paper import fig7_online_gradient as fig7
+from paper import gallery
+from paper import snapshots as sequences
+from paper.sequence_learner import SequenceLearner
 
 SMOKE = fig7.SETTINGS["smoke"]
 EVERY = SMOKE.side**2 // SMOKE.snapshots[0]

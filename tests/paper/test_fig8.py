@@ -10,9 +10,9 @@ import pytest
 import xarray
 from naive import states_of
 
-from echoscale.experiments.run import Runner
-from echoscale.paper import fig8_relaxation as fig8
-from echoscale.paper import gallery
+from echoscale.sweeps.run import Runner
+from paper import fig8_relaxation as fig8
+from paper import gallery
 
 SMOKE = fig8.SETTINGS["smoke"]
 

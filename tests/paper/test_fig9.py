@@ -13,10 +13,10 @@ from naive import states_of
 from sklearn.pipeline import make_pipeline
 
 import echoscale as es
-from echoscale.estimators.delay_expansion import DelayExpansion
-from echoscale.experiments.run import Runner
-from echoscale.paper import fig9_delayed_input as fig9
-from echoscale.paper import gallery
+from echoscale.sweeps.run import Runner
+from paper import fig9_delayed_input as fig9
+from paper import gallery
+from paper.delay_expansion import DelayExpansion
 
 Floats = npt.NDArray[np.float64]
 

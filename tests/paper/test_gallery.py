@@ -18,17 +18,17 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import echoscale as es
-from echoscale.cli import app
-from echoscale.experiments import job
-from echoscale.paper import FIGURES, SCALES, gallery, learned_paths, make
-from echoscale.paper import fig3_narma as fig3
-from echoscale.paper import provenance as label
+from echoscale.app.cli import app
+from echoscale.sweeps import job
+from paper import FIGURES, SCALES, gallery, learned_paths, make
+from paper import fig3_narma as fig3
+from paper import provenance as label
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "figures"
 
 
 def module(number: int) -> Any:
-    return importlib.import_module(f"echoscale.paper.{FIGURES[number]}")
+    return importlib.import_module(f"paper.{FIGURES[number]}")
 
 
 @pytest.mark.parametrize("number", FIGURES)

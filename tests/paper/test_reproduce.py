@@ -9,8 +9,8 @@ import pytest
 import xarray
 from typer.testing import CliRunner
 
-from echoscale.cli import app
-from echoscale.paper import reproduce
+from echoscale.app.cli import app
+from paper import reproduce
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "figures"
 

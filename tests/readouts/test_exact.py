@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from echoscale.readouts import exact, folds, penalties
+from echoscale.readouts import exact, penalties, splits
 from echoscale.readouts.ridge import ridge_path
 from echoscale.readouts.statistics import of_rows
 
@@ -84,7 +84,7 @@ def test_factors_add_up() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 7)) + 2, rng.normal(size=(60, 3))
     pieces = [slice(0, 3), slice(3, 4), slice(4, 40), slice(40, 60)]
-    summed = folds.total([exact.factor(x[each], y[each]) for each in pieces])
+    summed = splits.total([exact.factor(x[each], y[each]) for each in pieces])
     whole = exact.factor(x, y)
     assert summed.count == whole.count == 60
     ridges = [0.0, 0.1, 10.0]
@@ -106,8 +106,8 @@ def test_the_choice_is_that_of_statistics_where_both_can_see() -> None:
     factors: Any = [exact.factor(x[each], y[each]) for each in groups]
     statistics: Any = [of_rows(x[each], y[each]) for each in groups]
     path = 10.0 ** np.arange(-4, 4.0)
-    one = exact.choose(folds.leave_one_out(factors), folds.total(factors), path)
-    other = penalties.choose(folds.leave_one_out(statistics), folds.total(statistics), path)
+    one = exact.choose(splits.leave_one_out(factors), splits.total(factors), path)
+    other = penalties.choose(splits.leave_one_out(statistics), splits.total(statistics), path)
     np.testing.assert_allclose(one.errors, other.errors, rtol=1e-9)
     assert one.unit == pytest.approx(other.unit, rel=1e-12)
 

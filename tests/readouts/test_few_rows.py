@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from echoscale.readouts.few_rows import turned
-from echoscale.readouts.ridge import ridge
+from echoscale.readouts.ridge import ridge, turned
 from echoscale.readouts.statistics import of_rows
 
 

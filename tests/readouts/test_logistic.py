@@ -15,11 +15,10 @@ import pytest
 from scipy.special import expit, log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
-from echoscale.losses import constant
+from echoscale.data.losses import constant
 from echoscale.readouts import logistic
-from echoscale.readouts.logistic import epochs, order, rows
-from echoscale.readouts.logistic.checks import check_validation
-from echoscale.readouts.logistic.schedule import rates
+from echoscale.readouts.logistic import epochs, rows, training
+from echoscale.readouts.logistic.training import check_validation, rates
 
 Array = npt.NDArray[Any]
 
@@ -86,7 +85,7 @@ def numpy_adam(
 def all_tables(minibatch: int, count: int, seed: int = 0, rows: Array | None = None) -> list[Array]:
     """The order of every epoch of a training in one block."""
     parts = [np.arange(COUNT) if rows is None else rows]
-    return [table for epoch in range(count) for _, table in order.shuffled(parts, minibatch, seed, epoch)]
+    return [table for epoch in range(count) for _, table in training.shuffled(parts, minibatch, seed, epoch)]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +207,7 @@ def test_rates_follow_their_closed_form() -> None:
 
 @pytest.mark.parametrize(("count", "minibatch"), [(100, 50), (101, 50), (230, 50), (50, 50), (7, 3), (9, 1)])
 def test_minibatches_hold_every_row_once_and_are_of_like_size(count: int, minibatch: int) -> None:
-    table = order.cut(np.arange(5, 5 + count), minibatch, height=120)
+    table = training.cut(np.arange(5, 5 + count), minibatch, height=120)
     np.testing.assert_array_equal(table[table >= 0], np.arange(5, 5 + count))
     sizes = (table >= 0).sum(axis=1)
     live = sizes[: -(-count // minibatch)]
@@ -221,14 +220,14 @@ def test_orders_differ_between_epochs_and_seeds_and_hold_all_rows() -> None:
     parts = [np.arange(30), np.zeros(0, np.int64), np.arange(4, 17)]
     seen = []
     for seed, epoch in ((0, 0), (0, 1), (1, 0)):
-        tables = dict(order.shuffled(parts, 8, seed, epoch))
+        tables = dict(training.shuffled(parts, 8, seed, epoch))
         assert sorted(tables) == [0, 2]
         assert {table.shape for table in tables.values()} == {(4, 8)}
         for place, table in tables.items():
             np.testing.assert_array_equal(np.sort(table[table >= 0]), parts[place])
         seen.append(tables[0].tolist())
     assert seen[0] != seen[1] != seen[2] != seen[0]
-    again = dict(order.shuffled(parts, 8, 0, 0))
+    again = dict(training.shuffled(parts, 8, 0, 0))
     np.testing.assert_array_equal(again[0], seen[0])
 
 
@@ -242,7 +241,9 @@ def test_blocks_one_after_another_equal_one_pass_in_the_same_order() -> None:
     )
     source = rows.FeatureRows(x, "float64", block)
     parts = source.split(np.setdiff1d(np.arange(COUNT), held_out))
-    tables = [np.where(table >= 0, table + source.blocks[place].begin, -1) for place, table in order.shuffled(parts, 20, 0, 0)]
+    tables = [
+        np.where(table >= 0, table + source.blocks[place].begin, -1) for place, table in training.shuffled(parts, 20, 0, 0)
+    ]
     table = np.concatenate(tables)
     assert len(np.unique(table[table >= 0])) == COUNT - len(held_out)
     counts = np.bincount(np.delete(labels, held_out))
@@ -264,7 +265,7 @@ def test_blocks_one_after_another_equal_one_pass_in_the_same_order() -> None:
 
 
 def epochs_in_float64() -> Any:
-    from echoscale.engine.machine import precision_and_device
+    from echoscale.engine.devices import precision_and_device
 
     return precision_and_device("float64", None)
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from echoscale.readouts import folds, penalties
+from echoscale.readouts import penalties, splits
 from echoscale.readouts.statistics import Statistics, of_rows
 
 Floats = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ def parts(x: Floats, y: Floats, count: int = 4) -> tuple[list[Statistics], list[
 def test_errors_of_folds_are_those_of_predictions() -> None:
     x, y = rows()
     found, groups = parts(x, y)
-    pairs = folds.leave_one_out(found)
+    pairs = splits.leave_one_out(found)
     errors = penalties.fold_errors(pairs, PATH)
     for k, relative in enumerate(PATH):
         squares = np.zeros(2)
@@ -50,7 +50,7 @@ def test_errors_of_folds_are_those_of_predictions() -> None:
             coef, intercept = solved(x[others], y[others], relative)
             squares += ((x[group] @ coef + intercept - y[group]) ** 2).sum(axis=0)
         np.testing.assert_allclose(errors[k], squares / len(x) / y.var(axis=0), rtol=1e-8)
-    curve = penalties.choose(pairs, folds.total(found), PATH)
+    curve = penalties.choose(pairs, splits.total(found), PATH)
     np.testing.assert_allclose(curve.errors, np.sqrt(errors.mean(axis=-1)))
     assert curve.unit == pytest.approx((np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2).mean())
     assert curve.ridge == pytest.approx(PATH[np.argmin(curve.errors)] * curve.unit)
@@ -65,10 +65,10 @@ def test_lanes_are_judged_one_by_one() -> None:
         Statistics(np.stack([s.count for s in some]), np.stack([s.mean for s in some]), np.stack([s.scatter for s in some]), 8)
         for some in zip(*each, strict=True)
     ]
-    errors = penalties.fold_errors(folds.leave_one_out(stacked), PATH)
+    errors = penalties.fold_errors(splits.leave_one_out(stacked), PATH)
     assert errors.shape == (len(PATH), 3, 2)
     for lane in range(3):
-        alone = penalties.fold_errors(folds.leave_one_out(each[lane]), PATH)
+        alone = penalties.fold_errors(splits.leave_one_out(each[lane]), PATH)
         np.testing.assert_allclose(errors[:, lane], alone, rtol=1e-7)
         np.testing.assert_allclose(alone, errors[:, 0], rtol=1e-6)
 
@@ -77,7 +77,7 @@ def test_lanes_are_judged_one_by_one() -> None:
 def test_units_of_features_and_targets_change_no_choice(factor: float) -> None:
     x, y = rows()
     (one, _), (other, _) = parts(x, y), parts(factor * x + 7, y / factor - 3)
-    first, second = (penalties.choose(folds.leave_one_out(each), folds.total(each)) for each in (one, other))
+    first, second = (penalties.choose(splits.leave_one_out(each), splits.total(each)) for each in (one, other))
     np.testing.assert_allclose(second.errors, first.errors, rtol=1e-6)
     assert second.place == first.place
     assert second.unit == pytest.approx(first.unit * factor**2, rel=1e-9)
@@ -88,7 +88,7 @@ def test_more_noise_asks_for_a_larger_penalty() -> None:
     chosen = []
     for noise in (1e-4, 1.0, 100.0):
         found, _ = parts(*rows(count=30, noise=noise))
-        chosen.append(penalties.choose(folds.leave_one_out(found), folds.total(found)).place)
+        chosen.append(penalties.choose(splits.leave_one_out(found), splits.total(found)).place)
     assert chosen == sorted(chosen)
     assert chosen[0] < chosen[-1]
 
@@ -96,7 +96,7 @@ def test_more_noise_asks_for_a_larger_penalty() -> None:
 def test_what_a_user_gave_is_decided() -> None:
     x, y = rows()
     found, _ = parts(x, y)
-    pairs, whole = folds.leave_one_out(found), folds.total(found)
+    pairs, whole = splits.leave_one_out(found), splits.total(found)
     assert penalties.decide(np.array([0.3]), pairs, whole) == (0.3, None)
     ridge, curve = penalties.decide(None, pairs, whole)
     assert curve is not None

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pytest
 
 import echoscale as es
+from echoscale.data.normal_scores import NormalScores, heard_of
+from echoscale.data.series import as_series
 from echoscale.engine import lanes
-from echoscale.features.normal_scores import NormalScores, heard_of
 from echoscale.readouts.pooling import POOLS, columns, pooled
-from echoscale.series import as_series
 
 Array = npt.NDArray[Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.readouts.products import pairs_of, with_products
+from echoscale.readouts.columns import pairs_of, with_products
 
 
 def test_pairs_are_unlike_and_none_is_drawn_twice() -> None:

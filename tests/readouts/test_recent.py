@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pytest
 
 import echoscale as es
-from echoscale.readouts import recent
-from echoscale.readouts.state_rows import state_rows
+from echoscale.data.series import as_series, as_targets
+from echoscale.readouts import columns
+from echoscale.readouts.states import state_rows
 from echoscale.readouts.statistics import of_rows, split_statistics
-from echoscale.series import as_series, as_targets
 
 Array = npt.NDArray[Any]
 
@@ -33,16 +33,16 @@ def test_windows_are_those_of_a_loop_and_carry_on(direct: int, length: int, give
     rng = np.random.default_rng(0)
     u, more = rng.normal(size=(length, 2)), rng.normal(size=(4, 2))
     before = rng.normal(size=2 * (direct - 1)) if given else None
-    np.testing.assert_array_equal(recent.windows(u, direct, before), by_loop(u, direct, before))
-    carried = recent.carried(u, direct, before)
+    np.testing.assert_array_equal(columns.windows(u, direct, before), by_loop(u, direct, before))
+    carried = columns.carried(u, direct, before)
     assert carried.shape == (2 * (direct - 1),)
     whole = by_loop(np.concatenate([u, more]), direct, before)
-    np.testing.assert_array_equal(recent.windows(more, direct, carried), whole[length:])
+    np.testing.assert_array_equal(columns.windows(more, direct, carried), whole[length:])
 
 
 def test_none_is_nothing() -> None:
-    assert recent.windows(np.ones((5, 2)), 0).shape == (5, 0)
-    assert recent.carried(np.ones((5, 2)), 0).shape == (0,)
+    assert columns.windows(np.ones((5, 2)), 0).shape == (5, 0)
+    assert columns.carried(np.ones((5, 2)), 0).shape == (0,)
 
 
 @pytest.mark.parametrize("direct", [0, 1, 4])

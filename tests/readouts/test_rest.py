@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.hyper import with_lanes
-from echoscale.readouts.rest import STEPS, at_rest
+from echoscale.engine.hyper import with_lanes
+from echoscale.readouts.states import STEPS, at_rest
 
 
 def test_rest_is_the_end_of_a_long_time_at_the_mean_input() -> None:

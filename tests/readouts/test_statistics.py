@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 import echoscale as es
+from echoscale.data.series import as_series, as_targets
 from echoscale.engine import lanes
 from echoscale.readouts import statistics as gram
+from echoscale.readouts.columns import pairs_of
 from echoscale.readouts.moments import DeviceMoments
-from echoscale.readouts.products import pairs_of
 from echoscale.readouts.statistics import of_rows, split_statistics
-from echoscale.series import as_series, as_targets
 
 Array = npt.NDArray[Any]
 

@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import echoscale as es
-from echoscale.experiments.executors import Outcome, attempt
-from echoscale.experiments.job import Job
-from echoscale.experiments.scores import point_scores
 from echoscale.sweeps import Data, Protocol, SweepWarning, Task
 from echoscale.sweeps import grid as driver
+from echoscale.sweeps.executors import Outcome, attempt
+from echoscale.sweeps.job import Job
+from echoscale.sweeps.scores import point_scores
 
 Floats = npt.NDArray[np.float64]
 

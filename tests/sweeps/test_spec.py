@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.experiments.evaluation import RIDGE
 from echoscale.sweeps import Protocol, Task, spec
+from echoscale.sweeps.protocol import RIDGE
 
 Write = Callable[[str], Path]
 

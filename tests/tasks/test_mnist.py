@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from echoscale.files import cache_of
-from echoscale.tasks import mnist
-from echoscale.tasks.mnist import download, idx, known_files
-from echoscale.tasks.mnist.known_files import File
+from echoscale._internal.files import cache_of
+from echoscale.tasks import mnist, mnist_download
+from echoscale.tasks.mnist import File
 
 NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
@@ -52,9 +51,9 @@ TOTAL = sum(map(len, PACKED.values()))
 def small_mnist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Small files, an empty cache, no directory and no sources: a test adds what it needs."""
     four = [File(name, len(PACKED[name]), sha256(PACKED[name]), sha256(PLAIN[name])) for name in NAMES]
-    monkeypatch.setattr(known_files, "FILES", {"train": tuple(four[:2]), "test": tuple(four[2:])})
-    monkeypatch.setattr(download, "MIRRORS", ())
-    monkeypatch.setattr(download, "CHUNK", 100)
+    monkeypatch.setattr(mnist, "FILES", {"train": tuple(four[:2]), "test": tuple(four[2:])})
+    monkeypatch.setattr(mnist_download, "MIRRORS", ())
+    monkeypatch.setattr(mnist_download, "CHUNK", 100)
     monkeypatch.setenv("ECHOSCALE_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ECHOSCALE_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "*")
@@ -160,7 +159,7 @@ class Server:
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """Two mirrors, a and b."""
     running = Server()
-    monkeypatch.setattr(download, "MIRRORS", (running.mirror("a"), running.mirror("b")))
+    monkeypatch.setattr(mnist_download, "MIRRORS", (running.mirror("a"), running.mirror("b")))
     yield running
     running.released.set()
     running.http.shutdown()
@@ -171,15 +170,15 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def test_idx_by_hand() -> None:
-    np.testing.assert_array_equal(idx.parse(bytes.fromhex("00000801 00000003 0708ff"), "x", 1), [7, 8, 255])
-    cube = idx.parse(bytes.fromhex("00000803 00000001 00000002 00000003 010203 040506"), "x", 3)
+    np.testing.assert_array_equal(mnist.parse(bytes.fromhex("00000801 00000003 0708ff"), "x", 1), [7, 8, 255])
+    cube = mnist.parse(bytes.fromhex("00000803 00000001 00000002 00000003 010203 040506"), "x", 3)
     np.testing.assert_array_equal(cube, [[[1, 2, 3], [4, 5, 6]]])
 
 
 @pytest.mark.parametrize("shape", [(0,), (300,), (0, 28, 28), (4, 2, 3)])
 def test_idx_round_trip(shape: tuple[int, ...]) -> None:
     array = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
-    back = idx.parse(idx_bytes(array), "x", len(shape))
+    back = mnist.parse(idx_bytes(array), "x", len(shape))
     assert back.dtype == np.uint8
     assert back.shape == shape
     np.testing.assert_array_equal(back, array)
@@ -202,7 +201,7 @@ def test_idx_round_trip(shape: tuple[int, ...]) -> None:
 )
 def test_idx_refuses(content: bytes, message: str) -> None:
     with pytest.raises(ValueError, match="some-file") as caught:
-        idx.parse(content, "some-file", 3)
+        mnist.parse(content, "some-file", 3)
     assert message in str(caught.value)
 
 
@@ -416,7 +415,7 @@ def test_nothing_stays_behind_a_failure(
     fault: str, reason: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One error that says what was tried, in its order, why it failed, and what to do; the next time starts anew."""
-    monkeypatch.setattr(download, "SILENCE", 0.5)
+    monkeypatch.setattr(mnist_download, "SILENCE", 0.5)
     server.spoil("a", fault)
     server.spoil("b", "missing")
     with pytest.raises(FileNotFoundError) as caught:
@@ -436,7 +435,7 @@ def test_nothing_stays_behind_a_failure(
 @pytest.mark.parametrize("fault", ["silent", "drips"])
 def test_time_is_bounded(fault: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a server that keeps a connection open nor one that sends a byte now and then can hold us longer."""
-    monkeypatch.setattr(download, "LIMIT", 0.5)
+    monkeypatch.setattr(mnist_download, "LIMIT", 0.5)
     server.spoil("a", fault)
     begun = time.monotonic()
     with pytest.raises(FileNotFoundError, match=r"could not be downloaded into .* within 0\.5 s\.\nPut the four files"):

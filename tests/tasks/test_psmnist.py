@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from echoscale.tasks.mnist import known_files
-from echoscale.tasks.mnist.known_files import File
+from echoscale.tasks import mnist
+from echoscale.tasks.mnist import File
 from echoscale.tasks.psmnist import Sequences, psdigits, psmnist
 
 GIVEN = os.environ.get("ECHOSCALE_DATA")
@@ -38,7 +38,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return File(name, 0, "", hashlib.sha256(content).hexdigest())
 
     files = {split: (write(f"{split}-images", IMAGES[split]), write(f"{split}-labels", LABELS[split])) for split in IMAGES}
-    monkeypatch.setattr(known_files, "FILES", files)
+    monkeypatch.setattr(mnist, "FILES", files)
     return tmp_path
 
 

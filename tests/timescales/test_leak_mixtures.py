@@ -7,7 +7,7 @@ import pytest
 
 import echoscale as es
 from echoscale import timescales
-from echoscale.engine.machine import one_thread
+from echoscale.engine.devices import one_thread
 
 TAUS = np.geomspace(0.4, 150, 60)
 

@@ -8,8 +8,8 @@ import pytest
 
 import echoscale as es
 from echoscale import timescales
-from echoscale.engine.machine import one_thread
-from echoscale.weights.residual_matrix import random_orthogonal
+from echoscale.engine.devices import one_thread
+from echoscale.engine.weights.residuals import random_orthogonal
 
 
 def test_commuting_matrices_add_their_eigenvalues() -> None:

@@ -21,10 +21,10 @@ from scipy.optimize import linear_sum_assignment
 from threadpoolctl import threadpool_limits
 
 from echoscale import ESN, Coupling, EchoStateWarning, Network, Reservoir, hierarchical, parallel, single
-from echoscale.engine.machine import one_thread
-from echoscale.table import Table
+from echoscale._internal.table import Table
+from echoscale.engine.devices import one_thread
+from echoscale.engine.weights import eigen
 from echoscale.timescales import Spectrum, bounds, cumulative
-from echoscale.weights import eigen
 
 Array = npt.NDArray[Any]
 

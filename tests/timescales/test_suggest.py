@@ -17,7 +17,7 @@ import pytest
 from sklearn.base import clone
 
 import echoscale as es
-from echoscale.readouts import folds, penalties
+from echoscale.readouts import penalties, splits
 from echoscale.readouts.ridge import normalised_errors, ridge
 from echoscale.readouts.statistics import of_rows
 from echoscale.tasks import narma
@@ -382,10 +382,10 @@ def judged(
     u, y = ((each - each[:known].mean(axis=0)) / each[:known].std(axis=0) for each in (u, y))
     states = np.asarray(network.build(u.shape[1], seed=seed, dtype=dtype).run(u), np.float64)
     states = states + noise * states.std(axis=0) * np.random.default_rng(seed).standard_normal(states.shape)
-    cuts = np.append(folds.edges([known], 100)[0], len(u))
+    cuts = np.append(splits.edges([known], 100)[0], len(u))
     *parts, test = (of_rows(states[a:b], y[a:b]) for a, b in pairwise(cuts.tolist()))
-    chosen = penalties.choose(folds.leave_one_out(parts[::2]), folds.total(parts)).ridge
-    return float(normalised_errors(ridge(folds.total(parts), chosen), test))
+    chosen = penalties.choose(splits.leave_one_out(parts[::2]), splits.total(parts)).ridge
+    return float(normalised_errors(ridge(splits.total(parts), chosen), test))
 
 
 def test_narma10_is_predicted_better_than_by_a_single_reservoir() -> None:
@@ -458,7 +458,7 @@ def made_problem(name: str, steps: int = 1500) -> tuple[Floats, Floats]:
 
 def held_out_errors(x: Floats, y: Floats, least: int) -> float:
     """Least error of ridge regression on five blocks of time over penalties from 10^least, in standard deviations of y."""
-    cuts = folds.edges([len(x)], min(100, len(x) // 10))[0].tolist()
+    cuts = splits.edges([len(x)], min(100, len(x) // 10))[0].tolist()
     blocks = [np.arange(a, b) for a, b in zip(cuts[::2], cuts[1::2], strict=True)]
     counted = np.concatenate(blocks)
     powers = np.arange(least, 5)

@@ -17,7 +17,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 
 from echoscale import Concentric, EchoStateWarning, Network, Reservoir, hierarchical, parallel, single
-from echoscale.table import Table
+from echoscale._internal.table import Table
 from echoscale.timescales import bounds, cumulative, density, for_peak, for_range, peak, ratio
 
 Array = npt.NDArray[Any]

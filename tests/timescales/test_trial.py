@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pytest
 
 import echoscale as es
-from echoscale.readouts.folds import edges
-from echoscale.series import as_series, as_targets
-from echoscale.timescales import trial
-from echoscale.timescales.trial import Point, errors_of, improved, input_scaling, shortened
+from echoscale.data.series import as_series, as_targets
+from echoscale.readouts.splits import edges
+from echoscale.timescales import suggest_search
+from echoscale.timescales.suggest_search import Point, errors_of, improved, input_scaling, shortened
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def test_errors_are_those_of_ridge_regression_on_blocks_of_time() -> None:
     apart = errors_of(points, network, series, [as_targets(y[:, :1], series), as_targets(y[:, 1:], series)], 3)
     for k, point in enumerate(points):
         draws = [3, 4]
-        assert len(draws) == trial.DRAWS
+        assert len(draws) == suggest_search.DRAWS
         expected = np.exp(np.mean([np.log(naive_error(point, u, y, seed)) for seed in draws]))
         assert joint[k] == pytest.approx(expected, rel=1e-3)  # the states are float32
         each = [np.log(naive_error(point, u, y[:, [o]], seed)) for seed in draws for o in (0, 1)]
@@ -111,7 +111,7 @@ def test_long_data_are_shortened_evenly() -> None:
     many = as_series(np.arange(200.0 * 100).reshape(200, 100, 1))
     kept = shortened(many)
     assert kept.count == 40
-    assert kept.lengths.sum() <= trial.MOST_STEPS
+    assert kept.lengths.sum() <= suggest_search.MOST_STEPS
     assert kept.values[0][0, 0] == 0
     assert kept.values[-1][-1, 0] == 200 * 100 - 1
     few = as_series(np.ones((3, 50, 1)))

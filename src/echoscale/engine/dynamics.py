@@ -9,6 +9,12 @@ outputs y(t-1) are further columns of the input, after those of s(t).
 
 Layout: a state is neuron-major, one array (n_k, lanes) per reservoir, lanes contiguous; a lane is one network with its own
 series or its own hyper-parameters.
+
+A leak rate for every neuron, out of the hyper-parameters of its reservoir.
+
+    alpha_i = alpha exp(-s q_i),   d alpha_i / d alpha = exp(-s q_i),   d alpha_i / d s = -q_i alpha_i
+
+The step takes leaves `leak_rate` of shape (lanes,) or (n_k, lanes) alike: nothing else knows of the spread s and the places q.
 """
 
 from __future__ import annotations
@@ -16,19 +22,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from echoscale.engine import neuron_leaks
-from echoscale.engine.machine import to_device
+from echoscale.engine.devices import to_device
+from echoscale.engine.hyper import Hyper, Parameter
 from echoscale.engine.matrices import Shift, apply, project, store_matrix, turn
-from echoscale.hyper import Hyper
+from echoscale.engine.weights.drawn import Drawn
 from echoscale.network import Network
-from echoscale.network.residuals import IDENTITY, SHIFT, Residual
-from echoscale.weights.drawn import Drawn
+from echoscale.network.matrix import IDENTITY, SHIFT, Residual
+
+if TYPE_CHECKING:
+    pass
+
 
 Array = jax.Array
 State = tuple[Array, ...]
@@ -107,7 +116,7 @@ def step(
     `own` is what each reservoir hears of itself, its state unless given: a derivative with `own` fixed leaves that way out.
     `fire(k, h)` stands for the activation of reservoir k where it is given.
     """
-    hyper = neuron_leaks.resolved(weights, hyper)
+    hyper = resolved(weights, hyper)
     new: list[Array] = []
     for k, x in enumerate(state):
         if weights.feedback:
@@ -158,3 +167,37 @@ def masked_step(weights: Weights, hyper: Hyper, state: State, u: Array, live: Ar
     """`step`, but lanes whose series has ended (live False) keep their state."""
     new = step(weights, hyper, state, u)
     return tuple(jnp.where(live, after, before) for after, before in zip(new, state, strict=True))
+
+
+def resolved(weights: Weights, hyper: Hyper) -> Hyper:
+    """The hyper-parameters with leak rates (n_k, lanes) and without a spread; as they are where they have none."""
+    if not hyper.leak_spread:
+        return hyper
+    each = zip(hyper.leak_rate, hyper.leak_spread, weights.leak_places, strict=True)
+    return hyper._replace(leak_rate=tuple(leak * jnp.exp(-spread * places) for leak, spread, places in each), leak_spread=())
+
+
+_compiled = jax.jit(resolved)
+
+
+def once(weights: Weights, hyper: Hyper) -> Hyper:
+    """`resolved` for many chunks of steps, by a program of its own where networks have leak rates of their own.
+
+    Those of one network are resolved in no time, and again in every chunk.
+    """
+    several = any(np.size(leaf) > 1 for leaf in (*hyper.leak_rate, *hyper.leak_spread))
+    return _compiled(weights, hyper) if hyper.leak_spread and several else hyper
+
+
+def moved_leaf(weights: Weights, hyper: Hyper, parameter: Parameter) -> tuple[Parameter, Array]:
+    """The leaf of `resolved` hyper-parameters that a parameter moves, and its derivative by the parameter, of its shape."""
+    if not hyper.leak_spread or parameter.name not in ("leak_rate", "leak_spread"):
+        return parameter, jnp.ones_like(jnp.asarray(parameter.of(hyper)))
+    k = parameter.place
+    places = weights.leak_places[k]
+    share = jnp.exp(-hyper.leak_spread[k] * places)
+    slope = share if parameter.name == "leak_rate" else -places * (hyper.leak_rate[k] * share)
+    leaf = Parameter("leak_rate", k)
+    # Lanes that only the leak rate has.
+    shape = jnp.broadcast_shapes(jnp.shape(hyper.leak_rate[k]), share.shape)
+    return leaf, jnp.broadcast_to(slope, shape)

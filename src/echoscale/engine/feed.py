@@ -2,10 +2,13 @@
 
 No state is kept here: every chunk of states goes to a consumer (collect, snapshots, statistics), so memory does not grow
 with the length of a series.
+
+Consumers that put the states of a run, handed on chunk by chunk, into arrays.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,17 +17,21 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine import lanes, neuron_leaks
+from echoscale.data.series import Series
+from echoscale.engine import dynamics, lanes
+from echoscale.engine.devices import in_threads, on_cpu, precision_and_device
 from echoscale.engine.dynamics import State, Weights
+from echoscale.engine.hyper import Hyper
 from echoscale.engine.lanes import Indices
-from echoscale.engine.machine import in_threads, on_cpu, precision_and_device
 from echoscale.engine.scan import scan
 from echoscale.engine.shared_runs import SharedRuns
-from echoscale.hyper import Hyper
-from echoscale.series import Series
 
 if TYPE_CHECKING:
-    from echoscale.engine.machine import DeviceLike
+    from echoscale.engine.devices import DeviceLike
+
+if TYPE_CHECKING:
+    pass
+
 
 Block = TypeVar("Block")
 Carry = TypeVar("Carry")
@@ -36,6 +43,8 @@ Rows = TypeVar("Rows")
 Consumer = Callable[[Indices, int, Any], None]
 # consume(plan, start, states): the states (rows, runs_k, n_k) of every reservoir under this plan, from step `start` on.
 SharedConsumer = Callable[[int, int, tuple[npt.NDArray[Any], ...]], None]
+
+Array = npt.NDArray[Any]
 
 
 def over_blocks(
@@ -101,7 +110,7 @@ def feed(
     def run(block: Indices, stop: threading.Event) -> None:
         padded = np.pad(block, (0, plan.width - len(block)), mode="edge")  # idle lanes repeat the last one
         which_hyper, which_series = np.divmod(padded, series.count)
-        numbers = neuron_leaks.once(fixed, hyper.on(which_hyper, dtype))
+        numbers = dynamics.once(fixed, hyper.on(which_hyper, dtype))
         remaining = series.lengths[which_series].astype(np.int32)
         longest = int(remaining.max())
         begins = np.zeros((units, plan.width), dtype) if start is None else np.ascontiguousarray(start[padded].T)
@@ -140,7 +149,7 @@ def feed_shared(
     def run(place: int, stop: threading.Event) -> None:
         plan = plans[place]
         fixed = weights(max(plan.runs))
-        numbers = neuron_leaks.once(fixed, plan.hyper.map(lambda leaf: np.asarray(leaf, dtype)))
+        numbers = dynamics.once(fixed, plan.hyper.map(lambda leaf: np.asarray(leaf, dtype)))
         row = sum(n * runs for n, runs in zip(sizes, plan.runs, strict=True)) * dtype.itemsize
         steps = lanes.chunk_steps(length, row, lanes.CPU_CHUNK_BYTES, lanes.LONGEST_CHUNK)
 
@@ -175,3 +184,52 @@ def inputs(series: Series, which: Indices, begin: int, steps: int, dtype: npt.DT
         part = series.values[b][begin : begin + steps]
         block[: len(part), :, lane] = part
     return block
+
+
+def into_array(series: Series, shape: tuple[int, ...], units: int, dtype: str, every: int = 1) -> tuple[Array, Consumer]:
+    """An array (*shape, T // every, N) for series of one length, and the consumer that fills it.
+
+    Parameters
+    ----------
+    series : Series
+        The inputs.
+    shape : tuple of int
+        The axes of lanes and series.
+    units : int
+        N.
+    dtype : str
+        Of the states.
+    every : int
+        Steps from one state that is handed on to the next.
+    """
+    states = np.empty((math.prod(shape), int(series.lengths[0]) // every, units), dtype)
+
+    def collect(lanes: Indices, start: int, chunk: Any) -> None:
+        states[lanes, start // every : start // every + len(chunk)] = np.asarray(chunk).swapaxes(0, 1)
+
+    return states.reshape(*shape, *states.shape[1:]), collect
+
+
+def into_list(series: Series, shape: tuple[int, ...], units: int, dtype: str) -> tuple[list[Array], Consumer]:
+    """One array (*shape, T_b, N) for every series, and the consumer that fills them.
+
+    Parameters
+    ----------
+    series : Series
+        The inputs.
+    shape : tuple of int
+        The axis of lanes, or none.
+    units : int
+        N.
+    dtype : str
+        Of the states.
+    """
+    states = [np.empty((*shape, int(length), units), dtype) for length in series.lengths]
+
+    def collect(lanes: Indices, start: int, chunk: Any) -> None:
+        rows = np.asarray(chunk)
+        for place, (hyper_lane, b) in enumerate(zip(*np.divmod(lanes, series.count), strict=True)):
+            target = states[b][(hyper_lane,) if shape else ()][start : start + len(rows)]
+            target[:] = rows[: len(target), place]
+
+    return states, collect

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine.machine import cores
-from echoscale.series import Series
+from echoscale.data.series import Series
+from echoscale.engine.devices import cores
 
 Indices = npt.NDArray[np.int64]
 

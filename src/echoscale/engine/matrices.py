@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from echoscale.engine.machine import to_device
+from echoscale.engine.devices import to_device
 
 Array = jax.Array
 

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from echoscale.engine import neuron_leaks
+from echoscale.engine import dynamics
+from echoscale.engine.devices import SCAN_OPTIONS
 from echoscale.engine.dynamics import Array, State, Weights, masked_step, step
-from echoscale.engine.machine import SCAN_OPTIONS
-from echoscale.hyper import Hyper
+from echoscale.engine.hyper import Hyper
 
 
 def _scan(
@@ -59,7 +59,7 @@ def _scan(
         # Turned here, while in the cache, not afterwards in memory.
         return carry, tuple(each.T for each in carry[0]) if apart else jnp.concatenate(carry[0]).T
 
-    hyper = neuron_leaks.resolved(weights, hyper)  # once, not at every step
+    hyper = dynamics.resolved(weights, hyper)  # once, not at every step
     parts = u.reshape(u.shape[0] // every, every, *u.shape[1:])
     (last, _), states = jax.lax.scan(stretch, (state, jnp.int32(0)), parts)
     return last, states
@@ -70,7 +70,7 @@ scan = jax.jit(_scan, static_argnames=("every", "apart", "whole", "pairs"), comp
 
 def along(weights: Weights, hyper: Hyper, u: Array, state: Array, sizes: tuple[int, ...]) -> Array:
     """All states (T, N) of one network along u (T, F), from the state (N,); leaves of `hyper` are scalars. Pure."""
-    numbers = neuron_leaks.resolved(weights, hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, state.dtype), (1,))))
+    numbers = dynamics.resolved(weights, hyper.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, state.dtype), (1,))))
 
     def body(now: State, u_t: Array) -> tuple[State, Array]:
         new = step(weights, numbers, now, u_t[:, None])

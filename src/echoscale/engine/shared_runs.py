@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.hyper import Hyper
+from echoscale.engine.hyper import Hyper
 from echoscale.network import Network
 
 Indices = npt.NDArray[np.int64]

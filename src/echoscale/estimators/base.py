@@ -11,30 +11,23 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from echoscale import _checks, network
-from echoscale.esn import ESN
-from echoscale.estimators import fitting
-from echoscale.estimators.forms import as_given, counted, last_rows
-from echoscale.estimators.seed import RandomState, seed_of
-from echoscale.readouts import folds, penalties, recent
+from echoscale import network
+from echoscale._internal import checks
+from echoscale._internal.transaction import all_or_nothing
+from echoscale.data.scaling import STANDARD, Scaling, scaling_of
+from echoscale.data.series import Series, check_longer_than, washout_steps
+from echoscale.engine.esn import ESN
+from echoscale.estimators.validation import RandomState, as_given, counted, last_rows, seed_of
+from echoscale.readouts import columns, fitting, penalties, splits
+from echoscale.readouts.columns import Pairs, pairs_of, width_of, with_products
 from echoscale.readouts.penalties import RidgeCurve
-from echoscale.readouts.products import Pairs, pairs_of, width_of, with_products
-from echoscale.readouts.rest import at_rest
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.ridge import ridge as solve_ridge
-from echoscale.readouts.state_rows import state_rows
-from echoscale.readouts.state_warnings import check_states
+from echoscale.readouts.states import at_rest, check_states, state_rows
 from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
-from echoscale.scaling import STANDARD, Scaling, scaling_of
-from echoscale.series import (
-    Series,
-    check_longer_than,
-    washout_steps,
-)
-from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
-    from echoscale.engine.machine import DeviceLike
+    from echoscale.engine.devices import DeviceLike
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -88,7 +81,7 @@ class ESNEstimator(BaseEstimator):
         washout: int | None = None,
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
-        validation: float | int = folds.FOLDS,
+        validation: float | int = splits.FOLDS,
         direct: bool | int | None = None,
         dtype: str = "float32",
         device: DeviceLike = None,
@@ -151,7 +144,7 @@ class ESNEstimator(BaseEstimator):
                     "set them in the network, or leave network out."
                 )
             return self.network
-        structure = _checks.choice(given.pop("structure"), STRUCTURES, "structure")
+        structure = checks.choice(given.pop("structure"), STRUCTURES, "structure")
         sizes = given.pop("units")
         several = isinstance(sizes, Sequence | np.ndarray)
         if structure == "single" and several and len(sizes) != 1:
@@ -174,8 +167,8 @@ class ESNEstimator(BaseEstimator):
     def _check_parameters(self) -> Floats | None:
         """The penalties, as an array, or None for "auto"; the washout is that of the data."""
         if self.direct is not None and not isinstance(self.direct, bool | np.bool_):
-            _checks.integer(self.direct, "direct, as a number of inputs,")
-        _checks.choice(self.scale, (STANDARD, None), "scale")
+            checks.integer(self.direct, "direct, as a number of inputs,")
+        checks.choice(self.scale, (STANDARD, None), "scale")
         fitting.check_validation(self.validation)
         washout_steps(self.washout)
         return penalties.check(self.ridge)
@@ -254,10 +247,10 @@ class ESNEstimator(BaseEstimator):
         parts, last = split_statistics(esn, heard, fitted, edges, direct=direct, pairs=pairs)
         parts = [with_noise(each, self.noise**2, esn.units) for each in parts] if self.noise else parts
 
-        def rows() -> tuple[Array, Array, list[folds.Indices]]:
+        def rows() -> tuple[Array, Array, list[splits.Indices]]:
             features, _ = state_rows(esn, heard, washout, direct, np.float64, pairs=pairs)
             there = np.concatenate(known)
-            groups = [each[there[each]] for each in folds.rows(edges)]
+            groups = [each[there[each]] for each in splits.rows(edges)]
             return features, counted(fitted.values, washout), groups
 
         # Noise bounds the Gram matrix from below: what rounding might lose is lost in noise anyway.
@@ -311,11 +304,11 @@ class ESNEstimator(BaseEstimator):
 
     @property
     def _stream_folds(self) -> int:
-        return int(self.validation) if fitting.by_folds(self.validation) else folds.FOLDS
+        return int(self.validation) if fitting.by_folds(self.validation) else splits.FOLDS
 
     def _add(self, parts: Mapping[int | None, Statistics], chosen_from: Floats | None, first: bool, states: int) -> None:
         """Add statistics of pieces, fold -> piece (None: the fold that holds the fewest rows), and solve anew."""
-        new = folds.total(list(parts.values()))
+        new = splits.total(list(parts.values()))
         whole = new if first else self.statistics_ + new
         curve = None
         if chosen_from is not None:
@@ -331,7 +324,7 @@ class ESNEstimator(BaseEstimator):
                 place = int(np.argmin([float(each.count) for each in held])) if fold is None else fold
                 held[place] = held[place] + part
             self.fold_statistics_ = held
-            pairs = folds.leave_one_out(held) if sum(float(each.count) > 0 for each in held) > 1 else []
+            pairs = splits.leave_one_out(held) if sum(float(each.count) > 0 for each in held) > 1 else []
             ridge, curve = penalties.decide(None, pairs, whole)
         ready = hasattr(self, "readout_")
         self.statistics_, self.ridge_, self.ridge_curve_ = whole, ridge, curve
@@ -362,7 +355,7 @@ class ESNEstimator(BaseEstimator):
         if direct <= 1:
             return last
         past = [None] * series.count if before is None else list(before)
-        inputs = [recent.carried(u, direct, first) for u, first in zip(series.values, past, strict=True)]
+        inputs = [columns.carried(u, direct, first) for u, first in zip(series.values, past, strict=True)]
         return np.concatenate([last, inputs[0] if series.kind == "one" else np.stack(inputs)], axis=-1)
 
     def _remember(self, scaled: Series, targets: Series, last: Array, before: Array | None = None) -> None:
@@ -396,7 +389,7 @@ class ESNEstimator(BaseEstimator):
             start = self.rest[: self.esn_.units]
         past = [None] * series.count if before is None else list(before)
         outputs = [np.empty((int(length), len(readout.intercept))) for length in series.lengths]
-        inputs = [recent.windows(u, direct, first) for u, first in zip(scaled.values, past, strict=True)] if direct else []
+        inputs = [columns.windows(u, direct, first) for u, first in zip(scaled.values, past, strict=True)] if direct else []
 
         def consume(lanes: Any, begin: int, states: Any) -> None:
             rows = np.asarray(states)

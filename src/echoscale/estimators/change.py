@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.esn import ESN
-from echoscale.readouts.products import Pairs, width_of
+from echoscale.data.scaling import Scaling
+from echoscale.data.series import Series
+from echoscale.engine.esn import ESN
+from echoscale.readouts.columns import Pairs, width_of
 from echoscale.readouts.ridge import Readout
-from echoscale.scaling import Scaling
-from echoscale.series import Series
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
-from echoscale.series import Series, SeriesLike, as_entries, check_labels
+from echoscale.data.series import Series, SeriesLike, as_entries, check_labels
 
 Array = npt.NDArray[Any]
 

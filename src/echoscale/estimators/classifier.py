@@ -13,24 +13,23 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from echoscale import _checks, losses
-from echoscale.esn import ESN
-from echoscale.estimators import checked_data, fitting, minibatches, row_readout, sequence_labels
+from echoscale._internal import checks
+from echoscale._internal.transaction import all_or_nothing
+from echoscale.data import losses
+from echoscale.data.scaling import Scaling, scaling_of
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than
+from echoscale.engine.esn import ESN
+from echoscale.estimators import minibatches, sequences
+from echoscale.estimators import validation as checked_data
 from echoscale.estimators.class_labels import classes_of, codes_of, in_columns, labels_of, refuse_single_sequences, warn_of_axes
-from echoscale.estimators.forms import counted, map_given
-from echoscale.estimators.seed import RandomState, seed_of
-from echoscale.estimators.sequence_network import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, SequenceNetwork
-from echoscale.estimators.transformer import ESNFeatures
+from echoscale.estimators.features import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, ESNFeatures, SequenceNetwork
+from echoscale.estimators.validation import RandomState, counted, map_given, seed_of
 from echoscale.network import Network
-from echoscale.readouts import calibration, folds, logistic
-from echoscale.readouts.state_rows import state_rows
-from echoscale.readouts.state_warnings import check_states
-from echoscale.scaling import Scaling, scaling_of
-from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than
-from echoscale.undo import all_or_nothing
+from echoscale.readouts import calibration, fitting, leave_one_out, logistic, splits
+from echoscale.readouts.states import check_states, state_rows
 
 if TYPE_CHECKING:
-    from echoscale.engine.machine import DeviceLike
+    from echoscale.engine.devices import DeviceLike
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -218,7 +217,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         topology: object = "normal",
         coupling_delay: int = 1,
         *,
-        features: str | Sequence[str] = sequence_labels.AUTO,
+        features: str | Sequence[str] = sequences.AUTO,
         every: int | None = None,
         parts: int = 4,
         changes: bool = True,
@@ -233,7 +232,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         washout: int | None = None,
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
-        validation: float | int = folds.FOLDS,
+        validation: float | int = splits.FOLDS,
         direct: bool | int = False,
         dtype: str = "float32",
         device: DeviceLike = None,
@@ -290,7 +289,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         """
         series, labels = self._data(X, y, reset=True, least=2)
         self.classes_ = classes_of(labels)
-        solved = _checks.choice(self.readout, READOUTS, "readout") == RIDGE
+        solved = checks.choice(self.readout, READOUTS, "readout") == RIDGE
         for name in ("transformer_", "rows_", "codes_", "history_", "statistics_", "fold_statistics_"):
             self.__dict__.pop(name, None)  # of another fit before
         if self.per_sequence_:
@@ -327,7 +326,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         ESNClassifier
             Itself.
         """
-        _checks.choice(self.readout, READOUTS, "readout")
+        checks.choice(self.readout, READOUTS, "readout")
         first = not hasattr(self, "esn_")
         if not first and not hasattr(self, "statistics_") and not hasattr(self, "rows_"):
             raise ValueError("this model was trained by minibatches, which leaves nothing to add to: fit it anew.")
@@ -467,11 +466,11 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         return series, labels
 
     def _check_parameters(self) -> Floats | None:
-        sequence_labels.pool_sets(self.features)
-        _checks.integer(self.parts, "parts", minimum=1)
+        sequences.pool_sets(self.features)
+        checks.integer(self.parts, "parts", minimum=1)
         if self.every is not None:
-            _checks.integer(self.every, "every", minimum=1)
-        _checks.integer(self.minibatch, "minibatch", minimum=1)
+            checks.integer(self.every, "every", minimum=1)
+        checks.integer(self.minibatch, "minibatch", minimum=1)
         return super()._check_parameters()
 
     def _one_hot(self, labels: Array | Sequence[Array], series: Series) -> Series:
@@ -485,8 +484,8 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         shared = {name: getattr(self, name) for name in ESNFeatures().get_params() if hasattr(self, name)}
         washout = 0 if self.washout is None else self.washout
         shared |= {"washout": washout, "random_state": seed_of(self.random_state)}
-        tried = sequence_labels.settings(self.ranks, self.input_scaling, self.scale, given_network)
-        return sequence_labels.transformers(shared, sets, tried)
+        tried = sequences.settings(self.ranks, self.input_scaling, self.scale, given_network)
+        return sequences.transformers(shared, sets, tried)
 
     def _fit_sequences(self, series: Series, codes: Floats, stream: bool = False) -> None:
         if self.direct:
@@ -494,9 +493,9 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         warn_of_axes(series)
         if not stream:
             refuse_single_sequences(codes, self.classes_)
-        chosen_from, sets = self._check_parameters(), sequence_labels.pool_sets(self.features)
+        chosen_from, sets = self._check_parameters(), sequences.pool_sets(self.features)
         solved = self.readout == RIDGE
-        chosen = sequence_labels.choose(
+        chosen = sequences.choose(
             self._candidates(sets),
             sets,
             series,
@@ -513,13 +512,13 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             self._train(made.esn_, chosen.rows, codes.argmax(axis=1), chosen_from)
         self.transformer_, self.esn_, self.scaling_, self.washout_ = made, made.esn_, made.scaling_, int(made.washout or 0)
         self.target_scaling_ = Scaling.none(codes.shape[1])
-        sequence_labels.warn_of_states(chosen.rows, chosen.pools, made.esn_, self.parts)
+        sequences.warn_of_states(chosen.rows, chosen.pools, made.esn_, self.parts)
 
     def _solve_rows(self, rows: Floats, codes: Floats, chosen_from: Floats | None) -> None:
-        found = row_readout.solve(rows, codes, chosen_from, self.validation, standardise=bool(self.standardise))
+        found = leave_one_out.solve(rows, codes, chosen_from, self.validation, standardise=bool(self.standardise))
         self._keep_rows(rows, codes, found)
 
-    def _keep_rows(self, rows: Floats, codes: Floats, found: row_readout.RowReadout) -> None:
+    def _keep_rows(self, rows: Floats, codes: Floats, found: leave_one_out.RowReadout) -> None:
         self.rows_, self.codes_ = rows, codes
         self.readout_, self.ridge_, self.ridge_curve_ = found.readout, found.ridge, found.curve
         right = codes.argmax(axis=1)
@@ -545,7 +544,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         direct = self._direct(series, washout)
         rows, last = state_rows(esn, scaled, washout, direct)
         edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is not None and len(chosen_from) > 1)
-        self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), chosen_from, folds.rows(edges)[::2])
+        self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), chosen_from, splits.rows(edges)[::2])
         self.washout_, self.direct_, self.scaling_ = washout, direct, inputs
         self._remember(scaled, targets, last)
         states = rows[:, : esn.units]
@@ -557,13 +556,13 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         """A readout by minibatches; groups are the rows of folds without gaps, or None for sequences."""
         if groups is None:
             several = chosen_from is not None and len(chosen_from) > 1
-            groups = row_readout.groups(labels, self.validation, several)
+            groups = leave_one_out.groups(labels, self.validation, several)
         inside = None if sum(map(len, groups)) == len(rows) else np.sort(np.concatenate(groups))
         held_out = groups if fitting.by_folds(self.validation) else groups[-1:]
         found, ridge = minibatches.train(self._trainer(esn), rows, labels, held_out, chosen_from, inside=inside)
         beta = 1.0
         if self.calibrate:
-            parts = row_readout.groups(labels, folds.FOLDS, True) if self.per_sequence_ else groups
+            parts = leave_one_out.groups(labels, splits.FOLDS, True) if self.per_sequence_ else groups
             beta = minibatches.steepness(self._trainer(esn), rows, labels, parts, ridge)
         # Only now: a fit that fails leaves the last one whole.
         self.esn_, self.ridge_, self.ridge_curve_, self.steepness_ = esn, ridge, None, beta

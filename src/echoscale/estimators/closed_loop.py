@@ -1,7 +1,13 @@
-"""Closed loop: the network hears the readout's output in the next step, as its only input or beside others."""
+"""Closed loop: the network hears the readout's output in the next step, as its only input or beside others.
+
+Output feedback of a regressor: the network hears the targets while it is fitted, and its own outputs afterwards.
+
+Whether a model was fitted one step ahead, y(t) = u(t + 1), so that its outputs can be its next inputs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,16 +16,20 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.data.scaling import Scaling
+from echoscale.data.series import Series, as_targets, is_next_input, teacher_forced
 from echoscale.engine import dynamics, lanes
-from echoscale.engine.machine import device_of, precision_and_device
-from echoscale.esn import ESN
-from echoscale.hyper import Hyper
-from echoscale.readouts.products import Pairs
+from echoscale.engine.devices import device_of, precision_and_device
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.readouts.columns import Pairs
 from echoscale.readouts.ridge import Readout
-from echoscale.scaling import Scaling
-from echoscale.series import Series
 
 NO_PAIRS: Pairs = np.zeros((0, 2), np.int32)
+
+Array = npt.NDArray[Any]
+
+NOT_SHOWN = "nothing that it was fitted to shows that y[t] is X[t + 1]."
 
 
 def closed_loop(
@@ -220,3 +230,95 @@ def _scan(
 
     _, outputs = jax.lax.scan(body, (state, recent, read(state, recent)), None, length=steps)
     return jnp.transpose(outputs, (2, 0, 1))
+
+
+def taught(scaled: Series, targets: Series, before: npt.ArrayLike | None) -> Series:
+    """(s(t), y(t-1)): what the network hears while it is fitted.
+
+    Parameters
+    ----------
+    scaled, targets : Series
+        Inputs and targets, in units of the network; all targets must be known.
+    before : (O,) or (B, O), or None
+        The targets before the first step; None: 0.
+    """
+    # Says where a target is unknown.
+    as_targets(targets.values[0] if scaled.kind == "one" else list(targets.values), scaled)
+    return teacher_forced(scaled, targets, before)
+
+
+def followed(
+    esn: ESN,
+    readout: Readout,
+    scaled: Series,
+    known: Series | None,
+    state: tuple[npt.ArrayLike | None, Array | None, npt.ArrayLike | None],
+    direct: int,
+    units: Scaling,
+    pairs: Pairs | None,
+) -> tuple[Generated, Array]:
+    """Outputs of a network that hears its own, but where they are known; and the state after them, (B, ...).
+
+    Parameters
+    ----------
+    esn : ESN
+        A network with output feedback.
+    readout : Readout
+        Its outputs are in units of the data.
+    scaled : Series
+        Inputs, in units of the network.
+    known : Series or None
+        Outputs that are known, in units of the network; NaN where they are not.
+    state : states, recent inputs, last outputs
+        Where the network begins; each None for zero.
+    direct : int
+        How many of the last inputs, fed-back outputs among them, the readout sees.
+    units : Scaling
+        Of outputs.
+    pairs : (P, 2) or None
+        Products of two states that the readout sees.
+    """
+    widths = esn.units, max(direct - 1, 0) * esn.columns, esn.n_outputs
+    begins: Any = tuple(
+        np.zeros((scaled.count, width)) if each is None else np.broadcast_to(each, (scaled.count, width))
+        for each, width in zip(state, widths, strict=True)
+    )
+    made = generated(esn, readout, scaled, known, begins, direct, units, pairs)
+    return made, np.concatenate([made.state, made.recent, made.heard], axis=-1)
+
+
+def why_not(series: Series, targets: Series, ends: Array | None = None) -> str:
+    """Why outputs cannot be the next inputs, in words; empty where y(t) = u(t + 1), as far as the data show.
+
+    Parameters
+    ----------
+    series, targets : Series
+        What was fitted, in units of the data.
+    ends : (O,) or (B, O), optional
+        The targets of the step before the first.
+    """
+    if series.features != targets.features:
+        return f"this one has {targets.features} outputs and {series.features} inputs."
+    pairs = [*zip(series.values, targets.values, strict=True)]
+    if ends is not None:
+        first = np.reshape(ends, (series.count, -1))[:, None]
+        pairs = [(np.concatenate([one, u]), np.concatenate([one, y])) for (u, y), one in zip(pairs, first, strict=True)]
+    if all(np.isnan(y[:-1]).any(axis=1).all() for _, y in pairs):
+        return NOT_SHOWN
+    if all(is_next_input(u, y) for u, y in pairs):
+        return ""
+    known = [~np.isnan(y[:-1]).any(axis=1) for _, y in pairs]
+    u, y = (np.concatenate([each[k] for each, k in zip(part, known, strict=True)]) for part in _next(pairs))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        alike = [abs(np.corrcoef(u[:, k], y[:, k])[0, 1]) > 1 - 1e-6 for k in range(u.shape[1])] if len(u) > 2 else [False]
+    if all(alike):
+        return (
+            "its targets are the next inputs in other units: a scaler stands before the model. Leave the scaler out; "
+            'scale="standard" does the same inside.'
+        )
+    return "y[t] is not X[t + 1] in what it was fitted to (a model for more than one step ahead, or of another quantity)."
+
+
+def _next(pairs: Sequence[tuple[Array, Array]]) -> tuple[list[Array], list[Array]]:
+    """u(t + 1) and y(t)."""
+    return [u[1:] for u, _ in pairs], [y[:-1] for _, y in pairs]

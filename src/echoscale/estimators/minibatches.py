@@ -11,7 +11,7 @@ import numpy.typing as npt
 from echoscale.readouts import calibration, logistic
 
 if TYPE_CHECKING:
-    from echoscale.engine.machine import DeviceLike
+    from echoscale.engine.devices import DeviceLike
 
 Array = npt.NDArray[Any]
 

@@ -18,18 +18,18 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from echoscale import _checks
-from echoscale.engine.machine import precision_and_device
-from echoscale.estimators import checked_data, fitting
-from echoscale.estimators.forms import as_given, counted, explained_share, last_rows, map_given
-from echoscale.estimators.one_step import why_not
-from echoscale.readouts import folds, penalties
+from echoscale._internal import checks
+from echoscale._internal.transaction import all_or_nothing
+from echoscale.data.scaling import STANDARD, Scaling, scaling_of
+from echoscale.data.series import Series, SeriesLike
+from echoscale.engine.devices import precision_and_device
+from echoscale.estimators import validation as checked_data
+from echoscale.estimators.closed_loop import why_not
+from echoscale.estimators.validation import as_given, counted, explained_share, last_rows, map_given
+from echoscale.readouts import fitting, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics, of_rows
-from echoscale.scaling import STANDARD, Scaling, scaling_of
-from echoscale.series import Series, SeriesLike
-from echoscale.undo import all_or_nothing
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -119,7 +119,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         target: str = "value",
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
-        validation: float | int = folds.FOLDS,
+        validation: float | int = splits.FOLDS,
     ) -> None:
         self.lags = lags
         self.stride = stride
@@ -166,9 +166,9 @@ class NVAR(RegressorMixin, BaseEstimator):
         if known.sum() < 2:
             raise ValueError(f"X leaves {known.sum()} steps with a whole window and a target: at least 2 are needed.")
 
-        def rows() -> tuple[Array, Array, list[folds.Indices]]:
+        def rows() -> tuple[Array, Array, list[splits.Indices]]:
             features = _products(counted(windows, washout), places)
-            return features, counted(fitted, washout), [each[known[each]] for each in folds.rows(edges)]
+            return features, counted(fitted, washout), [each[known[each]] for each in splits.rows(edges)]
 
         solved = fitting.solve(chosen_from, parts, rows, self.validation)
         readout = solved.readout
@@ -203,7 +203,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "readout_")
         series = self.scaling_.apply(checked_data.inputs(self, X, reset=False))
         before = self._before(state, series)
-        found = [_checks.finite(each, "predictions") for each in self._outputs(series, before)]
+        found = [checks.finite(each, "predictions") for each in self._outputs(series, before)]
         outputs = as_given(found, series)
         if self.flat_targets_:
             outputs = map_given(lambda each: each[..., 0], outputs)
@@ -260,7 +260,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         True
         """
         check_is_fitted(self, "readout_")
-        steps = _checks.integer(steps, "steps", minimum=1)
+        steps = checks.integer(steps, "steps", minimum=1)
         if self.no_forecast_:
             raise ValueError(
                 f"forecast makes outputs the next inputs, but {self.no_forecast_} Fit a model to predict its own next input: "
@@ -294,9 +294,9 @@ class NVAR(RegressorMixin, BaseEstimator):
     def _check_parameters(self) -> Floats | None:
         """The penalties, as an array, or None for "auto"."""
         for name in ("lags", "stride", "degree"):
-            _checks.integer(getattr(self, name), name, minimum=1)
-        _checks.choice(self.target, TARGETS, "target")
-        _checks.choice(self.scale, (STANDARD, None), "scale")
+            checks.integer(getattr(self, name), name, minimum=1)
+        checks.choice(self.target, TARGETS, "target")
+        checks.choice(self.scale, (STANDARD, None), "scale")
         fitting.check_validation(self.validation)
         return penalties.check(self.ridge)
 

@@ -9,23 +9,23 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
-from echoscale import _checks
-from echoscale.esn import ESN
-from echoscale.estimators import change, checked_data, own_outputs
+from echoscale._internal import checks
+from echoscale._internal.transaction import all_or_nothing
+from echoscale.data.scaling import Scaling, scaling_of
+from echoscale.data.series import Series, SeriesLike, as_targets, check_longer_than
+from echoscale.engine.esn import ESN
+from echoscale.estimators import change
+from echoscale.estimators import closed_loop as own_outputs
+from echoscale.estimators import validation as checked_data
 from echoscale.estimators.base import ESNEstimator
-from echoscale.estimators.closed_loop import closed_loop
-from echoscale.estimators.forms import as_given, explained_share, map_given
-from echoscale.estimators.one_step import NOT_SHOWN, why_not
-from echoscale.estimators.seed import RandomState
+from echoscale.estimators.closed_loop import NOT_SHOWN, closed_loop, why_not
+from echoscale.estimators.validation import RandomState, as_given, explained_share, map_given
 from echoscale.network import Network
-from echoscale.readouts import folds, recent
+from echoscale.readouts import columns, splits
 from echoscale.readouts.ridge import Readout
-from echoscale.scaling import Scaling, scaling_of
-from echoscale.series import Series, SeriesLike, as_targets, check_longer_than
-from echoscale.undo import all_or_nothing
 
 if TYPE_CHECKING:
-    from echoscale.engine.machine import DeviceLike
+    from echoscale.engine.devices import DeviceLike
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -185,7 +185,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         washout: int | None = None,
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
-        validation: float | int = folds.FOLDS,
+        validation: float | int = splits.FOLDS,
         direct: bool | int | None = None,
         dtype: str = "float32",
         device: DeviceLike = None,
@@ -360,7 +360,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         True
         """
         self._check_ready()
-        steps = _checks.integer(steps, "steps", minimum=1)
+        steps = checks.integer(steps, "steps", minimum=1)
         if self.esn_.n_outputs:
             raise ValueError(
                 "forecast makes outputs the next inputs; this model has output feedback, and hears its outputs beside its "
@@ -385,7 +385,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         else:
             series = self.scaling_.apply(checked_data.inputs(self, warmup, reset=False))
             state = self.esn_.run_chunks(series)
-            windows = [recent.windows(each, direct)[-1] for each in series.values]
+            windows = [columns.windows(each, direct)[-1] for each in series.values]
             inputs = windows[0] if series.kind == "one" else np.stack(windows)
         return closed_loop(self.esn_, self.readout_, state, inputs, steps, self.scaling_, self._pairs(self.esn_))
 
@@ -398,11 +398,11 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         return scaling_of(self.scale, targets)
 
     def _check_parameters(self) -> Floats | None:
-        _checks.non_negative(self.noise, "noise", "0 is none.")
-        _checks.choice(self.target, TARGETS, "target")
+        checks.non_negative(self.noise, "noise", "0 is none.")
+        checks.choice(self.target, TARGETS, "target")
         if not isinstance(self.squares, bool | np.bool_):
             raise TypeError(f"squares must be True or False, got {self.squares!r}.")
-        _checks.integer(self.products, "products")
+        checks.integer(self.products, "products")
         return super()._check_parameters()
 
     def _heard(self, esn: ESN, scaled: Series, targets: Series, begin: bool = True) -> Series:

@@ -1,7 +1,10 @@
-"""Forecasts of series: with dates, inputs, intervals and backtests."""
+"""From data to a fitted model: `auto` gives one output for every step, `Forecaster` the steps to come."""
 
 from echoscale.forecasting.backtests import Backtest
 from echoscale.forecasting.forecast import Forecast
 from echoscale.forecasting.forecaster import Forecaster
+from echoscale.forecasting.selection.auto import auto
+from echoscale.forecasting.selection.model import AutoModel, Found, SequenceModel
+from echoscale.forecasting.selection.problem import RangeWarning
 
-__all__ = ["Backtest", "Forecast", "Forecaster"]
+__all__ = ["AutoModel", "Backtest", "Forecast", "Forecaster", "Found", "RangeWarning", "SequenceModel", "auto"]

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.table import Table
 from echoscale.forecasting.forecast import Forecast
-from echoscale.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 Floats = npt.NDArray[np.float64]
 
@@ -116,7 +117,7 @@ class Backtest:
         series : int
             Which, from 0.
         """
-        from echoscale.forecasting.pictures import draw_backtest, new_axes
+        from echoscale.forecasting.plots import draw_backtest, new_axes
 
         axes = new_axes() if axes is None else axes
         draw_backtest(axes, self, series)

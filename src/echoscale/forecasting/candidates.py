@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.forecasting import bases, direct, reservoirs, smoothing
-from echoscale.forecasting.core import NAIVE, NAIVE_NAMES
-from echoscale.forecasting.lag_rows import Recipe, Rows, histories
-from echoscale.forecasting.lines import Line
-from echoscale.forecasting.members import Option, Reader
-from echoscale.forecasting.reservoirs import Net
-from echoscale.forecasting.timing import Timing
+from echoscale.forecasting import differencing, smoothing
+from echoscale.forecasting import lags as direct
+from echoscale.forecasting import networks as reservoirs
+from echoscale.forecasting.data import Line
+from echoscale.forecasting.lags import Recipe, Rows, histories
+from echoscale.forecasting.model import NAIVE, NAIVE_NAMES, Option, Reader
+from echoscale.forecasting.networks import Net
+from echoscale.forecasting.splits import Timing
 from echoscale.readouts.statistics import Statistics
 
 Floats = npt.NDArray[np.float64]
@@ -91,11 +92,11 @@ class Contest:
         period: int | None,
         horizon: int,
         timing: Timing,
-        used: Sequence[str] = bases.BASES,
+        used: Sequence[str] = differencing.BASES,
         loops: Sequence[bool] = (False, True),
     ) -> None:
         self.lines, self.period, self.horizon, self.timing, self.loops = list(lines), period, horizon, timing, tuple(loops)
-        self.used = [base for base in used if period is not None or base in (bases.LEVEL, bases.LAST)]
+        self.used = [base for base in used if period is not None or base in (differencing.LEVEL, differencing.LAST)]
         self.cut = min(blocks[0][0] + 1 for blocks in timing.blocks)
         self.some = direct.some_horizons(horizon)
         self._parts: dict[int, list[Statistics]] = {}
@@ -119,7 +120,7 @@ class Contest:
         """Persistence, and the seasonal naive where there is a season."""
         found = []
         for number, base in NAIVE.items():
-            if base == bases.SEASON and self.period is None:
+            if base == differencing.SEASON and self.period is None:
                 continue
             judged = []
             for b, line in enumerate(self.lines):
@@ -129,7 +130,7 @@ class Contest:
                 good = np.flatnonzero(origins >= (self.period or 0))
                 rows = history[origins[good] - (self.period or 0)]
                 for h in range(1, self.horizon + 1):
-                    out[good, h - 1] = bases.start(base, self.period, rows, h)
+                    out[good, h - 1] = differencing.start(base, self.period, rows, h)
                 judged.append([out[None]])
             found.append(Candidate(NAIVE_NAMES[base], judged, trend=number))
         return found
@@ -186,10 +187,10 @@ class Contest:
     def _lanes(self, recipe: Recipe, structure: str, units: int, lanes: int, seed: int, number: int) -> list[Option]:
         # From the time before the first cut: what is judged later must not be known.
         known = [line.values[: blocks[0][0] + 1] for line, blocks in zip(self.lines, self.timing.blocks, strict=True)]
-        changes = np.concatenate([bases.changes(recipe.base, recipe.period, each) for each in known])
+        changes = np.concatenate([differencing.changes(recipe.base, recipe.period, each) for each in known])
         spread = float(changes.std()) or 1.0
         features = 1 + self.lines[0].future.shape[1] + self.lines[0].past.shape[1]
-        esn, hyper = reservoirs.draw(structure, units, lanes, features, seed, number)
+        esn, hyper = reservoirs.draw_network(structure, units, lanes, features, seed, number)
         states = [reservoirs.run_lanes(esn, hyper, spread, recipe, line) for line in self.lines]
         return [
             Option(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.forecasting.clock import Clock
-from echoscale.forecasting.frames import Form, returned
+from echoscale.data.clock import Clock
+from echoscale.data.frames import Form, returned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ class Forecast:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure unless given.
         """
-        from echoscale.forecasting.pictures import draw_forecast, new_axes
+        from echoscale.forecasting.plots import draw_forecast, new_axes
 
         axes = new_axes() if axes is None else axes
         draw_forecast(axes, self)

@@ -9,27 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.forecasting import bases, intervals
+from echoscale._internal import checks
+from echoscale._internal.progress import Progress, shown
+from echoscale._internal.table import Table
+from echoscale.data.clock import Clock
+from echoscale.data.frames import ONE, Form, Given, clocks_of, series_of, tables_of
+from echoscale.data.scaling import Scaling
+from echoscale.forecasting import differencing, intervals
 from echoscale.forecasting.backtests import Backtest, scale_of
-from echoscale.forecasting.clock import Clock
-from echoscale.forecasting.core import Core
+from echoscale.forecasting.data import held
+from echoscale.forecasting.fit import AUTO, LEAST_STEPS, MOST_STEPS, Choices, default_horizon, learn, longest_horizon, period_of
 from echoscale.forecasting.forecast import Forecast
-from echoscale.forecasting.frames import ONE, Form, Given, clocks_of, series_of, tables_of
-from echoscale.forecasting.learn import (
-    AUTO,
-    LEAST_STEPS,
-    MOST_STEPS,
-    Choices,
-    default_horizon,
-    learn,
-    longest_horizon,
-    period_of,
-)
-from echoscale.forecasting.units import held
-from echoscale.progress import Progress, shown
-from echoscale.scaling import Scaling
-from echoscale.table import Table
+from echoscale.forecasting.model import Core
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +29,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 MODES = (AUTO, "direct", "closed loop")
-DIFFERENCES = {"none": bases.LEVEL, "first": bases.LAST, "season": bases.SEASON, "both": bases.BOTH}
+DIFFERENCES = {"none": differencing.LEVEL, "first": differencing.LAST, "season": differencing.SEASON, "both": differencing.BOTH}
 PANELS = ("each", "all")
 LEVELS = (80.0, 95.0)
 
@@ -104,20 +95,20 @@ class Forecaster:
         panel: str = "each",
         seed: int = 0,
     ) -> None:
-        self.horizon = None if horizon is None else _checks.integer(horizon, "horizon", minimum=1)
+        self.horizon = None if horizon is None else checks.integer(horizon, "horizon", minimum=1)
         if season is not None and season != AUTO:
-            _checks.integer(season, "season", minimum=1)
+            checks.integer(season, "season", minimum=1)
         self.season = season
-        self.mode = _checks.choice(mode, MODES, "mode")
-        self.difference = _checks.choice(difference, (AUTO, *DIFFERENCES), "difference")
-        _checks.choice(log, (AUTO, True, False), "log")
+        self.mode = checks.choice(mode, MODES, "mode")
+        self.difference = checks.choice(difference, (AUTO, *DIFFERENCES), "difference")
+        checks.choice(log, (AUTO, True, False), "log")
         self.log = log
-        self.networks = _checks.choice(networks, (True, False), "networks")
+        self.networks = checks.choice(networks, (True, False), "networks")
         if isinstance(past, str):
             raise TypeError(f"past must be a list of columns, got {past!r}: give past=[{past!r}].")
         self.past = tuple(past)
-        self.panel = _checks.choice(panel, PANELS, "panel")
-        self.seed = _checks.integer(seed, "seed")
+        self.panel = checks.choice(panel, PANELS, "panel")
+        self.seed = checks.integer(seed, "seed")
         if self.difference in ("season", "both") and season is None:
             raise ValueError(f"difference={difference!r} needs a season, and season=None says that there is none.")
 
@@ -179,7 +170,7 @@ class Forecaster:
         lengths = [len(each) for each in self._values]
         groups = [list(range(len(lengths)))] if self.panel == "all" else [[b] for b in range(len(lengths))]
         periods = [period_of([self._values[b] for b in group], choices) for group in groups]
-        if choices.difference in (bases.SEASON, bases.BOTH) and None in periods:
+        if choices.difference in (differencing.SEASON, differencing.BOTH) and None in periods:
             raise ValueError(f"difference={self.difference!r} needs a season, and none was found: give season=.")
         if choices.log is True and not all((each[~np.isnan(each)] > 0).all() for each in self._values):
             raise ValueError("log=True needs positive values, and y has others.")
@@ -260,7 +251,7 @@ class Forecaster:
             `.mean`, `.lower(80)`, `.upper(80)` in the form of y; `.frame()` all as a DataFrame; `.plot()`.
         """
         self._check_fitted()
-        steps, now = _checks.integer(steps, "steps", minimum=1), copy(self)
+        steps, now = checks.integer(steps, "steps", minimum=1), copy(self)
         if steps > now.horizon_:
             now._check_horizon(steps)
         future, levels = now._future(X, steps), _levels(level)
@@ -276,7 +267,7 @@ class Forecaster:
             found = core.forecast(steps, [future[b] for b in group])
             for place, b in enumerate(group):
                 mean, size = found[place]
-                means[b] = _checks.finite(mean, "forecasts")
+                means[b] = checks.finite(mean, "forecasts")
                 for each in levels:
                     tails = [intervals.at(core.table, 0.5 + sign * each / 200)[:steps] for sign in (-1, 1)]
                     bounds[each][b] = np.maximum(means[b] + size * np.stack(tails), core.floors[place])
@@ -304,8 +295,8 @@ class Forecaster:
             `.mase()`, `.pinball()`, `.coverage(80)`; printed, a table; `.plot()`.
         """
         self._check_fitted()
-        horizon = _checks.integer(horizon, "horizon", minimum=1)
-        origins = _checks.integer(origins, "origins", minimum=1)
+        horizon = checks.integer(horizon, "horizon", minimum=1)
+        origins = checks.integer(origins, "origins", minimum=1)
         shortest = min(map(len, self._values))
         left = shortest - horizon * origins
         if left < max(LEAST_STEPS, 3 * horizon):
@@ -342,7 +333,7 @@ class Forecaster:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure unless given.
         """
-        from echoscale.forecasting.pictures import draw_forecast, draw_history, new_axes
+        from echoscale.forecasting.plots import draw_forecast, draw_history, new_axes
 
         self._check_fitted()
         forecast = self.predict(self.horizon_ if steps is None else steps, X, level)
@@ -391,7 +382,7 @@ class Forecaster:
             Which, from 0.
         """
         self._check_fitted()
-        found: pd.Index[Any] = self._clocks[series].index(1, _checks.integer(steps, "steps", minimum=1) + 1)
+        found: pd.Index[Any] = self._clocks[series].index(1, checks.integer(steps, "steps", minimum=1) + 1)
         return found
 
     # ------------------------------------------------------------------------------------------------------------- data
@@ -489,7 +480,7 @@ class Forecaster:
 
 def _levels(level: Sequence[float]) -> tuple[float, ...]:
     several = level if isinstance(level, Sequence) else (level,)
-    found = tuple(_checks.number(each, "level") for each in several)
+    found = tuple(checks.number(each, "level") for each in several)
     for each in found:
         if not 0 < each < 100:
             raise ValueError(f"level must lie between 0 and 100 percent, got {each:g}.")

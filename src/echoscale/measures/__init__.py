@@ -1,15 +1,13 @@
 """What a network remembers, computes and forgets: capacities, ranks, exponents, each for a whole grid at once."""
 
 from echoscale.measures.capacity import processing_capacity
-from echoscale.measures.consistency import consistency
-from echoscale.measures.dimension import dimension
-from echoscale.measures.echo import echo_index
+from echoscale.measures.consistency import consistency, echo_index
 from echoscale.measures.lyapunov import lyapunov_exponents
-from echoscale.measures.measured import Measured, measure
 from echoscale.measures.memory_capacity import linear_memory_capacity, memory_capacity
 from echoscale.measures.noise import noise
+from echoscale.measures.overview import Measured, measure
 from echoscale.measures.plots import plot
-from echoscale.measures.ranks import ranks
+from echoscale.measures.ranks import dimension, ranks
 
 __all__ = [
     "Measured",

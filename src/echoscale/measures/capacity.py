@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2
 
-from echoscale import _checks
-from echoscale.esn import ESN
-from echoscale.hyper import Hyper
-from echoscale.measures.explained import explained
-from echoscale.measures.labels import check_steps, labelled, one_series
+from echoscale._internal import checks
+from echoscale.data.series import SeriesLike, washout_steps
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.measures.explained_variance import explained
+from echoscale.measures.grids import check_steps, labelled, one_series
 from echoscale.measures.memory_capacity import ROWS_PER_NEURON
 from echoscale.measures.noise import check_white, polynomials, uniform_units
-from echoscale.series import SeriesLike, washout_steps
 
 if TYPE_CHECKING:
     import xarray
@@ -83,7 +83,7 @@ def processing_capacity(
     (True, 0.0)
     """
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
-    degree = _checks.integer(degree, "degree", minimum=1)
+    degree = checks.integer(degree, "degree", minimum=1)
     windows = _windows(lags, degree, esn.units, series.features)
     length = int(series.lengths[0])
     first = max(washout_steps(washout, length), max(windows) - 1)
@@ -127,11 +127,11 @@ def _windows(lags: int | Sequence[int] | None, degree: int, units: int, features
             fits = [k for k in range(1, 2 * units + 1) if comb(k * features + d - 1, d) <= most]
             found.append(max(fits, default=1))
     elif isinstance(lags, Sequence | np.ndarray):
-        found = [_checks.integer(each, "lags", minimum=1) for each in lags]
+        found = [checks.integer(each, "lags", minimum=1) for each in lags]
         if len(found) != degree:
             raise ValueError(f"lags names {len(found)} windows for {degree} degrees: give one for each, or one for all.")
     else:
-        found = [_checks.integer(lags, "lags", minimum=1)] * degree
+        found = [checks.integer(lags, "lags", minimum=1)] * degree
     count = sum(comb(window * features + d - 1, d) for d, window in enumerate(found, 1))
     if count > MOST_FUNCTIONS:
         raise ValueError(

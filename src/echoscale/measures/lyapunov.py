@@ -16,14 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
+from echoscale.data.series import SeriesLike, washout_steps
+from echoscale.engine.devices import COMPILER_OPTIONS, precision_and_device
 from echoscale.engine.dynamics import State, Weights, step
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
 from echoscale.engine.lanes import power_of_two
-from echoscale.engine.machine import COMPILER_OPTIONS, precision_and_device
-from echoscale.esn import ESN
-from echoscale.hyper import Hyper
-from echoscale.measures.labels import check_steps, labelled, one_series, slabs
-from echoscale.series import SeriesLike, washout_steps
+from echoscale.measures.grids import check_steps, labelled, one_series, slabs
 
 if TYPE_CHECKING:
     import xarray
@@ -82,14 +82,14 @@ def lyapunov_exponents(
     (-0.0513, -0.0513)
     """
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
-    count = _checks.integer(k, "k", minimum=1)
+    count = checks.integer(k, "k", minimum=1)
     if count > esn.units:
         raise ValueError(f"k={count} exponents of {esn.units} neurons: there are at most {esn.units}.")
-    every = _checks.integer(every, "every", minimum=1)
+    every = checks.integer(every, "every", minimum=1)
     length = int(series.lengths[0])
     first = washout_steps(washout, length)
     check_steps(length, first, max(FEWEST_STEPS, 2 * every), "a Lyapunov exponent")
-    rng = np.random.default_rng(_checks.integer(seed, "seed"))
+    rng = np.random.default_rng(checks.integer(seed, "seed"))
     start = np.linalg.qr(rng.standard_normal((esn.units, count)))[0]
     wide = ESN(esn.network, esn.n_inputs, esn.seed, "float64", esn.device, esn.drawn, esn.hyper, esn.n_outputs)
     found = np.empty((used.lanes or 1, count))

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.engine.machine import one_thread
-from echoscale.esn import ESN
-from echoscale.hyper import Hyper
-from echoscale.measures.explained import explained
-from echoscale.measures.labels import check_steps, labelled, one_series, slabs
+from echoscale._internal import checks
+from echoscale.data.series import SeriesLike, washout_steps
+from echoscale.engine.devices import one_thread
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.measures.explained_variance import explained
+from echoscale.measures.grids import check_steps, labelled, one_series, slabs
 from echoscale.measures.noise import check_white
-from echoscale.series import SeriesLike, washout_steps
 
 if TYPE_CHECKING:
     import xarray
@@ -76,7 +76,7 @@ def memory_capacity(
     19.0
     """
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
-    most = 2 * esn.units if lags is None else _checks.integer(lags, "lags", minimum=1)
+    most = 2 * esn.units if lags is None else checks.integer(lags, "lags", minimum=1)
     length = int(series.lengths[0])
     first = max(washout_steps(washout, length), most)
     check_steps(length, first, ROWS_PER_NEURON * esn.units, f"a memory of {esn.units} neurons over {most} lags")
@@ -121,7 +121,7 @@ def linear_memory_capacity(esn: ESN, *, lags: int | None = None, hyper: Hyper | 
     99.0
     """
     used = esn.hyper if hyper is None else hyper
-    most = 2 * esn.units if lags is None else _checks.integer(lags, "lags", minimum=1)
+    most = 2 * esn.units if lags is None else checks.integer(lags, "lags", minimum=1)
     lanes, features = used.lanes or 1, esn.columns
     memory, rank = np.empty((lanes, most + 1, features)), np.empty(lanes, np.int64)
     for which, part in slabs(used, 8 * esn.units * (8 * esn.units + 2 * (most + 1) * features)):

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import legendre
 
-from echoscale import _checks
-from echoscale.series import Series
+from echoscale._internal import checks
+from echoscale.data.series import Series
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,8 +36,8 @@ def noise(length: int, features: int = 1, seed: int = 0, *, low: float | Floats 
     >>> es.measures.noise(1000, low=0, high=0.5).shape
     (1000, 1)
     """
-    shape = _checks.integer(length, "length", minimum=1), _checks.integer(features, "features", minimum=1)
-    rng = np.random.default_rng(_checks.integer(seed, "seed"))
+    shape = checks.integer(length, "length", minimum=1), checks.integer(features, "features", minimum=1)
+    rng = np.random.default_rng(checks.integer(seed, "seed"))
     return np.asarray(rng.uniform(low, high, shape))
 
 

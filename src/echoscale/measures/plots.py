@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.measures.labels import LANE
+from echoscale.measures.grids import LANE
 
 if TYPE_CHECKING:
     import xarray

@@ -2,6 +2,8 @@
 
 kernel rank           rank of the last states of m different inputs: large where different inputs are kept apart
 generalisation rank   the same for inputs whose last steps are all the same: small where what is long past is forgotten
+
+How many directions the states use: the participation ratio of their covariance.
 """
 
 from __future__ import annotations
@@ -10,15 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from echoscale import _checks
-from echoscale.engine.machine import one_thread
-from echoscale.esn import ESN
-from echoscale.hyper import Hyper
-from echoscale.measures.labels import check_steps, labelled, one_series, slabs
-from echoscale.series import Series, SeriesLike
+from echoscale._internal import checks
+from echoscale.data.series import Series, SeriesLike, washout_steps
+from echoscale.engine.devices import one_thread
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.measures.grids import check_steps, labelled, one_series, slabs
+from echoscale.readouts.statistics import statistics
 
 if TYPE_CHECKING:
     import xarray
+
 
 # Steps of an input before those that are shared.
 OLD_STEPS = 10
@@ -65,9 +69,9 @@ def ranks(
     True
     """
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
-    count = esn.units if inputs is None else _checks.integer(inputs, "inputs", minimum=2)
-    shared = _checks.integer(shared, "shared", minimum=1)
-    least = _checks.non_negative(tolerance, "tolerance", "It is a share of the largest singular value.")
+    count = esn.units if inputs is None else checks.integer(inputs, "inputs", minimum=2)
+    shared = checks.integer(shared, "shared", minimum=1)
+    least = checks.non_negative(tolerance, "tolerance", "It is a share of the largest singular value.")
     length = int(series.lengths[0])
     check_steps(length, 0, count * (shared + OLD_STEPS), f"a rank of {count} inputs, {shared} steps of them shared,")
     steps = length // count
@@ -94,3 +98,44 @@ def ranks(
         {"place": np.arange(size)},
         tolerance=least,
     )
+
+
+def dimension(esn: ESN, u: SeriesLike, *, washout: int | None = None, hyper: Hyper | None = None) -> xarray.Dataset:
+    """(sum_i l_i)^2 / sum_i l_i^2 with the eigenvalues l_i of the covariance of the states, for every lane.
+
+    1 where all states move along one line, N where all directions move alike.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    u : (T, F)
+        Inputs, any.
+    washout : int, optional
+        Steps that do not count; 100 unless given, or a tenth of u where that is less.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own, with lanes or without.
+
+    Returns
+    -------
+    xarray.Dataset
+        `dimension` over (lane,).
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> esn = es.single(20, topology="delay_line", spectral_radius=0.99, input_scaling=0.01).build(n_inputs=1, seed=0)
+    >>> 1 < float(es.measures.dimension(esn, es.measures.noise(1000)).dimension) < 20
+    True
+    """
+    series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
+    length = int(series.lengths[0])
+    first = washout_steps(washout, length)
+    check_steps(length, first, esn.units + 1, f"a dimension of {esn.units} neurons")
+    found = np.empty(used.lanes or 1)
+    for which, part in slabs(used, 16 * (esn.units + 2) ** 2):
+        # Any target will do: only the states' own scatter is used.
+        scatter = statistics(esn, series, series, washout=first, hyper=part).scatter[:, : esn.units, : esn.units]
+        squares = (scatter**2).sum(axis=(1, 2))
+        found[which] = np.trace(scatter, axis1=1, axis2=2) ** 2 / np.where(squares > 0, squares, 1.0)
+    return labelled("dimension", used, {"dimension": ((), found)}, {})

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from echoscale import _checks
+from echoscale._internal import checks
 from echoscale.network.description import Coupling, Network, Reservoir
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from echoscale.network.leaks import LeakLike
-    from echoscale.network.own_weights import WeightsLike
-    from echoscale.network.residuals import ResidualLike
+    from echoscale.network.matrix import ResidualLike, WeightsLike
     from echoscale.network.topologies import TopologyLike
 
 
@@ -294,7 +293,7 @@ def _sizes(units: Sequence[int]) -> list[int]:
         raise TypeError(f"units must be a list with the size of every level, got {units!r}; for one reservoir use single().")
     if not len(units):
         raise ValueError("units must name at least one level, got an empty list.")
-    return [_checks.integer(size, "units", minimum=1) for size in units]
+    return [checks.integer(size, "units", minimum=1) for size in units]
 
 
 def _is_list(value: object) -> TypeGuard[Sequence[Any]]:

@@ -9,27 +9,29 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from echoscale import _checks
-from echoscale.network.dictionaries import check_known, from_dict, to_dict
+from echoscale._internal import checks
 from echoscale.network.leaks import check_places, is_spread, leaks_of
-from echoscale.network.matrix import Matrix
-from echoscale.network.own_weights import check_bias, check_input_connections, check_input_weights
-from echoscale.network.residuals import IDENTITY, check_residual
-from echoscale.network.topologies import RANDOM_TOPOLOGIES, Topology, check_topology
+from echoscale.network.matrix import IDENTITY, Matrix, check_bias, check_input_connections, check_input_weights, check_residual
+from echoscale.network.topologies import RANDOM_TOPOLOGIES, Concentric, Topology, check_topology
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from echoscale.engine.machine import DeviceLike
-    from echoscale.esn import ESN
-    from echoscale.table import Table
+    from echoscale._internal.table import Table
+    from echoscale.engine.devices import DeviceLike
+    from echoscale.engine.esn import ESN
+
+Member = TypeVar("Member", "Reservoir", "Coupling")
 
 NORMALISATIONS = ("none", "spectral_radius", "sqrt_connections")
 DEFAULT_CONNECTIONS = 10
 TANH, LINEAR = ACTIVATIONS = ("tanh", "identity")
+
+# Fields that may be a matrix, beside the topology.
+MATRICES = ("residual", "input_weights")
 
 
 class EchoStateWarning(UserWarning):
@@ -135,15 +137,15 @@ class Reservoir(_Readable):
         def keep(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        keep("units", _checks.integer(self.units, "units", minimum=1))
+        keep("units", checks.integer(self.units, "units", minimum=1))
         self._spread_leaks(keep)
         for name in ("spectral_radius", "input_scaling", "bias_scaling", "feedback_scaling"):
-            keep(name, _checks.non_negative(getattr(self, name), name))
+            keep(name, checks.non_negative(getattr(self, name), name))
         keep("topology", check_topology(self.topology, self.units))
         keep("input_weights", check_input_weights(self.input_weights, self.units))
         keep("input_connections", check_input_connections(self.input_connections, self.input_weights))
         keep("bias", check_bias(self.bias, self.units, self.bias_scaling))
-        _checks.choice(self.activation, ACTIVATIONS, "activation")
+        checks.choice(self.activation, ACTIVATIONS, "activation")
         keep("residual", check_residual(self.residual, self.units))
         keep("connections", _connections(self.connections, self.topology, self.units, "units"))
         if not isinstance(self.normalise, bool):
@@ -159,8 +161,8 @@ class Reservoir(_Readable):
                 ("leak_rate", "leak_spread", "leak_places"), leaks_of(self.leak_rate, self.units), strict=True
             ):
                 keep(name, value)
-        keep("leak_rate", _checks.leak_rate(self.leak_rate))
-        keep("leak_spread", _checks.leak_spread(self.leak_spread))
+        keep("leak_rate", checks.leak_rate(self.leak_rate))
+        keep("leak_spread", checks.leak_spread(self.leak_spread))
         keep("leak_places", check_places(self.leak_places, self.units, self.leak_spread))
 
     @property
@@ -207,20 +209,20 @@ class Coupling(_Readable):
     _always_shown = ("strength",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "source", _checks.integer(self.source, "source"))
-        object.__setattr__(self, "target", _checks.integer(self.target, "target"))
-        object.__setattr__(self, "strength", _checks.number(self.strength, "strength"))
+        object.__setattr__(self, "source", checks.integer(self.source, "source"))
+        object.__setattr__(self, "target", checks.integer(self.target, "target"))
+        object.__setattr__(self, "strength", checks.number(self.strength, "strength"))
         if self.source == self.target:
             raise ValueError(
                 f"a coupling joins two reservoirs, got source = target = {self.source}. A reservoir's own recurrence is set "
                 "by its topology and spectral_radius."
             )
         if isinstance(self.topology, str):
-            _checks.choice(self.topology, RANDOM_TOPOLOGIES, "the topology of a coupling")
+            checks.choice(self.topology, RANDOM_TOPOLOGIES, "the topology of a coupling")
         else:
             object.__setattr__(self, "topology", Matrix.of(self.topology, "the matrix of a coupling"))
         object.__setattr__(self, "connections", _connections(self.connections, self.topology, None, "source units"))
-        _checks.choice(self.normalisation, NORMALISATIONS, "normalisation")
+        checks.choice(self.normalisation, NORMALISATIONS, "normalisation")
         if isinstance(self.topology, Matrix) and self.normalisation == "sqrt_connections":
             raise ValueError('normalisation="sqrt_connections" is for random matrices; scale your own matrix instead.')
 
@@ -280,7 +282,7 @@ class Network(_Readable):
         object.__setattr__(self, "couplings", _members(self.couplings, Coupling, "couplings"))
         if not self.reservoirs:
             raise ValueError("a network needs at least one reservoir; `reservoirs` is empty.")
-        _checks.choice(self.coupling_delay, (0, 1), "coupling_delay")
+        checks.choice(self.coupling_delay, (0, 1), "coupling_delay")
         seen: set[tuple[int, int]] = set()
         for coupling in self.couplings:
             self._check_coupling(coupling)
@@ -375,7 +377,7 @@ class Network(_Readable):
         -------
         ESN
         """
-        from echoscale.esn import ESN
+        from echoscale.engine.esn import ESN
 
         return ESN.build(self, n_inputs, seed=seed, dtype=dtype, device=device, n_outputs=n_outputs)
 
@@ -449,7 +451,7 @@ def _connections(value: object, topology: Topology, size: int | None, what: str)
         return None
     if topology not in RANDOM_TOPOLOGIES:
         raise ValueError(f"connections={value} is for random matrices; the topology {topology!r} has its own. Leave it out.")
-    count = _checks.integer(value, "connections", minimum=1)
+    count = checks.integer(value, "connections", minimum=1)
     if size is not None and count > size:
         raise ValueError(f"connections={count} is above the size, {size} {what}; use at most {size}.")
     return count
@@ -474,3 +476,44 @@ def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
             EchoStateWarning,
             stacklevel=1,
         )
+
+
+def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
+    """The fields of a reservoir or coupling as plain values."""
+    plain = {field.name: getattr(member, field.name) for field in fields(member)}
+    topology = plain["topology"]
+    if isinstance(topology, Matrix):
+        plain["topology"] = {"matrix": topology.to_dict()}
+    elif isinstance(topology, Concentric):
+        plain["topology"] = {"concentric": {"rings": topology.rings, "jump": topology.jump}}
+    for name in MATRICES:
+        if isinstance(plain.get(name), Matrix):
+            plain[name] = {"matrix": plain[name].to_dict()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+
+
+def from_dict(kind: type[Member], plain: Mapping[str, Any]) -> Member:
+    """The inverse of `to_dict`."""
+    check_known(plain, [field.name for field in fields(kind)], kind.__name__)
+    values = dict(plain)
+    topology = values.get("topology", "normal")
+    if isinstance(topology, Mapping):
+        if len(topology) != 1:
+            raise ValueError(f"a topology is of one kind, got {sorted(topology)}.")
+        [(name, content)] = topology.items()
+        checks.choice(name, ("matrix", "concentric"), "the kind of topology")
+        if name == "concentric":
+            check_known(content, [field.name for field in fields(Concentric)], "Concentric")
+        values["topology"] = Matrix.from_dict(content) if name == "matrix" else Concentric(**content)
+    for name in MATRICES:
+        if isinstance(values.get(name), Mapping):
+            check_known(values[name], ["matrix"], name)
+            values[name] = Matrix.from_dict(values[name].get("matrix", {}))
+    return kind(**values)
+
+
+def check_known(plain: Mapping[str, Any], names: Sequence[str], what: str) -> None:
+    """Raise where a name is not one of `names`."""
+    unknown = sorted(set(plain) - set(names))
+    if unknown:
+        raise ValueError(f"{what} has no {', '.join(map(repr, unknown))}; it knows {', '.join(names)}.")

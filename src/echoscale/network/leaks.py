@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
 
 if TYPE_CHECKING:
     # What users may give as the leak rate of a reservoir.
@@ -62,7 +62,7 @@ class LogUniform:
     high: float
 
     def __post_init__(self) -> None:
-        low, high = _checks.leak_rate(self.low, "low"), _checks.leak_rate(self.high, "high")
+        low, high = checks.leak_rate(self.low, "low"), checks.leak_rate(self.high, "high")
         if low > high:
             raise ValueError(f"LogUniform(low, high) needs low <= high, got {low} and {high}.")
 
@@ -103,8 +103,8 @@ class LogNormal:
     sigma: float
 
     def __post_init__(self) -> None:
-        _checks.leak_rate(self.median, "median")
-        _checks.non_negative(self.sigma, "sigma", "It is a standard deviation.")
+        checks.leak_rate(self.median, "median")
+        checks.non_negative(self.sigma, "sigma", "It is a standard deviation.")
 
     def leaks(self, units: int) -> Leaks:
         """As a description keeps them.
@@ -165,7 +165,7 @@ def places_of(places: Places, units: int) -> Floats:
 def check_places(value: Any, units: int, spread: float) -> Places:
     """The places of a description, checked: a name, or a number in [0, 1] for every neuron."""
     if isinstance(value, str):
-        name: str = _checks.choice(value, SHAPES, "leak_places")
+        name: str = checks.choice(value, SHAPES, "leak_places")
         if spread > 0:
             _several(units, "leak_spread")
         return name
@@ -174,7 +174,7 @@ def check_places(value: Any, units: int, spread: float) -> Places:
             f"leak_places must be one of {', '.join(map(repr, SHAPES))}, or a number for each of {units} neurons; got shape "
             f"{np.shape(value)}."
         )
-    places = tuple(_checks.number(each, "leak_places") for each in value)
+    places = tuple(checks.number(each, "leak_places") for each in value)
     if min(places) < 0 or max(places) > 1:
         raise ValueError(f"leak_places must lie in [0, 1], got {min(places)} to {max(places)}: 0 is the fastest neuron.")
     return places

@@ -1,7 +1,12 @@
-"""A matrix as a value: what a user's own weights become inside a `Network`."""
+"""A matrix as a value: the form in which a `Network` keeps weights that the user gives.
+
+It holds recurrent matrices, input weights W_in, and the residual matrix O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...).
+With the identity, states fade where they are; an orthogonal O turns or moves them and keeps their length.
+"""
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -9,10 +14,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal import checks
+
 if TYPE_CHECKING:
     import scipy.sparse
 
+    # What users may give.
     SparseLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix
+    ResidualLike: TypeAlias = "Residual | npt.ArrayLike | SparseLike"
+    WeightsLike: TypeAlias = "Matrix | npt.ArrayLike | SparseLike"  # (units, F), or (units,) for one input
+
+# Name -> what O x is: the state itself, x_i from neuron i - 1 (the last one's goes to the first), or a random rotation of x.
+IDENTITY, SHIFT, ORTHOGONAL = RESIDUALS = ("identity", "shift", "orthogonal")
+TOLERANCE = 1e-8
+
+Residual: TypeAlias = "str | Matrix"
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,3 +145,68 @@ class Matrix:
 
     def __repr__(self) -> str:
         return f"Matrix({self.shape[0]}x{self.shape[1]}, {len(self.values)} weights)"
+
+
+def check_residual(value: ResidualLike, units: int) -> Residual:
+    """A residual as a description keeps it: a name, or an orthogonal `Matrix` (units, units)."""
+    if isinstance(value, str):
+        name: str = checks.choice(value, RESIDUALS, "residual")
+        return name
+    kept = Matrix.of(value, "residual")
+    if kept.shape != (units, units):
+        raise ValueError(f"a residual matrix must have shape (units, units) = ({units}, {units}), got {kept.shape}.")
+    matrix = kept.sparse()
+    off = matrix.T @ matrix - np.eye(units)
+    largest = float(np.abs(off).max())
+    if not largest <= TOLERANCE:  # NaN among them
+        raise ValueError(
+            f"a residual matrix O must be orthogonal: an entry of O^T O - I is {largest:.3g}. Take Q of numpy.linalg.qr(O), "
+            'or residual="orthogonal".'
+        )
+    return kept
+
+
+def check_input_weights(value: WeightsLike | None, units: int) -> Matrix | None:
+    """W_in (units, F) as a description keeps it; None is drawn."""
+    if value is None:
+        return None
+    column = np.ndim(value) == 1 if not isinstance(value, Matrix) else False  # type: ignore[arg-type]
+    kept = Matrix.of(np.asarray(value)[:, None] if column else value, "input_weights")
+    if kept.shape[0] != units:
+        raise ValueError(f"input_weights must have shape (units, inputs) = ({units}, inputs), got {kept.shape}.")
+    return kept
+
+
+def check_bias(value: npt.ArrayLike | None, units: int, scaling: float) -> tuple[float, ...] | None:
+    """b (units,) as a description keeps it; None is drawn."""
+    if value is None:
+        return None
+    try:
+        given = np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"bias must hold one number for every neuron, got {value!r:.80}.") from error
+    if given.shape != (units,):
+        raise ValueError(f"bias must have shape (units,) = ({units},), got {given.shape}.")
+    if not np.isfinite(given).all():
+        where = int(np.flatnonzero(~np.isfinite(given))[0])
+        raise ValueError(f"bias must be finite, found {given[where]} for neuron {where}.")
+    if not scaling:
+        raise ValueError("a bias is given, but bias_scaling, the factor on it, is 0: set bias_scaling=1.0 to have it as it is.")
+    return tuple(given.tolist())
+
+
+def check_input_connections(value: Any, own: Matrix | None) -> int | float | None:
+    """How many inputs each neuron hears, a whole number, or the share in (0, 1] of neurons that hear each input; None: all."""
+    if value is None:
+        return None
+    if own is not None:
+        raise ValueError(f"input_connections={value!r} is for drawn weights, but input_weights are given: leave it out.")
+    if isinstance(value, numbers.Integral):
+        return checks.integer(value, "input_connections", minimum=1)
+    share = checks.number(value, "input_connections")
+    if not 0 < share <= 1:
+        raise ValueError(
+            f"input_connections must be a whole number (inputs that each neuron hears) or a share in (0, 1] (of the neurons "
+            f"that hear each input), got {share}."
+        )
+    return share

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from echoscale import _checks
+from echoscale._internal import checks
 from echoscale.network.matrix import Matrix
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from echoscale.network.matrix import SparseLike
 
-# Name -> the file in `echoscale.weights.topologies` that makes it: a new topology is a file there and a line here.
+# Name -> the file in `echoscale.engine.weights.topologies` that makes it: a new topology is a file there and a line here.
 FILES = {
     "normal": "random_links",
     "uniform": "random_links",
@@ -52,8 +52,8 @@ class Concentric:
     jump: float = 0.5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rings", _checks.integer(self.rings, "rings", minimum=1))
-        object.__setattr__(self, "jump", _checks.number(self.jump, "jump"))
+        object.__setattr__(self, "rings", checks.integer(self.rings, "rings", minimum=1))
+        object.__setattr__(self, "jump", checks.number(self.jump, "jump"))
 
 
 Topology: TypeAlias = str | Concentric | Matrix
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 def check_topology(value: TopologyLike, units: int) -> Topology:
     """A topology as a description keeps it: a name, `Concentric`, or a `Matrix` (units, units)."""
     if isinstance(value, str):
-        name: str = _checks.choice(value, tuple(FILES), "topology")
+        name: str = checks.choice(value, tuple(FILES), "topology")
         kept: Topology = Concentric() if name == "concentric" else name
     elif isinstance(value, Concentric):
         kept = value

@@ -1,10 +1,12 @@
 """Readouts: ridge regression from sufficient statistics, recursive least squares, classes by minibatches.
 
-`es.ridge`, `es.ridge_path`, `es.statistics` and `es.RLS` are the names that users know; `es.readouts.logistic` is for classes.
+`es.ridge`, `es.ridge_path`, `es.statistics` and `es.RLS` are the names that users know; `es.readouts.logistic` is for classes,
+`es.readouts.features` computes the snapshots of many sequences.
 A new readout is a file here and one line below.
 """
 
+from echoscale.readouts import features as features
 from echoscale.readouts import logistic as logistic
 
 # All of the above.
-__all__ = sorted(name for name, value in dict(globals()).items() if callable(value) or name == "logistic")
+__all__ = sorted(name for name, value in dict(globals()).items() if callable(value) or name in ("features", "logistic"))

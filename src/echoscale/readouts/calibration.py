@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
-from echoscale.losses import probabilities
+from echoscale.data.losses import probabilities
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout, mean_squared_errors
 from echoscale.readouts.statistics import Statistics
@@ -36,7 +36,7 @@ def steepness(outputs: npt.ArrayLike, labels: npt.ArrayLike, loss: str = "softma
     labels : (R,)
         Whole numbers from 0 to O - 1.
     loss : "softmax" or "sigmoid"
-        What beta z means, see `echoscale.losses.probabilities`.
+        What beta z means, see `echoscale.data.losses.probabilities`.
 
     Examples
     --------

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine.machine import to_device
+from echoscale.engine.devices import to_device
 
 Floats = npt.NDArray[np.float64]
 

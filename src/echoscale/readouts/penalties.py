@@ -3,6 +3,11 @@
     unit = trace(S_xx) / features,   ridge = r unit,   r* = argmin over r of the summed error of the folds
 
 The same r means the same shrinkage for ten units or a thousand, for a hundred steps or a million, for states of any size.
+
+Ridge paths of many candidates at an origin: which penalty the folds choose, and the readout that goes with it.
+
+A candidate is a set of features of one lane, and what it is fitted to: the target, or its change since now. Those of one lane
+share the statistics; those of one set of features share the eigendecompositions.
 """
 
 from __future__ import annotations
@@ -10,19 +15,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine.machine import cores, in_threads, one_thread
-from echoscale.readouts.folds import Part
-from echoscale.readouts.ridge import check_path
+from echoscale._internal.table import Table
+from echoscale.engine.devices import cores, in_threads, one_thread
+from echoscale.readouts.ridge import Readout, check_path, ridge
+from echoscale.readouts.splits import Part
 from echoscale.readouts.statistics import Statistics
-from echoscale.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,6 +42,8 @@ ROBUST = 1e-8
 FEW_FEATURES = 128
 # Where there is too little data to choose by.
 UNCHOSEN = 1e-4
+Indices = npt.NDArray[np.int64]
+Pairs = Sequence[tuple[Statistics, Statistics]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,3 +272,42 @@ def decide(
     relative = RELATIVE if penalties is None else penalties / unit
     curve = choose(pairs, whole, relative)
     return float(curve.ridge if penalties is None else penalties[curve.place]), curve
+
+
+class Chosen(NamedTuple):
+    """Root mean squared error of the held-out folds, and the relative penalty that has it: (..., kinds)."""
+
+    error: Floats
+    relative: Floats
+
+
+def take_columns(statistics: Statistics, features: Indices, targets: Indices) -> Statistics:
+    """The statistics of some columns only, the last `targets` of which are targets."""
+    used = np.concatenate([features, targets])
+    return Statistics(statistics.count, statistics.mean[..., used], statistics.scatter[..., used[:, None], used], len(features))
+
+
+def choose_by_group(
+    pairs: Pairs, features: Indices, kinds: Sequence[Indices], relative: Floats = RELATIVE, workers: int = 1
+) -> Chosen:
+    """The penalty with the least error over the folds, for every lane and every kind of target (columns of the outputs)."""
+    targets = np.concatenate(kinds)
+    each_of: list[Any] = [None] * len(pairs)
+
+    def judge(k: int) -> None:
+        train, held_out = (take_columns(each, features, targets) for each in pairs[k])
+        each_of[k] = path_squares(train, held_out, relative)
+
+    in_threads(judge, range(len(pairs)), min(workers, len(pairs)), threading.Event())
+    squares: Any = sum(each_of)
+    count: Any = sum(held_out.count for _, held_out in pairs)
+    mean = squares / count[..., None]
+    each = np.stack([part.mean(axis=-1) for part in np.split(mean, len(kinds), axis=-1)], axis=-1)  # (R, ..., kinds)
+    each = np.where(np.isfinite(each), each, np.inf)
+    place = np.argmin(each, axis=0)
+    return Chosen(np.sqrt(np.take_along_axis(each, place[None], axis=0)[0]), relative[place])
+
+
+def fit_columns(whole: Statistics, features: Indices, targets: Indices, relative: float) -> Readout:
+    """The readout of one lane on all that is known at an origin."""
+    return ridge(in_units(take_columns(whole, features, targets)), float(relative))

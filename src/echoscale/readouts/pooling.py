@@ -8,6 +8,10 @@
     snapshots  x(M), x(2M), ..., x(SM), side by side; or P of them at relative positions, x(ceil(k T / P)), k = 1, ..., P
 
 States are pooled as they come, chunk by chunk: memory does not grow with the length of a sequence.
+
+Rows that whole sequences are judged by, one of each network on lanes: pooled states, standardised, and their statistics.
+
+f = (pool(x(1), ..., x(T)) - mean) / spread        mean and spread of every column, over the sequences that train
 """
 
 from __future__ import annotations
@@ -18,9 +22,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.esn import ESN
-from echoscale.hyper import Hyper
-from echoscale.series import Series, check_longer_than
+from echoscale.data.scaling import Scaling
+from echoscale.data.series import Series, check_longer_than
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.readouts.ridge import turned
+from echoscale.readouts.statistics import Statistics
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -28,6 +35,9 @@ Indices = npt.NDArray[np.int64]
 
 POOLS = ("mean", "std", "max", "min", "last", "segments", "snapshots")
 WHOLE = ("mean", "std", "max", "min")  # what a sequence is judged by where nothing else is said
+
+# Of the largest spread of all features: what varies by less is rounding of the states.
+LEAST_SPREAD = 1e-5
 
 
 def check_pools(pools: object) -> tuple[str, ...]:
@@ -163,3 +173,58 @@ def _moments(lengths: Indices, parts: int, every: int | None) -> Indices:
     if longest < every:
         raise ValueError(f"every={every} is longer than the sequences of {longest} steps: there would be no snapshot.")
     return np.tile(np.arange(every, longest + 1, every) - 1, (len(lengths), 1))
+
+
+def standardising(features: npt.NDArray[Any]) -> Scaling:
+    """Means and spreads of features over the rows.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows.
+    """
+    found = Scaling.of(np.asarray(features)[None])
+    constant = np.asarray(features).min(axis=0) == np.asarray(features).max(axis=0)
+    moving = found.spread[~constant]
+    least = LEAST_SPREAD * float(moving.max(initial=0.0))
+    spread = np.where(constant, 1.0, np.maximum(found.spread, least))
+    return Scaling(found.mean, spread)
+
+
+def standard_rows(esn: ESN, series: Series, pools: Sequence[str], hyper: Hyper, trains: npt.NDArray[np.bool_]) -> Floats:
+    """One row for every sequence and network, (H, B, min(B, columns)), turned where there are more columns than sequences.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    series : Series
+        B sequences.
+    pools : sequence of str
+        Out of `pooling.POOLS`.
+    hyper : Hyper
+        Hyper-parameters with H lanes.
+    trains : (B,) of bool
+        The sequences that means and spreads are taken of.
+    """
+    rows = pooled(esn, series, pools, hyper=hyper)
+    return np.stack([turned(standardising(each[trains]).forward(each)).rows for each in rows])
+
+
+def statistics_of(rows: Floats, codes: Floats, which: npt.NDArray[np.bool_]) -> Statistics:
+    """The statistics of some sequences, of every network.
+
+    Parameters
+    ----------
+    rows : (H, B, F)
+        From `standard_rows`.
+    codes : (B, O)
+        Targets.
+    which : (B,) of bool
+        The sequences that count.
+    """
+    count = int(which.sum())
+    both = np.concatenate([rows[:, which], np.broadcast_to(codes[which], (len(rows), count, codes.shape[1]))], axis=2)
+    mean = both.sum(axis=1) / max(count, 1)
+    centred = both - mean[:, None]
+    return Statistics(np.full(len(rows), float(count)), mean, centred.swapaxes(1, 2) @ centred, rows.shape[2])

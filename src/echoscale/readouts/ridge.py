@@ -4,6 +4,13 @@
 
 The penalty stands on the summed, not the averaged, Gram matrix (paper, NARMA10, with the sign corrected), and the intercept
 is not penalised.
+
+Rows with more features than there are rows, turned into as many features as rows: ridge regression sees no difference.
+
+    X^T = Q R   =>   X = R^T Q^T,     W on X  =  (W on R^T) Q^T        with Q^T Q = 1
+
+The least-norm solution lies in the span of the rows, and turning it changes no norm. A hundred sequences with a thousand
+features each cost as much as a hundred features.
 """
 
 from __future__ import annotations
@@ -16,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.engine.machine import one_thread
+from echoscale._internal import checks
+from echoscale.engine.devices import one_thread
 from echoscale.readouts.statistics import Statistics
 
 Floats = npt.NDArray[np.float64]
@@ -184,7 +191,7 @@ def check_path(ridge: npt.ArrayLike) -> Floats:
     if isinstance(ridge, np.ndarray) and ridge.dtype == np.float64 and ridge.size and ((ridge >= 0) & (ridge < np.inf)).all():
         return ridge.reshape(-1)
     several: list[Any] = list(ridge) if np.ndim(ridge) else [ridge]  # type: ignore[arg-type]
-    path = np.array([_checks.non_negative(each, "ridge", "A penalty of 0 is plain least squares.") for each in several])
+    path = np.array([checks.non_negative(each, "ridge", "A penalty of 0 is plain least squares.") for each in several])
     if not path.size:
         raise ValueError("ridge is an empty list: give at least one penalty.")
     return path
@@ -219,3 +226,44 @@ def _inverse(values: Floats, penalty: Floats) -> Floats:
 def _by_eigenvalues(gram: Floats, cross: Floats, penalty: Floats) -> Floats:
     values, vectors = np.linalg.eigh(gram)
     return vectors @ (_inverse(values, penalty)[..., None] * (np.swapaxes(vectors, -1, -2) @ cross))
+
+
+class Turned(NamedTuple):
+    """Rows, and the way back.
+
+    Attributes
+    ----------
+    rows : (R, min(R, F))
+        R^T, or the rows themselves where there are enough of them.
+    basis : (F, R) or None
+        Q; None where the rows were left as they are.
+    """
+
+    rows: Floats
+    basis: Floats | None
+
+    def back(self, readout: Readout) -> Readout:
+        """A readout of `rows` as one of the features.
+
+        Parameters
+        ----------
+        readout : Readout
+            W (..., O, R) and b.
+        """
+        return readout if self.basis is None else readout._replace(coef=readout.coef @ self.basis.T)
+
+
+def turned(features: npt.ArrayLike) -> Turned:
+    """The rows turned into the space that they span, where that is the smaller one.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows; centre them first where there is an intercept.
+    """
+    x = np.asarray(features, np.float64)
+    if len(x) >= x.shape[1]:
+        return Turned(x, None)
+    with threads_for(x.T):
+        q, r = np.linalg.qr(x.T)
+    return Turned(np.ascontiguousarray(r.T), q)

@@ -25,10 +25,10 @@ import jax.scipy.linalg
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.engine.machine import one_thread, precision_and_device
+from echoscale._internal import checks
+from echoscale.data.series import as_numbers
+from echoscale.engine.devices import one_thread, precision_and_device
 from echoscale.readouts.ridge import Readout
-from echoscale.series import as_numbers
 
 Array = jax.Array
 Floats = npt.NDArray[np.float64]
@@ -235,10 +235,10 @@ class RLS:
     """
 
     def __init__(self, ridge: float = 1e-5, forgetting: float = 1.0) -> None:
-        self.ridge = _checks.number(ridge, "ridge")
+        self.ridge = checks.number(ridge, "ridge")
         if not self.ridge > 0:
             raise ValueError(f"ridge must be above 0, got {ridge}: recursive least squares starts from I / ridge.")
-        self.forgetting = _checks.number(forgetting, "forgetting")
+        self.forgetting = checks.number(forgetting, "forgetting")
         if not 0 < self.forgetting <= 1:
             raise ValueError(f"forgetting must lie in (0, 1], got {forgetting}. 1 forgets nothing; 0.999 remembers 1000 rows.")
         self.state: RLSState | None = None

@@ -17,14 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
 from echoscale.engine.shared_runs import Indices, SharedRuns
-from echoscale.esn import ESN
-from echoscale.hyper import Hyper
-from echoscale.readouts import recent
+from echoscale.readouts import columns as recent
+from echoscale.readouts.columns import Pairs, width_of, with_products
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
-from echoscale.readouts.products import Pairs, width_of, with_products
 from echoscale.readouts.shared_moments import SharedMoments
-from echoscale.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
 
 Floats = npt.NDArray[np.float64]
 

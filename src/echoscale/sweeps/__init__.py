@@ -1,49 +1,10 @@
-"""Sweeps: a network, a problem, axes and a score; batched on lanes, kept in a ledger, spread by an executor.
+"""Grids of experiments: a network, a task, axes and a score; batched on lanes, kept in a ledger, spread by an executor.
 
-Names are loaded when they are first used: the ledger alone needs nothing heavy.
+Names are loaded when they are first used: the ledger alone needs nothing heavy. Their list is `__init__.pyi`.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
-_HOMES = {
-    "Cluster": "experiments.cluster",
-    "Data": "experiments.problem",
-    "InProcess": "experiments.executors",
-    "Ledger": "experiments.ledger",
-    "LedgerError": "experiments.ledger",
-    "Protocol": "experiments.evaluation",
-    "Record": "experiments.ledger",
-    "SweepWarning": "sweeps.grid",
-    "Task": "experiments.problem",
-    "export": "sweeps.archive",
-    "recall": "sweeps.archive",
-    "sweep": "sweeps.grid",
-}
-__all__ = sorted((*_HOMES, "axes"))
-
-
-def __getattr__(name: str) -> Any:
-    if name == "axes":  # what an axis may be called
-        return importlib.import_module("echoscale.sweeps.axes")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'echoscale.sweeps' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"echoscale.{_HOMES[name]}"), name)
-
-
-if TYPE_CHECKING:
-    from echoscale.experiments.cluster import Cluster as Cluster
-    from echoscale.experiments.evaluation import Protocol as Protocol
-    from echoscale.experiments.executors import InProcess as InProcess
-    from echoscale.experiments.ledger import Ledger as Ledger
-    from echoscale.experiments.ledger import LedgerError as LedgerError
-    from echoscale.experiments.ledger import Record as Record
-    from echoscale.experiments.problem import Data as Data
-    from echoscale.experiments.problem import Task as Task
-    from echoscale.sweeps import axes as axes
-    from echoscale.sweeps.archive import export as export
-    from echoscale.sweeps.archive import recall as recall
-    from echoscale.sweeps.grid import SweepWarning as SweepWarning
-    from echoscale.sweeps.grid import sweep as sweep
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,7 @@
-"""Sweeps out of a ledger: their results as a Dataset without running anything, and as files."""
+"""Sweeps out of a ledger: their results as a Dataset without running anything, and as files.
+
+The best points of a grid, by the error on validation data.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,23 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from echoscale.experiments.ledger import Ledger, LedgerError
-from echoscale.files import check_writable, write_atomically
+from echoscale._internal.files import check_writable, write_atomically
+from echoscale._internal.table import Table
 from echoscale.sweeps.grid import Slot, cuts, dataset
+from echoscale.sweeps.ledger import Ledger, LedgerError
 
 if TYPE_CHECKING:
     import pandas
     import xarray
 
+if TYPE_CHECKING:
+    import xarray
+
+
 FORMATS = ("nc", "csv", "parquet")
+
+SHOWN = 5
+SEEDS = ("seed", "weights_seed", "task_seed")  # axes that errors are averaged over
 
 
 def recall(path: str | Path, sweep: str) -> xarray.Dataset:
@@ -144,3 +155,35 @@ def in_order(data: xarray.Dataset) -> pandas.DataFrame:
     if not axes:  # the mean over the only axis: one point
         return data.expand_dims("point").to_dataframe().reset_index(drop=True)
     return data.to_dataframe(dim_order=axes).reset_index()
+
+
+def over_seeds(data: xarray.Dataset) -> tuple[xarray.Dataset, bool]:
+    """The means over all axes of seeds, and whether there is one.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+        What `es.sweep` or `sweeps.recall` returned.
+    """
+    seeds = [name for name in SEEDS if name in data.dims]
+    return (data.mean(seeds, keep_attrs=True) if seeds else data), bool(seeds)
+
+
+def best_points(data: xarray.Dataset) -> Table:
+    """The points with the least validation error, averaged over seeds, with their test error.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+        What `es.sweep` or `sweeps.recall` returned.
+    """
+    mean, averaged = over_seeds(data)
+    frame = in_order(mean[["validation", "test"]]).sort_values("validation").head(SHOWN)
+    rows = tuple(tuple(_plain(value) for value in row) for row in frame.itertuples(index=False))
+    title = f"The best {len(rows)} of {mean['test'].size} points by validation error" + ", mean over seeds" * averaged
+    return Table(tuple(map(str, frame.columns)), rows, title)
+
+
+def _plain(value: object) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return None if value != value else value  # NaN: not finished

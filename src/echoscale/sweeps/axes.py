@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from echoscale import _checks
-from echoscale.hyper import ABSENT, Hyper
+from echoscale._internal import checks
+from echoscale.engine.hyper import ABSENT, Hyper
 from echoscale.network import Network
 
 LEAVES = Hyper._fields
@@ -71,7 +71,7 @@ def _axis(name: str, values: object) -> Axis:
             _check_leaf(what, each)
         return Axis(name, labels, tuple(float(each) for each in content), "leaf", what, place)
     if name in SEEDS:
-        return Axis(name, labels, tuple(_checks.integer(each, name) for each in content), "seed", name)
+        return Axis(name, labels, tuple(checks.integer(each, name) for each in content), "seed", name)
     if name == "network":
         if not all(isinstance(each, Network) for each in content):
             raise TypeError("the axis 'network' is a mapping of names to networks, as in {'single': single(100), ...}.")
@@ -96,7 +96,7 @@ def _plain(value: object) -> Any:
 
 
 def _check_leaf(what: str, value: object) -> None:
-    _checks.leaf(what)(value, what)
+    checks.leaf(what)(value, what)
 
 
 def outer_points(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import echoscale
-from echoscale.experiments.evaluation import Protocol
-from echoscale.experiments.executors import Executor, InProcess, Outcome
-from echoscale.experiments.job import Arrays, Job
-from echoscale.experiments.problem import Data, Task
-from echoscale.experiments.run import Runner
-from echoscale.experiments.scores import point_scores
-from echoscale.fingerprint import fingerprint, plain
+from echoscale._internal.progress import Progress, shown
 from echoscale.network import Network
-from echoscale.progress import Progress, shown
+from echoscale.network.fingerprint import fingerprint, plain
 from echoscale.sweeps.axes import Axis, lanes_of, network_at, outer_points, parse
+from echoscale.sweeps.executors import Executor, InProcess, Outcome
+from echoscale.sweeps.job import Arrays, Job
+from echoscale.sweeps.protocol import Protocol
+from echoscale.sweeps.run import Runner
+from echoscale.sweeps.scores import point_scores
+from echoscale.sweeps.task import Data, Task
 
 if TYPE_CHECKING:
     import xarray

@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from echoscale import network
-from echoscale.experiments.evaluation import Protocol
-from echoscale.experiments.problem import Task
 from echoscale.network import Network
+from echoscale.sweeps.protocol import Protocol
+from echoscale.sweeps.task import Task
 
 MOST_VALUES = 1_000_000  # of an axis
 STRUCTURES = ("single", "parallel", "hierarchical")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine.machine import precision_and_device
+from echoscale.engine.devices import precision_and_device
 
 if TYPE_CHECKING:
     import jax

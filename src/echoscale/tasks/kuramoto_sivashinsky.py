@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
 
 Floats = npt.NDArray[np.float64]
 Modes = npt.NDArray[np.complex128]
@@ -65,14 +65,14 @@ def kuramoto_sivashinsky(
     >>> u.shape, bool((u[1:] == y[:-1]).all())
     ((100, 32), True)
     """
-    length = _checks.integer(length, "length", minimum=1)
-    rng = np.random.default_rng(_checks.integer(seed, "seed"))
-    horizon = _checks.integer(horizon, "horizon", minimum=1)
-    discard = _checks.integer(discard, "discard")
-    points = _checks.integer(points, "points", minimum=8)
+    length = checks.integer(length, "length", minimum=1)
+    rng = np.random.default_rng(checks.integer(seed, "seed"))
+    horizon = checks.integer(horizon, "horizon", minimum=1)
+    discard = checks.integer(discard, "discard")
+    points = checks.integer(points, "points", minimum=8)
     if points % 2:
         raise ValueError(f"points must be even, got {points}: half of the waves are the others' mirror images.")
-    size, dt = _checks.time_step(size, "size"), _checks.time_step(dt)
+    size, dt = checks.time_step(size, "size"), checks.time_step(dt)
     parts = int(np.ceil(dt / ADVANCE))
     advance = _stepper(size, points, dt / parts)
     x = 2 * np.pi * np.arange(points) / points

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
 
 Floats = npt.NDArray[np.float64]
 
@@ -60,12 +60,12 @@ def lorenz(
     >>> bool((u[5:] == y[:-5]).all())
     True
     """
-    length = _checks.integer(length, "length", minimum=1)
-    rng = np.random.default_rng(_checks.integer(seed, "seed"))
-    horizon = _checks.integer(horizon, "horizon", minimum=1)
-    discard = _checks.integer(discard, "discard")
-    sigma, rho, beta = _checks.number(sigma, "sigma"), _checks.number(rho, "rho"), _checks.number(beta, "beta")
-    dt = _checks.number(dt, "dt")
+    length = checks.integer(length, "length", minimum=1)
+    rng = np.random.default_rng(checks.integer(seed, "seed"))
+    horizon = checks.integer(horizon, "horizon", minimum=1)
+    discard = checks.integer(discard, "discard")
+    sigma, rho, beta = checks.number(sigma, "sigma"), checks.number(rho, "rho"), checks.number(beta, "beta")
+    dt = checks.number(dt, "dt")
     if not dt > 0:
         raise ValueError(f"dt must be above 0, got {dt}: it is the time between two samples.")
     from scipy.integrate import solve_ivp

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import chebyshev, legendre
 
-from echoscale import _checks
+from echoscale._internal import checks
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,12 +73,12 @@ def mackey_glass(
     >>> bool((u[6:] == y[:-6]).all())
     True
     """
-    length = _checks.integer(length, "length", minimum=1)
-    rng = np.random.default_rng(_checks.integer(seed, "seed"))
-    horizon = _checks.integer(horizon, "horizon", minimum=1)
-    discard = _checks.integer(discard, "discard")
-    delay, dt = _checks.number(delay, "delay"), _checks.number(dt, "dt")
-    beta, gamma, power = _checks.number(beta, "beta"), _checks.number(gamma, "gamma"), _checks.number(power, "power")
+    length = checks.integer(length, "length", minimum=1)
+    rng = np.random.default_rng(checks.integer(seed, "seed"))
+    horizon = checks.integer(horizon, "horizon", minimum=1)
+    discard = checks.integer(discard, "discard")
+    delay, dt = checks.number(delay, "delay"), checks.number(dt, "dt")
+    beta, gamma, power = checks.number(beta, "beta"), checks.number(gamma, "gamma"), checks.number(power, "power")
     if not delay > 0:
         raise ValueError(f"delay must be above 0, got {delay}: without a delay the equation only settles.")
     if not dt > 0:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,10 +61,10 @@ def narma(
     >>> u.shape, y.shape, float(y[0, 0])
     ((1000, 1), (1000, 1), 0.0)
     """
-    length = _checks.integer(length, "length", minimum=1)
-    order = _checks.integer(order, "order", minimum=1)
-    rng = np.random.default_rng(_checks.integer(seed, "seed"))
-    a, b, c, d = (_checks.number(value, name) for value, name in ((a, "a"), (b, "b"), (c, "c"), (d, "d")))
+    length = checks.integer(length, "length", minimum=1)
+    order = checks.integer(order, "order", minimum=1)
+    rng = np.random.default_rng(checks.integer(seed, "seed"))
+    a, b, c, d = (checks.number(value, name) for value, name in ((a, "a"), (b, "b"), (c, "c"), (d, "d")))
     if not isinstance(saturate, bool):
         raise TypeError(f"saturate must be True or False, got {saturate!r}.")
     s = rng.uniform(0, 0.5, length).tolist()

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.progress import Progress
+from echoscale._internal import checks
+from echoscale._internal.progress import Progress
 from echoscale.tasks import mnist
 
 Integers = npt.NDArray[np.int64]
@@ -81,7 +81,7 @@ def psmnist(
     -------
     Sequences
     """
-    _checks.choice(split, SPLITS, "split")
+    checks.choice(split, SPLITS, "split")
     order = _order(permutation, 28 * 28)  # before anything is downloaded
     images, labels = mnist.read(split, directory, download=download, progress=progress)
     return _sequences(images, labels, order, 255, _name("MNIST", split, permutation))
@@ -110,7 +110,7 @@ def psdigits(split: str = "train", permutation: int | None = 0) -> Sequences:
     >>> es.tasks.psdigits("test").u.shape
     (355, 64, 1)
     """
-    _checks.choice(split, SPLITS, "split")
+    checks.choice(split, SPLITS, "split")
     order = _order(permutation, 8 * 8)
     from sklearn.datasets import load_digits  # not above: scikit-learn is slow to import
 
@@ -124,7 +124,7 @@ def _order(permutation: int | None, steps: int) -> Integers:
     """The pixel that each step shows, (steps,)."""
     if permutation is None:
         return np.arange(steps)
-    return np.random.default_rng(_checks.integer(permutation, "permutation (a seed, or None)")).permutation(steps)
+    return np.random.default_rng(checks.integer(permutation, "permutation (a seed, or None)")).permutation(steps)
 
 
 def _split(labels: Integers, split: str) -> Integers:

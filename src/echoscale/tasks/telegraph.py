@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int8]
@@ -124,9 +124,9 @@ def telegraph(
     >>> found.u.shape, found.state.shape
     ((1000, 1), (1000,))
     """
-    length = _checks.integer(length, "length", minimum=1)
-    count = 1 if sequences is None else _checks.integer(sequences, "sequences", minimum=1)
-    rng = np.random.default_rng(_checks.integer(seed, "seed"))
+    length = checks.integer(length, "length", minimum=1)
+    count = 1 if sequences is None else checks.integer(sequences, "sequences", minimum=1)
+    rng = np.random.default_rng(checks.integer(seed, "seed"))
     odds = Odds.checked(p1, p2, p3, length)
     spread = in_time(noise, "noise", length, standard_deviation)
     regime = _regimes(rng, count, length, odds.p3)
@@ -163,13 +163,13 @@ def schedule(*phases: tuple[int, float]) -> Floats:
     for phase in phases:
         if not isinstance(phase, tuple | list) or len(phase) != 2:
             raise TypeError(f"a phase of a schedule is (steps, value), got {phase!r}.")
-    steps = [_checks.integer(each, "the steps of a phase", minimum=1) for each, _ in phases]
-    return np.repeat([_checks.number(value, "the value of a phase") for _, value in phases], steps)
+    steps = [checks.integer(each, "the steps of a phase", minimum=1) for each, _ in phases]
+    return np.repeat([checks.number(value, "the value of a phase") for _, value in phases], steps)
 
 
 def probability(value: object, name: str) -> float:
     """A number in [0, 1]."""
-    result = _checks.number(value, name)
+    result = checks.number(value, name)
     if not 0 <= result <= 1:
         raise ValueError(f"{name} must lie in [0, 1], got {result}: it is a probability per step.")
     return result
@@ -177,7 +177,7 @@ def probability(value: object, name: str) -> float:
 
 def standard_deviation(value: object, name: str) -> float:
     """A number >= 0."""
-    return _checks.non_negative(value, name, "It is a standard deviation.")
+    return checks.non_negative(value, name, "It is a standard deviation.")
 
 
 def in_time(values: npt.ArrayLike, name: str, length: int, check: Callable[[object, str], float]) -> Floats:

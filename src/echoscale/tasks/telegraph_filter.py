@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.series import as_series
+from echoscale._internal import checks
+from echoscale.data.series import as_series
 from echoscale.tasks import hmm
 from echoscale.tasks.telegraph import Odds, Telegraph, in_time, standard_deviation
 
@@ -65,7 +65,7 @@ class Posterior(NamedTuple):
         """
         if truth.joint.shape != self.joint.shape[:-1]:
             raise ValueError(f"the posterior is that of {self.joint.shape[:-1]} steps, the truth has {truth.joint.shape}.")
-        if _checks.integer(washout, "washout") >= self.joint.shape[-2]:
+        if checks.integer(washout, "washout") >= self.joint.shape[-2]:
             raise ValueError(f"washout={washout} leaves none of the {self.joint.shape[-2]} steps.")
         return {name: float((found == getattr(truth, name))[..., washout:].mean()) for name, found in self.decisions.items()}
 

@@ -1,8 +1,8 @@
 """Which timescales a network has, and which ones a problem needs."""
 
-from echoscale.timescales.leak_mixtures import mixture_bounds, mixture_cumulative, mixture_density
 from echoscale.timescales.linear_regime import LinearSystem
 from echoscale.timescales.memory import Memory, memory
+from echoscale.timescales.mixtures import mixture_bounds, mixture_cumulative, mixture_density
 from echoscale.timescales.rotation import decay_bounds, decay_cumulative, decay_density, period_cumulative
 from echoscale.timescales.season import season, trend
 from echoscale.timescales.signal import SignalTimescales, of_signal

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.series import Series, SeriesLike, as_entries, as_series, as_targets, check_labels
+from echoscale.data.series import Series, SeriesLike, as_entries, as_series, as_targets, check_labels
 
 Array = npt.NDArray[Any]
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse
 import scipy.sparse.linalg
 
-from echoscale import _checks
+from echoscale._internal import checks
 
 Floats = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
@@ -94,7 +94,7 @@ class LinearSystem:
             How many.
         """
         path = [_state(state, len(self.B))]
-        for _ in range(_checks.integer(steps, "steps")):
+        for _ in range(checks.integer(steps, "steps")):
             path.append(self.M @ path[-1])
         return np.stack(path)
 
@@ -107,7 +107,7 @@ class LinearSystem:
             The largest j.
         """
         kernel = [self.B]
-        for _ in range(_checks.integer(delays, "delays")):
+        for _ in range(checks.integer(delays, "delays")):
             kernel.append(self.M @ kernel[-1])
         return np.stack(kernel)
 
@@ -127,7 +127,7 @@ class LinearSystem:
         except RuntimeError as error:
             raise ValueError("M has the eigenvalue 1: a constant input has no steady state to expand around.") from error
         kernel = [inverse.solve(self.B)]
-        for _ in range(_checks.integer(order, "order")):
+        for _ in range(checks.integer(order, "order")):
             kernel.append(-inverse.solve(self.M @ kernel[-1]))
         return np.stack(kernel)
 
@@ -171,7 +171,7 @@ def linearise(
 
 def mode_relaxation(values: Complex, start: Complex, steps: int) -> Complex:
     """y_i(t) = lambda_i^t y_i(0) for t = 0 ... steps, (steps + 1, modes)."""
-    times = np.arange(_checks.integer(steps, "steps") + 1)
+    times = np.arange(checks.integer(steps, "steps") + 1)
     return np.asarray(values[None, :] ** times[:, None] * start, np.complex128)
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.engine.machine import one_thread
-from echoscale.series import Series, SeriesLike, as_series, as_targets
-from echoscale.table import Table
+from echoscale._internal import checks
+from echoscale._internal.table import Table
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets
+from echoscale.engine.devices import one_thread
 from echoscale.timescales.signal import centred
 
 Floats = npt.NDArray[np.float64]
@@ -116,7 +116,7 @@ def memory(u: SeriesLike, y: SeriesLike, *, longest: int | None = None, seed: in
 
 def measured(series: Series, targets: Series, longest: int | None, seed: int, *, whole: bool = False) -> Memory:
     """`memory` of checked series; `whole`: every fourth series is held out as a whole, not the last quarter of each."""
-    rng = np.random.default_rng(_checks.integer(seed, "seed"))
+    rng = np.random.default_rng(checks.integer(seed, "seed"))
     longest = _longest(series, longest, whole)
     windows = np.array(_lengths(longest))
     inputs, outputs = (_standardised(each, longest, whole) for each in (series, targets))
@@ -177,7 +177,7 @@ def _longest(series: Series, longest: int | None, whole: bool) -> int:
     if longest is None:
         longest = max(min(128, most if whole else shortest // 10, MOST_COLUMNS // series.features), 1)
     else:
-        longest = _checks.integer(longest, "longest", minimum=1)
+        longest = checks.integer(longest, "longest", minimum=1)
         if longest * series.features > 4 * MOST_COLUMNS:
             raise ValueError(
                 f"windows of {longest} steps of {series.features} features are too many numbers for a filter; at most "

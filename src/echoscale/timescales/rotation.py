@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
 
 Floats = npt.NDArray[np.float64]
 
@@ -139,7 +139,7 @@ def period_cumulative(period: npt.ArrayLike, dt: float = 1.0) -> Any:
     >>> float(es.timescales.period_cumulative(4.0))
     0.5
     """
-    step = _checks.time_step(dt)
+    step = checks.time_step(dt)
     p = np.asarray(period, np.float64)
     return np.maximum(1 - 2 * step / np.maximum(p, step), 0.0)[()]
 
@@ -160,7 +160,7 @@ def _decay(square: Floats, dt: float) -> Floats:
 
 def _squares(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float, above: bool = False) -> tuple[Floats, Floats]:
     """c = (1 - alpha)^2 and s = (alpha rho)^2, checked."""
-    _checks.time_step(dt)
+    checks.time_step(dt)
     alpha, rho = np.asarray(leak_rate, np.float64), np.asarray(spectral_radius, np.float64)
     if not ((alpha > 0) & (alpha <= 1)).all():
         raise ValueError(f"leak_rate must lie in (0, 1], got {alpha.tolist()}.")

@@ -15,8 +15,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.series import as_numbers
+from echoscale._internal import checks
+from echoscale.data.series import as_numbers
 from echoscale.timescales.signal import correlation
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
     True
     """
     rest = without_line(bridged(values)[-MOST_STEPS:])
-    last = min(len(rest) // CYCLES, LONGEST if longest is None else _checks.integer(longest, "longest", minimum=2))
+    last = min(len(rest) // CYCLES, LONGEST if longest is None else checks.integer(longest, "longest", minimum=2))
     if last < 2 or not rest.any():
         return None
     e = whitened(rest)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.series import Series, SeriesLike, as_series, as_targets
-from echoscale.table import Table
+from echoscale._internal import checks
+from echoscale._internal.table import Table
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,13 +155,13 @@ def of_signal(
     """
     series = as_series(u)
     targets = None if y is None else as_targets(y, series)
-    level = _checks.number(level, "level")
+    level = checks.number(level, "level")
     if not 0 < level < 1:
         raise ValueError(f"level is a probability in (0, 1), got {level}.")
-    _checks.time_step(dt)
+    checks.time_step(dt)
     shortest = int(series.lengths.min())
     default = max(min(shortest // 4, MOST_LAGS), 1)
-    last = default if lags is None else _checks.integer(lags, "lags", minimum=1)
+    last = default if lags is None else checks.integer(lags, "lags", minimum=1)
     if last >= shortest:
         raise ValueError(
             f"the shortest series has {shortest} steps, too few for lags up to {last}: give a longer one or fewer lags."

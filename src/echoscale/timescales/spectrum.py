@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
-from echoscale.table import Table
-from echoscale.weights.eigen import Square, eigenvalues
+from echoscale._internal import checks
+from echoscale._internal.table import Table
+from echoscale.engine.weights.eigen import Square, eigenvalues
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ class Spectrum:
             Time between two steps.
         """
         values, complete = eigenvalues(M)
-        return cls(values, W, complete, _checks.time_step(dt))
+        return cls(values, W, complete, checks.time_step(dt))
 
     @property
     def units(self) -> int:

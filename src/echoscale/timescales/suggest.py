@@ -20,17 +20,26 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
+from echoscale.data.scaling import Scaling, scaling_of
+from echoscale.data.series import Series, SeriesLike
 from echoscale.network import Network, hierarchical
 from echoscale.readouts.penalties import ROBUST
-from echoscale.scaling import Scaling, scaling_of
-from echoscale.series import Series, SeriesLike
 from echoscale.timescales.coding import Asked, asked
 from echoscale.timescales.memory import Memory, counted, measured
 from echoscale.timescales.season import season, trend
 from echoscale.timescales.signal import decay_lag, of_signal
+from echoscale.timescales.suggest_search import (
+    LEAST_DRIVE,
+    MOST_UNITS,
+    Point,
+    clearly_less,
+    improved,
+    input_scaling,
+    of_lags,
+    reduced,
+)
 from echoscale.timescales.theory import bounds
-from echoscale.timescales.trial import LEAST_DRIVE, MOST_UNITS, Point, clearly_less, improved, input_scaling, of_lags, reduced
 
 Floats = npt.NDArray[np.float64]
 
@@ -173,8 +182,8 @@ def suggest(
     >>> [each.units for each in found.reservoirs]
     [50, 50]
     """
-    levels = _checks.integer(levels, "levels", minimum=1)
-    units = None if units is None else _checks.integer(units, "units", minimum=levels)
+    levels = checks.integer(levels, "levels", minimum=1)
+    units = None if units is None else checks.integer(units, "units", minimum=levels)
     problem = asked(u, y, labels)
     in_raw_units = scaling_of(scale, problem.inputs).is_none
     whole = problem.per_sequence and problem.inputs.count >= FEWEST_SEQUENCES

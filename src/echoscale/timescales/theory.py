@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
+from echoscale._internal.table import Table
 from echoscale.network.leaks import places_of
-from echoscale.network.residuals import IDENTITY
-from echoscale.table import Table
-from echoscale.timescales.leak_mixtures import mixture_bounds, mixture_density
+from echoscale.network.matrix import IDENTITY
+from echoscale.timescales.mixtures import mixture_bounds, mixture_density
 from echoscale.timescales.rotation import decay_bounds
 
 if TYPE_CHECKING:
@@ -209,9 +209,9 @@ def for_range(shortest: float, longest: float, dt: float = 1.0) -> tuple[float, 
     >>> round(leak_rate, 4), round(spectral_radius, 4)
     (0.2632, 0.9)
     """
-    low = _checks.number(shortest, "shortest")
-    high = np.inf if longest == np.inf else _checks.number(longest, "longest")
-    dt = _checks.time_step(dt)
+    low = checks.number(shortest, "shortest")
+    high = np.inf if longest == np.inf else checks.number(longest, "longest")
+    dt = checks.time_step(dt)
     if not 0 < low <= high:
         raise ValueError(f"timescales must satisfy 0 < shortest <= longest, got {shortest} and {longest}.")
     # In rates, so that an infinite longest (rho = 1) needs no case of its own.
@@ -247,7 +247,7 @@ def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
     >>> round(es.timescales.for_peak(6.0, spectral_radius=1.0), 4)
     0.1
     """
-    wanted = _checks.number(peak, "peak")
+    wanted = checks.number(peak, "peak")
     if not wanted > 0:
         raise ValueError(f"peak must be above 0, got {wanted}.")
     _, rho = _checked(1.0, spectral_radius, dt)
@@ -281,7 +281,7 @@ def table(network: Network, dt: float = 1.0) -> Table:
     >>> es.timescales.table(es.parallel([50, 50], leak_rate=[1.0, 0.1]))["tau_max"]
     (19.99..., 199.9...)
     """
-    _checks.time_step(dt)
+    checks.time_step(dt)
     notes: dict[str, None] = {}
     rows = tuple(_row(k, each, dt, notes) for k, each in enumerate(network.reservoirs))
     columns = ("reservoir", "units", "leak_rate", "spectral_radius", "tau_min", "tau_peak", "tau_max", "tau_max/tau_min")
@@ -345,7 +345,7 @@ def _times(tau: npt.ArrayLike) -> Floats:
 
 
 def _checked(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float) -> tuple[Floats, Floats]:
-    _checks.time_step(dt)
+    checks.time_step(dt)
     alpha, rho = np.asarray(leak_rate, np.float64), np.asarray(spectral_radius, np.float64)
     if not ((alpha > 0) & (alpha <= 1)).all():
         raise ValueError(f"leak_rate must lie in (0, 1], got {alpha.tolist()}.")

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from echoscale.network import Concentric, Network, Reservoir
 from echoscale.network.diagram.plan import AIR, LANE, LINE, NODE, TRACK, Caption, Drawing, Spot, name_of, number
 from echoscale.network.diagram.wires import Link, gap_before, lanes_of, least_radius, links_of, ports_of, wire_of
-from echoscale.network.matrix import Matrix
-from echoscale.network.residuals import IDENTITY
+from echoscale.network.matrix import IDENTITY, Matrix
 
 MANY_ROWS = 4  # from here on captions are wide rather than high
 

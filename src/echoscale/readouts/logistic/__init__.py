@@ -3,9 +3,8 @@
 E = mean over rows of loss(W x + b, label) + ridge/2 |W|^2
 """
 
-from echoscale.losses import OF_CLASSES, probabilities
-from echoscale.readouts.logistic.schedule import SCHEDULES
+from echoscale.data.losses import OF_CLASSES, probabilities
 from echoscale.readouts.logistic.trained import Trained, TrainingHistory
-from echoscale.readouts.logistic.training import fit
+from echoscale.readouts.logistic.training import SCHEDULES, fit
 
 __all__ = ["OF_CLASSES", "SCHEDULES", "Trained", "TrainingHistory", "fit", "probabilities"]

@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from echoscale import losses
-from echoscale.engine import machine
+from echoscale.data import losses
+from echoscale.engine import devices
 
 Array = jax.Array
 
@@ -69,7 +69,7 @@ def on_features(weights: ReadoutWeights, scale: Scale | None) -> ReadoutWeights:
     return ReadoutWeights(coef, scale.gain * weights.intercept - coef @ scale.mean)
 
 
-@partial(jax.jit, static_argnames="loss", donate_argnames="learning", compiler_options=machine.COMPILER_OPTIONS)
+@partial(jax.jit, static_argnames="loss", donate_argnames="learning", compiler_options=devices.COMPILER_OPTIONS)
 def train(
     learning: EpochState,
     block: Array,
@@ -105,7 +105,7 @@ def train(
     return learning, jnp.sum(totals)
 
 
-@partial(jax.jit, static_argnames="loss", compiler_options=machine.COMPILER_OPTIONS)
+@partial(jax.jit, static_argnames="loss", compiler_options=devices.COMPILER_OPTIONS)
 def judge(
     weights: ReadoutWeights, block: Array, labels: Array, table: Array, scale: Scale | None, loss: str
 ) -> tuple[Array, Array]:
@@ -129,7 +129,7 @@ def middle(block: Array, which: Array) -> Array:
     return jnp.mean(jnp.take(block, which, axis=0, mode="clip"), axis=0, where=(which >= 0)[:, None])
 
 
-@partial(jax.jit, compiler_options=machine.COMPILER_OPTIONS)
+@partial(jax.jit, compiler_options=devices.COMPILER_OPTIONS)
 def moments(block: Array, table: Array, shift: Array) -> tuple[Array, Array]:
     """Sums of x - shift and of its square, (F,) each, over the rows in the table."""
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import _checks
+from echoscale._internal import checks
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -27,7 +27,7 @@ ALIGNMENT = 64  # in bytes
 
 
 class Streamed(Protocol):
-    """Rows that are read block by block, such as `echoscale.features.Features`."""
+    """Rows that are read block by block, such as `echoscale.readouts.features.Features`."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -67,7 +67,7 @@ class FeatureRows:
             raise ValueError(f"features of shape {shape} are empty.")
         size = self.count
         if block is not None:
-            size = _checks.integer(block, "block", minimum=1)
+            size = checks.integer(block, "block", minimum=1)
         elif streamed:
             most = max(BLOCK_BYTES // (self.width * self.dtype.itemsize), 1)
             alike = -(-self.count // -(-self.count // most))  # else the last might read many rows for a few of its own

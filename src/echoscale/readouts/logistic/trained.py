@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.losses import probabilities
+from echoscale.data.losses import probabilities
 from echoscale.readouts.logistic.epochs import ReadoutWeights, Scale
 from echoscale.readouts.ridge import Readout
 
@@ -117,7 +117,7 @@ class Trained:
         return self.readout.predict(features)
 
     def probabilities(self, features: npt.ArrayLike) -> Floats:
-        """Of the classes, adding up to 1; see `echoscale.losses.probabilities`.
+        """Of the classes, adding up to 1; see `echoscale.data.losses.probabilities`.
 
         Parameters
         ----------

@@ -1,8 +1,20 @@
-"""Train a readout of classes: epochs of shuffled minibatches, judged on rows that are held out."""
+"""Train a readout of classes: epochs of shuffled minibatches, judged on rows that are held out.
+
+What a training is given: labels, rows to hold out, a rate; each as it should be, or an error that says what is wrong.
+
+In which order the rows are shown: blocks in random order, rows in random order within a block, cut into minibatches.
+
+An epoch's order follows from the seed and its number alone, so a training that was interrupted goes on as if it had not been.
+
+The rate of every minibatch k = 0 .. K-1 of a training.
+
+"constant"  rate
+"cosine"    rate (1 + cos(pi k / K)) / 2: from the rate down towards 0, which quiets the noise of small minibatches
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -11,25 +23,29 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from echoscale import _checks
-from echoscale.engine.machine import device_of, precision_and_device
-from echoscale.losses import OF_CLASSES, constant
-from echoscale.progress import Progress, shown
+from echoscale._internal import checks
+from echoscale._internal.progress import Progress, shown
+from echoscale.data.losses import OF_CLASSES, constant
+from echoscale.data.series import refuse_masked
+from echoscale.engine.devices import device_of, precision_and_device
 from echoscale.readouts.logistic import epochs as loops
-from echoscale.readouts.logistic import order
-from echoscale.readouts.logistic.checks import Rows, check_labels, check_rate, check_validation
 from echoscale.readouts.logistic.epochs import EpochState, ReadoutWeights, Scale
 from echoscale.readouts.logistic.rows import FeatureRows, Streamed
-from echoscale.readouts.logistic.schedule import SCHEDULES, rates
 from echoscale.readouts.logistic.trained import Trained, TrainedState, TrainingHistory
 
 if TYPE_CHECKING:
-    from echoscale.engine.machine import DeviceLike
+    from echoscale.engine.devices import DeviceLike
+
 
 CRITERIA = ("loss", "accuracy")
 JUDGED_AT_ONCE = 256  # rows
 # FeatureRows that vary less than this share of the one that varies most are not blown up further: that is rounding.
 LEAST_SPREAD = 1e-4
+
+Rows = npt.NDArray[np.int64]
+Table = npt.NDArray[np.int32]
+
+SCHEDULES = ("constant", "cosine")
 
 
 class TrainingPlan(NamedTuple):
@@ -87,7 +103,7 @@ def fit(
     classes : int
         O, at least 2.
     loss : "sigmoid" or "softmax"
-        Every class by itself (the paper), or one of several; see `echoscale.losses`.
+        Every class by itself (the paper), or one of several; see `echoscale.data.losses`.
     rate : float
         Step of Adam. The paper has 5e-4 for 28 snapshots, 5e-3 for 4.
     schedule : "constant" or "cosine"
@@ -144,22 +160,22 @@ def fit(
     True
     """
     plan = TrainingPlan(
-        loss=_checks.choice(loss, OF_CLASSES, "loss"),
+        loss=checks.choice(loss, OF_CLASSES, "loss"),
         rate=check_rate(rate),
-        schedule=_checks.choice(schedule, SCHEDULES, "schedule"),
-        epochs=_checks.integer(epochs, "epochs", minimum=1),
-        minibatch=_checks.integer(minibatch, "minibatch", minimum=1),
-        ridge=_checks.non_negative(ridge, "ridge", "0 is none."),
+        schedule=checks.choice(schedule, SCHEDULES, "schedule"),
+        epochs=checks.integer(epochs, "epochs", minimum=1),
+        minibatch=checks.integer(minibatch, "minibatch", minimum=1),
+        ridge=checks.non_negative(ridge, "ridge", "0 is none."),
         standardise=bool(standardise),
-        patience=None if patience is None else _checks.integer(patience, "patience", minimum=1),
-        criterion=_checks.choice(criterion, CRITERIA, "criterion"),
-        average=_checks.integer(average, "average"),
-        seed=_checks.integer(seed, "seed"),
-        dtype=_checks.choice(dtype, ("float32", "float64"), "dtype"),
+        patience=None if patience is None else checks.integer(patience, "patience", minimum=1),
+        criterion=checks.choice(criterion, CRITERIA, "criterion"),
+        average=checks.integer(average, "average"),
+        seed=checks.integer(seed, "seed"),
+        dtype=checks.choice(dtype, ("float32", "float64"), "dtype"),
     )
     with precision_and_device(plan.dtype, device_of(device)):
         source = FeatureRows(features, plan.dtype, block, plan.minibatch)
-        right = check_labels(labels, source.count, _checks.integer(classes, "classes", minimum=2))
+        right = check_labels(labels, source.count, checks.integer(classes, "classes", minimum=2))
         held_out = check_validation(validation, source.count, plan.seed)
         if plan.patience is not None and not held_out.size:
             raise ValueError(f"patience={patience} needs validation rows to judge by: give validation, e.g. 0.1.")
@@ -182,7 +198,7 @@ class _Training:
             )
         self.rows, self.count, self.held_out = rows, len(rows), len(held_out)
         self.parts = source.split(rows)
-        self.steps = sum(order.steps(len(part), plan.minibatch) for part in self.parts)
+        self.steps = sum(minibatches(len(part), plan.minibatch) for part in self.parts)
         self.judged = _tables(source.split(held_out))
 
     def run(self, start: Trained | None, checkpoint: Callable[[Trained], None] | None, tell: Progress) -> Trained:
@@ -255,11 +271,11 @@ class _Training:
         total = jax.tree.map(jnp.zeros_like, weights) if plan.average else None
         learning = EpochState(weights, optax.ScaleByAdamState(jnp.asarray(count, jnp.int32), slopes, squares), total)
         ridge, scale = np.asarray(plan.ridge, plan.dtype), before.state.scale
-        shown = list(order.shuffled(self.parts, plan.minibatch, plan.seed, before.epochs))
+        shown = list(shuffled(self.parts, plan.minibatch, plan.seed, before.epochs))
         first = before.epochs * self.steps
         total_loss = 0.0
         for (place, table), block in zip(shown, self.source.load([place for place, _ in shown]), strict=True):
-            steps = order.steps(len(self.parts[place]), plan.minibatch)
+            steps = minibatches(len(self.parts[place]), plan.minibatch)
             rate = np.zeros(len(table), plan.dtype)
             rate[:steps] = rates(plan.schedule, plan.rate, first, steps, plan.epochs * self.steps)
             arguments = block, self._labels_of(place), table, rate, ridge, scale, plan.loss
@@ -302,7 +318,7 @@ class _Training:
         numbers = mean, 1 / spread, np.sqrt(self.source.width)
         return Scale(*(np.asarray(each, self.plan.dtype) for each in numbers))
 
-    def _blocks(self, tables: list[tuple[int, order.Table]]) -> Iterator[jax.Array]:
+    def _blocks(self, tables: list[tuple[int, Table]]) -> Iterator[jax.Array]:
         return self.source.load([place for place, _ in tables])
 
     def _labels_of(self, place: int) -> npt.NDArray[np.int32]:
@@ -310,10 +326,10 @@ class _Training:
         return self.labels[block.begin : block.end]
 
 
-def _tables(parts: list[Rows]) -> list[tuple[int, order.Table]]:
+def _tables(parts: list[Rows]) -> list[tuple[int, Table]]:
     """The rows of every block in their order, many at once, for passes that change nothing."""
-    height = max(order.steps(len(part), JUDGED_AT_ONCE) for part in parts)
-    return [(place, order.cut(part, JUDGED_AT_ONCE, height)) for place, part in enumerate(parts) if len(part)]
+    height = max(minibatches(len(part), JUDGED_AT_ONCE) for part in parts)
+    return [(place, cut(part, JUDGED_AT_ONCE, height)) for place, part in enumerate(parts) if len(part)]
 
 
 def _to_host(tree: Any) -> Any:
@@ -322,3 +338,112 @@ def _to_host(tree: Any) -> Any:
 
 def _exact(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
+
+
+def check_labels(labels: npt.ArrayLike, count: int, classes: int) -> npt.NDArray[np.int32]:
+    """(count,) whole numbers from 0 to classes - 1."""
+    refuse_masked(labels, "labels")
+    right = np.asarray(labels)
+    if right.shape != (count,):
+        raise ValueError(f"labels must be ({count},), one for every row of the features, got shape {right.shape}.")
+    if right.dtype.kind not in "iu":
+        raise TypeError(f"labels must be whole numbers from 0 to {classes - 1}, got {right.dtype}.")
+    if right.min() < 0 or right.max() >= classes:
+        wrong = right[(right < 0) | (right >= classes)][0]
+        raise ValueError(f"labels must be whole numbers from 0 to {classes - 1} for classes={classes}, got {wrong}.")
+    return right.astype(np.int32)
+
+
+def check_validation(validation: float | npt.ArrayLike | None, count: int, seed: int) -> Rows:
+    """The rows that are held out."""
+    if validation is None:
+        return np.zeros(0, np.int64)
+    if np.ndim(validation) == 0:
+        share = checks.number(validation, "validation")
+        size = round(share * count)
+        if not 0 < share < 1 or not 0 < size < count:
+            raise ValueError(
+                f"validation={validation} of {count} rows leaves none to {'train on' if size else 'judge by'}: "
+                "give a share between 0 and 1, or the numbers of rows."
+            )
+        # Three words: the order of epoch e is drawn from (seed, e).
+        return np.sort(np.random.default_rng([seed, 0, 1]).permutation(count)[:size])
+    rows = np.asarray(validation)
+    if rows.ndim != 1 or not rows.size or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"validation must be None, a share or a list of numbers of rows, got {rows.dtype} of shape {rows.shape}."
+        )
+    if rows.min() < 0 or rows.max() >= count:
+        raise ValueError(
+            f"validation holds row {rows.max() if rows.max() >= count else rows.min()}, but rows are 0 to {count - 1}."
+        )
+    unique = np.unique(rows.astype(np.int64))
+    if len(unique) < len(rows):
+        raise ValueError(f"validation names {len(rows) - len(unique)} rows more than once.")
+    if len(unique) == count:
+        raise ValueError(f"validation names all {count} rows: none is left to train on.")
+    return unique
+
+
+def check_rate(rate: object) -> float:
+    """A number above 0."""
+    value = checks.number(rate, "rate")
+    if not value > 0:
+        raise ValueError(f"rate must be above 0, got {value}: it is the step of Adam.")
+    return value
+
+
+def shuffled(parts: Sequence[Rows], minibatch: int, seed: int, epoch: int) -> Iterator[tuple[int, Table]]:
+    """Every part's number and its rows as a table of minibatches; parts without a row are left out.
+
+    All tables have one height, that of the largest part, for one compiled program: a minibatch of -1 alone is none.
+    """
+    rng = np.random.default_rng([seed, epoch])
+    height = max(minibatches(len(rows), minibatch) for rows in parts)
+    for place in rng.permutation(len(parts)):
+        if len(parts[place]):
+            yield int(place), cut(rng.permutation(parts[place]), minibatch, height)
+
+
+def minibatches(count: int, minibatch: int) -> int:
+    """How many minibatches so many rows make."""
+    return -(-count // minibatch)
+
+
+def cut(rows: Rows, minibatch: int, height: int | None = None) -> Table:
+    """Minibatches of nearly equal size, none larger than `minibatch`, one a row of the table (height, minibatch); -1 is none.
+
+    Nearly equal, since a last one of a few rows would make as large a step as the others from far less.
+    """
+    count = minibatches(len(rows), minibatch)
+    table = np.full((height or count, minibatch), -1, np.int32)
+    sizes = len(rows) // max(count, 1) + (np.arange(len(table)) < len(rows) % max(count, 1))
+    sizes[count:] = 0
+    table[np.arange(minibatch) < sizes[:, None]] = rows
+    return table
+
+
+def rates(schedule: str, rate: float, first: int, count: int, total: int) -> npt.NDArray[np.float64]:
+    """rate_k of the minibatches k = first .. first + count - 1 of a training with `total` of them.
+
+    Parameters
+    ----------
+    schedule : "constant" or "cosine"
+        See above.
+    rate : float
+        The first rate.
+    first : int
+        The number of the first minibatch.
+    count : int
+        How many.
+    total : int
+        K, those of all epochs.
+
+    Returns
+    -------
+    (count,) array
+        Their rates.
+    """
+    if schedule == "constant":
+        return np.full(count, rate)
+    return np.asarray(rate * (1 + np.cos(np.pi * np.arange(first, first + count) / total)) / 2)

@@ -1,0 +1,377 @@
+"""Fig. 1: timescales in the linear regime, their density by theory and by measurement, and what alpha, rho and structure do.
+
+The caption of the paper's panel C is backwards. tau is proportional to 1/alpha: *lower* leak rates give longer timescales,
+and tau_max / tau_min = (1 + rho) / (1 - rho) is the same at every alpha. Drawn is what is measured. A delay line has no
+eigenvalue but 0, so its spectrum says one number, 1/alpha, where the paper shows a histogram; a ring, the line closed, has one.
+The few weights in each row of W make its disc of eigenvalues a little denser in the middle than the even disc of the theory:
+that is most of what is left between points and line in B when N is large; with more weights a row it shrinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import timescales
+from echoscale.app.report import style
+from echoscale.network import Network, hierarchical, parallel, single
+from echoscale.sweeps.job import Arrays, Job
+from echoscale.sweeps.run import Runner
+from paper.provenance import labelled
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+Spectra = dict[tuple[Any, ...], Arrays]
+
+LAWS = ("normal", "uniform")
+LANDMARKS = ("tau_min", "tau_peak", "tau_max")
+STRUCTURES = ("delay line", "ring", "single ESN", "2 ESNs, unconnected", "2 ESNs, connected")
+TAU = r"timescale $\tau$ (steps)"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Units: `shown` in A, all `sizes` in B, `swept` in C and D, `compared` in E. B and E take the seeds 0 ... seeds - 1."""
+
+    shown: int
+    sizes: tuple[int, ...]
+    seeds: int
+    bins: int
+    swept: int
+    compared: int
+    structure_bins: int
+    seed: int = 0  # of A, C and D
+    leak_rate: float = 0.5  # of A, B and D
+    spectral_radius: float = 0.9  # of A, B and C
+    leak_rates: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0)  # C
+    spectral_radii: tuple[float, ...] = (0.1, 0.18, 0.32, 0.56, 0.99)  # D, evenly spaced in the logarithm
+    structure_leak_rates: tuple[float, float] = (0.9, 0.2)  # E: of the first and of the second reservoir
+    structure_spectral_radius: float = 0.9  # E
+    structure_range: tuple[float, float] = (0.5, 60.0)  # E: of the histograms
+
+
+SETTINGS = {
+    "smoke": Settings(shown=60, sizes=(25, 100), seeds=3, bins=10, swept=40, compared=60, structure_bins=20),
+    "quick": Settings(shown=200, sizes=(50, 150, 400), seeds=8, bins=20, swept=150, compared=100, structure_bins=30),
+    "paper": Settings(shown=300, sizes=(100, 300, 1000), seeds=20, bins=30, swept=200, compared=200, structure_bins=40),
+}
+
+
+def compute(scale: str, run: Runner) -> xarray.Dataset:
+    """Spectra of random networks, and the closed forms beside them."""
+    import xarray
+
+    settings = SETTINGS[scale]
+    networks = _networks(settings)
+    jobs = [
+        Job.of(spectrum, network=network, seed=seed, weights=key[0] == "plane") for key, (network, seed) in networks.items()
+    ]
+    spectra: Spectra = dict(zip(networks, run(jobs), strict=True))
+    parts = (
+        _plane(settings, spectra),
+        _density(settings, spectra),
+        _sweep("alpha", settings.leak_rates, lambda each: (each, settings.spectral_radius), spectra),
+        _sweep("rho", settings.spectral_radii, lambda each: (settings.leak_rate, each), spectra),
+        _structures(settings, spectra),
+    )
+    return labelled(xarray.merge(parts, join="exact", compat="equals"), 1, scale, settings)
+
+
+def spectrum(network: Network, seed: int, weights: bool) -> Arrays:
+    """Eigenvalues of the linearised system and the timescales, (N,) each; those of the weights where they are asked for."""
+    found = network.build(n_inputs=1, seed=seed).spectrum()
+    made: Arrays = {"eigenvalues": found.eigenvalues, "timescales": found.timescales}
+    return {**made, "of_weights": found.of_weights} if weights else made
+
+
+def _networks(s: Settings) -> dict[tuple[Any, ...], tuple[Network, int]]:
+    """Every network whose spectrum is needed, with its seed, by panel."""
+    one: dict[str, Any] = {"leak_rate": s.leak_rate, "spectral_radius": s.spectral_radius}
+    jobs: dict[tuple[Any, ...], tuple[Network, int]] = {("plane",): (single(s.shown, **one), s.seed)}
+    # The same seed gives the same W: along alpha and along rho nothing else changes.
+    for alpha in s.leak_rates:
+        jobs["alpha", alpha] = single(s.swept, leak_rate=alpha, spectral_radius=s.spectral_radius), s.seed
+    for rho in s.spectral_radii:
+        jobs["rho", rho] = single(s.swept, leak_rate=s.leak_rate, spectral_radius=rho), s.seed
+    first, rho, half = s.structure_leak_rates[0], s.structure_spectral_radius, s.compared // 2
+    two: dict[str, Any] = {"leak_rate": s.structure_leak_rates, "spectral_radius": rho}
+    structures = (
+        single(s.compared, leak_rate=first, spectral_radius=rho, topology="delay_line"),
+        single(s.compared, leak_rate=first, spectral_radius=rho, topology="ring"),
+        single(s.compared, leak_rate=first, spectral_radius=rho),
+        parallel([half, half], **two),
+        hierarchical([half, half], **two),
+    )
+    for seed in range(s.seeds):
+        for name, network in zip(STRUCTURES, structures, strict=True):
+            jobs[name, seed] = network, seed
+        for law in LAWS:
+            for units in s.sizes:
+                jobs[law, units, seed] = single(units, topology=law, **one), seed
+    return jobs
+
+
+def _plane(s: Settings, spectra: Spectra) -> xarray.Dataset:
+    """A: eigenvalues of W, of unit spectral radius, and of the linearised system."""
+    found = spectra["plane",]
+    both = np.stack([found["of_weights"] / s.spectral_radius, found["eigenvalues"]])
+    return _dataset(
+        matrix=("matrix", ["W", "system"], "the matrix whose eigenvalues these are"),
+        eigenvalue_real=(("matrix", "mode"), both.real, "real part of the eigenvalue"),
+        eigenvalue_imag=(("matrix", "mode"), both.imag, "imaginary part of the eigenvalue"),
+        leak_rate=((), s.leak_rate, "leak rate of A, B and D"),
+        spectral_radius=((), s.spectral_radius, "spectral radius of A, B and C"),
+    )
+
+
+def _density(s: Settings, spectra: Spectra) -> xarray.Dataset:
+    """B: histograms of the largest networks, the closed form, and the distance of the two for all sizes."""
+    numbers = s.leak_rate, s.spectral_radius
+    low, high = timescales.bounds(*numbers)
+    # A hair beyond the bounds: the outermost eigenvalue lies on the circle, and rounding must not push it out.
+    edges = np.geomspace(low * (1 - 1e-6), high * (1 + 1e-6), s.bins + 1)
+    fine = np.geomspace(low, high, 300)
+    seeds = range(s.seeds)
+
+    def times(law: str, units: int, seed: int) -> Floats:
+        return spectra[law, units, seed]["timescales"]
+
+    histograms = [[np.histogram(times(law, s.sizes[-1], seed), edges, density=True)[0] for seed in seeds] for law in LAWS]
+    distances = [[[_distance(times(law, units, seed), *numbers) for seed in seeds] for units in s.sizes] for law in LAWS]
+    return _dataset(
+        law=("law", list(LAWS), "law of the non-zero weights"),
+        units=("units", list(s.sizes), "neurons"),
+        seed=("seed", list(seeds), "seed of the weights"),
+        tau=("tau", np.sqrt(edges[1:] * edges[:-1]), "timescale, middle of the bin", "steps"),
+        tau_edge=("tau_edge", edges, "timescale, edges of the bins", "steps"),
+        density=(("law", "seed", "tau"), np.array(histograms), "measured density, largest networks", "1 / steps"),
+        tau_fine=("tau_fine", fine, "timescale", "steps"),
+        density_theory=("tau_fine", timescales.density(fine, *numbers), "density by theory", "1 / steps"),
+        landmark=("landmark", list(LANDMARKS), "mark of a distribution of timescales"),
+        tau_landmark=("landmark", _landmarks(*numbers), "marks by theory", "steps"),
+        distance=(("law", "units", "seed"), np.array(distances), "Kolmogorov-Smirnov distance to the theory"),
+    )
+
+
+def _sweep(name: str, values: tuple[float, ...], numbers: Callable[[Any], tuple[Any, Any]], spectra: Spectra) -> xarray.Dataset:
+    """C, D: all timescales of one network for every value of alpha or rho, bodies and bounds by theory."""
+    low, high = timescales.bounds(*numbers(np.array(values)[:, None]))
+    heights = low * (high / low) ** np.linspace(0, 1, 101)
+    body = heights * timescales.density(heights, *numbers(np.array(values)[:, None]))  # on a logarithmic axis
+    fine = np.geomspace(values[0], values[-1], 101)
+    long = {"alpha": "leak rate", "rho": "spectral radius"}[name]
+    shares = [0.05, 0.25, 0.5, 0.75, 0.95]
+    tau = np.array([np.sort(spectra[name, value]["timescales"]) for value in values])
+    return _dataset(
+        **{
+            name: (name, np.array(values), long),
+            "quantile": ("quantile", np.array(shares), "share of timescales below"),
+            f"tau_of_{name}": ((name, f"mode_of_{name}"), tau, "measured timescales, shortest first", "steps"),
+            f"quantile_of_{name}": ((name, "quantile"), np.quantile(tau, shares, axis=1).T, "their quantiles", "steps"),
+            f"body_tau_of_{name}": ((name, "body"), heights, "timescales from tau_min to tau_max", "steps"),
+            f"body_of_{name}": (
+                (name, "body"),
+                body / body.max(axis=1, keepdims=True),
+                "density of log tau by theory, relative to its maximum",
+            ),
+            f"{name}_fine": (f"{name}_fine", fine, long),
+            f"tau_landmark_of_{name}": (
+                ("landmark", f"{name}_fine"),
+                _landmarks(*numbers(fine)),
+                "marks by theory",
+                "steps",
+            ),
+        }
+    )
+
+
+def _structures(s: Settings, spectra: Spectra) -> xarray.Dataset:
+    """E: shares of the timescales in bins of equal ratio, means over the seeds."""
+    edges = np.geomspace(*s.structure_range, s.structure_bins + 1)
+    times = np.array([[spectra[name, seed]["timescales"] for seed in range(s.seeds)] for name in STRUCTURES])
+    shares = np.array([np.histogram(each, edges)[0] / each.size for each in times])
+    first, second = (
+        np.diff(timescales.cumulative(edges, alpha, s.structure_spectral_radius)) for alpha in s.structure_leak_rates
+    )
+    line = np.diff(timescales.cumulative(edges, s.structure_leak_rates[0], 0.0))
+    # The shares of a ring's timescales follow another law, which is not that of random matrices.
+    theory = [line, np.full_like(line, np.nan), first, (first + second) / 2, (first + second) / 2]
+    apart = np.abs(times[STRUCTURES.index("2 ESNs, unconnected")] - times[STRUCTURES.index("2 ESNs, connected")])
+    return _dataset(
+        structure=("structure", list(STRUCTURES), "structure of the network"),
+        tau_bin=("tau_bin", np.sqrt(edges[1:] * edges[:-1]), "timescale, middle of the bin", "steps"),
+        tau_bin_edge=("tau_bin_edge", edges, "timescale, edges of the bins", "steps"),
+        share=(("structure", "tau_bin"), shares, "share of the timescales in a bin, mean over the seeds"),
+        share_theory=(("structure", "tau_bin"), np.array(theory), "the share by theory"),
+        longest=("structure", times.max(axis=(1, 2)), "longest timescale of all seeds", "steps"),
+        structure_leak_rate=("reservoir", np.array(s.structure_leak_rates), "leak rates of E"),
+        coupling_effect=((), float(apart.max()), "largest difference of timescales, connected or not", "steps"),
+    )
+
+
+def _distance(times: Floats, leak_rate: float, spectral_radius: float) -> float:
+    """Kolmogorov-Smirnov: the largest distance of the empirical from the theoretical P(timescale <= tau)."""
+    theory = timescales.cumulative(np.sort(times), leak_rate, spectral_radius)
+    steps = np.arange(len(times) + 1) / len(times)
+    return float(max((steps[1:] - theory).max(), (theory - steps[:-1]).max()))
+
+
+def _landmarks(leak_rate: float | Floats, spectral_radius: float | Floats) -> Floats:
+    """tau_min, tau_peak and tau_max, (3, ...)."""
+    low, high = timescales.bounds(leak_rate, spectral_radius)
+    return np.stack([low, timescales.peak(leak_rate, spectral_radius), high])
+
+
+def _dataset(**variables: tuple[Any, ...]) -> xarray.Dataset:
+    """name=(dims, values, long name[, unit]); one that bears the name of its only dimension is a coordinate."""
+    import xarray
+
+    made = {
+        name: xarray.Variable(dims, values, {"long_name": long, "units": unit[0] if unit else "1"})
+        for name, (dims, values, long, *unit) in variables.items()
+    }
+    return xarray.Dataset(made)
+
+
+def draw(data: xarray.Dataset) -> Figure:
+    """Orange is theory: the lines, and the bodies of C and D; points, dots and bars are measured."""
+    figure: Figure = style.figure(7.9)
+    style.title(figure, data, "Timescales of reservoirs in the linear regime", f"{data.sizes['seed']} seeds, one in A, C and D")
+    rows = figure.add_gridspec(3, 1, height_ratios=[1.1, 1.15, 0.9])
+    top, middle, bottom = rows[0].subgridspec(1, 2, width_ratios=[1, 1.3]), rows[1].subgridspec(1, 2), rows[2].subgridspec(1, 4)
+    _draw_plane(figure.add_subplot(top[0]), data)
+    _draw_density(figure.add_subplot(top[1]), data)
+    _draw_sweeps(figure.add_subplot(middle[0]), figure.add_subplot(middle[1]), data)
+    _draw_structures([figure.add_subplot(bottom[k]) for k in range(4)], data)
+    return figure
+
+
+def _draw_plane(ax: Axes, data: xarray.Dataset) -> None:
+    alpha, rho = float(data.leak_rate), float(data.spectral_radius)
+    angle = np.linspace(0, 2 * np.pi, 200)
+    circles = (("W", 0.0, 1.0, "0.65", r"of $W$"), ("system", 1 - alpha, alpha * rho, style.BLACK, "of the\nsystem"))
+    for name, centre, radius, colour, label in circles:
+        found = data.sel(matrix=name)
+        ax.plot(centre + radius * np.cos(angle), radius * np.sin(angle), color=colour, linewidth=1)
+        ax.plot(found.eigenvalue_real, found.eigenvalue_imag, "o", color=colour, markersize=2, markeredgewidth=0, label=label)
+    # Everything moves by 1 - alpha and shrinks by alpha rho.
+    ax.annotate("", (1 - alpha, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "color": style.ORANGE, "shrinkA": 0, "shrinkB": 0})
+    ax.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    note = rf"$\alpha = {alpha:g}$" + "\n" + rf"$\rho = {rho:g}$"
+    ax.text(1.03, 0.02, note, transform=ax.transAxes, fontsize=8, ha="left", va="bottom")
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "borderaxespad": 0}
+    ax.legend(**_QUIET, **beside, handletextpad=0, markerscale=2)
+    style.panel(ax, "A", x=r"Re $\lambda$", y=r"Im $\lambda$", title=r"$\lambda = 1-\alpha+\alpha\rho\,\lambda_W$")
+
+
+def _draw_density(ax: Axes, data: xarray.Dataset) -> None:
+    shown = data.density.sel(law=LAWS[0])
+    mean, spread = shown.mean("seed"), shown.std("seed")
+    count, units = data.sizes["seed"], int(data.units[-1])
+    band = ax.fill_between(data.tau, np.maximum(mean - spread, 0), mean + spread, color="0.8", linewidth=0)
+    (dots,) = ax.plot(data.tau, mean, "o", color=style.BLACK, markersize=2.5)
+    (line,) = ax.plot(data.tau_fine, data.density_theory, color=style.THEORY, linewidth=1.2)
+    top = 1.35 * float(data.density_theory.max())
+    for name, place, side in zip(LANDMARKS, data.tau_landmark.values, ("right", "left", "right"), strict=True):
+        ax.axvline(place, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+        ax.text(place, top, f" {_symbol(name)} ", fontsize=8, ha=side, va="top")
+    low, high = data.tau_landmark.values[[0, -1]]
+    ax.set(xscale="log", xlim=(0.72 * low, 1.15 * high), ylim=(0, top))
+    _plain_ticks(ax, (1, 2, 5, 10, 20))
+    measured = f"measured, {LAWS[0]} weights,\nN = {units}, mean ± std of {count} seeds"
+    ax.legend([line, (band, dots)], ["theory", measured], **_QUIET, loc="upper right", bbox_to_anchor=(0.92, 1.0))
+    distance = data.distance.mean("seed")
+    rows = [f"{int(n):>5}" + "".join(f"{float(distance.sel(law=law, units=n)):>9.3f}" for law in LAWS) for n in data.units]
+    table = "\n".join([f"{'N':>5}" + "".join(f"{law:>9}" for law in LAWS), *rows])
+    ax.text(0.91, 0.6, f"mean KS distance to the theory\n{table}", **_TABLE, transform=ax.transAxes)
+    style.panel(ax, "B", x=TAU, y=r"density $p(\tau)$")
+
+
+def _draw_sweeps(left: Axes, right: Axes, data: xarray.Dataset) -> None:
+    for ax, name in ((left, "alpha"), (right, "rho")):
+        values = data[name].values
+        half = 0.4 * np.diff(np.log(values)).min()  # of a body's width
+        for at in range(len(values)):
+            _draw_pirate(ax, data.isel({name: at}), name, half)
+        for mark, line in zip(LANDMARKS, ("-", "--", "-"), strict=True):
+            curve = data[f"tau_landmark_of_{name}"].sel(landmark=mark)
+            ax.plot(data[f"{name}_fine"], curve, line, color=style.THEORY, linewidth=0.9, zorder=1.5)
+        ax.set(xscale="log", yscale="log", xlim=(values[0] * np.exp(-1.5 * half), values[-1] * np.exp(1.5 * half)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        _plain_ticks(ax, values)
+    left.set_ylim(0.3, 1700)
+    right.set_ylim(0.8, 300)
+    ends = r"$\tau_\mathrm{min},\ \tau_\mathrm{max}$"
+    left.legend(left.lines[-3:-1], [ends, _symbol("tau_peak")], **_QUIET, loc="upper right")
+    spread = (1 + float(data.spectral_radius)) / (1 - float(data.spectral_radius))
+    same = rf"$\tau_\mathrm{{max}}/\tau_\mathrm{{min}} = {spread:.3g}$" + "\n" + r"at every $\alpha$"
+    left.text(0.03, 0.04, same, transform=left.transAxes, fontsize=8, va="bottom")
+    ratio = r"$\tau_\mathrm{max}/\tau_\mathrm{min} = (1+\rho)/(1-\rho)$"
+    right.text(0.03, 0.97, ratio, transform=right.transAxes, fontsize=8, va="top")
+    style.panel(left, "C", x=r"leak rate $\alpha$", y=TAU, title=rf"$\rho = {float(data.spectral_radius):g}$")
+    style.panel(right, "D", x=r"spectral radius $\rho$", y=TAU, title=rf"$\alpha = {float(data.leak_rate):g}$")
+
+
+def _draw_pirate(ax: Axes, found: xarray.Dataset, name: str, half: float) -> None:
+    """Body: the density by theory. Dots: all timescales of one network. Bars: 5 to 95 %, quartiles, median."""
+    value = float(found[name])
+    tau, body = found[f"body_tau_of_{name}"].values, half * found[f"body_of_{name}"].values
+    ax.fill_betweenx(tau, value * np.exp(-body), value * np.exp(body), color=style.THEORY, alpha=0.3, linewidth=0)
+    dots = found[f"tau_of_{name}"].values
+    # Spread over the width of the body by the golden ratio: evenly, and the same every time.
+    aside = 2 * (np.arange(len(dots)) * 0.6180339887 % 1) - 1
+    ax.plot(value * np.exp(aside * np.interp(dots, tau, body)), dots, "o", color="0.35", markersize=1.2, markeredgewidth=0)
+    low, lower, median, upper, high = found[f"quantile_of_{name}"].values
+    ax.plot([value] * 2, [low, high], color=style.BLACK, linewidth=0.8)
+    ax.plot([value] * 2, [lower, upper], color=style.BLACK, linewidth=2.5, solid_capstyle="butt")
+    ax.plot(value, median, "o", color="white", markeredgecolor=style.BLACK, markersize=4)
+
+
+def _draw_structures(axes: list[Axes], data: xarray.Dataset) -> None:
+    edges = data.tau_bin_edge.values
+    titles = ("delay line", "ring", "single ESN", "2 ESNs")
+    colours = ("0.75", "0.75", "0.75", style.UNCONNECTED)
+    for k, (ax, name, title) in enumerate(zip(axes, STRUCTURES, titles, strict=False), start=1):
+        found = data.sel(structure=name)
+        ax.stairs(found.share, edges, fill=True, color=colours[k - 1], alpha=0.4 if k == len(axes) else 1)
+        # From all of them in one bin to a few in a hundred: one logarithmic axis for all four.
+        ax.set(xscale="log", yscale="log", xlim=(edges[0], edges[-1]), ylim=(0.002, 4))
+        ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"] if k == 1 else [])
+        _plain_ticks(ax, (1, 3, 10, 30))
+        style.panel(ax, f"E{k}", x=TAU, y="share of timescales" if k == 1 else "", title=title)
+    alpha = data.structure_leak_rate.values
+    note = "nilpotent: all" + "\n" + r"at $\tau = 1/\alpha$" + "\n" + rf"   $= {1 / alpha[0]:.3g}$"
+    axes[0].text(0.42, 0.8, note, transform=axes[0].transAxes, fontsize=8, va="top")
+    for ax, name in zip(axes[2:], STRUCTURES[2:], strict=False):
+        ax.plot(data.tau_bin, data.share_theory.sel(structure=name), color=style.THEORY, linewidth=1.2, label="theory")
+    axes[2].legend(**_QUIET, loc="upper right")
+    last, top = axes[3], float(data.share.sel(structure=list(STRUCTURES[3:])).max())
+    last.patches[0].set_label("unconnected")
+    last.stairs(data.share.sel(structure=STRUCTURES[4]), edges, color=style.CONNECTED, linewidth=0.9, label="connected")
+    last.legend(handles=[last.patches[0], last.patches[1]], **_QUIET, loc="upper left", borderaxespad=0.1)
+    for each in alpha:
+        last.text(1 / each, 1.3 * top, rf"$\alpha = {each:g}$", fontsize=7, ha="center", va="bottom")
+
+
+def _plain_ticks(ax: Axes, places: Iterable[float]) -> None:
+    """Ticks of a logarithmic x-axis at these places, written out."""
+    from matplotlib.ticker import NullLocator
+
+    ax.set_xticks(list(places), [f"{place:g}" for place in places])
+    ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _symbol(name: str) -> str:
+    return rf"$\tau_\mathrm{{{name.removeprefix('tau_')}}}$"
+
+
+_QUIET: dict[str, Any] = {"fontsize": 8, "frameon": False, "handlelength": 1.3}
+_TABLE: dict[str, Any] = {"fontsize": 7, "family": "monospace", "ha": "right", "va": "top"}

@@ -1,0 +1,68 @@
+"""Fig. 2: the architectures, drawn from the very networks: a single reservoir, a hierarchy, and two reservoirs in parallel."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from echoscale.app.report import style
+from echoscale.network import Network, diagram, hierarchical, parallel, single
+from echoscale.sweeps.run import Runner
+from paper.provenance import SCALES, labelled
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+LETTER = 0.25  # inches above a diagram, for the letter of its panel
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Neurons of the single network, and neurons and leak rates of both reservoirs of the other two."""
+
+    units: int = 100
+    parts: tuple[int, int] = (50, 50)
+    leak_rates: tuple[float, float] = (1.0, 0.2)
+
+
+SETTINGS = {scale: Settings() for scale in SCALES}  # a diagram has no scale
+
+
+def compute(scale: str, run: Runner) -> xarray.Dataset:
+    """The networks as JSON text. There is nothing to compute, so nothing is run."""
+    import xarray
+
+    settings = SETTINGS[scale]
+    networks = {
+        "single": single(settings.units),
+        "hierarchical": hierarchical(settings.parts, leak_rate=settings.leak_rates),
+        "parallel": parallel(settings.parts, leak_rate=settings.leak_rates),
+    }
+    texts = [json.dumps(network.to_dict()) for network in networks.values()]
+    data = xarray.Dataset(
+        {"network": ("architecture", texts, {"long_name": "the network, as JSON of Network.to_dict()"})},
+        {"architecture": ("architecture", list(networks), {"long_name": "architecture"})},
+    )
+    return labelled(data, 2, scale, settings)
+
+
+def draw(data: xarray.Dataset) -> Figure:
+    """All three, each with the room that its diagram asks for."""
+    networks = [Network.from_dict(json.loads(str(text))) for text in data.network.values]
+    plans = [diagram.layout(network) for network in networks]
+    # The first two above each other beside the third, which is the tallest.
+    stacked, third = plans[:2], plans[2]
+    height = max(sum(plan.height for plan in stacked) + LETTER, third.height)
+    figure: Figure = style.figure(height + 2 * LETTER, width=max(plan.width for plan in stacked) + third.width + LETTER)
+    figure.suptitle("Fig. 2. The three architectures (one diagram at every scale)", fontsize=9)
+    ratios = {"width_ratios": [max(plan.width for plan in stacked), third.width]}
+    grid = figure.add_gridspec(2, 2, **ratios, height_ratios=[plan.height for plan in stacked])
+    axes = [figure.add_subplot(place) for place in (grid[0, 0], grid[1, 0], grid[:, 1])]
+    # Letters and titles of all panels first: a diagram fits itself into the room that is left.
+    for letter, name, ax in zip("ABC", data.architecture.values, axes, strict=True):
+        style.panel(ax, letter, title=str(name))
+    for network, ax in zip(networks, axes, strict=True):
+        diagram.draw(network, ax=ax)
+    return figure

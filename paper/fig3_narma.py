@@ -1,0 +1,461 @@
+"""Fig. 3: NARMA10 and NARMA5, the error of single, unconnected and connected networks against their leak rates.
+
+    single        one reservoir of 100 neurons; alpha and rho vary
+    unconnected   two of 50, both of which hear the input; alpha1 and alpha2 vary
+    weak, strong  two of 50, the first drives the second with 0.1 or 1.0 times 10 weights N(0, 1) a row
+
+The paper leaves open what decides the comparison, so that all four readings of it are computed:
+
+    lag 1   predict y_n from the state that has seen s_n        lag 0   from the state before it
+    ridge >= 1e-5   (where the paper's result appears)          ridge free   down to 1e-12
+
+The penalty is chosen on validation data for every point and seed; "best" is the point of least validation error in the mean
+over the seeds; errors shown are those of held-out test data. A seed draws weights and series, so that networks
+are compared seed by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import timescales
+from echoscale._internal import checks
+from echoscale.app.report import style
+from echoscale.network import Network, single
+from echoscale.sweeps.job import Arrays, Check, Job, unchecked
+from echoscale.sweeps.protocol import Protocol
+from echoscale.sweeps.run import Runner
+from echoscale.sweeps.scores import path_errors
+from echoscale.tasks import narma
+from paper import learned_paths
+from paper.best import best
+from paper.learned_paths import Paths
+from paper.networks import two
+from paper.provenance import labelled
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure, SubFigure
+
+Floats = npt.NDArray[np.float64]
+
+LAGS = {"lag 1": 1, "lag 0": 0}
+FLOORS = {"ridge >= 1e-5": 1e-5, "ridge free": 0.0}
+VARIANTS = tuple(f"{lag}, {floor}" for lag, floor in product(LAGS, FLOORS))
+TASKS = {"NARMA10": 10, "NARMA5": 5}
+NETWORKS = ("unconnected", "weak", "strong")
+# The unconnected pair of NARMA5 is not drawn, but D needs its least error.
+SURFACES = (*(f"NARMA10, {each}" for each in NETWORKS), "NARMA5, unconnected", "NARMA5, strong")
+MEDIAN = 3  # points along each side of the running median
+HALF_DECADES = tuple(float(f"{10.0 ** (k / 2):.6g}") for k in range(-24, 3))
+TICKS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
+DRAWN = (*SURFACES[:3], SURFACES[4])  # E to H, and close-ups of them in I, L, M and N: the paper has no J and K
+CLOSE_UP = (0.1, 1.0)  # limits of both leak rates
+VALLEY = 1.3  # end of a close-up's colours, in units of its least error
+CONTOURS = (1.05, 1.1, 1.2)  # likewise
+ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
+
+
+PROTOCOL = Protocol(ridge=HALF_DECADES, scale=None)
+SHORT = replace(PROTOCOL, washout=50, train=500, validation=200, test=200)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """units are those of all reservoirs together; the protocol's ridge are the penalties of the variants "ridge free"."""
+
+    leak_rates: tuple[float, ...]
+    seeds: tuple[int, ...]
+    paths: Paths
+    spectral_radii: tuple[float, ...] = (1.0, 0.95, 0.63)  # of the single network
+    protocol: Protocol = PROTOCOL
+    units: int = 100
+    spectral_radius: float = 0.95  # of the pairs
+    input_scaling: float = 0.2
+    weak: float = 0.1
+    strong: float = 1.0
+    connections: int = 10
+    shown: int = 100  # steps of A
+    lags: int = 25  # of B
+
+
+def _grid(points: int) -> tuple[float, ...]:
+    return tuple((k + 1) / points for k in range(points))
+
+
+SETTINGS = {
+    "smoke": Settings(
+        _grid(3),
+        (0, 1),
+        Paths(400, 200, (0,), 4, 10.0),
+        protocol=SHORT,
+        units=40,
+    ),
+    "quick": Settings(_grid(10), tuple(range(5)), Paths(50_000, 12_500, (0,), faster=20.0)),
+    "paper": Settings(_grid(20), tuple(range(20)), Paths(1_000_000, 250_000, (0, 1, 2))),
+}
+
+
+def compute(scale: str, run: Runner) -> xarray.Dataset:
+    """Errors of all networks at every point and seed in all variants, the best points, and the signals themselves."""
+    import xarray
+
+    settings = SETTINGS[scale]
+    alphas, radii, seeds = settings.leak_rates, settings.spectral_radii, settings.seeds
+    # Half the digits: the states are float32 too, and the file stays small.
+    pairs = np.empty((2, len(VARIANTS), len(SURFACES), len(alphas), len(alphas), len(seeds)), np.float32)
+    singles = np.empty((2, len(VARIANTS), len(TASKS), len(radii), len(alphas), len(seeds)), np.float32)
+    points = list(product(range(len(seeds)), (*TASKS, *SURFACES)))
+    routes = list(product(settings.paths.seeds, DRAWN))
+    jobs = [
+        Job.of(single_errors, settings=settings, task=name, seed=seeds[k])
+        if name in TASKS
+        else Job.of(pair_errors, settings=settings, surface=name, seed=seeds[k])
+        for k, name in points
+    ]
+    jobs += [Job.of(paths_of, settings=settings, surface=name, seed=seed) for seed, name in routes]
+    results = run(jobs)
+    for (k, name), each in zip(points, results, strict=False):  # the paths come after them
+        found = np.stack([each["validation"], each["test"]])
+        if name in TASKS:
+            singles[:, :, list(TASKS).index(name), ..., k] = found.reshape(*singles.shape[:2], len(radii), -1)
+        else:
+            pairs[:, :, SURFACES.index(name), ..., k] = found.reshape(*pairs.shape[:2], len(alphas), -1)
+    walks = {(name, seed): each for (seed, name), each in zip(routes, results, strict=True)}
+    surface, curve = ("variant", "surface", "alpha1", "alpha2", "seed"), ("variant", "task", "rho", "alpha", "seed")
+    data = xarray.Dataset(
+        {
+            "validation": (surface, pairs[0], {"long_name": "validation NRMSE of two reservoirs"}),
+            "test": (surface, pairs[1], {"long_name": "test NRMSE of two reservoirs"}),
+            "single_validation": (curve, singles[0], {"long_name": "validation NRMSE of a single reservoir"}),
+            "single_test": (curve, singles[1], {"long_name": "test NRMSE of a single reservoir"}),
+        },
+        {
+            "variant": ("variant", list(VARIANTS), {"long_name": "alignment of state and target, and penalties allowed"}),
+            "surface": ("surface", list(SURFACES), {"long_name": "task and network of two reservoirs"}),
+            "task": ("task", list(TASKS), {"long_name": "task"}),
+            "alpha1": ("alpha1", np.array(alphas), {"long_name": "leak rate of the first reservoir"}),
+            "alpha2": ("alpha2", np.array(alphas), {"long_name": "leak rate of the second reservoir"}),
+            "alpha": ("alpha", np.array(alphas), {"long_name": "leak rate of the single reservoir"}),
+            "rho": ("rho", np.array(radii), {"long_name": "spectral radius of the single reservoir"}),
+            "seed": ("seed", np.array(seeds), {"long_name": "seed of weights and series"}),
+        },
+    )
+    learned = learned_paths.dataset(settings.paths, DRAWN, walks)
+    return labelled(xarray.merge([data, best_points(data), _signals(settings), learned]), 3, scale, settings)
+
+
+def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) -> Figure:
+    """A, B: the signals. C, D: single networks against alpha, with the least errors of the pairs. E to H: errors of the pairs.
+    I, L, M, N: their valleys, in shades of the error above the least of each.
+
+    smooth: a running median over 3 x 3 points of the surfaces (as in the paper); the crosses are the best points without it.
+    """
+    checks.choice(variant, VARIANTS, "variant")
+    chosen = data.sel(variant=variant)
+    figure = style.figure(9.5)
+    figure.get_layout_engine().set(hspace=0.04)  # between the bars of E to H and the titles below them
+    seeds = data.sizes["seed"]
+    style.title(
+        figure, data, f"NARMA10 and NARMA5: {variant}", f"means of {seeds} seeds, {len(data['alpha1'])} leak rates a side"
+    )
+    upper, lower = figure.subfigures(2, 1, height_ratios=[1, 1.2])
+    (a, b), (c, d) = upper.subplots(2, 2)
+    _draw_signals(a, b, data)
+    for ax, letter, task in zip((c, d), "CD", TASKS, strict=True):
+        _draw_single(ax, chosen, task)
+        style.panel(ax, letter, x="leak rate $\\alpha$", y="test NRMSE", title=task)
+    upper.legend(*c.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8, frameon=False)
+    panels, close_ups = lower.subplots(2, 4)
+    _draw_surfaces(lower, panels[:3], chosen, DRAWN[:3], smooth)
+    _draw_surfaces(lower, panels[3:], chosen, DRAWN[3:], smooth)
+    for ax, name in zip(close_ups, DRAWN, strict=True):
+        _draw_close_up(ax, chosen, name, smooth)
+    _draw_valley_bar(lower, close_ups)
+    titles = ("no coupling", "weak coupling", "strong coupling", "NARMA5, strong", *(f"close-up of {each}" for each in "EFGH"))
+    for ax, letter, title in zip((*panels, *close_ups), "EFGHILMN", titles, strict=True):
+        style.panel(ax, letter, x=ALPHA1, y=ALPHA2)
+        ax.set_title(title, fontsize=8, loc="right")  # in the middle it would meet the letter
+    shown = f"running median of {MEDIAN} x {MEDIAN} points" if smooth else "not smoothed"
+    lines = ", ".join(f"{100 * (each - 1):.0f}" for each in CONTOURS)
+    walks = data.sizes["path_seed"]
+    draws = f"; lines: the first of {walks} draws, marks: ends of all" if walks > 1 else ""
+    paths = f"\npaths from squares: to dots learned online, to triangles tuned{draws}"
+    figure.supxlabel(
+        f"{variant}; means of {seeds} seeds, bands: standard error; surfaces: {shown}; cross: least mean validation error\n"
+        f"lines in E to N: {lines} % above the least error shown" + (paths if variant.startswith("lag 1") else ""),
+        fontsize=7,
+    )
+    built: Figure = figure
+    return built
+
+
+def pair_errors(settings: Settings, surface: str, seed: int) -> Arrays:
+    """Errors (variants, lanes) of a pair at all leak rates; lanes are alpha1-major."""
+    task, kind = surface.split(", ")
+    points = np.array(list(product(settings.leak_rates, repeat=2)))
+    return _errors(settings, pair(settings, kind), TASKS[task], seed, leak_rate=list(points.T))
+
+
+def single_errors(settings: Settings, task: str, seed: int) -> Arrays:
+    """Errors (variants, lanes) of a single network at all spectral radii and leak rates; lanes are radius-major."""
+    radii, alphas = np.array(list(product(settings.spectral_radii, settings.leak_rates))).T
+    # The description has the radius of the pairs: radii of 1 come as lanes, without a warning for what is meant here.
+    network = single(
+        settings.units,
+        spectral_radius=settings.spectral_radius,
+        input_scaling=settings.input_scaling,
+        connections=settings.connections,
+    )
+    return _errors(settings, network, TASKS[task], seed, leak_rate=[alphas], spectral_radius=[radii])
+
+
+def paths_of(settings: Settings, surface: str, seed: int, check: Check = unchecked) -> Arrays:
+    """Leak rates along the online rule, its errors, and leak rates along `tune` (lag 1, ridge 1e-5)."""
+    task, kind = surface.split(", ")
+    network, order = pair(settings, kind), TASKS[task]
+    walk, errors = learned_paths.online(settings.paths, network, order, seed, check)
+    tuned = learned_paths.tuned(settings.paths, network, order, seed, settings.protocol)
+    return {"online": walk, "online_errors": errors, "tuned": tuned}
+
+
+def pair(settings: Settings, kind: str) -> Network:
+    """Two reservoirs: unconnected, weakly or strongly connected."""
+    coupling = {"unconnected": None, "weak": settings.weak, "strong": settings.strong}[kind]
+    return two(
+        settings.units,
+        coupling,
+        connections=settings.connections,
+        spectral_radius=settings.spectral_radius,
+        input_scaling=settings.input_scaling,
+    )
+
+
+def best_points(data: xarray.Dataset) -> xarray.Dataset:
+    """Where the mean validation error is least, the test error there, and in how many seeds a pair beats the others there."""
+    import xarray
+
+    pairs, pair_places, _ = best(data["validation"], data["test"], ("alpha1", "alpha2"))
+    singles, single_places, _ = best(data["single_validation"], data["single_test"], ("rho", "alpha"))
+    tasks = [each.split(", ")[0] for each in data["surface"].values]
+    rivals = {
+        "single": singles[:, [list(data["task"].values).index(task) for task in tasks]],
+        "unconnected": pairs[:, [list(data["surface"].values).index(f"{task}, unconnected") for task in tasks]],
+    }
+    found: dict[str, Any] = {}
+    for prefix, dim, tests, places in (("", "surface", pairs, pair_places), ("single_", "task", singles, single_places)):
+        dims = ("variant", dim)
+        error = tests.std(axis=-1, ddof=1) / tests.shape[-1] ** 0.5
+        found |= {f"{prefix}best_{name}": (dims, at, {"long_name": f"best {name}"}) for name, at in places.items()}
+        found |= {
+            f"{prefix}best_test": (dims, tests.mean(axis=-1), {"long_name": "mean test NRMSE at the best point"}),
+            f"{prefix}best_test_error": (dims, error, {"long_name": "standard error of the mean test NRMSE"}),
+        }
+    for name, rival in rivals.items():
+        wins = (pairs < rival).sum(axis=-1).astype(np.int32)
+        says = {"long_name": f"seeds in which the best point has a lower test NRMSE than the best {name} network"}
+        found[f"wins_over_{name}"] = (("variant", "surface"), wins, says)
+    return xarray.Dataset(found, {name: data[name] for name in ("variant", "surface", "task")})
+
+
+def smoothed(surface: npt.ArrayLike) -> Floats:
+    """The running median of a surface; beyond an edge its values go on."""
+    from scipy.ndimage import median_filter
+
+    return np.asarray(median_filter(np.asarray(surface, np.float64), size=MEDIAN, mode="nearest"))
+
+
+def _errors(settings: Settings, network: Network, order: int, seed: int, **leaves: Sequence[Floats]) -> Arrays:
+    """All variants from one run: states and Gram matrices do not know which target is asked for, nor which penalties."""
+    end = settings.protocol.length
+    u, y = narma(end + 1, order=order, seed=seed)
+    # The state of row n has seen s_n. It predicts y_n (lag 1), and y_{n+1} without s_{n+1} (lag 0).
+    targets = np.concatenate([y[1 - lag :][:end] for lag in LAGS.values()], axis=1)
+    esn = network.build(1, seed=seed)
+    path = path_errors(esn, u[:-1], targets, settings.protocol, esn.hyper.replace(**leaves), apart=True)
+    floors = [path.best(at_least=floor) for floor in FLOORS.values()]  # (lanes, lags) each
+    return {
+        part: np.stack([getattr(floor, part)[..., lag] for lag in range(len(LAGS)) for floor in floors])
+        for part in ("validation", "test")
+    }
+
+
+def _signals(settings: Settings) -> xarray.Dataset:
+    """An example of the series, and the autocorrelations over all seeds."""
+    import xarray
+
+    washout = settings.protocol.washout
+    length = washout + settings.protocol.train
+    kept = slice(washout, None)
+    series = {task: [narma(length, order=order, seed=seed) for seed in settings.seeds] for task, order in TASKS.items()}
+    found = {
+        task: timescales.of_signal([u[kept] for u, _ in each], [y[kept] for _, y in each], lags=settings.lags)
+        for task, each in series.items()
+    }
+    own = np.stack([each.targets[:, 0] for each in found.values()])
+    u, y = series["NARMA10"][0]
+    first = slice(washout, washout + settings.shown)
+    return xarray.Dataset(
+        {
+            "input": ("step", u[first, 0], {"long_name": "input of the first seed"}),
+            "target": ("step", y[first, 0], {"long_name": "NARMA10 target of the first seed"}),
+            "input_correlation": ("delay", found["NARMA10"].inputs[:, 0], {"long_name": "autocorrelation of the input"}),
+            "target_correlation": (("task", "delay"), own, {"long_name": "autocorrelation of the target"}),
+            "peak": ("task", [second_peak(each) for each in own], {"long_name": "delay of the second peak", "units": "steps"}),
+        },
+        {
+            "step": ("step", np.arange(settings.shown), {"long_name": "time after the washout", "units": "steps"}),
+            "delay": ("delay", np.arange(settings.lags + 1), {"long_name": "delay", "units": "steps"}),
+        },
+    )
+
+
+def second_peak(correlation: Sequence[float] | Floats) -> int:
+    """The delay of the largest autocorrelation after its first rise; the first peak is that at 0."""
+    values = np.asarray(correlation)
+    trough = int(np.argmax(np.diff(values) > 0))
+    return trough + int(np.argmax(values[trough:]))
+
+
+def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
+    step, delay = data["step"].values, data["delay"].values
+    left.plot(step, data["input"].values, color="0.65", linewidth=0.8, label="input")
+    left.plot(step, data["target"].values, color=style.BLACK, linewidth=1.2, label="NARMA10")
+    left.set_ylim(0, 1.25 * float(data["target"].max()))  # room for the legend
+    left.legend(fontsize=8, frameon=False, ncols=2, loc="upper right")
+    style.panel(left, "A", x="step", y="signal")
+    right.plot(delay, data["input_correlation"].values, color="0.65", linewidth=0.8, label="input")
+    for task, dashes in zip(TASKS, ("-", "--"), strict=True):
+        curve, peak = data["target_correlation"].sel(task=task).values, int(data["peak"].sel(task=task))
+        right.plot(delay, curve, dashes, color=style.BLACK, linewidth=1.2, label=f"{task}, peak at {peak}")
+        right.plot(peak, curve[peak], "o", color=style.BLACK, markersize=4, markeredgecolor="white", zorder=3)
+    right.legend(fontsize=8, frameon=False, loc="upper right")
+    style.panel(right, "B", x="delay (steps)", y="autocorrelation")
+
+
+def _draw_single(ax: Axes, data: xarray.Dataset, task: str) -> None:
+    """Errors of single networks against alpha, and lines at the least ones of the unconnected and the connected pair."""
+    curves = data["single_test"].sel(task=task).astype(np.float64)
+    count, alpha = curves.sizes["seed"], curves["alpha"].values
+    looks = ((style.SINGLE, "-"), (style.SINGLE, ":"), ("0.55", "--"))
+    for rho, (colour, dashes) in zip(curves["rho"].values, looks, strict=True):
+        curve = curves.sel(rho=rho)
+        mean, error = curve.mean("seed").values, curve.std("seed", ddof=1).values / count**0.5
+        ax.fill_between(alpha, mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
+        ax.plot(alpha, mean, color=colour, linestyle=dashes, linewidth=1.2, label=f"single, $\\rho$ = {rho:g}")
+    for kind, label, colour in (
+        ("unconnected", "unconnected", style.UNCONNECTED),
+        ("strong", "connected", style.CONNECTED),
+    ):
+        found = data.sel(surface=f"{task}, {kind}")
+        least, either = float(found["best_test"]), float(found["best_test_error"])
+        ax.axhspan(least - either, least + either, color=colour, alpha=0.25, linewidth=0)
+        ax.axhline(least, color=colour, linewidth=1.5, label=f"{label}, best")
+    ax.set_xlim(0, 1.02)
+    ax.set_yscale("log")
+    _plain_ticks(ax.yaxis)
+
+
+def _draw_surfaces(
+    figure: SubFigure, axes: Sequence[Axes], data: xarray.Dataset, surfaces: Sequence[str], smooth: bool
+) -> None:
+    """Mean test errors on one colour scale, with a bar below; lines around the valleys, crosses at the best points."""
+    from matplotlib.colors import LogNorm
+
+    shown = [_shown(data, each, smooth) for each in surfaces]
+    # Most of a surface is far worse than its minimum: a logarithm shows both.
+    norm = LogNorm(min(map(np.min, shown)), max(map(np.max, shown)))
+    alpha = data["alpha1"].values
+    ends = alpha[0] / 2, alpha[-1] + alpha[0] / 2  # the edges of the outer cells
+    for ax, name, values in zip(axes, surfaces, shown, strict=True):
+        mesh = ax.pcolormesh(alpha, alpha, values.T, norm=norm, cmap="viridis", shading="nearest", rasterized=True)
+        _draw_valley(ax, alpha, values, "white")
+        _draw_cross(ax, data, name)
+        ax.set(aspect="equal", xticks=[0.2, 0.6, 1], yticks=[0.2, 0.6, 1], xlim=ends, ylim=ends)
+    _plain_ticks(style.bar(figure, mesh, axes, f"{surfaces[0].split(',')[0]}, test NRMSE").ax.xaxis)
+
+
+def _draw_valley(ax: Axes, alpha: Floats, values: Floats, colour: str) -> None:
+    """Lines where the error is so much above the least that is shown."""
+    levels = [float(values.min()) * each for each in CONTOURS if float(values.min()) * each < values.max()]
+    if levels:
+        ax.contour(alpha, alpha, values.T, levels, colors=colour, linewidths=0.6)
+
+
+def _valley_shades() -> Colormap:
+    """Grey at the least error, white at `VALLEY` times it: paths are seen on all of them."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("valley", ["0.55", "1.0"])
+
+
+def _draw_valley_bar(figure: SubFigure, axes: Sequence[Axes]) -> None:
+    """One bar for all close-ups: each in units of its own least error."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    shades = ScalarMappable(Normalize(0, 100 * (VALLEY - 1)), _valley_shades())
+    style.bar(figure, shades, axes, "test NRMSE above the least that the panel shows (%)", "max")
+
+
+def _draw_close_up(ax: Axes, data: xarray.Dataset, name: str, smooth: bool) -> None:
+    """The valley of one surface, with lines around it; all that is higher is white."""
+    values, alpha = _shown(data, name, smooth), data["alpha1"].values
+    inside = (alpha >= CLOSE_UP[0]) & (alpha <= CLOSE_UP[1])
+    seen = values[np.ix_(inside, inside)]
+    least = float(seen.min())
+    colours: dict[str, Any] = {"vmin": least, "vmax": VALLEY * least, "cmap": _valley_shades()}
+    ax.pcolormesh(alpha, alpha, values.T, **colours, shading="nearest", rasterized=True)
+    _draw_valley(ax, alpha[inside], seen, "0.35")
+    if str(data["variant"].values).startswith("lag 1"):  # as the paths were learned
+        _draw_paths(ax, data.sel(path_surface=name))
+    _draw_cross(ax, data, name, CLOSE_UP)
+    ticks = [0.1, 0.4, 0.7, 1]
+    ax.set(aspect="equal", xticks=ticks, yticks=ticks, xlim=CLOSE_UP, ylim=CLOSE_UP)
+
+
+def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
+    """What the leak rates did from every start (square): the way of the first draw, and where all draws ended."""
+    for walk, colour, marker in (("online_path", style.ONLINE, "o"), ("tuned_path", style.TUNED, "^")):
+        for draw, starts in enumerate(data[walk].values):
+            for path in starts:
+                path = path[np.isfinite(path).all(axis=1)]
+                if draw == 0:  # two dozen ways over each other could not be told apart
+                    ax.plot(*path.T, color=colour, linewidth=1.0, clip_on=False, zorder=3)
+                # Ends at the edge reach out of the panel.
+                look: dict[str, Any] = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.5}
+                ax.plot(*path[-1], marker, color=colour, clip_on=False, zorder=4, **look)
+    for start in data["online_path"].values[0, :, 0]:
+        ax.plot(*start, "s", color="white", markeredgecolor=style.BLACK, markeredgewidth=0.8, markersize=3.5, zorder=4)
+
+
+def _shown(data: xarray.Dataset, name: str, smooth: bool) -> Floats:
+    """Mean test errors of a surface, (alpha1, alpha2)."""
+    mean: Floats = data["test"].sel(surface=name).astype(np.float64).mean("seed").values
+    return smoothed(mean) if smooth else mean
+
+
+def _draw_cross(ax: Axes, data: xarray.Dataset, name: str, limits: tuple[float, float] = (0.0, 1.0)) -> None:
+    """A cross at the best point, where that is within the limits."""
+    found = data.sel(surface=name)
+    place = float(found["best_alpha1"]), float(found["best_alpha2"])
+    if min(place) >= limits[0] and max(place) <= limits[1]:
+        style.cross(ax, *place)
+
+
+def _plain_ticks(axis: Axis) -> None:
+    """Round numbers on a logarithmic axis of about a decade, in place of powers of ten."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    axis.set_major_locator(FixedLocator(TICKS))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter("{x:g}")

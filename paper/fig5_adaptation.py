@@ -1,0 +1,636 @@
+"""Fig. 5: leak rates that are learned online while the odds of the telegraph change, and which of them follow.
+
+    fast phase  p1 = 0.5, p2 = 0.1        slow phase  p1 = 0.1, p2 = 0.05        p3 = 0.0005 in both
+
+Two connected reservoirs of 50 neurons learn the joint task (four classes, one-hot, squared error) with the paper's rates from
+ten series at once, through phases that alternate. The starts are those of Fig. 3. The paper leaves open the noise, the spectral
+radius and the length of a phase: the figure has the noise and radius at which the accuracies of Fig. 4 appear, and phases long
+enough for leak rates to come to rest at its rate. Variants of noise and radius are learned beside it, `faster` than in the
+paper and with phases that are as much shorter.
+
+Where a phase ends, the network is frozen and scored on unseen series of that phase, beside the best causal observer of the same
+series (`telegraph_filter`). State and regime are read from the same four outputs: those of a state or a regime are added up.
+A seed draws weights, first readouts and series. Which leak rate moves how far and how soon is `online.adaptation`; its swing is
+
+    swing = mean settled value in fast phases - that in slow ones, without the first phase, in which it comes from its start
+
+How learned hyper-parameters follow an environment that changes: how far each moves in every phase, and how soon.
+
+    way(t) = (v(t) - begins) / (settles - begins),      arrived: way(t) >= share
+
+A learned number fluctuates, so that it crosses any line many times and no single crossing means much. It has arrived "for
+good" at the step that parts the records of a phase best: before it they should lie below the share, from it on above, and it
+is put where the fewest records are on the wrong side (the earliest such step). A path that only rises has none there, and
+the step is its crossing; short returns are outvoted, long ones are not; an overshoot is no return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal import checks
+from echoscale.app.report import style
+from echoscale.engine.devices import cores
+from echoscale.engine.esn import ESN
+from echoscale.learning import PRESETS, Adam, OnlineLearner
+from echoscale.network import hierarchical
+from echoscale.sweeps.job import Arrays, Check, Job, unchecked
+from echoscale.sweeps.run import Runner
+from echoscale.tasks import Telegraph, schedule, telegraph, telegraph_filter
+from paper.learned_paths import FIRST_SERIES, RATE, SEQUENCES, STARTS
+from paper.provenance import labelled, settings_in
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+Floats = npt.NDArray[np.float64]
+
+TASKS = ("state", "regime", "joint")
+LEAKS = ("alpha1", "alpha2")
+NAMES = ("$\\alpha^{(1)}$", "$\\alpha^{(2)}$")
+COLOURS = style.LEVELS
+KINDS = ("fast", "slow")
+# Unseen series: none of the learner's, and others for every phase.
+FIRST_TEST = 1_000_000
+
+FEWEST = 10  # records of a phase: its last fifth then holds two, the least that have a fluctuation
+# A number moved if it ends this many standard deviations of its own fluctuation from where it began. One that only fluctuates,
+# each record by itself and normally distributed, is taken for moved in about 3 of 1000 phases.
+SIGMAS = 3.0
+
+
+@dataclass(frozen=True)
+class Phases:
+    """steps and records are those of one phase; `faster` multiplies the paper's rate of the leak rates."""
+
+    steps: int
+    records: int
+    seeds: tuple[int, ...]
+    faster: float = 1.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """units are those of each reservoir; running and average are the memories of shown gradients and of W_out, in steps."""
+
+    phases: Phases
+    variants: Phases
+    running: int
+    average: int
+    test: int = 11_000
+    washout: int = 1_000  # of the unseen series
+    kinds: tuple[str, ...] = ("fast", "slow", "fast", "slow", "fast")
+    fast: tuple[float, float] = (0.5, 0.1)
+    slow: tuple[float, float] = (0.1, 0.05)
+    p3: float = 0.0005
+    noise: float = 0.5
+    spectral_radius: float = 0.1
+    noises: tuple[float, ...] = (0.25, 0.5, 1.0)  # of the variants
+    spectral_radii: tuple[float, ...] = (0.1, 0.95)  # likewise
+    starts: tuple[tuple[float, float], ...] = STARTS
+    units: int = 50
+    input_scaling: float = 0.2
+    coupling: float = 1.0
+    connections: int = 10
+    share: float = 0.9
+    shown: int = 100  # steps of an excerpt
+
+    def odds(self, phase: int) -> dict[str, float]:
+        """p1, p2 and p3 of a phase."""
+        p1, p2 = self.fast if self.kinds[phase] == "fast" else self.slow
+        return {"p1": p1, "p2": p2, "p3": self.p3}
+
+
+SETTINGS = {
+    "smoke": Settings(
+        Phases(1_000, 10, (0, 1), 20.0),
+        Phases(1_000, 10, (0,), 20.0),
+        running=200,
+        average=500,
+        test=1_200,
+        washout=200,
+        kinds=("fast", "slow", "fast"),
+        noises=(0.5,),
+        units=12,
+    ),
+    "quick": Settings(Phases(20_000, 40, (0, 1), 10.0), Phases(10_000, 40, (0,), 20.0), running=2_000, average=5_000),
+    "paper": Settings(
+        Phases(200_000, 80, (0, 1, 2, 3, 4)), Phases(20_000, 40, (0, 1, 2), 10.0), running=20_000, average=10_000
+    ),
+}
+
+
+def compute(scale: str, run: Runner) -> xarray.Dataset:
+    """All seeds and starts of the figure, then the variants; `responses` and swings of both."""
+    settings = SETTINGS[scale]
+    grid = {"noise": settings.noises, "rho": settings.spectral_radii, "variant_seed": settings.variants.seeds}
+    own = [(settings.phases, settings.noise, settings.spectral_radius, seed) for seed in settings.phases.seeds]
+    others = [(settings.variants, *point) for point in product(*grid.values())]
+    jobs = [
+        Job.of(follow, settings=settings, phases=phases, noise=noise, radius=radius, seed=seed)
+        for phases, noise, radius, seed in [*own, *others]
+    ]
+    found = list(run(jobs, threads=cores()))
+    main = _histories(settings, settings.phases, {"seed": settings.phases.seeds}, found[: len(own)])
+    beside = _histories(settings, settings.variants, grid, found[len(own) :])
+    kept = beside[["begins", "settles", "moved", "fluctuation", "steps", "swing", "accuracy", "ceiling", "ratio"]]
+    kept = kept.drop_vars(["begin", "end"]).rename({name: f"variant_{name}" for name in kept.data_vars})
+    data = main.merge(kept, compat="equals").merge(_excerpts(settings), compat="equals")
+    return labelled(data, 5, scale, settings)
+
+
+def draw(data: xarray.Dataset) -> Figure:
+    """A odds and excerpts, B gradients, C leak rates, D how far and how soon, by start; E accuracies, F variants."""
+    figure: Figure = style.figure(9.7)
+    size = f"{data.sizes['seed']} seeds, {data.sizes['start']} starts each"
+    style.title(figure, data, "Leak rates follow fast and slow phases of the telegraph signal", size)
+    grid = figure.add_gridspec(5, 4, height_ratios=(1.0, 1.2, 1.5, 1.5, 1.6))
+    _draw_odds(figure.add_subplot(grid[0, :2]), data)
+    excerpts = [figure.add_subplot(grid[0, 2])]
+    excerpts.append(figure.add_subplot(grid[0, 3], sharey=excerpts[0]))
+    for ax, kind in zip(excerpts, KINDS, strict=True):
+        _draw_excerpt(ax, data.sel(excerpt=kind), kind)
+    excerpts[1].tick_params(labelleft=False)
+    for row, letter, panel in ((1, "B", _draw_gradients), (2, "C", _draw_leaks), (3, "D", _draw_responses)):
+        left = figure.add_subplot(grid[row, :2])
+        right = figure.add_subplot(grid[row, 2:], sharey=left)
+        for ax, (group, starts) in zip((left, right), groups(data).items(), strict=True):
+            panel(ax, data.sel(start=list(starts)))
+            title = f"{group} at the start" if row == 1 else ""
+            name = f"{letter}{1 if ax is left else 2}"
+            style.panel(ax, name, x=ax.get_xlabel(), y=ax.get_ylabel() if ax is left else "", title=title)
+        right.tick_params(labelleft=False)
+    _draw_accuracy(figure.add_subplot(grid[4, :2]), data)
+    _draw_variants(figure.add_subplot(grid[4, 2:]), data)
+    figure.supxlabel(
+        "A2, A3: state and noisy input; B: median over seeds and starts, band: 80 % of them; C: every run and means\n"
+        "D, E: every run; F: means, from the least to the largest of seeds and starts",
+        fontsize=7,
+    )
+    return figure
+
+
+def groups(data: xarray.Dataset) -> dict[str, tuple[str, ...]]:
+    """The starts by which leak rate is the larger one: they end in different places."""
+    first = data["value"].isel(step=0).mean("seed").transpose("start", "leak").values
+    lower = first[:, 0] < first[:, 1]
+    names = data["start"].values
+    return {f"{NAMES[0]} $\\geq$ {NAMES[1]}": tuple(names[~lower]), f"{NAMES[0]} < {NAMES[1]}": tuple(names[lower])}
+
+
+def follow(settings: Settings, phases: Phases, noise: float, radius: float, seed: int, check: Check = unchecked) -> Arrays:
+    """One network with all starts through all phases.
+
+    value             (S, 2, T + 1)  leak rates, the starts first
+    gradient, loss    (S, 2, T) and (S, T), means of windows; targets (T,) that they have
+    accuracy          (K, S, 3)  on unseen series at the end of every phase, in the order of `TASKS`
+    ceiling           (K, 3)     of the best observer on the same series
+    """
+    esn = network(settings, radius, seed)
+    learner = learner_of(settings, phases, esn, seed)
+    truth = stream(settings, phases, noise, seed)
+    first = learner.values
+    accuracy, ceiling = [], []
+    for phase in range(len(settings.kinds)):
+        piece = slice(phase * phases.steps, (phase + 1) * phases.steps)
+        learner.partial_fit(truth.u[:, piece], one_hot(truth.joint[:, piece]), progress=lambda *_: check())
+        unseen = unseen_series(settings, noise, seed, phase)
+        best = telegraph_filter(unseen.u, noise=noise, **settings.odds(phase)).accuracies(unseen, settings.washout)
+        ceiling.append([best[task] for task in TASKS])
+        accuracy.append([scores(learner, unseen, start, settings.washout) for start in range(len(settings.starts))])
+    history = learner.history.transpose("start", "parameter", "step")
+    return {
+        "value": np.concatenate([first[..., None], history["value"].values], axis=-1),
+        "gradient": history["gradient"].values,
+        "loss": history["loss"].values,
+        "targets": history["targets"].values,
+        "accuracy": np.array(accuracy),
+        "ceiling": np.array(ceiling),
+    }
+
+
+def network(settings: Settings, radius: float, seed: int) -> ESN:
+    """Two reservoirs, the first drives the second."""
+    return hierarchical(
+        [settings.units] * 2,
+        spectral_radius=radius,
+        input_scaling=settings.input_scaling,
+        connections=settings.connections,
+        coupling=settings.coupling,
+        coupling_connections=settings.connections,
+    ).build(1, seed=seed)
+
+
+def learner_of(settings: Settings, phases: Phases, esn: ESN, seed: int) -> OnlineLearner:
+    """The paper's rule for both leak rates and W_out; predictions use a running mean of W_out, learning does not."""
+    preset, starts = PRESETS["telegraph"], np.array(settings.starts)
+    return OnlineLearner(
+        esn,
+        4,
+        rates=Adam(RATE * phases.faster, preset.learned.beta1, preset.learned.beta2),
+        readout=preset.readout,
+        starts=esn.hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]]),
+        record=phases.steps // phases.records,
+        washout=200,
+        average=1 - 1 / settings.average,
+        seed=seed,
+    )
+
+
+def stream(settings: Settings, phases: Phases, noise: float, seed: int) -> Telegraph:
+    """The series (10, T) that a learner hears: states and regimes carry on where the odds change."""
+    odds = [settings.odds(phase) for phase in range(len(settings.kinds))]
+    p1, p2 = (schedule(*((phases.steps, each[name]) for each in odds)) for name in ("p1", "p2"))
+    return telegraph(len(p1), FIRST_SERIES + seed, sequences=SEQUENCES, noise=noise, p1=p1, p2=p2, p3=settings.p3)
+
+
+def unseen_series(settings: Settings, noise: float, seed: int, phase: int) -> Telegraph:
+    """Series of one phase's odds for scores."""
+    place = FIRST_TEST + len(settings.kinds) * seed + phase
+    return telegraph(settings.test, place, sequences=SEQUENCES, noise=noise, **settings.odds(phase))
+
+
+def one_hot(joint: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """(..., 4): 1 for the class, 0 for the others."""
+    return np.asarray(np.eye(4, dtype=np.float32)[joint])
+
+
+def scores(learner: OnlineLearner, truth: Telegraph, start: int, washout: int) -> list[float]:
+    """How often one start, frozen as it stands, is right about state, regime and both."""
+    z = np.asarray(learner.predict(truth.u, start=start))
+    decisions = {
+        "state": z[..., [1, 3]].sum(axis=-1) > z[..., [0, 2]].sum(axis=-1),
+        "regime": z[..., [2, 3]].sum(axis=-1) > z[..., [0, 1]].sum(axis=-1),
+        "joint": z.argmax(axis=-1),
+    }
+    return [float((decisions[task] == getattr(truth, task))[:, washout:].mean()) for task in TASKS]
+
+
+def swings(settles: xarray.DataArray, kinds: Sequence[str] | npt.NDArray[Any]) -> xarray.DataArray:
+    """(..., leak): how much higher a leak rate settles in fast phases than in slow ones; the first phase does not count."""
+    later = np.arange(len(kinds)) > 0
+    means = [settles.isel(phase=np.flatnonzero(later & (np.asarray(kinds) == kind))).mean("phase") for kind in KINDS]
+    return means[0] - means[1]
+
+
+def _histories(settings: Settings, phases: Phases, grid: dict[str, Any], found: list[Arrays]) -> xarray.Dataset:
+    """Runs of all points of a grid, labelled, with what each leak rate did in every phase."""
+    import xarray
+
+    def joined(name: str) -> npt.NDArray[np.float32]:
+        each = np.stack([run[name] for run in found]).astype(np.float32)
+        return np.asarray(each.reshape(*(len(values) for values in grid.values()), *each.shape[1:]))
+
+    names = tuple(grid)
+    window = phases.steps // phases.records * np.arange(1, phases.records * len(settings.kinds) + 1)
+    data = xarray.Dataset(
+        {
+            "value": ((*names, "start", "leak", "step"), joined("value"), {"long_name": "leak rate"}),
+            "gradient": ((*names, "start", "leak", "window"), joined("gradient"), {"long_name": "dE/dalpha, mean of a window"}),
+            "loss": ((*names, "start", "window"), joined("loss"), {"long_name": "squared error while learning, halved"}),
+            "targets": (("window",), found[0]["targets"].astype(np.int32), {"long_name": "steps of a window with a target"}),
+            "accuracy": ((*names, "phase", "start", "task"), joined("accuracy"), {"long_name": "accuracy on unseen series"}),
+            "ceiling": ((*names, "phase", "task"), joined("ceiling"), {"long_name": "accuracy of the best causal observer"}),
+        },
+        {
+            **{name: (name, np.array(values), {"long_name": _SAYS[name]}) for name, values in grid.items()},
+            "start": ("start", [f"({a:g}, {b:g})" for a, b in settings.starts], {"long_name": "leak rates at the start"}),
+            "leak": ("leak", list(LEAKS), {"long_name": "which leak rate"}),
+            "step": ("step", np.array([0, *window]), {"long_name": "steps of ten series at once", "units": "steps"}),
+            "window": ("window", window, {"long_name": "end of the window", "units": "steps"}),
+            "task": ("task", list(TASKS), {"long_name": "what is asked for"}),
+            "kind": ("phase", list(settings.kinds), {"long_name": "fast or slow phase"}),
+            "p1": ("phase", [settings.odds(k)["p1"] for k in range(len(settings.kinds))], {"long_name": "odds p1"}),
+            "p2": ("phase", [settings.odds(k)["p2"] for k in range(len(settings.kinds))], {"long_name": "odds p2"}),
+        },
+    )
+    changes = [phases.steps * k for k in range(1, len(settings.kinds))]
+    told = responses(data, changes, settings.share)
+    data = data.merge(told, compat="equals")
+    swing = swings(data["settles"], settings.kinds).assign_attrs(
+        long_name="settled value in fast phases minus that in slow ones"
+    )
+    ratio = (data["accuracy"] / data["ceiling"]).assign_attrs(long_name="accuracy in units of that of the best causal observer")
+    return data.assign(swing=swing, ratio=ratio)
+
+
+_SAYS = {
+    "seed": "seed of weights and series",
+    "variant_seed": "seed of weights and series",
+    "noise": "noise of the input",
+    "rho": "spectral radius",
+}
+
+
+def _excerpts(settings: Settings) -> xarray.Dataset:
+    """The last steps of the first fast and the first slow phase, as the first seed's learner hears them."""
+    import xarray
+
+    truth = stream(settings, settings.phases, settings.noise, settings.phases.seeds[0])
+    ends = [(settings.kinds.index(kind) + 1) * settings.phases.steps for kind in KINDS]
+    parts = [slice(end - settings.shown, end) for end in ends]
+    inputs, states = (np.stack([each[0, part] for part in parts]) for each in (truth.u[..., 0], truth.state))
+    return xarray.Dataset(
+        {
+            "excerpt_input": (("excerpt", "excerpt_step"), inputs.astype(np.float32), {"long_name": "noisy input"}),
+            "excerpt_state": (("excerpt", "excerpt_step"), states, {"long_name": "state"}),
+        },
+        {
+            "excerpt": ("excerpt", list(KINDS), {"long_name": "phase of the excerpt"}),
+            "excerpt_step": ("excerpt_step", np.arange(settings.shown), {"units": "steps"}),
+        },
+    )
+
+
+def _shade(ax: Axes, data: xarray.Dataset) -> None:
+    """Slow phases in grey; time in thousands of steps."""
+    for kind, begin, end in zip(data["kind"].values, data["begin"].values, data["end"].values, strict=True):
+        if kind == "slow":
+            ax.axvspan(begin / 1000, end / 1000, color="0.92", linewidth=0, zorder=0)
+    ax.set_xlim(0, float(data["end"][-1]) / 1000)
+
+
+def _draw_odds(ax: Axes, data: xarray.Dataset) -> None:
+    _shade(ax, data)
+    edges = np.array([*data["begin"].values, data["end"].values[-1]]) / 1000
+    for name, colour in (("p1", style.BLACK), ("p2", "0.6")):
+        ax.stairs(data[name].values, edges, baseline=None, color=colour, linewidth=1.4, label=f"$p_{name[1]}$")
+    for kind, begin, end in zip(data["kind"].values, data["begin"].values, data["end"].values, strict=True):
+        ax.text((begin + end) / 2000, 0.63, kind, fontsize=8, ha="center", va="center")
+    ax.set(ylim=(0, 0.7), yticks=[0, 0.25, 0.5])
+    ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(0, 0.45), handlelength=1, ncols=2)
+    style.panel(ax, "A1", x="steps / 1000", y="probability")
+
+
+def _draw_excerpt(ax: Axes, data: xarray.Dataset, kind: str) -> None:
+    step = data["excerpt_step"].values
+    ax.plot(step, data["excerpt_input"].values, color="0.6", linewidth=0.7)
+    ax.plot(step, data["excerpt_state"].values, color=style.BLACK, linewidth=1.2, drawstyle="steps-mid")
+    style.panel(ax, f"A{KINDS.index(kind) + 2}", x="steps", title=kind)
+
+
+def _draw_gradients(ax: Axes, data: xarray.Dataset) -> None:
+    """Running means; a low leak rate has large gradients, so that both are seen on a logarithm of either sign."""
+    _shade(ax, data)
+    history = data[["gradient", "targets"]].rename(window="step")
+    step = float(history["step"][0])
+    shown = running_mean(history, max(round(settings_in(data)["running"] / step), 1))
+    _draw_bands(ax, shown, shown["step"].values)
+    ax.axhline(0, color="0.5", linewidth=0.6)
+    ax.set_yscale("symlog", linthresh=0.01)
+    ax.set_yticks([-0.1, -0.01, 0, 0.01, 0.1])
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.set(xlabel="steps / 1000", ylabel="mean gradient")
+    ax.legend(fontsize=8, frameon=False, ncols=2, loc="lower left", borderaxespad=0, handlelength=1)
+
+
+def _draw_leaks(ax: Axes, data: xarray.Dataset) -> None:
+    _shade(ax, data)
+    _draw_paths(ax, data["value"], data["step"].values, 1.8)
+    ax.set(yscale="log", ylim=(0.0008, 1.2), xlabel="steps / 1000", ylabel="leak rate")
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.legend(fontsize=8, frameon=False, ncols=2, loc="lower left")
+
+
+def _draw_paths(ax: Axes, paths: xarray.DataArray, step: Any, width: float) -> None:
+    """All seeds and starts thin, their mean thick above all of them."""
+    from matplotlib.patheffects import withStroke
+
+    for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
+        each = paths.sel(leak=leak).transpose("seed", "start", "step").astype(np.float64)
+        for path in each.values.reshape(-1, len(step)):
+            ax.plot(step / 1000, path, color=colour, linewidth=0.4, alpha=0.35, zorder=1)
+        rim = [withStroke(linewidth=width + 1.2, foreground="white")]
+        mean = each.mean(["seed", "start"])
+        ax.plot(step / 1000, mean, color=colour, linewidth=width, label=name, zorder=3, path_effects=rim)
+
+
+def _draw_bands(ax: Axes, paths: xarray.DataArray, step: Any) -> None:
+    """The median of all seeds and starts, and a band of 80 % of them."""
+    for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
+        each = paths.sel(leak=leak).transpose("seed", "start", "step").values.reshape(-1, len(step))
+        low, middle, high = np.quantile(each, [0.1, 0.5, 0.9], axis=0)  # NaN in the first windows, which have no target
+        ax.fill_between(step / 1000, low, high, color=colour, alpha=0.25, linewidth=0)
+        ax.plot(step / 1000, middle, color=colour, linewidth=1, label=name)
+
+
+def _draw_responses(ax: Axes, data: xarray.Dataset) -> None:
+    """Every seed, start and phase but the first; those that did not move are only counted."""
+    later = data.isel(phase=slice(1, None))
+    said = []
+    for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
+        moved, steps = (later[each].sel(leak=leak).transpose(..., "phase").values for each in ("moved", "steps"))
+        said.append(f"{name} {np.isnan(steps).sum()} of {steps.size}")
+        for sign, marker in ((1, "^"), (-1, "v")):
+            shown = (np.sign(moved) == sign) & np.isfinite(steps)
+            look: dict[str, Any] = {"s": 13, "color": colour, "marker": marker, "alpha": 0.7, "linewidths": 0}
+            ax.scatter(steps[shown] / 1000, np.abs(moved[shown]), **look)
+    length = float(data["end"][0]) / 1000
+    ax.set(yscale="log", xlim=(0, length), ylim=(0.0003, 3))
+    ax.yaxis.set_major_formatter("{x:g}")
+    for marker, says in (("^", "up"), ("v", "down")):
+        ax.plot([], [], marker, color="0.4", markersize=4, label=says)
+    ax.legend(fontsize=8, frameon=False, loc="upper left", ncols=2, columnspacing=1, handletextpad=0)
+    ax.text(0.98, 0.03, f"did not move: {', '.join(said)}", fontsize=8, ha="right", va="bottom", transform=ax.transAxes)
+    ax.set(xlabel="steps / 1000 until 0.9 of the way is gone", ylabel="moved in a phase")
+
+
+def _draw_accuracy(ax: Axes, data: xarray.Dataset) -> None:
+    """Joint accuracy of every seed and start at the end of every phase, beside the ceiling; their ratio as text."""
+    joint = data.sel(task="joint")
+    phase = np.arange(data.sizes["phase"])
+    ceiling = joint["ceiling"].mean("seed").values
+    ax.hlines(ceiling, phase - 0.35, phase + 0.35, color=style.THEORY, linewidth=1.6, label="best causal observer")
+    for k, (filled, (group, starts)) in enumerate(zip(("white", style.BLACK), groups(data).items(), strict=True)):
+        scores = joint["accuracy"].sel(start=list(starts)).transpose("phase", "seed", "start").values.reshape(len(phase), -1)
+        place = phase + 0.3 * (k - 0.5)
+        look: dict[str, Any] = {"color": style.BLACK, "markerfacecolor": filled, "markeredgewidth": 0.6, "markersize": 3}
+        ax.plot(place, scores, "s" if k == 0 else "o", **look)
+        ax.plot([], [], "s" if k == 0 else "o", **look, label=f"{group} at the start")
+    ratio = joint["ratio"].mean(["seed", "start"]).values
+    low = float(joint["accuracy"].min())
+    for x, value in zip(phase, ratio, strict=True):
+        ax.text(float(x), low - 0.02, f"{100 * value:.0f} %", fontsize=8, ha="center", va="top")
+    ax.set(ylim=(low - 0.08, max(ceiling) + 0.17), xticks=phase, xticklabels=data["kind"].values)
+    ax.legend(fontsize=7, frameon=False, loc="upper right", ncols=2, columnspacing=1, handletextpad=0.4, handlelength=1)
+    style.panel(ax, "E", x="phase", y="joint accuracy")
+
+
+def _draw_variants(ax: Axes, data: xarray.Dataset) -> None:
+    """The swing of both leak rates for every noise and radius: means, and least to largest of seeds and starts."""
+    points = [(noise, rho) for rho in data["rho"].values for noise in data["noise"].values]
+    for k, (group, starts) in enumerate(groups(data).items()):
+        for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
+            every = data["variant_swing"].sel(start=list(starts), leak=leak)
+            each = [every.sel(noise=noise, rho=rho).values.astype(np.float64) for noise, rho in points]
+            middle = np.array([values.mean() for values in each])
+            ends = np.array([[middle[i] - values.min(), values.max() - middle[i]] for i, values in enumerate(each)])
+            place = np.arange(len(points)) + 0.4 * (k - 0.5) + (0.08 if leak == LEAKS[1] else -0.08)
+            look: dict[str, Any] = {"fmt": "o" if k else "s", "color": colour, "markersize": 3.5, "elinewidth": 0.8}
+            look["markerfacecolor"] = colour if k else "white"
+            ax.errorbar(place, middle, ends.T, **look, label=f"{name} from {group}")
+    ax.axhline(0, color="0.5", linewidth=0.6)
+    ax.set(xticks=range(len(points)), xticklabels=[f"{noise:g}\n{rho:g}" for noise, rho in points])
+    ax.set_ylim(top=float(data["variant_swing"].max()) * 1.6)
+    ax.legend(fontsize=6.5, frameon=False, loc="upper center", ncols=2, columnspacing=1, handletextpad=0.3)
+    style.panel(ax, "F", x="noise (above) and spectral radius (below)", y="swing, fast - slow")
+
+
+def responses(history: xr.Dataset, changes: Sequence[int], share: float = 0.9, last: float = 0.2) -> xr.Dataset:
+    """moved = settles - begins of every hyper-parameter and phase, and how many steps it took.
+
+    A hyper-parameter that still drifts when the phase ends has not settled. Then `moved` is what it had time for, and `steps`
+    is close to the length of the phase: 0.81 of it for a straight line.
+
+    Parameters
+    ----------
+    history : xarray.Dataset
+        Of a learner, or several joined along a new dim: `value` (..., step).
+    changes : list of int
+        Steps after which the environment was another, increasing; K of them make K + 1 phases.
+    share : float
+        Of the way that a hyper-parameter must have gone to have arrived.
+    last : float
+        The part of a phase in which it counts as settled.
+
+    Returns
+    -------
+    xarray.Dataset
+        With dims (..., phase):
+        begins, the value at the last record up to the change (in the first phase, at the first record);
+        settles, the mean over the last part of the phase;
+        moved, settles - begins;
+        fluctuation, the standard deviation in the last part;
+        steps, from the change until it has arrived for good, to the next record (NaN where it did not move).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from echoscale.learning import responses
+    >>> path = np.concatenate([np.full(20, 0.2), np.full(20, 0.6)])  # jumps after step 2000
+    >>> history = xr.Dataset({"value": (("parameter", "step"), path[None])}, {"step": 100 * np.arange(1, 41)})
+    >>> found = responses(history, changes=[2000])
+    >>> found["moved"].values.round(3), found["steps"].values
+    (array([[0. , 0.4]]), array([[ nan, 100.]]))
+    """
+    import xarray as xr
+
+    for part, name in ((share, "share"), (last, "last")):
+        if not 0 < checks.number(part, name) < 1:
+            raise ValueError(f"{name} must lie in (0, 1), got {part}: it is a part of the whole.")
+    value = history["value"].transpose(..., "step")
+    step = np.asarray(value["step"].values, np.int64)
+    edges = _edges(step, changes)
+    paths = np.asarray(value.values, np.float64)
+    found = [_response(paths, step, begin, end, float(share), float(last)) for begin, end in pairwise(edges)]
+    dims = (*value.dims[:-1], "phase")
+    names = {
+        "begins": "value when the phase begins",
+        "settles": "mean value in the last part of the phase",
+        "moved": "how far it moved",
+        "fluctuation": "standard deviation in the last part of the phase",
+        "steps": f"steps until {share:g} of the way was gone for good",
+    }
+    arrays = {
+        name: (dims, np.stack([each[k] for each in found], -1), {"long_name": says})
+        for k, (name, says) in enumerate(names.items())
+    }
+    others = {name: each for name, each in value.coords.items() if "step" not in each.dims}
+    return xr.Dataset(arrays, {**others, "begin": ("phase", edges[:-1]), "end": ("phase", edges[1:])})
+
+
+def running_mean(history: xr.Dataset, windows: int, of: str = "gradient") -> xr.DataArray:
+    """The mean of the last `windows` windows at each of them, every step with a target alike.
+
+    Parameters
+    ----------
+    history : xarray.Dataset
+        Of a learner.
+    windows : int
+        How many; fewer at the start of the stream.
+    of : "gradient", "loss" or "value"
+        Of what.
+
+    Returns
+    -------
+    xarray.DataArray
+        As `history[of]`; NaN where none of the windows had a target.
+
+    Examples
+    --------
+    >>> import numpy as np, echoscale as es
+    >>> esn = es.single(5).build(n_inputs=1)
+    >>> u, y = es.tasks.narma(400, order=5, seed=0)
+    >>> learner = es.OnlineLearner(esn, record=100, washout=100).fit(u, y)
+    >>> es.learning.running_mean(learner.history, 2, of="loss").sizes["step"]
+    4
+    """
+    windows = checks.integer(windows, "windows", minimum=1)
+    values = history[of].transpose(..., "step")
+    targets = history["targets"].transpose(..., "step")
+    weight = np.asarray(targets.values, np.float64)
+    # Windows without a target have no mean, and count for nothing.
+    total = _last_sums(np.where(weight > 0, np.nan_to_num(np.asarray(values.values, np.float64)) * weight, 0), windows)
+    count = _last_sums(weight, windows)
+    mean = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return values.copy(data=mean).rename(f"running mean of {of}")
+
+
+def _last_sums(values: Floats, windows: int) -> Floats:
+    """Sums of the last `windows` along the last axis, of fewer at its beginning."""
+    padded = np.pad(values, [*[(0, 0)] * (values.ndim - 1), (windows - 1, 0)])
+    # Not differences of running sums: these lose the digits of small gradients behind large ones.
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, windows, axis=-1).sum(axis=-1))
+
+
+def _edges(step: npt.NDArray[np.int64], changes: Sequence[int]) -> list[int]:
+    """0, the changes and the last step; every phase between them with records enough."""
+    edges = [0, *(checks.integer(each, "a change", minimum=1) for each in changes), int(step[-1]) if step.size else 0]
+    if edges != sorted(set(edges)):
+        raise ValueError(
+            f"changes must increase and lie inside the history, which ends at step {edges[-1]}; got {list(map(int, changes))}."
+        )
+    for begin, end in pairwise(edges):
+        records = int(((step > begin) & (step <= end)).sum())
+        if records < FEWEST:
+            raise ValueError(
+                f"the phase from step {begin} to {end} has {records} records, at least {FEWEST} are needed to tell a move from "
+                "a fluctuation: use a shorter window (record=...) or longer phases."
+            )
+    return edges
+
+
+def _response(paths: Floats, step: npt.NDArray[np.int64], begin: int, end: int, share: float, last: float) -> tuple[Any, ...]:
+    """begins, settles, moved, fluctuation and steps of paths (..., T) in one phase, (...) each."""
+    inside = (step > begin) & (step <= end)
+    first = paths[..., max(int((step <= begin).sum()) - 1, 0)]
+    path, after = paths[..., inside], step[inside] - begin
+    tail = path[..., -max(int(np.ceil(last * len(after))), 2) :]
+    settled, noise = tail.mean(axis=-1), tail.std(axis=-1, ddof=1)
+    moved = settled - first
+    # Without a division: a way of 0 has no share.
+    there = (path - first[..., None]) * np.sign(moved)[..., None] >= share * np.abs(moved)[..., None]
+    steps = np.where(np.abs(moved) > SIGMAS * noise, after[_parting(there)], np.nan)
+    return first, settled, moved, noise, steps
+
+
+def _parting(there: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """The first record (...) of `there` (..., n) from which on to call it True with the fewest mistakes."""
+    # Mistakes of parting before record k: those True among the first k, and those False from k on. k = 0..n - 1: where a
+    # number moved, its settled mean lies beyond the share, so that at least one record does.
+    early: npt.NDArray[np.int64] = np.cumsum(there, axis=-1) - there
+    late = np.cumsum(~there[..., ::-1], axis=-1)[..., ::-1]
+    return np.asarray((early + late).argmin(axis=-1))

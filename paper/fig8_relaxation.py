@@ -1,0 +1,211 @@
+"""Fig. 8: how a reservoir relaxes after a pulse, and how long its linear theory holds.
+
+    y_i(t) = v_i^T x(t),   theory: y_i(t) = lambda_i^t y_i(0),   v_i^T M = lambda_i v_i^T,   M = (1 - alpha) I + alpha rho W
+
+The input is 1 for 200 steps and 0 from then on; t = 0 is the last step of the pulse. The paper prints e^{Lambda t}, which
+belongs to continuous time: the map is discrete, and lambda^t is used here. Left eigenvectors have length 1, so that y is of
+the size of x. Errors are those of the real parts at T = steps + 1 points, NRMSE_1 as the paper has it (RMSE it leaves open):
+
+    RMSE    = sqrt(mean over i and t of (theory - y_i(t))^2)
+    NRMSE_1 = sum_i 1 / (N |max y_i - min y_i|) sum_t sqrt((theory - y_i(t))^2 / (T - 1))
+
+The paper gives neither alpha nor rho. alpha = 0.9 is that of its Fig. 1E and rho = 0.95 that of its tasks: with little leak
+slow eigenvalues stand at all angles, so that one sees oscillations and not only decays. Panel A shows the slowest modes of one
+network, chosen because both are among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.app.report import style
+from echoscale.engine.devices import one_thread
+from echoscale.engine.esn import ESN
+from echoscale.network import single
+from echoscale.sweeps.job import Arrays, Job
+from echoscale.sweeps.run import Runner
+from echoscale.timescales.linear_regime import Complex, LinearSystem, mode_relaxation
+from paper.provenance import labelled
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+
+# Of the steps that count, panel A draws these: later nothing moves.
+DRAWN = 80
+
+
+@dataclass(frozen=True)
+class Settings:
+    """shown_*: the network, the input scaling and the number of modes of panel A; conjugate pairs count once."""
+
+    input_scalings: tuple[float, ...]
+    seeds: tuple[int, ...]
+    units: int = 100
+    leak_rate: float = 0.9
+    spectral_radius: float = 0.95
+    pulse: int = 200
+    steps: int = 200
+    shown_seed: int = 5
+    shown_input_scaling: float = 0.05
+    shown_modes: int = 4
+
+
+SETTINGS = {
+    "smoke": Settings(input_scalings=(0.01, 0.05, 0.5, 5.0), seeds=(0, 1, 2), units=40),
+    "quick": Settings(input_scalings=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0), seeds=tuple(range(10))),
+    "paper": Settings(
+        input_scalings=(*(float(f"{first}e{power}") for power in (-2, -1, 0) for first in (1, 1.5, 2, 3, 5, 7)), 10.0),
+        seeds=tuple(range(50)),
+    ),
+}
+
+
+def compute(scale: str, run: Runner) -> xarray.Dataset:
+    """Errors of every network and input scaling, and the modes of one network."""
+    import xarray
+
+    settings = SETTINGS[scale]
+    jobs = [Job.of(errors_of, settings=settings, seed=seed) for seed in settings.seeds]
+    errors = [np.stack(each, axis=1) for each in zip(*((found["rmse"], found["nrmse1"]) for found in run(jobs)), strict=True)]
+    values, measured, predicted = shown_modes(settings)
+    with np.errstate(divide="ignore"):  # no angle, no oscillation: the period is infinite
+        periods = 2 * np.pi / np.abs(np.angle(values))
+    data = xarray.Dataset(
+        {
+            "rmse": (("gamma", "seed"), errors[0], {"long_name": "RMSE between experiment and linear theory"}),
+            "nrmse1": (("gamma", "seed"), errors[1], {"long_name": "NRMSE_1 between experiment and linear theory"}),
+            "measured": (("mode", "time"), measured.T, {"long_name": "real part of v^T x(t)"}),
+            "predicted": (("mode", "time"), predicted.T, {"long_name": "real part of lambda^t v^T x(0)"}),
+            "shown_gamma": ((), settings.shown_input_scaling, {"long_name": "input scaling of the modes"}),
+            "eigenvalue_real": ("mode", values.real, {"long_name": "real part of the eigenvalue of M"}),
+            "eigenvalue_imag": ("mode", values.imag, {"long_name": "imaginary part of the eigenvalue of M"}),
+            "timescale": ("mode", -1 / np.log(np.abs(values)), {"long_name": "-1 / log|lambda|", "units": "steps"}),
+            "period": ("mode", periods, {"long_name": "2 pi / |arg lambda|, infinite for decays", "units": "steps"}),
+        },
+        {
+            "gamma": ("gamma", np.array(settings.input_scalings), {"long_name": "input scaling"}),
+            "seed": ("seed", np.array(settings.seeds), {"long_name": "seed of the weights"}),
+            "mode": ("mode", np.arange(len(values)), {"long_name": "modes of one network, the slowest first"}),
+            "time": ("time", np.arange(settings.steps + 1), {"long_name": "time after the pulse", "units": "steps"}),
+        },
+    )
+    return labelled(data, 8, scale, settings)
+
+
+def draw(data: xarray.Dataset) -> Figure:
+    """A: experiment (dots) and theory (lines) of every mode. B: both errors, median and 80 % of the seeds."""
+    figure = style.figure(3.8)
+    size = f"A one network, B {data.sizes['seed']} networks: medians, bands: 80 % of them"
+    style.title(figure, data, "Relaxation of a reservoir after a pulse", size)
+    left, right = figure.subfigures(1, 2, width_ratios=[1.25, 1])
+    _draw_modes(left.subplots(data.sizes["mode"], 1, sharex=True), data)
+    left.align_ylabels()
+    _draw_errors(right.subplots(), data)
+    built: Figure = figure
+    return built
+
+
+def reservoir(settings: Settings, seed: int) -> ESN:
+    """The network in float64; its input scaling comes with the run."""
+    return single(settings.units, leak_rate=settings.leak_rate, spectral_radius=settings.spectral_radius).build(
+        1, seed=seed, dtype="float64"
+    )
+
+
+def relaxation(esn: ESN, input_scalings: tuple[float, ...], pulse: int, steps: int) -> Floats:
+    """x(t) from the last step of the pulse on, (input scalings, steps + 1, N), all of them on lanes of one run."""
+    u = np.repeat([1.0, 0.0], [pulse, steps])[:, None]
+    states = esn.run(u, hyper=esn.hyper.replace(input_scaling=[np.array(input_scalings)]))
+    after: Floats = states[:, pulse - 1 :]
+    return after
+
+
+def unit_modes(system: LinearSystem) -> tuple[Complex, Complex]:
+    """Eigenvalues (N,), the slowest first, and left eigenvectors of length 1 as rows (N, N)."""
+    with one_thread():
+        values, left, _ = system.modes()
+    order = np.lexsort((-values.imag, -np.abs(values).round(12)))  # of a pair, the one with the positive angle first
+    return values[order], (left / np.linalg.norm(left, axis=1, keepdims=True))[order]
+
+
+def experiment_and_theory(states: Floats, values: Complex, left: Complex) -> tuple[Floats, Floats]:
+    """Real parts of v_i^T x(t) and of lambda_i^t v_i^T x(0), (..., T, N) each, from states (..., T, N)."""
+    measured = states @ left.T
+    powers = mode_relaxation(values, np.ones_like(values), states.shape[-2] - 1)
+    return measured.real, (powers * measured[..., :1, :]).real
+
+
+def rmse(measured: Floats, predicted: Floats) -> Floats:
+    """sqrt(mean (predicted - measured)^2) over time and modes, (...,)."""
+    return np.asarray(np.sqrt(((predicted - measured) ** 2).mean(axis=(-2, -1))))
+
+
+def nrmse1(measured: Floats, predicted: Floats) -> Floats:
+    """mean_i of sum_t |predicted - measured| / sqrt(T - 1) / |max - min|, (...,)."""
+    summed = np.abs(predicted - measured).sum(axis=-2) / np.sqrt(measured.shape[-2] - 1)
+    return np.asarray((summed / np.ptp(measured, axis=-2)).mean(axis=-1))
+
+
+def errors_of(settings: Settings, seed: int) -> Arrays:
+    """RMSE and NRMSE_1 of one network, (input scalings,) each."""
+    esn = reservoir(settings, seed)
+    states = relaxation(esn, settings.input_scalings, settings.pulse, settings.steps)
+    pair = experiment_and_theory(states, *unit_modes(esn.linearised()))
+    return {"rmse": rmse(*pair), "nrmse1": nrmse1(*pair)}
+
+
+def shown_modes(settings: Settings) -> tuple[Complex, Floats, Floats]:
+    """Eigenvalues of the slowest modes (modes,), and their experiment and theory (T, modes)."""
+    esn = reservoir(settings, settings.shown_seed)
+    [states] = relaxation(esn, (settings.shown_input_scaling,), settings.pulse, settings.steps)
+    values, left = unit_modes(esn.linearised())
+    slowest = np.flatnonzero(values.imag >= 0)[: settings.shown_modes]
+    return values[slowest], *experiment_and_theory(states, values[slowest], left[slowest])
+
+
+def _draw_modes(axes: Sequence[Axes], data: xarray.Dataset) -> None:
+    time = data["time"].values[: DRAWN + 1]
+    title = f"$\\gamma$ = {float(data['shown_gamma']):g}: experiment (dots), theory (lines)"
+    for k, ax in enumerate(axes):
+        mode = data.isel(mode=k, time=slice(len(time)))
+        ax.axhline(0, color="0.8", linewidth=0.6)
+        ax.plot(time, mode["predicted"], color=style.THEORY, linewidth=2.4)
+        ax.plot(time, mode["measured"], ".", color=style.BLACK, markersize=2.2)
+        period = float(mode["period"])
+        turn = f", period {period:.1f}" if np.isfinite(period) else ""
+        ax.text(
+            0.98,
+            0.92,
+            f"timescale {float(mode['timescale']):.1f}{turn} steps",
+            fontsize=8,
+            ha="right",
+            va="top",
+            transform=ax.transAxes,
+        )
+        last = k == len(axes) - 1
+        style.panel(ax, f"A{k + 1}", x="steps after the pulse" if last else "", y=f"$y_{k + 1}$")
+        if k == 0:
+            ax.set_title(title, fontsize=9, loc="right")
+        ax.margins(x=0.02, y=0.15)
+
+
+def _draw_errors(ax: Axes, data: xarray.Dataset) -> None:
+    gamma = data["gamma"].values
+    for name, label, colour, marker in (("rmse", "RMSE", style.BLACK, "o"), ("nrmse1", "NRMSE$_1$", style.OLIVE, "s")):
+        # Medians: a few draws among many have errors far above the others.
+        low, middle, high = data[name].quantile([0.1, 0.5, 0.9], dim="seed").values
+        ax.fill_between(gamma, low, high, color=colour, alpha=0.2, linewidth=0)
+        ax.plot(gamma, middle, marker=marker, markersize=3.5, color=colour, label=label)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.legend(fontsize=8, frameon=False, loc="lower right")
+    style.panel(ax, "B", x="input scaling $\\gamma$", y="error of the linear theory")

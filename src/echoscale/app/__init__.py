@@ -1,0 +1,1 @@
+"""Programs: the command line, the live page, and report pages."""

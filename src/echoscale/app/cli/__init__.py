@@ -1,0 +1,59 @@
+"""The command line: parse, call, print. Nothing heavy is imported before a command needs it."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from typing import Annotated
+
+import typer
+
+from echoscale.app.cli import commands, output, sweep_commands
+from echoscale.app.live.command import lab
+
+app = typer.Typer(
+    help="Echo state networks with several timescales.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import echoscale
+
+        typer.echo(f"echoscale {echoscale.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Echo state networks with several timescales."""
+    output.debugging.set(debug)
+
+
+for each in (commands, sweep_commands):
+    each.add_to(app)
+app.command()(lab)
+
+
+def main() -> None:
+    """The entry point of the `echoscale` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without the signs of a table is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
+    warnings.showwarning = _note
+    app()
+
+
+def _note(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as a line: where in the library it arose says nothing to a user."""
+    output.say(f"Note: {message}")

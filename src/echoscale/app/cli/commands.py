@@ -1,0 +1,265 @@
+"""Commands for data files and saved models: fit, predict, forecast, timescales; doctor, and data to download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from echoscale.app.cli.output import STOPPED, Json, Quiet, keep_compiled_programs, loading, named, print_json, refusing, say
+
+if TYPE_CHECKING:
+    from echoscale.data.tables import Notation
+
+DataArgument = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv, .txt, .parquet or .npz file.")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="What `echoscale fit` or `es.save` wrote.")]
+TimeOption = Annotated[
+    str | None,
+    typer.Option("--time", metavar="NAME", help="The column of times, or none. Unless given, a column of dates is looked for."),
+]
+EveryOption = Annotated[
+    str | None,
+    typer.Option("--every", metavar="STEP", help="The step between rows, as D, h, MS or 1: missing rows become gaps."),
+]
+DecimalOption = Annotated[
+    str | None,
+    typer.Option("--decimal", metavar="SIGN", help="Decimal sign, . or a comma. Needed where 1,950 may be 1.95 or 1950."),
+]
+ThousandsOption = Annotated[
+    str | None, typer.Option("--thousands", metavar="SIGN", help="Separator of thousands, as , in 1,950 for 1950.")
+]
+DayfirstOption = Annotated[
+    bool | None,
+    typer.Option("--dayfirst/--monthfirst", show_default=False, help="Whether 01/02/2020 is 1 February or 2 January."),
+]
+SequenceOption = Annotated[
+    str | None,
+    typer.Option("--sequence", metavar="NAME", help="The column that names sequences with one label each; none: one series."),
+]
+LevelOption = Annotated[str, typer.Option("--level", metavar="LIST", help="Levels of the intervals, in percent.")]
+
+data_app = typer.Typer(help="Data sets that are downloaded.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        Of the whole program.
+    """
+    for command in (fit, predict, forecast, timescales, doctor):
+        app.command()(command)
+    app.add_typer(data_app, name="data")
+
+
+def fit(
+    data: DataArgument,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", "-t", metavar="NAMES", help="What is to be predicted; several: a,b or the option again."),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--inputs", "-i", metavar="NAMES", help="Columns whose future is known: calendar, prices, controls."),
+    ] = None,
+    past: Annotated[
+        list[str] | None, typer.Option("--past", metavar="NAMES", help="Inputs that are known only up to now.")
+    ] = None,
+    time: TimeOption = None,
+    every: EveryOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
+    sequence: SequenceOption = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=0, help="Steps ahead; 0: the target of the same row, from the inputs up to it.")
+    ] = None,
+    season: Annotated[str, typer.Option(metavar="STEPS", help="Steps of the season, none, or auto.")] = "auto",
+    seconds: Annotated[float, typer.Option(help="How long it may take, about.")] = 60.0,
+    level: LevelOption = "80,95",
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the model, the picture and the page; out/NAME unless given.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a forecaster to a data file. Prints a table beside simple methods; writes a model file, a picture and a page.
+
+    Empty cells are gaps. Rows at the end without any target are the future, and are forecast.
+    """
+    keep_compiled_programs()
+    with refusing():
+        with loading(quiet):
+            from echoscale.app.cli import fit as fit_data
+
+        asked = fit_data.FitRequest(
+            data=data,
+            targets=named(target),
+            inputs=named(inputs),
+            past=named(past),
+            time=time,
+            every=every,
+            notation=notation_of(decimal, thousands, dayfirst),
+            sequence=sequence,
+            horizon=horizon,
+            season=fit_data.season_of(season),
+            seconds=seconds,
+            levels=levels_of(level),
+            seed=seed,
+            out=out or Path("out") / data.stem,
+        )
+        made = fit_data.fit(asked, quiet)
+    if json:
+        print_json(made.summary)
+    else:
+        typer.echo(made.text)
+    say(f"Next: {made.next}", quiet or json)
+    if made.stopped:
+        raise typer.Exit(STOPPED)
+
+
+def predict(
+    model: ModelArgument,
+    data: DataArgument,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--inputs", "-i", metavar="NAMES", help="Columns of the inputs, where the model does not know them."),
+    ] = None,
+    time: TimeOption = None,
+    every: EveryOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
+    sequence: SequenceOption = None,
+    level: LevelOption = "80,95",
+    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; standard output unless given.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the target of every row of a data file. Where the file has the target, it stands beside.
+
+    A forecaster sees all rows before; other models the inputs up to the row. A model of sequences gives one label for each.
+    """
+    keep_compiled_programs()
+    with refusing():
+        with loading(quiet):
+            from echoscale.app.cli import predict as use_model
+
+        notation = notation_of(decimal, thousands, dayfirst)
+        use_model.predict(model, data, named(inputs), time, every, notation, sequence, levels_of(level), out, json, quiet)
+
+
+def forecast(
+    model: ModelArgument,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Number of steps; as many as the fit judged, or as --future has, unless given.")
+    ] = None,
+    future: Annotated[
+        Path | None,
+        typer.Option(metavar="DATA", help="Inputs of the steps to come, a row each; earlier rows may stand before."),
+    ] = None,
+    after: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="New rows, which the model takes in first; rows it knows may be there.")
+    ] = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
+    level: LevelOption = "80,95",
+    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; standard output unless given.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="A .png or .svg file for a picture.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The next values, with intervals, as CSV. A row for every step and target."""
+    keep_compiled_programs()
+    with refusing():
+        with loading(quiet):
+            from echoscale.app.cli import predict as use_model
+
+        notation = notation_of(decimal, thousands, dayfirst)
+        use_model.forecast(model, steps, future, after, notation, levels_of(level), out, picture, json, quiet)
+
+
+def timescales(
+    source: Annotated[Path, typer.Argument(metavar="DATA|MODEL", help="A data file, or a saved model.")],
+    columns: Annotated[
+        list[str] | None, typer.Option("--columns", "-c", metavar="NAMES", help="Columns; all of numbers unless given.")
+    ] = None,
+    time: TimeOption = None,
+    every: EveryOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    dayfirst: DayfirstOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A .png or .svg file; out/NAME-timescales.png, or beside the model, unless given.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Which timescales are in data, or in the networks of a model. A table and a picture."""
+    with refusing():
+        with loading(quiet):
+            from echoscale.app.cli import timescale_tables
+
+        notation = notation_of(decimal, thousands, dayfirst)
+        timescale_tables.show(source, named(columns), time, every, notation, out, json, quiet)
+
+
+def doctor(json: Json = False, quiet: Quiet = False) -> None:
+    """Versions and devices."""
+    with refusing("The same command starts anew."):
+        with loading(quiet):
+            from echoscale.app.cli import doctor as work
+
+        work.show(json, quiet)
+
+
+@data_app.command("fetch")
+def data_fetch(
+    name: Annotated[str, typer.Argument(help="Which: mnist.")],
+    quiet: Quiet = False,
+) -> None:
+    """Download a data set into the cache, and print its folder. What is there already is not downloaded again."""
+    with refusing("Finished files are kept: the same command goes on from there."):
+        from echoscale.tasks import mnist
+
+        if name.lower() != "mnist":
+            raise ValueError(f"no data set {name!r}; there is mnist.")
+        mnist.read("train", progress=not quiet)
+        typer.echo(mnist.folder())
+
+
+def notation_of(decimal: str | None, thousands: str | None, dayfirst: bool | None) -> Notation:
+    """How a data file writes numbers and dates.
+
+    Parameters
+    ----------
+    decimal, thousands : str or None
+        Signs in numbers.
+    dayfirst : bool or None
+        Whether the day stands before the month.
+    """
+    from echoscale.data.tables import Notation
+
+    return Notation(decimal, thousands, dayfirst)
+
+
+def levels_of(text: str) -> tuple[float, ...]:
+    """Levels in percent.
+
+    Parameters
+    ----------
+    text : str
+        Numbers with commas between them.
+    """
+    try:
+        found = tuple(float(each) for each in text.split(",") if each.strip())
+    except ValueError:
+        found = ()
+    if not found or not all(0 < each < 100 for each in found):
+        raise ValueError(f"--level takes percents with commas between them, as 80,95; got {text!r}.")
+    return tuple(dict.fromkeys(found))

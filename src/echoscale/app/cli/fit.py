@@ -1,0 +1,510 @@
+"""`echoscale fit`: from a data file to a table, a model, a picture and a page.
+
+What is predicted decides the tool: the future of numbers is for `es.Forecaster`; the target of the same row, and labels of rows
+or of sequences, are for `es.auto`. Everything is computed before anything is written.
+"""
+
+from __future__ import annotations
+
+import time as clock
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+import echoscale as es
+from echoscale._internal.files import make_folder, write_atomically
+from echoscale.app.cli import labelled_sequences as sequences
+from echoscale.app.cli.output import check_file, check_folder, say, working
+from echoscale.app.report import fits as fit_pages
+from echoscale.data import tables
+from echoscale.data.tables import DataFile, Notation, listed, when
+from echoscale.forecasting.candidates import LEAST_FOR_NETWORKS
+from echoscale.forecasting.comparison import beside, reach
+from echoscale.forecasting.data import held
+from echoscale.forecasting.fit import LEAST_STEPS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from echoscale._internal.table import Table
+    from echoscale.forecasting import Backtest, Forecaster
+
+# Seconds of the budget for every value of all targets from which on forecasts use networks. The fit takes a third of them on an
+# idle machine; the rest is for the table of rivals, or for other programs.
+SECONDS_A_VALUE = 0.03
+MODEL, PICTURE, PAGE = "model.safetensors", "picture.png", "report.html"
+FEWEST = 3  # earlier origins: errors of fewer are rough
+OWN, WITHOUT, RIDGE = "echoscale", "echoscale without networks", "ridge on lags"
+# Time of a fit at one earlier origin, over the time of the fit to all data, which compiles less.
+COSTS = {OWN: 1.2, RIDGE: 0.5, WITHOUT: 0.7}
+# Seconds for the picture, the page and the files.
+END_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What the user typed, checked as far as it can be without the data."""
+
+    data: Path
+    targets: list[str]
+    inputs: list[str]
+    past: list[str]
+    time: str | None
+    every: str | None
+    notation: Notation
+    sequence: str | None
+    horizon: int | None
+    season: int | str | None
+    seconds: float
+    levels: tuple[float, ...]
+    seed: int
+    out: Path
+
+
+@dataclass
+class Made:
+    """What `fit` says: `text` for people, the `next` command, `summary` for programs; `stopped` after Ctrl-C."""
+
+    text: str
+    next: str
+    summary: dict[str, object]
+    stopped: bool
+
+
+def season_of(text: str) -> int | str | None:
+    """auto, none or a number of steps.
+
+    Parameters
+    ----------
+    text : str
+        As typed.
+    """
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"--season takes auto, none or a number of steps, got {text!r}.")
+    return int(text)
+
+
+def fit(asked: FitRequest, quiet: bool) -> Made:
+    """All of it.
+
+    Parameters
+    ----------
+    asked : FitRequest
+        What the user typed.
+    quiet : bool
+        Whether to show no progress.
+    """
+    if not asked.seconds > 0:
+        raise ValueError(f"--seconds must be above 0, got {asked.seconds:g}.")
+    check_folder(asked.out)
+    for name in (MODEL, PICTURE, PAGE):
+        check_file(asked.out / name, [Path(name).suffix])
+    sequence = asked.sequence if asked.sequence != sequences.ONE_SERIES else None
+    if sequence is not None and (asked.time not in (None, tables.NO_TIME) or asked.every is not None):
+        raise ValueError("--sequence takes the rows of a sequence in the order of the file: leave --time and --every out.")
+    time = tables.NO_TIME if sequence is not None else asked.time
+    data = tables.read(asked.data, time, asked.every, asked.notation)
+    if sequence is not None:
+        return _sequences(asked, data, sequence, quiet)
+    columns = Columns.of(asked, data)
+    say(described(data), quiet)
+    for note in data.notes:
+        say(f"Note: {note}.", quiet)
+    if columns.labelled or asked.horizon == 0:
+        return _same_row(asked, data, columns, quiet)
+    return _future(asked, data, columns, quiet)
+
+
+def described(data: DataFile) -> str:
+    """A file in a line.
+
+    Parameters
+    ----------
+    data : DataFile
+        Read.
+    """
+    index = data.frame.index
+    span = f", {data.time} from {when(index[0])} to {when(index[-1])}" if data.time is not None else ", no column of times"
+    return f"{data.path}: {len(data):,} row{'s' * (len(data) != 1)}{span}"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are what; all of them are there."""
+
+    targets: list[str]
+    inputs: list[str]
+    past: list[str]
+    labelled: bool = False
+    sequence: str | None = None
+
+    @classmethod
+    def of(cls, asked: FitRequest, data: DataFile) -> Columns:
+        """As the user named them; a file of one column needs no names.
+
+        Parameters
+        ----------
+        asked : FitRequest
+            What the user typed.
+        data : DataFile
+            Read.
+        """
+        given = [*asked.targets, *asked.inputs, *asked.past]
+        data.check(given)
+        targets = asked.targets
+        if not targets:
+            left = [name for name in data.numeric() if name not in given and name != "row"]
+            others = [name for name in data.frame.columns if name not in given and not data.is_text(name)]
+            if not left and len(others) == 1:
+                data.numbers(others)  # says which cell is no number
+            if len(left) != 1:
+                names = [name for name in data.frame.columns if name not in given and name != "row"]
+                there = f"Give --target, one of {', '.join(names)}" if left else "No column holds numbers alone"
+                raise ValueError(f"{data.path}: which column is to be predicted? {there}.")
+            targets = left
+        text = [name for name in targets if data.is_text(name)]
+        if text and len(targets) > 1:
+            raise ValueError(f"column {text[0]!r} holds words: labels are learned one column at a time.")
+        if text and asked.horizon:
+            raise ValueError(f"column {text[0]!r} holds words: labels are predicted for the same row, --horizon 0.")
+        inputs, past = asked.inputs, asked.past
+        same_row = bool(text) or asked.horizon == 0
+        if asked.sequence is None:
+            sequences.check_one_series(data, targets, [*inputs, *past], same_row)
+        if same_row:
+            others = [name for name in data.numeric() if name not in targets and not sequences.is_name(name)]
+            inputs = [*inputs, *past] or others
+            past = []
+            if not inputs:
+                raise ValueError(
+                    f"{data.path}: the target of the same row needs inputs, and there is no other column of numbers."
+                )
+        return cls(targets, inputs, past, bool(text))
+
+    def said(self, data: DataFile) -> list[str]:
+        """Which columns are inputs, and which are not used.
+
+        Parameters
+        ----------
+        data : DataFile
+            Read.
+        """
+        past = f"; known only up to now: {', '.join(self.past)}" if self.past else ""
+        lines = [f"Inputs: {', '.join(self.inputs) or 'none'}{past}"]
+        used = {*self.targets, *self.inputs, *self.past, self.sequence}
+        left = [name for name in data.frame.columns if name not in used]
+        return [*lines, f"Not used: {listed(left)}"] if left else lines
+
+
+# -------------------------------------------------------------------------------------------------------------- the future
+
+
+def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
+    began = clock.perf_counter()
+    targets = data.numbers(columns.targets)
+    every = data.numbers([*columns.inputs, *columns.past])
+    end = _checked_end(data, targets)
+    y: Any = targets.iloc[:end]
+    X = every.iloc[:end] if every.shape[1] else None
+    ahead = _known_ahead(every.iloc[end:], columns, quiet)
+    names = columns.targets
+    gaps = int(y.isna().to_numpy().sum())
+    if gaps:
+        say(f"{gaps} gap{'s' * (gaps != 1)} in {', '.join(names)}: no targets; as inputs they hold the last value.", quiet)
+    budget = SECONDS_A_VALUE * y.size
+    networks = asked.seconds >= budget
+    if not networks and len(y) > LEAST_FOR_NETWORKS:
+        say(f"Networks are left out: {y.size:,} values need --seconds {np.ceil(budget):.0f}.", quiet)
+    y = y[names[0]] if len(names) == 1 else y
+
+    def forecaster(**settings: Any) -> Forecaster:
+        both = {"season": asked.season, "past": columns.past, "seed": asked.seed, "networks": networks, **settings}
+        return es.Forecaster(asked.horizon, **both)
+
+    fitting = clock.perf_counter()
+    with working(f"Fitting {', '.join(names)}", quiet):
+        model = forecaster().fit(y, X)
+    took = clock.perf_counter() - fitting
+    deadline = began + asked.seconds - END_SECONDS
+    stopped, table, judged = False, None, None
+    horizon = reach(model)[0] or model.horizon_  # as far as it is judged
+    try:
+        table, judged = _beside(asked, model, forecaster, y, X, took, deadline, quiet)
+    except KeyboardInterrupt:
+        say("Judging was stopped: the model is written without its table.")
+        stopped = True
+    steps = horizon if ahead is None else min(len(ahead), model.horizon_)
+    forecast = None
+    if steps:
+        known = ahead.iloc[:steps][columns.inputs] if ahead is not None and columns.inputs else None
+        forecast = model.predict(steps, known, asked.levels)
+    notes = {
+        "task": "forecast",
+        "data": data.path.name,
+        "targets": names,
+        "inputs": columns.inputs,
+        "past": columns.past,
+        "time": data.time,
+        "horizon": horizon,
+    }
+    with working("Drawing", quiet):
+        picture = fit_pages.forecast_picture(model, forecast, judged)
+        page = fit_pages.forecast_page(
+            model, data.path.name, described(data), table, forecast, judged, picture, _next(asked, model, horizon)
+        )
+    files = _write(asked, model, notes, picture, page)
+    took = clock.perf_counter() - began
+    summary: dict[str, object] = {
+        "data": asked.data,
+        "rows": len(data),
+        **{key: notes[key] for key in ("task", "targets", "inputs", "past", "time", "horizon")},
+        "season": model.season_,
+        "table": table,
+        "candidates": model.candidates_,
+        "files": files,
+        "seconds": round(took, 2),
+    }
+    words = [str(table), ""] if table is not None else []
+    words += [f"Season: {_season(model)}", *columns.said(data), _saved(model, table), *_files(files)]
+    return Made("\n".join(words), _next(asked, model, horizon)[0], summary, stopped)
+
+
+def _saved(model: Forecaster, table: Table | None) -> str:
+    """Which row of the table was saved, and whether another one has a smaller error."""
+    shares = [sum(weight for name, _, weight in core.candidates if "network" in name) for core in model._cores]
+    share = f"networks have {np.mean(shares):.0%} of the weight" if any(shares) else "no networks"
+    better = [str(row[0]) for row in table.rows[:1] if row[0] != OWN] if table is not None else []
+    return f"Saved: {OWN} ({share})" + "".join(f"; in this table {name} has a smaller error" for name in better)
+
+
+def _checked_end(data: DataFile, targets: pd.DataFrame) -> int:
+    """Rows before the future, which has no target; raises for targets that cannot be forecast."""
+    known = targets.notna().to_numpy()
+    some = np.flatnonzero(known.any(axis=1))
+    for b, name in enumerate(targets.columns):
+        count = int(known[:, b].sum())
+        if count < LEAST_STEPS:
+            raise ValueError(
+                f"{data.path}: column {name!r} holds {count} number{'s' * (count != 1)}, at least {LEAST_STEPS} are needed."
+            )
+        values = targets[name].to_numpy()[known[:, b]]
+        if (values == values[0]).all():
+            raise ValueError(f"{data.path}: column {name!r} is constant ({values[0]:g}): there is nothing to forecast.")
+    return int(some[-1]) + 1
+
+
+def _known_ahead(rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFrame | None:
+    """Inputs of the rows without a target at the end; None where no inputs are needed."""
+    if not columns.inputs:
+        return None
+    gaps = rest[columns.inputs].isna().to_numpy().any(axis=1)
+    whole = int(np.argmax(gaps)) if gaps.any() else len(rest)
+    if not whole:
+        say(
+            f"The future of {', '.join(columns.inputs)} is not in the file, so nothing is forecast yet: add rows with inputs "
+            "and without a target, or use `echoscale forecast --future`; --past is for inputs known only up to now.",
+            quiet,
+        )
+    return rest.iloc[:whole]
+
+
+def judged_within(left: float, took: float, most: int, rivals: Sequence[str]) -> tuple[int, list[str]]:
+    """Number of earlier origins, and rivals beside the model, that there is time for: all rivals, the first alone, or none.
+
+    Parameters
+    ----------
+    left : float
+        Seconds.
+    took : float
+        Seconds of the fit to all data.
+    most : int
+        Origins that the data allow.
+    rivals : sequence of str
+        Names, the most telling first. A rival is also fitted to all data.
+    """
+    fits = left / max(took, 1e-3)
+    for kept in (list(rivals), list(rivals[:1]), []):
+        once = sum(COSTS[name] for name in kept)
+        origins = min(int((fits - once) / (COSTS[OWN] + once)), most)
+        if origins >= 1:
+            return origins, kept
+    return 0, []
+
+
+def _beside(
+    asked: FitRequest,
+    model: Forecaster,
+    forecaster: Any,
+    y: Any,
+    X: pd.DataFrame | None,
+    took: float,
+    deadline: float,
+    quiet: bool,
+) -> tuple[Table | None, Backtest | None]:
+    """The table of rivals, at as many earlier origins as there is time for."""
+    steps, most = reach(model)
+    if most < 1:
+        say("There are too few values for a test at earlier origins.", quiet)
+        return None, None
+    rivals: dict[str, dict[str, Any]] = {RIDGE: {"networks": False, "mode": "direct"}}
+    if any("network" in str(name) for name in model.candidates_["forecaster"]):
+        rivals[WITHOUT] = {"networks": False}
+    origins, kept = judged_within(deadline - clock.perf_counter(), took, most, list(rivals))
+    if origins < 1:
+        enough = np.ceil(asked.seconds + took * (COSTS[OWN] + 2 * COSTS[RIDGE]))
+        say(f"No time is left for a test at earlier origins: --seconds {enough:.0f} would do.", quiet)
+        return None, None
+    words = f"at {origins} earlier origin{'s' * (origins != 1)}"
+    with working(f"Judging {OWN} {words}", quiet):
+        judged = {OWN: model.backtest(steps, origins, asked.levels)}
+    for name in rivals:
+        if name not in kept or clock.perf_counter() + COSTS[name] * (1 + origins) * took > deadline:
+            say(f"No time is left for {name} in the table.", quiet)
+            continue
+        with working(f"Judging {name} {words}", quiet):
+            judged[name] = forecaster(**rivals[name]).fit(y, X).backtest(steps, origins, asked.levels)
+    if origins < FEWEST:
+        say(f"Judged {words} only, so that errors are rough.", quiet)
+    return beside(model, OWN, judged), judged[OWN]
+
+
+def _next(asked: FitRequest, model: Forecaster, horizon: int) -> list[str]:
+    future = " --future FUTURE.csv" if model.future_inputs_ else ""
+    file = asked.out / MODEL
+    return [f"echoscale forecast {file} --steps {horizon}{future}", f"echoscale timescales {file}"]
+
+
+def _season(model: Forecaster) -> str:
+    periods = model.season_ if isinstance(model.season_, list) else [model.season_]
+    said = ["none found" if each is None else f"{each} steps" for each in periods]
+    if len(set(said)) == 1:
+        return said[0]
+    return ", ".join(f"{name} {each}" for name, each in zip(model.targets_, said, strict=True))
+
+
+# ----------------------------------------------------------------------------------------------------------- the same row
+
+
+def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
+    name = columns.targets[0]
+    if columns.labelled:
+        labels = data.frame[name]
+        empty = np.flatnonzero(labels.isna())
+        if len(empty):
+            raise ValueError(
+                f"{data.path}: no label at {data.at(int(empty[0]))}, column {name!r}: fill it, or leave the row out."
+            )
+        y: Any = labels.astype("str").to_numpy().astype(str)
+        if len(set(y)) < 2:
+            raise ValueError(f"{data.path}: column {name!r} is constant ({y[0]!r}): there is nothing to predict.")
+    else:
+        numbers = data.numbers(columns.targets)
+        _checked_end(data, numbers)
+        y = numbers.to_numpy()
+    if len(y) < LEAST_STEPS:
+        raise ValueError(f"{data.path} has {len(y)} rows, at least {LEAST_STEPS} are needed.")
+    u = data.numbers(columns.inputs).to_numpy()
+    _say_gaps(u, quiet)
+    index = data.frame.index
+    notes = {
+        "task": "same row",
+        "time": data.time,
+        "last": None if data.time is None else when(index[-1]),
+        "next": _after(index) if data.time is not None else None,
+    }
+    return _automatic(asked, data, columns, held(u), y, notes, quiet)
+
+
+def _sequences(asked: FitRequest, data: DataFile, name: str, quiet: bool) -> Made:
+    """One label per sequence."""
+    if asked.horizon:
+        raise ValueError("--sequence learns one label per sequence, and no future: leave --horizon out.")
+    given = [*asked.inputs, *asked.past]
+    data.check([*asked.targets, *given])
+    if len(asked.targets) != 1:
+        others = [each for each in data.frame.columns if each not in (name, *given)]
+        raise ValueError(
+            f"{data.path}: which column holds the labels of the sequences? Give --target, one of {listed(others)}."
+        )
+    groups = sequences.grouped(data, name)
+    y = sequences.labels(data, groups, asked.targets[0])
+    inputs = given or sequences.inputs_of(data, groups, [name, *asked.targets])
+    columns = Columns(asked.targets, inputs, [], labelled=True, sequence=name)
+    u = sequences.values_of(data, groups, inputs)
+    say(f"{data.path}: {len(data):,} rows in {len(groups):,} sequences, named by {name}", quiet)
+    _say_gaps(data.numbers(inputs).to_numpy(), quiet)
+    return _automatic(asked, data, columns, u, y, {"task": "sequences", "sequence": name, "time": None}, quiet)
+
+
+def _say_gaps(u: npt.NDArray[np.float64], quiet: bool) -> None:
+    gaps = int(np.isnan(u).sum())
+    if gaps:
+        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: they hold the last value.", quiet)
+
+
+def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any], quiet: bool) -> Made:
+    """The model that `es.auto` finds, its page and its files."""
+    began = clock.perf_counter()
+    stopped = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        seconds = max(asked.seconds - END_SECONDS, asked.seconds / 2)
+        found = es.auto(u, y, seconds, asked.seed, labels=columns.labelled, progress=not quiet)
+    for note in dict.fromkeys(str(each.message) for each in caught):
+        stopped = stopped or note.startswith("interrupted")
+        say(f"Note: {note}", quiet)
+    notes |= {"data": data.path.name, "targets": columns.targets, "inputs": columns.inputs}
+    with working("Drawing", quiet):
+        guess = None if columns.labelled else np.asarray(found.model.predict(u)).reshape(len(u), -1)
+        picture = fit_pages.same_row_picture(found, data.frame.index, columns.targets, y, guess)
+        page = fit_pages.same_row_page(found, described(data), picture, _predict_next(asked))
+    files = _write(asked, found.model, notes, picture, page)
+    took = clock.perf_counter() - began
+    summary: dict[str, object] = {
+        "data": asked.data,
+        "rows": len(data),
+        **{key: notes[key] for key in ("task", "targets", "inputs", "time")},
+        "winner": found.winner,
+        "error": found.error,
+        "table": found.table,
+        "reasons": list(found.reasons),
+        "files": files,
+        "seconds": round(took, 2),
+    }
+    words = [str(found), "", *columns.said(data), f"Saved: {found.winner}", *_files(files)]
+    return Made("\n".join(words), _predict_next(asked)[0], summary, stopped)
+
+
+def _after(index: pd.Index[Any]) -> str | None:
+    """The time of the row that would come next; None where there is no even step."""
+    if len(index) < 2:
+        return None
+    step = getattr(index, "freq", None)
+    return when(index[-1] + (index[-1] - index[-2] if step is None else step))
+
+
+def _predict_next(asked: FitRequest) -> list[str]:
+    return [f"echoscale predict {asked.out / MODEL} NEW.csv"]
+
+
+# ------------------------------------------------------------------------------------------------------------------ files
+
+
+def _write(asked: FitRequest, model: Any, notes: dict[str, Any], picture: bytes, page: str) -> dict[str, Path]:
+    make_folder(asked.out)
+    files = {"model": asked.out / MODEL, "picture": asked.out / PICTURE, "page": asked.out / PAGE}
+    es.save(model, files["model"], notes=notes)
+    write_atomically(files["picture"], picture)
+    write_atomically(files["page"], page.encode())
+    return files
+
+
+def _files(files: dict[str, Path]) -> list[str]:
+    return [f"{name.capitalize()}: {path}" for name, path in files.items()]

@@ -1,0 +1,231 @@
+"""What all commands share: errors in a line, progress, results for people and for programs.
+
+Results go to standard output as they are: no line is broken, nothing is markup. Progress, notes and errors go to standard
+error. An error is a line; `echoscale --debug ...` shows where it came from. Exit codes: 0, 1 (something failed), 2 (what was
+asked for cannot be done), 130 (Ctrl-C).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+if TYPE_CHECKING:
+    from echoscale._internal.table import Table
+
+debugging = ContextVar("debugging", default=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
+
+FAILED, REFUSED, STOPPED = 1, 2, 130
+STARTS_ANEW = "Nothing was written; the same command starts anew."
+
+
+@contextmanager
+def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
+    """What the user can mend is told in a line, with exit status 2; all else too, with 1; Ctrl-C says how to go on.
+
+    Parameters
+    ----------
+    go_on : str
+        What to do after Ctrl-C, in words.
+    """
+    try:
+        yield
+    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
+        raise
+    except KeyboardInterrupt:
+        say(f"Stopped. {go_on}")
+        raise typer.Exit(STOPPED) from None
+    except Exception as error:
+        if debugging.get():
+            raise
+        if isinstance(error, ValueError | TypeError | ImportError | OSError):
+            say(f"Error: {error or type(error).__name__}")
+            raise typer.Exit(REFUSED) from error
+        said = f"{type(error).__name__}: {error}"
+        say(f"Error: {said}. This should not happen: please report it, with what `echoscale --debug` shows.")
+        raise typer.Exit(FAILED) from error
+
+
+def say(words: str, quiet: bool = False) -> None:
+    """A line on standard error.
+
+    Parameters
+    ----------
+    words : str
+        What to say.
+    quiet : bool
+        Whether to say nothing.
+    """
+    if not quiet:
+        typer.echo(words, err=True)
+
+
+@contextmanager
+def working(what: str, quiet: bool = False) -> Iterator[None]:
+    """While something takes long and cannot say how far it is: its seconds on a terminal, else a line.
+
+    Parameters
+    ----------
+    what : str
+        In words.
+    quiet : bool
+        Whether to show nothing.
+    """
+    if quiet:
+        yield
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        say(f"{what} ...")
+        yield
+        return
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True, console=console
+    ) as bar:
+        bar.add_task(escape(what), total=None)
+        yield
+
+
+@contextmanager
+def loading(quiet: bool = False) -> Iterator[None]:
+    """While the modules of a command are imported: on a terminal, a word that something is under way.
+
+    JAX hooks into the collection of garbage, and a Ctrl-C that falls into its hook is lost: nothing is collected meanwhile.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to show nothing.
+    """
+    gc.disable()
+    try:
+        with working("Loading", quiet or not sys.stderr.isatty()):
+            yield
+    finally:
+        gc.enable()
+        gc.freeze()  # modules stay
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output; what is no number, or not finite, is null.
+
+    Parameters
+    ----------
+    value : object
+        Dicts, lists, numbers, text, None, paths and tables.
+    """
+    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def plain(value: object) -> object:
+    """The same of what JSON has: a table is a list of its rows, each a dict.
+
+    Parameters
+    ----------
+    value : object
+        Dicts, lists, numbers, text, None, paths and tables.
+    """
+    if type(value).__name__ == "Table":  # not imported here: it is not needed for help
+        return records(cast("Table", value))
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def records(table: Table) -> list[dict[str, object]]:
+    """The rows of a table, each a dict whose keys a program can write: "inside_80" for "inside 80 %".
+
+    Parameters
+    ----------
+    table : Table
+        Any.
+    """
+    keys = [name.replace(" %", "").replace(" ", "_") for name in table.columns]
+    return [{key: plain(value) for key, value in zip(keys, row, strict=True)} for row in table.rows]
+
+
+def named(given: Sequence[str] | None) -> list[str]:
+    """Names that were given one by one, or with commas between them.
+
+    Parameters
+    ----------
+    given : sequence of str
+        As typed.
+    """
+    return [name.strip() for each in given or () for name in each.split(",") if name.strip()]
+
+
+def check_folder(folder: Path) -> None:
+    """Raise where files could not be written into a folder that need not exist yet; nothing is made.
+
+    Parameters
+    ----------
+    folder : Path
+        Where results are to go.
+    """
+    place = folder
+    while not place.exists():
+        if place.is_symlink():
+            raise FileNotFoundError(f"{place} is a link that leads nowhere: give another folder.")
+        place = place.parent
+    if not place.is_dir():
+        raise NotADirectoryError(f"{folder} cannot be a folder: {place} is a file. Give another one with --out.")
+    try:
+        with tempfile.TemporaryFile(dir=place):  # permissions alone do not tell: file systems have their own rules
+            pass
+    except OSError as error:
+        raise PermissionError(f"nothing can be written into {place} ({error.strerror}): give another folder.") from None
+
+
+def check_file(path: Path, endings: Sequence[str]) -> None:
+    """Raise where a file could not be written; nothing is made.
+
+    Parameters
+    ----------
+    path : Path
+        Where a result is to go.
+    endings : sequence of str
+        What its name may end in.
+    """
+    from echoscale._internal.files import check_writable
+
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"{path} must end in {' or '.join(endings)}.")
+    check_folder(path.parent)
+    check_writable(path)
+
+
+def keep_compiled_programs() -> None:
+    """Keep what JAX compiles between runs of the program, in the user's cache folder, unless the user chose a place."""
+    from echoscale._internal.files import cache_of
+
+    try:
+        home = Path.home()
+    except RuntimeError:  # nobody's: programs are never taken from where others may write
+        return
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_of(sys.platform, os.environ, home) / "jax"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")

@@ -1,0 +1,397 @@
+"""`echoscale forecast` and `echoscale predict`: a saved model, used in a process of its own."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import typer
+
+import echoscale as es
+from echoscale._internal.files import make_folder, write_atomically
+from echoscale._internal.progress import shown
+from echoscale.app.cli import labelled_sequences as sequences
+from echoscale.app.cli.output import check_file, print_json, say, working
+from echoscale.data import tables as data_files
+from echoscale.data.tables import DataFile, Notation, when
+from echoscale.forecasting import AutoModel, Forecast, Forecaster
+from echoscale.forecasting.data import held
+from echoscale.storage import save_load
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+TABLES, PICTURES = (".csv", ".parquet"), (".png", ".svg")
+
+
+def forecast(
+    path: Path,
+    steps: int | None,
+    future: Path | None,
+    after: Path | None,
+    notation: Notation,
+    levels: tuple[float, ...],
+    out: Path | None,
+    picture: Path | None,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """The next values of a forecaster.
+
+    Parameters
+    ----------
+    path : Path
+        The model.
+    steps : int or None
+        How many.
+    future : Path or None
+        Inputs of these steps.
+    after : Path or None
+        New rows, taken in first.
+    notation : Notation
+        How data files write numbers and dates.
+    levels : tuple of float
+        Of the intervals, in percent.
+    out : Path or None
+        A table to write.
+    picture : Path or None
+        A picture to write.
+    json : bool
+        Whether to print JSON.
+    quiet : bool
+        Whether to show no progress.
+    """
+    _check_targets(out, picture)
+    model = _forecaster(path, "forecast")
+    if after is not None:
+        data = _read_like(model, after, notation)
+        new = _new_rows(model, data, quiet)
+        with working(f"Taking in {len(new)} rows", quiet):
+            model.update(*_known(model, new))
+    known = None
+    if model.future_inputs_:
+        known = _future_inputs(model, future, steps, notation)
+        steps = len(known)
+    elif future is not None:
+        raise ValueError(f"{path} takes no inputs of the future: leave --future out.")
+    steps = steps or int(save_load.notes(path).get("horizon", model.horizon_))
+    if steps > model.horizon_:
+        say(f"{steps} steps are more than the {model.horizon_} of the fit: they are judged first, which takes as long.", quiet)
+    with working("Forecasting", quiet or steps <= model.horizon_):
+        found = model.predict(steps, known, levels)
+    drawn = None
+    if picture is not None:
+        from echoscale.app.report.fits import forecast_picture
+
+        drawn = forecast_picture(model, found, None, picture.suffix[1:])
+    _give(_tidy(model, found), out, json)
+    if picture is not None and drawn is not None:
+        make_folder(picture.parent)
+        write_atomically(picture, drawn)
+        say(f"Picture: {picture}", quiet)
+
+
+def predict(
+    path: Path,
+    source: Path,
+    inputs: list[str],
+    time: str | None,
+    every: str | None,
+    notation: Notation,
+    sequence: str | None,
+    levels: tuple[float, ...],
+    out: Path | None,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """The target of every row, or of every sequence.
+
+    Parameters
+    ----------
+    path : Path
+        The model.
+    source : Path
+        The data.
+    inputs : list of str
+        Columns of the inputs, where the model does not know them.
+    time : str or None
+        The column of times.
+    every : str or None
+        The step between rows.
+    notation : Notation
+        How the data file writes numbers and dates.
+    sequence : str or None
+        The column that names sequences, where the model does not know it.
+    levels : tuple of float
+        Of the intervals of a forecaster, in percent.
+    out : Path or None
+        A table to write.
+    json : bool
+        Whether to print JSON.
+    quiet : bool
+        Whether to show no progress.
+    """
+    _check_targets(out)
+    model = es.load(path)
+    frame: pd.DataFrame
+    truth: npt.NDArray[Any] | None
+    guess: npt.NDArray[Any]
+    if sequence is not None and not isinstance(model, es.forecasting.SequenceModel):
+        raise ValueError(f"{path} holds {_called(model)}, which predicts rows and no sequences: leave --sequence out.")
+    if isinstance(model, Forecaster):
+        frame, truth, guess = _step_by_step(model, _read_like(model, source, notation, time, every), levels, quiet)
+    elif isinstance(model, es.forecasting.SequenceModel):
+        data = data_files.read(source, data_files.NO_TIME, None, notation)
+        frame, truth, guess = _labels(model, save_load.notes(path), data, inputs, sequence)
+    elif hasattr(model, "predict"):
+        data = data_files.read(source, time, every, notation)
+        frame, truth, guess = _rows(model, save_load.notes(path), data, inputs, quiet)
+    else:
+        raise ValueError(f"{path} holds {_called(model)}, which predicts no rows of a table.")
+    _give(frame, out, json)
+    if truth is not None:
+        _say_error(truth, guess, quiet)
+
+
+# --------------------------------------------------------------------------------------------------------- a forecaster
+
+
+def _forecaster(path: Path, what: str) -> Forecaster:
+    model = es.load(path)
+    if not isinstance(model, Forecaster):
+        hint = ": use `echoscale predict`" if hasattr(model, "predict") else ""
+        raise ValueError(f"{path} holds {_called(model)}, and only a Forecaster can {what}{hint}.")
+    return model
+
+
+def _read_like(
+    model: Forecaster, source: Path, notation: Notation, time: str | None = None, every: str | None = None
+) -> DataFile:
+    """A file with times as the model has them."""
+    own = model.times(1).name
+    return data_files.read(source, time or (data_files.NO_TIME if own is None else str(own)), every, notation)
+
+
+def _step_of(model: Forecaster) -> Any:
+    return model.times(1)[0]
+
+
+def _new_rows(model: Forecaster, data: DataFile, quiet: bool) -> DataFile:
+    """Rows after those that the model knows; without times, all of them."""
+    if data.time is None:
+        return data
+    first = int(np.searchsorted(data.frame.index, _step_of(model)))
+    if first == len(data):
+        raise ValueError(f"{data.path} ends at {when(data.frame.index[-1])}; the model wants {when(_step_of(model))} next.")
+    if first:
+        say(f"{first} of {len(data)} rows are before {when(_step_of(model))}, the model's next time: left out.", quiet)
+    return data.rows(first)
+
+
+def _known(model: Forecaster, data: DataFile) -> tuple[Any, pd.DataFrame | None]:
+    """y and X of new rows, in the form that the model was fitted with."""
+    y = data.numbers(model.targets_).set_axis(_index(model, len(data), data))
+    X = data.numbers(model.inputs_).set_axis(y.index) if model.inputs_ else None
+    return (y[model.targets_[0]] if len(model.targets_) == 1 else y), X
+
+
+def _index(model: Forecaster, rows: int, data: DataFile) -> pd.Index[Any]:
+    """The times of new rows, which follow those of the model."""
+    wanted = model.times(rows)
+    if data.time is not None:
+        off = np.flatnonzero(np.asarray(data.frame.index != wanted))
+        if len(off):
+            row = int(off[0])
+            raise ValueError(f"{data.path}: {data.at(row)} should be {when(wanted[row])}, the model's next time.")
+    return wanted
+
+
+def _future_inputs(model: Forecaster, future: Path | None, steps: int | None, notation: Notation) -> pd.DataFrame:
+    """Inputs of the next steps, all of them or as many as are wanted."""
+    names = ", ".join(model.future_inputs_)
+    if future is None:
+        raise ValueError(f"the model needs the inputs of the steps to come, {names}: give a file with --future.")
+    data = _read_like(model, future, notation)
+    data.check(model.future_inputs_)
+    if data.time is not None:
+        first = int(np.searchsorted(data.frame.index, _step_of(model)))
+        data = data.rows(first)
+    elif set(model.targets_) <= set(data.frame.columns):
+        known = data.numbers(model.targets_).notna().to_numpy().any(axis=1)
+        if known.all():
+            raise ValueError(f"{future}: no row is without {' and '.join(model.targets_)}, so none is to come.")
+        data = data.rows(int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0)
+    if not len(data):
+        raise ValueError(f"{future} has no row at {when(_step_of(model))} or later, where the forecast begins.")
+    if steps is not None and len(data) < steps:
+        raise ValueError(f"{future} has {len(data)} rows from {when(_step_of(model))} on, and {steps} steps were asked for.")
+    data = data.rows(0, steps)
+    found = data.numbers(model.future_inputs_)
+    gaps = np.argwhere(found.isna().to_numpy())
+    if len(gaps):
+        row, column = gaps[0]
+        raise ValueError(f"{future}: a gap at {data.at(int(row))}, column {found.columns[column]!r}: the future must be known.")
+    return found.set_axis(_index(model, len(data), data))
+
+
+def _tidy(model: Forecaster, found: Forecast) -> pd.DataFrame:
+    """A row for every step and target: time, target, forecast, lower_80, upper_80, ..."""
+    import pandas as pd
+
+    tables = []
+    for b, name in enumerate(model.targets_):
+        times = model.times(len(found.means[b]), b)
+        columns: dict[str, Any] = {str(times.name or "step"): times, "target": name, "forecast": found.means[b]}
+        for level, bounds in found.bounds.items():
+            columns[f"lower_{level:g}"], columns[f"upper_{level:g}"] = bounds[b]
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _step_by_step(
+    model: Forecaster, data: DataFile, levels: tuple[float, ...], quiet: bool
+) -> tuple[pd.DataFrame, Floats, Floats]:
+    """Every row forecast from those before it, and taken in."""
+    import pandas as pd
+
+    data = _new_rows(model, data, quiet)
+    y, X = _known(model, data)
+    found = []
+    with shown(not quiet, "predicting") as tell:
+        for row in range(len(data)):
+            now = None if X is None else X.iloc[row : row + 1]
+            ahead = None if now is None or not model.future_inputs_ else now[list(model.future_inputs_)]
+            found.append(_tidy(model, model.predict(1, ahead, levels)))
+            model.update(y.iloc[row : row + 1], now)
+            tell(row + 1, len(data), "")
+    frame = pd.concat(found, ignore_index=True)
+    truth = np.asarray(y, np.float64).reshape(len(data), -1)
+    frame.insert(2, "value", truth.ravel())
+    return frame, truth, frame["forecast"].to_numpy().reshape(truth.shape)
+
+
+# --------------------------------------------------------------------------------------------------------- other models
+
+
+def _rows(
+    model: Any, notes: dict[str, Any], data: DataFile, inputs: list[str], quiet: bool
+) -> tuple[pd.DataFrame, npt.NDArray[Any] | None, npt.NDArray[Any]]:
+    """Predictions from the inputs up to every row."""
+    import pandas as pd
+
+    known = [str(each) for each in notes.get("targets", ())]
+    features = int(model.n_features_in_)
+    columns = inputs or [str(each) for each in notes.get("inputs", ())]
+    columns = columns or [name for name in data.numeric() if name != "row"]
+    _check_count(columns, features)
+    u = data.numbers(columns).to_numpy()
+    gaps = int(np.isnan(u).sum())
+    if gaps:
+        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: they hold the last value.", quiet)
+    settings = {}
+    if isinstance(model, AutoModel) and notes.get("next") is not None:
+        follows = data.time is not None and when(data.frame.index[0]) == notes["next"]
+        if follows:
+            settings["state"] = model.state_
+        why = "go on where the training data ended" if follows else "begin anew: the first ones are less sure"
+        say(f"The rows {why}.", quiet)
+    guess = np.asarray(model.predict(held(u), **settings))
+    guess = guess[:, None] if guess.ndim == 1 else guess
+    names = known if len(known) == guess.shape[1] else [f"y{o}" for o in range(guess.shape[1])]
+    made: dict[str, Any] = {} if data.time is None else {data.time: data.frame.index}
+    truth = None
+    if known and set(known) <= set(data.frame.columns):
+        labelled = guess.dtype.kind not in "iuf"
+        truth = data.frame[known].astype("str").to_numpy().astype(str) if labelled else data.numbers(known).to_numpy()
+        made |= {name: data.frame[name].to_numpy() for name in known}
+    made |= {f"{name} predicted": each for name, each in zip(names, guess.T, strict=True)}
+    return pd.DataFrame(made), truth, guess
+
+
+def _labels(
+    model: es.forecasting.SequenceModel, notes: dict[str, Any], data: DataFile, inputs: list[str], sequence: str | None
+) -> tuple[pd.DataFrame, npt.NDArray[Any] | None, npt.NDArray[Any]]:
+    """The label of every sequence."""
+    import pandas as pd
+
+    name = sequence or notes.get("sequence")
+    if name is None:
+        raise ValueError("the model does not know which column names the sequences: give --sequence.")
+    groups = sequences.grouped(data, name)
+    columns = inputs or [str(each) for each in notes.get("inputs", ())] or sequences.inputs_of(data, groups, [name])
+    _check_count(columns, len(model.scaling.mean))
+    guess = np.asarray(model.predict(sequences.values_of(data, groups, columns)))[:, None]
+    known = [str(each) for each in notes.get("targets", ())]
+    made: dict[str, Any] = {name: list(groups)}
+    truth = None
+    if known and set(known) <= set(data.frame.columns):
+        truth = sequences.labels(data, groups, known[0])[:, None]
+        made[known[0]] = truth[:, 0]
+    made[f"{known[0] if known else 'label'} predicted"] = guess[:, 0]
+    return pd.DataFrame(made), truth, guess.astype(str)
+
+
+def _check_count(columns: list[str], features: int) -> None:
+    if len(columns) != features:
+        raise ValueError(
+            f"the model takes {features} inputs, not {len(columns)} ({', '.join(columns)}): name them with --inputs."
+        )
+
+
+def _say_error(truth: npt.NDArray[Any], guess: npt.NDArray[Any], quiet: bool) -> None:
+    if truth.dtype.kind not in "iuf":
+        say(f"Wrong labels: {float((truth != guess).mean()):.1%} of {len(truth)}.", quiet)
+        return
+    known = ~np.isnan(truth).any(axis=1)
+    spread = truth[known].var(axis=0) if known.any() else np.zeros(1)
+    if len(truth[known]) > 1 and (spread > 0).all():
+        error = float(np.sqrt((((guess - truth)[known] ** 2).mean(axis=0) / spread).mean()))
+        say(f"NRMSE of {int(known.sum())} rows: {error:.3g} (the mean would have 1).", quiet)
+
+
+# -------------------------------------------------------------------------------------------------------------- results
+
+
+def _called(model: object) -> str:
+    kind = type(model).__name__
+    return f"an {kind}" if kind[0] in "AEONR" else f"a {kind}"
+
+
+def _check_targets(out: Path | None, picture: Path | None = None) -> None:
+    for place, endings in ((out, TABLES), (picture, PICTURES)):
+        if place is not None:
+            check_file(place, endings)
+
+
+def _give(frame: pd.DataFrame, out: Path | None, json: bool) -> None:
+    """A table to a file or to standard output."""
+    if out is not None:
+        make_folder(out.parent)
+        write_atomically(out, _content(frame, out.suffix.lower()))
+        print_json({"file": out, "rows": len(frame)}) if json else typer.echo(out)
+    elif json:
+        print_json([dict(zip(frame.columns, row, strict=True)) for row in _plain_rows(frame)])
+    else:
+        typer.echo(_content(frame, ".csv").decode(), nl=False)
+
+
+def _plain_rows(frame: pd.DataFrame) -> Sequence[Sequence[object]]:
+    text = [frame[name].map(when) if frame[name].dtype.kind not in "biuf" else frame[name] for name in frame.columns]
+    return list(zip(*(each.tolist() for each in text), strict=True))
+
+
+def _content(frame: pd.DataFrame, ending: str) -> bytes:
+    file = io.BytesIO()
+    if ending == ".csv":
+        frame.to_csv(file, index=False, float_format="%.8g", lineterminator="\n")
+        return file.getvalue()
+    try:
+        frame.to_parquet(file)
+    except ImportError:
+        raise ImportError("Parquet files need the package pyarrow: pip install pyarrow.") from None
+    return file.getvalue()

@@ -1,0 +1,129 @@
+"""Where the sliders stand, and the network that this means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from echoscale._internal import checks
+
+if TYPE_CHECKING:
+    from echoscale.network import Network
+
+STRUCTURES = ("hierarchical", "parallel")
+MOST_LEVELS = 3
+# Least value, largest value and step of every slider.
+RANGES = {
+    "leak_rate": (0.01, 1.0, 0.01),
+    "spectral_radius": (0.0, 1.5, 0.01),
+    "input_scaling": (0.0, 2.0, 0.01),
+    "bias_scaling": (0.0, 2.0, 0.01),
+    "coupling": (0.0, 3.0, 0.01),
+}
+SIZES = (10, 200, 10)
+PENALTIES = tuple(f"1e{k}" for k in range(-10, 3))
+
+
+class Level(NamedTuple):
+    """The sliders of one level.
+
+    Attributes
+    ----------
+    units : int
+        Neurons.
+    leak_rate, spectral_radius, input_scaling, bias_scaling : float
+        As in `es.single`.
+    coupling : float
+        From the level before. Without meaning for the first level, and in parallel.
+    """
+
+    units: int = 50
+    leak_rate: float = 1.0
+    spectral_radius: float = 0.95
+    input_scaling: float = 0.2
+    bias_scaling: float = 0.0
+    coupling: float = 1.0
+
+
+class Controls(NamedTuple):
+    """All sliders; a change makes new ones.
+
+    Attributes
+    ----------
+    levels : tuple of Level
+        One to three.
+    structure : "hierarchical" or "parallel"
+        Whether each level drives the next.
+    ridge : float
+        The ridge penalty.
+    seed : int
+        Of the weights.
+    """
+
+    levels: tuple[Level, ...] = (Level(leak_rate=0.5), Level(leak_rate=0.1, input_scaling=0.0))
+    structure: str = "hierarchical"
+    ridge: float = 1e-3
+    seed: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The hyper-parameters that can be on an axis of the map or be learned: "leak_rate[0]", ..."""
+        levels = len(self.levels)
+        links = levels - 1 if self.structure == "hierarchical" else 0
+        return [f"{kind}[{k}]" for kind in RANGES for k in range(links if kind == "coupling" else levels)]
+
+    def network(self) -> Network:
+        """The description."""
+        import echoscale as es
+
+        levels = self.levels
+        factors: dict[str, Any] = {name: [getattr(each, name) for each in levels] for name in RANGES if name != "coupling"}
+        units = [each.units for each in levels]
+        if checks.choice(self.structure, STRUCTURES, "structure") == "parallel" or len(levels) == 1:
+            return es.parallel(units, **factors)
+        return es.hierarchical(units, **factors, coupling=[each.coupling for each in levels[1:]])
+
+    def value(self, name: str) -> float:
+        """One hyper-parameter.
+
+        Parameters
+        ----------
+        name : str
+            Such as "leak_rate[0]"; "coupling[0]" leads to the second level.
+        """
+        kind, level = _place(name)
+        return float(getattr(self.levels[level], kind))
+
+    def changed(self, name: str, value: float) -> Controls:
+        """With another value of one hyper-parameter.
+
+        Parameters
+        ----------
+        name : str
+            Such as "leak_rate[0]".
+        value : float
+            The new one.
+        """
+        kind, level = _place(name)
+        levels = list(self.levels)
+        levels[level] = levels[level]._replace(**{kind: value})  # type: ignore[arg-type]
+        return self._replace(levels=tuple(levels))
+
+
+def bounded(name: str, value: float) -> float:
+    """The value within the range of its slider. A browser may send any number.
+
+    Parameters
+    ----------
+    name : str
+        Such as "units" or "leak_rate".
+    value : float
+        What was sent; NaN becomes the least value.
+    """
+    low, high, _ = SIZES if name == "units" else RANGES[name]
+    return min(high, max(low, value))
+
+
+def _place(name: str) -> tuple[str, int]:
+    """The slider and its level; coupling number k is a slider of the level that it leads to."""
+    kind, place = name.removesuffix("]").split("[")
+    return kind, int(place) + (kind == "coupling")

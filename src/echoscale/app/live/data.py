@@ -1,0 +1,192 @@
+"""The series on the bench: a task, or a file of the user, which stays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale import tasks
+from echoscale.data import tables
+from echoscale.data.metrics import nrmse
+from echoscale.data.scaling import is_constant
+from echoscale.data.series import washout_steps
+from echoscale.estimators import NVAR
+from echoscale.timescales.signal import of_signal
+
+Floats = npt.NDArray[np.float64]
+
+STEPS, TELEGRAPH_STEPS = 2000, 4000
+REGIME = 0.005  # how often the regime of the telegraph changes: often enough to be seen in so few steps
+FEWEST, MOST = 100, 20_000  # rows of a file
+TRAINED, VALIDATED = 0.6, 0.8  # where training and validation end
+LAGS = 200
+SHOWN = 200  # of the test steps, from the first on
+WINDOW = 20  # inputs that the linear baseline sees
+
+
+class Baseline(NamedTuple):
+    """A plain method, to compare with.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    error : float
+        NRMSE on the test steps.
+    """
+
+    name: str
+    error: float
+
+
+class LabData(NamedTuple):
+    """Inputs and targets, and where they came from.
+
+    Attributes
+    ----------
+    name : str
+        Of the task or the file.
+    u : (T, F)
+        Inputs.
+    y : (T, O)
+        Targets.
+    outputs : tuple of str
+        What the columns of y are.
+    code : str
+        Python that makes u and y.
+    last : tuple of int
+        Columns of u that hold the last known values of the targets; empty unless the targets are future values.
+    telegraph : Telegraph or None
+        With the labels, where the task is this one.
+    """
+
+    name: str
+    u: Floats
+    y: Floats
+    outputs: tuple[str, ...]
+    code: str
+    last: tuple[int, ...] = ()
+    telegraph: tasks.Telegraph | None = None
+
+    @property
+    def cuts(self) -> tuple[int, int, int, int]:
+        """Ends of washout, training, validation and test."""
+        steps = len(self.u)
+        return washout_steps(None, steps), round(TRAINED * steps), round(VALIDATED * steps), steps
+
+    @property
+    def shown(self) -> slice:
+        """The test steps that are drawn."""
+        *_, begin, end = self.cuts
+        return slice(begin, min(begin + SHOWN, end))
+
+    def correlations(self) -> tuple[Floats, Floats, Floats]:
+        """Lags from 1 on, and the autocorrelations of the first input and of the first target there."""
+        lags = min(LAGS, len(self.u) // 4)
+        found = of_signal(self.u, self.y, lags=lags)
+        return found.lags[1:].astype(np.float64), found.inputs[1:, 0], found.targets[1:, 0]
+
+    def baseline(self) -> Baseline:
+        """The error of a plain method: the last value repeated for forecasts, ridge regression on the last inputs otherwise."""
+        _, trained, validated, _ = self.cuts
+        if self.last:
+            name, prediction = "the last value repeated", self.u[validated:, self.last]
+        else:
+            linear = NVAR(WINDOW, degree=1).fit(self.u[:trained], self.y[:trained])
+            name, prediction = f"ridge regression on the last {WINDOW} inputs", linear.predict(self.u)[validated:]
+        return Baseline(name, nrmse(self.y[validated:], prediction))
+
+    def ceiling(self) -> dict[str, float]:
+        """What the exact Bayesian filter reaches on the test steps; empty but for the telegraph."""
+        if self.telegraph is None:
+            return {}
+        posterior = tasks.telegraph_filter(self.u, p3=REGIME)
+        *_, end, _ = self.cuts
+        return posterior.accuracies(self.telegraph, washout=end)
+
+
+def _narma() -> LabData:
+    u, y = tasks.narma(STEPS, order=10, seed=3)
+    return LabData("NARMA10", u, y, ("y",), f"u, y = es.tasks.narma({STEPS}, order=10, seed=3)")
+
+
+def _mackey_glass() -> LabData:
+    u, y = tasks.mackey_glass(STEPS, horizon=6, seed=0)
+    code = f"u, y = es.tasks.mackey_glass({STEPS}, horizon=6, seed=0)"
+    return LabData("Mackey-Glass, 6 steps ahead", u, y, ("x(t + 6)",), code, (0,))
+
+
+def _lorenz() -> LabData:
+    u, y = tasks.lorenz(STEPS, horizon=5, seed=0)
+    code = f"u, y = es.tasks.lorenz({STEPS}, horizon=5, seed=0)"
+    return LabData("Lorenz, 5 steps ahead", u, y, ("x(t + 5)", "y(t + 5)", "z(t + 5)"), code, (0, 1, 2))
+
+
+def _telegraph() -> LabData:
+    made = tasks.telegraph(TELEGRAPH_STEPS, seed=0, p3=REGIME)
+    y = np.stack([made.state, made.regime], axis=1).astype(np.float64)
+    code = (
+        f"made = es.tasks.telegraph({TELEGRAPH_STEPS}, seed=0, p3={REGIME})\n"
+        "u, y = made.u, np.stack([made.state, made.regime], axis=1).astype(float)"
+    )
+    return LabData("Noisy telegraph", made.u, y, ("state", "regime"), code, telegraph=made)
+
+
+TASKS: dict[str, Callable[[], LabData]] = {
+    "NARMA10": _narma,
+    "Mackey-Glass": _mackey_glass,
+    "Lorenz": _lorenz,
+    "Telegraph": _telegraph,
+}
+
+
+def from_csv(content: bytes, name: str) -> LabData:
+    """A table of numbers: predict the next value of the last column from all columns.
+
+    A first column that holds no numbers is taken for the time, and is left out.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the file.
+    name : str
+        Of the file.
+
+    Returns
+    -------
+    LabData
+        One step shorter than the file.
+    """
+    table = tables.parse_csv(content, Path(name))
+    if not FEWEST <= len(table) <= MOST:
+        raise ValueError(f"{name} has {len(table):,} rows: the lab takes {FEWEST} to {MOST:,}.")
+    columns = [str(each) for each in table.frame.columns]
+    columns = columns[1:] if len(columns) > 1 and table.is_text(columns[0]) else columns
+    values = table.numbers(columns).to_numpy()
+    for row, column in np.argwhere(np.isnan(values))[:1]:
+        raise ValueError(f"{name}: no number at {table.at(row)}, column {columns[column]!r}: the lab takes no gaps.")
+    _check_moves(values, columns, name)
+    code = (
+        "from echoscale import data_files\n"
+        f"table = data_files.read({name!r}, time={tables.NO_TIME!r}).numbers({columns}).to_numpy()\n"
+        "u, y = table[:-1], table[1:, -1:]"
+    )
+    return LabData(name, values[:-1], values[1:, -1:], (f"{columns[-1]}, next step",), code, (values.shape[1] - 1,))
+
+
+def _check_moves(values: Floats, header: list[str], name: str) -> None:
+    """Every column in the training steps; the target in those of validation and test too, whose errors it normalises."""
+    trained, validated = round(TRAINED * (len(values) - 1)), round(VALIDATED * (len(values) - 1))
+    last = values[1:, -1:]
+    parts = {"training": values[:trained], "validation": last[trained:validated], "test": last[validated:]}
+    for what, part in parts.items():
+        flat = np.flatnonzero(is_constant(part))
+        if flat.size:
+            column = header[-1] if part.shape[1] == 1 else header[flat[0]]
+            raise ValueError(
+                f"column {column!r} of {name} is constant over the {what} steps: the lab can learn nothing from it."
+            )

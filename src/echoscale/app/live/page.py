@@ -1,0 +1,558 @@
+"""One visitor's page: widgets, pictures, and the threads that compute behind them.
+
+Bokeh's loop alone changes what is on the page. Threads compute, and hand what they found back to it. Of looks at the network
+the newest counts: those asked for while one is under way are one. Map and learning end when their number is no longer the
+newest.
+
+The HTML around the widgets and pictures: headings, style, and a script of ours that names what Bokeh leaves unnamed.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import itertools
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bokeh.events import ClientReconnected, ConnectionLost, DocumentReady
+from bokeh.layouts import column, row
+from bokeh.models import (
+    Button,
+    ColumnDataSource,
+    CustomJS,
+    Div,
+    FileInput,
+    PreText,
+    RadioButtonGroup,
+    Select,
+    Slider,
+)
+
+from echoscale._internal import checks
+from echoscale.app.live import data as lab_data
+from echoscale.app.live import error_map, path
+from echoscale.app.live.controls import MOST_LEVELS, PENALTIES, RANGES, SIZES, STRUCTURES, Controls, Level, bounded
+from echoscale.app.live.numbers import Seen, as_python, look
+from echoscale.app.live.plots import LEVELS, PICTURES, Pictures
+from echoscale.storage.save_load import save
+
+if TYPE_CHECKING:
+    from bokeh.document import Document
+
+
+TITLES = {
+    "units": "neurons",
+    "leak_rate": "leak rate",
+    "spectral_radius": "spectral radius",
+    "input_scaling": "input scaling",
+    "bias_scaling": "bias scaling",
+    "coupling": "coupling from the level before",
+}
+WAYS = {"online": path.online, "tune": path.tuned}
+PAUSE = 1 / 20  # seconds between two points of the path, at least: a browser draws no more
+DOWNLOAD = """
+const bytes = Uint8Array.from(atob(cb_obj.data.content[0]), (each) => each.charCodeAt(0));
+const link = document.createElement('a');
+link.href = URL.createObjectURL(new Blob([bytes]));
+link.download = cb_obj.data.name[0];
+link.click();
+setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+"""
+
+WORDS = {
+    "prediction": ("Prediction", "Beside the target, on held-out test data."),
+    "map": (
+        "Error map",
+        "NRMSE on the validation steps. The crossed circle is where the sliders stand, the line what was learned.",
+    ),
+    "timescales": (
+        "Timescales",
+        "Their density in each level, by theory (spectral radius in (0, 1]), over the autocorrelation of the data.",
+    ),
+    "disc": ("Eigenvalues", "Of each level by itself, in the linear regime. Inside the dashed circle states decay."),
+    "response": ("Impulse response", "Root of the mean square over the neurons of each level, in the linear regime."),
+    "states": ("States", "The first neurons of each level, on held-out test data."),
+}
+QUIET = "#595959"
+STYLE = """
+:root { color-scheme: light; --ink: #1a1a1a; --quiet: #595959; --line: #d0d0d0; }
+* { box-sizing: border-box; }
+html, body { height: auto; }
+body { margin: 0; background: #fff; color: var(--ink); font: 1rem/1.45 system-ui, sans-serif; overflow-wrap: break-word; }
+header, main { padding: .6rem 1rem; max-width: 110rem; margin: 0 auto; }
+h1 { font-size: 1.4rem; margin: .2rem 0; } h2 { font-size: 1.05rem; margin: .3rem 0; }
+.quiet { color: var(--quiet); font-size: .86rem; margin: .1rem 0 .6rem; }
+main { display: grid; grid-template-columns: 21rem minmax(0, 1fr); gap: 1rem 1.4rem; align-items: start; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24rem, 100%), 1fr)); gap: .4rem 1.2rem; }
+.side > section, .pictures > section { border-top: 1px solid var(--line); min-width: 0; }
+@media (max-width: 60rem) { main { grid-template-columns: 17rem minmax(0, 1fr); } }
+@media (max-width: 44rem) { main { grid-template-columns: minmax(0, 1fr); } }
+/* Bokeh's widgets and pictures have no dark look that follows the browser's: the whole page is turned round, hues are kept.
+   The map is turned back: its colours are values. */
+@media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(.9) hue-rotate(180deg); }
+  section.map > .picture { filter: invert(1) hue-rotate(180deg); background: #fff; } }
+"""
+# Handles of sliders have no name of their own: that of the slider, also after it was hidden and shown again.
+SCRIPT = """
+const reach = (root) => {
+  for (const each of root.querySelectorAll('*')) if (each.shadowRoot) {
+    const title = each.shadowRoot.querySelector('.bk-slider-title');
+    const handle = each.shadowRoot.querySelector('.noUi-handle');
+    if (title && handle) handle.setAttribute('aria-label', title.textContent.split(':')[0]);
+    reach(each.shadowRoot);
+  }
+};
+setInterval(() => reach(document), 500);
+"""
+PAGE = """
+{% block title %}echoscale lab{% endblock %}
+{% block postamble %}<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>{{ style }}</style>{% endblock %}
+{% block contents %}
+<header><h1>echoscale lab</h1>{{ embed(roots.numbers) }}{{ embed(roots.message) }}</header>
+<main>
+<div class="side">
+<section><h2>Data</h2>{{ embed(roots.data) }}</section>
+<section><h2>Learn</h2>{{ embed(roots.learn) }}</section>
+<section><h2>Network</h2>{{ embed(roots.network) }}</section>
+</div>
+<div class="pictures">
+{% for name, (heading, words) in words.items() %}
+<section class="{{ name }}"><h2>{{ heading }}</h2>
+<div class="picture">{{ embed(roots[name]) }}</div><p class="quiet">{{ words }}</p></section>
+{% endfor %}
+<section><h2>Take it with you</h2>{{ embed(roots.take) }}</section>
+</div>
+</main>
+<script>{{ script }}</script>
+{% endblock %}
+"""
+FULL = """
+{% block title %}echoscale lab{% endblock %}
+{% block contents %}
+<p>{{ most }} pages of the lab are open. Close one, wait some seconds and load this page again.</p>
+{% endblock %}
+"""
+
+
+class LivePage:
+    """Everything of one session.
+
+    Parameters
+    ----------
+    document : Document
+        Bokeh's, of the session.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.controls = Controls()
+        self.data = lab_data.TASKS["NARMA10"]()
+        self.ceiling = self.data.ceiling()
+        self.view: Seen | None = None
+        self.baseline: lab_data.Baseline | None = None
+        self.sources = dict(lab_data.TASKS)
+        self.pictures = Pictures()
+        self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("look", "map", "learn")}
+        self._numbers = {"map": 0, "learn": 0}
+        self._shown = threading.Event()  # whether the last point of the path is on the page
+        self._looking = self._asked = self._following = self._warned = False
+        self._mapped: object = None
+        self._turns = itertools.cycle(PICTURES)
+        self._widgets()
+        self.pictures.show_data(self.data)
+        self._new_axes()
+        document.title = "echoscale lab"
+        document.template = PAGE
+        document.template_variables.update(words=WORDS, style=STYLE, script=SCRIPT)
+        for root in self._roots():
+            document.add_root(root)
+        # Nothing is computed for a page that nobody watches.
+        document.on_event(DocumentReady, lambda event: self.refresh())
+        document.on_event(ClientReconnected, lambda event: self.refresh())
+        document.on_event(ConnectionLost, lambda event: self._rest())
+        document.on_session_destroyed(self._end)
+
+    # Widgets
+
+    def _widgets(self) -> None:
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
+        self.numbers = Div(text="", name="numbers", **wide)
+        self.message = Div(text="", name="message", visible=False, **wide)
+        self.task = Select(title="Task or file", value="NARMA10", options=[*self.sources], **wide)
+        self.file = FileInput(title="or a CSV file of yours, which stays in memory", accept=".csv,text/csv", **wide)
+        self.count = RadioButtonGroup(labels=["1 level", "2 levels", "3 levels"], active=1, **wide)
+        self.structure = RadioButtonGroup(labels=list(STRUCTURES), active=0, **wide)
+        self.ridge = Select(title="Ridge penalty", value="1e-3", options=list(PENALTIES), **wide)
+        self.sliders: list[dict[str, Slider]] = []
+        self.groups = []
+        start = (*self.controls.levels, Level(leak_rate=0.03, input_scaling=0.0))
+        for k, level in enumerate(start[:MOST_LEVELS]):
+            own = {name: self._slider(k, name, getattr(level, name)) for name in TITLES if k or name != "coupling"}
+            self.sliders.append(own)
+            heading = Div(text=f'<strong style="color:{LEVELS[k]}">Level {k + 1}</strong>', **wide)
+            self.groups.append(column(heading, *own.values(), visible=k < 2, **wide))
+        self.map_holder = column(name="map", sizing_mode="stretch_width")
+        self.across = Select(title="Across the map", **wide)
+        self.up = Select(title="Up the map", **wide)
+        self.way = Select(title="How", value="online", options=[*WAYS], **wide)
+        self.learn = Button(label="Learn", align="end")
+        self.stop = Button(label="Stop", disabled=True, align="end")
+        self.progress = Div(text="", **wide)
+        self.copy = Button(label="Copy as Python")
+        self.save = Button(label="Save model")
+        self.code = PreText(
+            text="", stylesheets=["pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 12px; }"], **wide
+        )
+        self.download = ColumnDataSource({"content": [], "name": []})
+
+        self.task.on_change("value", lambda attr, old, new: self._source_chosen())
+        # Its name comes with it, a moment later.
+        self.file.on_change("value", lambda attr, old, new: self._post(self._upload))
+        for each, name in ((self.count, "active"), (self.structure, "active"), (self.ridge, "value")):
+            each.on_change(name, lambda attr, old, new: self._changed())
+        self.structure.on_change("active", lambda attr, old, new: self._let_all_hear())
+        for each in (self.across, self.up):
+            each.on_change("value", lambda attr, old, new: self._axes_chosen())
+        self.learn.on_click(self.start_learning)
+        self.stop.on_click(self.stop_learning)
+        self.copy.js_on_click(CustomJS(args={"code": self.code}, code="navigator.clipboard?.writeText(code.text);"))
+        self.save.on_click(self._save)
+        self.download.js_on_change("data", CustomJS(code=DOWNLOAD))
+
+    def _slider(self, level: int, name: str, value: float) -> Slider:
+        low, high, step = SIZES if name == "units" else RANGES[name]
+        made = Slider(
+            start=low,
+            end=high,
+            step=step,
+            value=value,
+            title=f"Level {level + 1}, {TITLES[name]}",
+            format="0" if name == "units" else "0.000",
+            name=f"{name}[{level}]",
+            sizing_mode="stretch_width",
+        )
+        made.on_change("value", lambda attr, old, new: self._changed())
+        return made
+
+    def _roots(self) -> list[Any]:
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
+        return [
+            self.numbers,
+            self.message,
+            column(self.task, self.file, name="data", **wide),
+            column(self.count, self.structure, *self.groups, self.ridge, name="network", **wide),
+            column(
+                row(self.across, self.up, **wide),
+                row(self.way, self.learn, self.stop, **wide),
+                self.progress,
+                name="learn",
+                **wide,
+            ),
+            column(row(self.copy, self.save), self.code, name="take", tags=[self.download], **wide),
+            *(self.pictures.figures[name] for name in WORDS if name != "map"),
+            self.map_holder,
+        ]
+
+    # Data and sliders
+
+    def take(self, made: Callable[[], lab_data.LabData]) -> bool:
+        """Other data. If they cannot be read, a message says why, and the data before stay.
+
+        Parameters
+        ----------
+        made : function
+            Makes them.
+
+        Returns
+        -------
+        bool
+            Whether they could be read.
+        """
+        self.stop_learning()
+        try:
+            data = made()
+            self.pictures.show_data(data)
+        except ValueError as error:
+            self._say(str(error), alarm=True)
+            return False
+        self.data, self.ceiling, self.view, self.baseline = data, data.ceiling(), None, None
+        # Nothing of the data before may stand beside these.
+        self.numbers.text, self.code.text = '<p role="status" style="margin:0">Computing ...</p>', ""
+        self._numbers["map"] += 1
+        self._mapped = None
+        self.pictures.clear_map()
+        self._say("")
+        self.refresh()
+        return True
+
+    def _source_chosen(self) -> None:
+        if not self._following:
+            self.take(self.sources[checks.choice(self.task.value, [*self.sources], "data")])
+
+    def _upload(self) -> None:
+        """A file is one more choice beside the tasks, and is chosen."""
+        if self.take(lambda: lab_data.from_csv(base64.b64decode(self.file.value), self.file.filename)):
+            data, name = self.data, f"file: {self.data.name}"
+            self.sources = {**lab_data.TASKS, name: lambda: data}
+            self._following = True
+            self.task.options, self.task.value = [*self.sources], name
+            self._following = False
+
+    def _say(self, words: str, alarm: bool = False) -> None:
+        role, colour = ("alert", "#a3390b") if alarm else ("status", QUIET)
+        self.message.text = f'<p role="{role}" style="color:{colour};margin:0">{html.escape(words)}</p>' if words else ""
+        self.message.visible = bool(words)
+
+    def _changed(self) -> None:
+        """A slider moved, by the user or by learning."""
+        if self._following:
+            return
+        self.stop_learning()
+        count = checks.choice(self.count.active, range(MOST_LEVELS), "levels") + 1
+        structure = STRUCTURES[checks.choice(self.structure.active, range(len(STRUCTURES)), "structure")]
+        ridge = float(checks.choice(self.ridge.value, PENALTIES, "ridge"))
+        values = [{name: bounded(name, each.value) for name, each in own.items()} for own in self.sliders[:count]]
+        levels = tuple(Level(int(own.pop("units")), **own) for own in values)
+        before = self.controls.names
+        self.controls = Controls(levels, structure, ridge, self.controls.seed)
+        for k, group in enumerate(self.groups):
+            group.visible = k < len(levels)
+            if k:
+                self.sliders[k]["coupling"].visible = structure == STRUCTURES[0]
+        if self.controls.names != before:
+            self._new_axes()
+        self.refresh()
+
+    def _let_all_hear(self) -> None:
+        """Side by side, a level without input would rest."""
+        for own in self.sliders[1:]:
+            if self.structure.active and not own["input_scaling"].value:
+                own["input_scaling"].value = self.sliders[0]["input_scaling"].value
+
+    # A look at the network
+
+    def refresh(self) -> None:
+        """Look at the network as the sliders stand; if a look is under way, after it."""
+        if self._looking:
+            self._asked = True
+            return
+        self._looking, self._asked = True, False
+        controls, data = self.controls, self.data
+        work = self._threads["look"].submit(_looked, controls, data, self.baseline)
+        work.add_done_callback(lambda done: self._post(partial(self._show, done, controls, data)))
+
+    def _show(self, done: Future[tuple[Seen, lab_data.Baseline]], controls: Controls, data: lab_data.LabData) -> None:
+        self._looking = False
+        error = done.exception()
+        if error is not None:
+            self._say(f"{error}", alarm=True)
+        elif data is self.data and controls.names == self.controls.names:  # else it is of sliders that are gone
+            self.view, self.baseline = done.result()
+            # While it learns, pictures take turns: a browser that draws all of them at every point would draw few points.
+            self.pictures.show(self.view, [next(self._turns)] if self._learning else PICTURES)
+            self.pictures.show_place(*(controls.value(axis.name) for axis in self.axes))
+            self.numbers.text = numbers(self.view, self.baseline, self.ceiling)
+            self.code.text = as_python(controls, data)
+            if self.view.notes or self._warned:
+                self._say(" ".join(self.view.notes))
+            self._warned = bool(self.view.notes)
+        if self._asked:
+            self.refresh()
+        elif error is None:
+            self._fill()
+
+    # The map
+
+    @property
+    def axes(self) -> tuple[error_map.MapAxis, error_map.MapAxis]:
+        """Those of the map."""
+        names = [checks.choice(each.value, self.controls.names, "axis") for each in (self.across, self.up)]
+        return error_map.axis(names[0]), error_map.axis(names[1])
+
+    def _new_axes(self) -> None:
+        """Other names to choose from: the leak rates of two levels, or leak rate and radius of one."""
+        names = self.controls.names
+        self._following = True
+        self.across.options = self.up.options = list(names)
+        self.across.value, self.up.value = names[0], names[1]
+        self._following = False
+        self._new_map()
+
+    def _axes_chosen(self) -> None:
+        if not self._following:
+            self.stop_learning()
+            self._say("")
+            self._new_map()
+            self.refresh()
+
+    def _new_map(self) -> None:
+        made = self.pictures.new_map(*self.axes)
+        self._mapped = None
+        self.map_holder.children = [made]
+
+    def _fill(self) -> None:
+        """Compute the map anew, unless it is that of the same network, data and axes."""
+        across, up = self.axes
+        if across.name == up.name:
+            self._say("Choose two different hyper-parameters for the map.", alarm=True)
+            return
+        others = self.controls.changed(across.name, 1.0).changed(up.name, 1.0)
+        wanted = (others, across.name, up.name)
+        if self._mapped is not None and self._mapped == (wanted, id(self.data)):
+            return
+        self._mapped = (wanted, id(self.data))
+        self._numbers["map"] += 1
+        self.pictures.clear_map()
+        self.pictures.path.data = {"x": [], "y": []}
+        self._threads["map"].submit(self._compute_map, self._numbers["map"], self.controls, self.data, across, up)
+
+    def _compute_map(
+        self, number: int, controls: Controls, data: lab_data.LabData, across: error_map.MapAxis, up: error_map.MapAxis
+    ) -> None:
+        try:
+            for place, errors in error_map.rows(controls, data, across, up):
+                if number != self._numbers["map"]:
+                    return
+                self._post(partial(self._show_row, number, place, errors))
+        except Exception as error:  # the thread ends here: what is not said is never seen
+            self._post(partial(self._say, str(error), alarm=True))
+
+    def _show_row(self, number: int, place: int, errors: Any) -> None:
+        if number == self._numbers["map"]:
+            self.pictures.show_row(place, errors)
+
+    # Learning
+
+    @property
+    def _learning(self) -> bool:
+        return not self.stop.disabled
+
+    def start_learning(self) -> None:
+        """From where the sliders stand, with the two hyper-parameters of the map."""
+        self.stop_learning()
+        across, up = self.axes
+        if across.name == up.name:
+            return
+        self.learn.disabled, self.stop.disabled = True, False
+        names = [across.name, up.name]
+        begin = [self.controls.value(name) for name in names]
+        self.pictures.path.data = {"x": begin[:1], "y": begin[1:]}
+        self.progress.text = "Learning ..."
+        work = partial(self._learn, self._numbers["learn"], WAYS[self.way.value], self.controls, self.data, names)
+        self._threads["learn"].submit(work)
+
+    def stop_learning(self) -> None:
+        """At the next point of the path, at the latest."""
+        self._numbers["learn"] += 1
+        if not self._learning:
+            return
+        self.learn.disabled, self.stop.disabled = False, True
+        self.progress.text = f"Stopped after {len(self.pictures.path.data['x']) - 1} steps."
+        self.refresh()  # all pictures once more
+
+    def _learn(self, number: int, way: Any, controls: Controls, data: lab_data.LabData, names: list[str]) -> None:
+        said = ""
+        try:
+            last = time.perf_counter()
+            for values in way(controls, data, names):
+                time.sleep(max(0.0, last + PAUSE - time.perf_counter()))
+                last = time.perf_counter()
+                if number != self._numbers["learn"]:
+                    return
+                self._shown.clear()
+                self._post(partial(self._step, number, names, values.tolist()))
+                # One point at a time: on a slow machine points would pile up, and a click on Stop would wait behind them.
+                while not self._shown.wait(0.2):
+                    if number != self._numbers["learn"]:
+                        return
+        except Exception as error:  # the thread ends here: what is not said is never seen
+            said = str(error)
+        self._post(partial(self._learned, number, said))
+
+    def _step(self, number: int, names: list[str], values: list[float]) -> None:
+        self._shown.set()
+        if number != self._numbers["learn"]:
+            return
+        self._following = True
+        for name, value in zip(names, values, strict=True):
+            self.controls = self.controls.changed(name, value)
+            kind, place = name.removesuffix("]").split("[")
+            slider = self.sliders[int(place) + (kind == "coupling")][kind]
+            slider.value = min(max(value, slider.start), slider.end)
+        self._following = False
+        self.pictures.path.stream({"x": values[:1], "y": values[1:]})
+        self.progress.text = f"Step {len(self.pictures.path.data['x']) - 1}"
+        self.refresh()
+
+    def _learned(self, number: int, said: str) -> None:
+        if number != self._numbers["learn"]:
+            return
+        self.learn.disabled, self.stop.disabled = False, True
+        self.progress.text = f"Finished after {len(self.pictures.path.data['x']) - 1} steps."
+        self.refresh()
+        if said:
+            self._say(said, alarm=True)
+
+    # The end
+
+    def _save(self) -> None:
+        if self.view is None:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model.safetensors"
+            save(self.view.model, file)
+            content = base64.b64encode(file.read_bytes()).decode()
+        self.download.data = {"content": [content], "name": ["model.safetensors"]}
+
+    def _post(self, work: Callable[[], None]) -> None:
+        """Let Bokeh's loop do it, unless the page is gone."""
+        if self._threads:
+            self.document.add_next_tick_callback(work)
+
+    def _rest(self) -> None:
+        """Map and learning end; the next look computes the map again."""
+        self._numbers = {name: number + 1 for name, number in self._numbers.items()}
+        self._mapped = None
+
+    def _end(self, session_context: object) -> None:
+        self._rest()
+        threads, self._threads = self._threads, {}
+        for each in threads.values():
+            each.shutdown(wait=False, cancel_futures=True)
+
+
+def _looked(controls: Controls, data: lab_data.LabData, baseline: lab_data.Baseline | None) -> tuple[Seen, lab_data.Baseline]:
+    """A look at the network, and the baseline of the data unless it is known."""
+    return look(controls, data), baseline or data.baseline()
+
+
+def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) -> str:
+    """The line of numbers, as HTML.
+
+    Parameters
+    ----------
+    view : Seen
+        What was seen.
+    baseline : Baseline
+        Error of a plain method on the same data.
+    ceiling : dict of str to float
+        Of the exact Bayesian filter, where there is one.
+    """
+    errors = ", ".join(f"{name} <strong>{value:.4f}</strong>" for name, value in view.errors.items())
+    words = f"NRMSE: {errors}. Baseline on test data, {baseline.name}: <strong>{baseline.error:.4f}</strong>."
+    if view.errors["test"] > baseline.error:
+        words += ' <span style="color:#a3390b">On test data this network is worse than the baseline.</span>'
+    if view.accuracies:
+        each = ", ".join(
+            f"{name} <strong>{value:.3f}</strong> (ceiling {ceiling[name]:.3f})" for name, value in view.accuracies.items()
+        )
+        words += f" Accuracy on test data, beside that of the exact Bayesian filter: {each}."
+    return f'<p role="status" style="margin:0">{words}</p>'

@@ -1,0 +1,131 @@
+"""The server of the live page: who may ask, how many pages may be open, and when a closed page is forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bokeh.server.server import BaseServer
+from bokeh.server.tornado import BokehTornado
+from bokeh.server.util import check_allowlist, create_hosts_allowlist
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+from tornado.netutil import bind_sockets
+from tornado.web import RequestHandler
+
+from echoscale.app.live import page
+from echoscale.app.live.command import HOME
+from echoscale.app.live.page import LivePage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bokeh.document import Document
+    from tornado.httputil import HTTPServerRequest
+
+MOST_PAGES = 20  # open at a time: each may compute in three threads
+CHECKED = 1000  # milliseconds between two looks for pages that nobody watches
+UNWATCHED = 15_000  # milliseconds after which such a page is forgotten; a slow browser needs some to load a new one
+
+
+def start(host: str, port: int, others: Sequence[str] = ()) -> BaseServer:
+    """Listen, and serve the page from then on to those who run the loop of the server.
+
+    Parameters
+    ----------
+    host : str
+        Address or name to listen on.
+    port : int
+        Port to listen on; 0 picks a free one.
+    others : sequence of str
+        Further names of the page, as "host:port".
+
+    Returns
+    -------
+    BaseServer
+        Started; its `port` is the one that it listens on.
+    """
+    sockets = bind_sockets(port, host)
+    port = sockets[0].getsockname()[1]
+    names = [f"{each}:{port}" for each in dict.fromkeys((in_url(host), HOME, "localhost"))]
+    application = _Application(
+        {"/": open_page},
+        extra_websocket_origins=[*names, *create_hosts_allowlist(list(others), None)] if others else names,
+        check_unused_sessions_milliseconds=CHECKED,
+        unused_session_lifetime_milliseconds=UNWATCHED,
+    )
+    listening = HTTPServer(application)
+    listening.add_sockets(sockets)
+    server = BaseServer(IOLoop.current(), application, listening)
+    server.start()
+    return server
+
+
+def in_url(host: str) -> str:
+    """An address or name as URLs spell it: IPv6 in brackets.
+
+    Parameters
+    ----------
+    host : str
+        Such as "127.0.0.1".
+    """
+    return f"[{host}]" if ":" in host else host
+
+
+def open_page(document: Document) -> None:
+    """A page for a new visitor; a line of text where too many are open.
+
+    Parameters
+    ----------
+    document : Document
+        Bokeh's, of the session.
+    """
+    context = document.session_context
+    if context is not None and len(context.server_context.sessions) >= MOST_PAGES:
+        document.title = "echoscale lab"
+        document.template = page.FULL
+        document.template_variables.update(most=MOST_PAGES)
+        return
+    LivePage(document)
+
+
+class _Application(BokehTornado):  # type: ignore[misc]
+    """Answers only requests that are addressed to this server and come from its own page.
+
+    A name of somebody else may lead to this machine: a page from there would have the same origin as this one. Tornado
+    trusts an Origin that equals the Host, so the Host itself must be known.
+    """
+
+    def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
+        """Called by Tornado for every request, before anything is done with it.
+
+        Parameters
+        ----------
+        request : HTTPServerRequest
+            Its method, path and headers.
+        kwargs
+            Passed on.
+        """
+        if _is_own(request, list(self.websocket_origins)):
+            return super().find_handler(request, **kwargs)
+        return self.get_handler_delegate(request, _Refusal)
+
+
+def _is_own(request: HTTPServerRequest, names: list[str]) -> bool:
+    """Whether Host and Origin are names of this server. Other sites may link to the page, but not embed or load it."""
+    origin = request.headers.get("Origin")
+    elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+    return check_allowlist(request.headers.get("Host", "").lower(), names) and (
+        check_allowlist(origin.lower().partition("://")[2], names)
+        if origin is not None
+        else not elsewhere or request.headers.get("Sec-Fetch-Dest") == "document"
+    )
+
+
+class _Refusal(RequestHandler):
+    """Answers any request by 403."""
+
+    def prepare(self) -> None:
+        """Called by Tornado in place of the request's method."""
+        self.set_status(403)
+        self.set_header("Content-Type", "text/plain")
+        self.finish("This name is not one of the lab's. To serve the page under it: echoscale lab --allow-origin HOST:PORT.\n")

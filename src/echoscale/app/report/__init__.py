@@ -1,0 +1,53 @@
+"""Results as a page: one HTML file that opens anywhere, with its pictures and its style inside."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from echoscale._internal.files import write_atomically
+from echoscale.forecasting import Found
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def write_report(result: Found | xarray.Dataset, path: str | os.PathLike[str]) -> Path:
+    """One self-contained page of a result: what was found, beside what, with pictures.
+
+    Parameters
+    ----------
+    result : Found or xarray.Dataset
+        What `es.auto`, `es.sweep` or `sweeps.recall` returned.
+    path : path
+        Of the page, such as "report.html"; a file that is there is replaced.
+
+    Returns
+    -------
+    Path
+        The same path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import echoscale as es
+    >>> short = es.sweeps.Protocol(washout=50, train=200, validation=50, test=50)
+    >>> result = es.sweep(es.single(10), "narma", {"leak_rate": [0.3, 1.0]}, protocol=short)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     es.write_report(result, f"{folder}/report.html").name
+    'report.html'
+    """
+    import xarray
+
+    from echoscale.app.report import auto, sweeps
+
+    if isinstance(result, Found):
+        text = auto.document(result)
+    elif isinstance(result, xarray.Dataset) and {"settings", "errors"} <= set(result.attrs):
+        text = sweeps.document(result)
+    else:
+        raise TypeError(f"write_report takes what es.auto or es.sweep returned, got {type(result).__name__}.")
+    target = Path(path)
+    write_atomically(target, text.encode())
+    return target

@@ -1,0 +1,144 @@
+"""What the outputs z of a readout mean, and how far they are from the target.
+
+    E = sum over rows of c E_b,    dE_b/dz = link(z_b) - y_b      for all three (c: one over the rows that count)
+
+"mse"      link(z) = z,           E_b = 1/2 sum over outputs of (z - y)^2      (paper, Eq. (MSE_online))
+"sigmoid"  link(z) = 1/(1+e^-z),  E_b = sum over outputs of log(1 + e^z) - y z: every output by itself a probability
+"softmax"  link(z) = e^z / sum,   E_b = log(sum of e^z) - sum of y z: one class of several
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal import checks
+
+Array = jax.Array
+LOSSES = ("mse", "sigmoid", "softmax")
+OF_CLASSES = LOSSES[1:]
+
+
+def slope_and_value(loss: str, z: Array, y: Array) -> tuple[Array, Array]:
+    """dE_b/dz = link(z_b) - y_b, and E_b.
+
+    Parameters
+    ----------
+    loss : "mse", "sigmoid" or "softmax"
+        Which of the three.
+    z : (O, lanes)
+        Outputs.
+    y : (O, lanes)
+        Targets.
+
+    Returns
+    -------
+    (O, lanes) and (lanes,)
+        dE_b/dz and E_b.
+    """
+    if loss == "mse":
+        apart = z - y
+        return apart, jnp.sum(apart * apart, axis=0) / 2
+    if loss == "sigmoid":
+        return jax.nn.sigmoid(z) - y, jnp.sum(jax.nn.softplus(z) - y * z, axis=0)
+    return jax.nn.softmax(z, axis=0) - y, jax.nn.logsumexp(z, axis=0) - jnp.sum(y * z, axis=0)
+
+
+def link(loss: str, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """link(z): what the outputs mean, themselves or probabilities.
+
+    Parameters
+    ----------
+    loss : "mse", "sigmoid" or "softmax"
+        Which of the three.
+    z : (..., O)
+        Outputs.
+
+    Returns
+    -------
+    (..., O) array
+        Their meaning.
+    """
+    if loss == "mse":
+        return z
+    if loss == "sigmoid":
+        return np.asarray(np.exp(-np.logaddexp(0, -z)))
+    shifted = np.exp(z - z.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
+
+
+def of_labels(loss: str, z: jax.Array, labels: jax.Array) -> jax.Array:
+    """E_b of every row with the one-hot target of its label.
+
+    Parameters
+    ----------
+    loss : "sigmoid" or "softmax"
+        Which.
+    z : (rows, O)
+        Outputs.
+    labels : (rows,)
+        Whole numbers from 0 to O - 1.
+
+    Returns
+    -------
+    (rows,) array
+        E_b.
+    """
+    right = jnp.take_along_axis(z, labels[:, None], axis=1)[:, 0]
+    if loss == "sigmoid":
+        return jnp.sum(jax.nn.softplus(z), axis=1) - right
+    return jax.nn.logsumexp(z, axis=1) - right
+
+
+def constant(loss: str, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """argmin over z of E, one z for all rows: log(share), or its logit for "sigmoid".
+
+    Half a row is added to each class, so that a class without rows is unlikely, not impossible.
+
+    Parameters
+    ----------
+    loss : "sigmoid" or "softmax"
+        Which.
+    counts : (O,)
+        How many rows each class has.
+
+    Returns
+    -------
+    (O,) array
+        z.
+    """
+    share = (counts + 0.5) / (counts + 0.5).sum()
+    return np.asarray(np.log(share) - np.log1p(-share) if loss == "sigmoid" else np.log(share))
+
+
+def probabilities(loss: str, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Probabilities that add up to 1 over the classes, the last axis of z.
+
+    softmax  e^z / sum
+    sigmoid  p / sum of p, with p = 1 / (1 + e^-z): the classes judge one by one, so their p need not add up; the order stays
+
+    Parameters
+    ----------
+    loss : "sigmoid" or "softmax"
+        What z was trained with.
+    z : (..., O)
+        Outputs.
+
+    Returns
+    -------
+    (..., O) array
+        Probabilities.
+
+    Examples
+    --------
+    >>> from echoscale.data.losses import probabilities
+    >>> probabilities("softmax", [0.0, 0.0]), probabilities("sigmoid", [[0.0, 0.0, 0.0, 0.0]])
+    (array([0.5, 0.5]), array([[0.25, 0.25, 0.25, 0.25]]))
+    """
+    logs = checks.finite(np.asarray(z, np.float64), "outputs")
+    if loss == "sigmoid":
+        logs = -np.logaddexp(0, -logs)  # in logarithms, so that outputs far below 0 keep their proportions
+    shifted = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))

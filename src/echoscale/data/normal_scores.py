@@ -1,0 +1,146 @@
+"""Inputs as normal scores: the place of a value among those of the training data, as a standard normal variable.
+
+    s = Phi^-1(rank(u))        rank: the share of training values below u; Phi: the normal distribution function
+
+A few huge values do not push all others together, as they do in (u - mean) / std. Beyond the training data s stays what it was
+there: about +-2.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from echoscale.data.arrays import Tensors, taken
+from echoscale.data.scaling import Scaling, read_scaling
+from echoscale.data.series import Series
+
+Floats = npt.NDArray[np.float64]
+
+LEVELS = 511
+# What `changes` may be beside True and False.
+ONLY = "only"
+
+
+class NormalScores(NamedTuple):
+    """A monotone map of every input, linear between quantiles of the training data.
+
+    Attributes
+    ----------
+    values : (L, F)
+        Quantiles.
+    scores : (L, F)
+        What they become; equal quantiles share the mean of their scores, so a constant input becomes 0.
+    """
+
+    values: Floats
+    scores: Floats
+
+    @classmethod
+    def of(cls, values: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> NormalScores:
+        """From the steps of all series.
+
+        Parameters
+        ----------
+        values : list of (T_b, F), or (B, T, F)
+            The training data.
+        """
+        rows = np.concatenate([np.asarray(each, np.float64) for each in values])
+        levels = np.arange(1, LEVELS + 1) / (LEVELS + 1)
+        quantiles, normal = np.quantile(rows, levels, axis=0), ndtri(levels)
+        scores = np.empty_like(quantiles)
+        for f, column in enumerate(quantiles.T):
+            _, tie, size = np.unique(column, return_inverse=True, return_counts=True)
+            scores[:, f] = (np.bincount(tie, normal) / size)[tie]
+        return cls(quantiles, scores)
+
+    def forward(self, x: npt.NDArray[Any]) -> Floats:
+        """s of an array whose last axis are the inputs.
+
+        Parameters
+        ----------
+        x : (..., F)
+            In units of the data.
+        """
+        found = [np.interp(x[..., f], self.values[:, f], self.scores[:, f]) for f in range(self.values.shape[1])]
+        return np.stack(found, axis=-1)
+
+    def apply(self, series: Series) -> Series:
+        """The series as normal scores.
+
+        Parameters
+        ----------
+        series : Series
+            In units of the data.
+        """
+        values: Any = series.values
+        changed = self.forward(values) if isinstance(values, np.ndarray) else [self.forward(each) for each in values]
+        return Series(changed, series.kind, series.name)
+
+
+def heard_of(series: Series, changes: bool | str, backwards: bool = False) -> Series:
+    """(u(t), u(t) - u(t-1)) side by side, or one of them; the first change is 0.
+
+    Parameters
+    ----------
+    series : Series
+        Inputs, F columns.
+    changes : bool or "only"
+        Changes beside the inputs, inputs alone (False), or changes alone ("only").
+    backwards : bool
+        Whether every series begins with its last step.
+
+    Returns
+    -------
+    Series
+        F columns, or 2 F with both.
+    """
+
+    def one(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        values = values[..., ::-1, :] if backwards else values
+        if not changes:
+            return values
+        change = np.diff(values, axis=-2, prepend=values[..., :1, :])
+        return change if changes == ONLY else np.concatenate([values, change], axis=-1)
+
+    values: Any = series.values
+    return Series(one(values) if isinstance(values, np.ndarray) else [one(each) for each in values], series.kind, series.name)
+
+
+def columns_heard(features: int, changes: bool | str) -> int:
+    """How many columns `heard_of` makes of so many.
+
+    Parameters
+    ----------
+    features : int
+        F.
+    changes : bool or "only"
+        As there.
+    """
+    return features * (2 if changes is True else 1)
+
+
+def read_heard(tensors: Tensors, name: str, size: int, ranks: bool) -> Scaling | NormalScores:
+    """What a network hears of so many inputs, out of a file: by their ranks, or scaled.
+
+    Parameters
+    ----------
+    tensors : dict of arrays
+        What the file holds.
+    name : str
+        Under which.
+    size : int
+        Inputs.
+    ranks : bool
+        Whether by ranks.
+    """
+    if not ranks:
+        return read_scaling(tensors, name, size)
+    values = taken(tensors, f"{name}.values", (None, size))
+    if not len(values) or (np.diff(values, axis=0) < 0).any():
+        raise ValueError(f"{name}.values must rise")
+    return NormalScores(values, taken(tensors, f"{name}.scores", values.shape))

@@ -1,0 +1,483 @@
+"""What users pass as data, brought into one form: arrays, lists, data frames; one series, a batch, or unequal lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal import checks
+
+Numbers = npt.NDArray[Any]
+# What users may pass as a series: (T, F), (B, T, F) or (T,) as array, nested list or data frame; or a list of (T_b, F).
+SeriesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
+MOST_WASHOUT = 100
+Kind = Literal["one", "batch", "list"]
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Checked series of one dtype: whoever holds one need not look at its numbers again.
+
+    Made by `as_series` and `as_targets`, and taken by every function that takes series.
+
+    Attributes
+    ----------
+    values : (B, T, F) or list of (T_b, F)
+        The numbers; `values[b]` is series b.
+    kind : "one", "batch" or "list"
+        The form in which the user gave them.
+    name : str
+        What errors call them.
+    columns : tuple of str
+        Names of the features, where data frames gave them.
+    index : tuple
+        Row labels of every series, None for a series without; empty where no series has any.
+    """
+
+    values: Sequence[Numbers] | Numbers
+    kind: Kind
+    name: str = "u"
+    columns: tuple[str, ...] = ()
+    index: tuple[Any, ...] = ()
+
+    @cached_property
+    def count(self) -> int:
+        """B, the number of series."""
+        return len(self.values)
+
+    @cached_property
+    def features(self) -> int:
+        """F."""
+        return int(self.values[0].shape[1])
+
+    @cached_property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """T_b of every series, (B,)."""
+        if isinstance(self.values, np.ndarray):
+            return np.full(len(self.values), self.values.shape[1], np.int64)
+        return np.array([len(each) for each in self.values], np.int64)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of all numbers."""
+        return self.values[0].dtype
+
+    def cast(self, dtype: npt.DTypeLike) -> Series:
+        """The same series in another precision; numbers that are too large for it are named.
+
+        Parameters
+        ----------
+        dtype : data type
+            "float32" or "float64".
+        """
+        wanted = np.dtype(dtype)
+        if self.dtype == wanted:
+            return self
+        with np.errstate(over="ignore"):
+            if isinstance(self.values, np.ndarray):
+                values: Sequence[Numbers] | Numbers = self.values.astype(wanted)
+            else:
+                values = [each.astype(wanted) for each in self.values]
+        changed = Series(values, self.kind, self.name, self.columns, self.index)
+        if wanted.itemsize < self.dtype.itemsize:
+            _check(changed)
+        return changed
+
+    def called(self, b: int) -> str:
+        """What errors call series b."""
+        return self.name if self.kind == "one" else f"{self.name}[{b}]"
+
+
+def as_series(
+    u: SeriesLike | Series,
+    features: int | None = None,
+    name: str = "u",
+    dtype: npt.DTypeLike = np.float64,
+    *,
+    gaps: bool = False,
+    columns: Sequence[str] = (),
+) -> Series:
+    """(T, F) is one series, (B, T, F) a batch, a list of (T_b, F) series of unequal length. One axis (T,) is (T, 1).
+
+    Everything must be finite and non-empty. This is the door: behind it, nobody checks again.
+
+    Parameters
+    ----------
+    u : (T, F), (T,), (B, T, F), list of (T_b, F), or Series
+        Arrays, nested lists or data frames. A `Series` was checked before: it is only cast, and its features counted.
+    features : int, optional
+        The columns that every series must have.
+    name : str
+        What errors call the data.
+    dtype : data type
+        The precision of the result.
+    gaps : bool
+        Whether NaN is let through: there is no value then.
+    columns : sequence of str
+        Names of the features in the data that a model was fitted to: data frames with other names, or with the same names in
+        another order, are refused. Arrays have no names.
+    """
+    if isinstance(u, Series):
+        series = u if u.dtype == dtype else u.cast(dtype)
+        if features not in (None, series.features):
+            _check(series, features)
+        _same_columns(series.columns, tuple(columns), name)
+        return series
+    kind: Kind
+    values: Sequence[Numbers] | Numbers
+    if is_list_of_series(u):
+        kind, values = "list", [as_numbers(each, f"{name}[{b}]", dtype) for b, each in enumerate(u)]  # type: ignore[arg-type]
+        _same_features(values, name)
+    else:
+        array = as_numbers(u, name, dtype)
+        if array.ndim == 1:
+            array = array[:, None]
+        if array.ndim not in (2, 3):
+            raise ValueError(f"{name} must be (T, F), (B, T, F) or a list of (T, F), got shape {array.shape}.")
+        kind, values = ("one", array[None]) if array.ndim == 2 else ("batch", array)
+    if len(values) == 0:
+        raise ValueError(f"{name} holds no series at all.")
+    series = Series(values, kind, name, _columns(u, kind, name), _index(u, kind))
+    _check(series, features, gaps)
+    _same_columns(series.columns, tuple(columns), name)
+    return series
+
+
+def as_targets(
+    y: SeriesLike | Series, series: Series, name: str = "y", dtype: npt.DTypeLike = np.float64, *, gaps: bool = False
+) -> Series:
+    """Targets step by step for `series`: the same lengths, one or more columns; a missing last axis is one column.
+
+    Parameters
+    ----------
+    y : (T,), (T, O), (B, T), (B, T, O), list of either, or Series
+        The targets.
+    series : Series
+        What they are the targets of.
+    name : str
+        What errors call the targets.
+    dtype : data type
+        The precision of the result.
+    gaps : bool
+        Whether NaN is let through: such a step has no target.
+    """
+    check_rows(y, series, name)
+    if isinstance(y, Series):
+        targets = as_series(y, dtype=dtype)
+    elif y is None or np.isscalar(y):
+        raise ValueError(f"{name} must hold one target series for every series, got {y!r}.")
+    elif series.kind == "one":
+        targets = as_series(y, name=name, dtype=dtype, gaps=gaps)
+        if targets.kind != "one":
+            raise ValueError(f"{name} must be (T,) or (T, outputs) for one series, got shape {np.asarray(y).shape}.")
+    elif series.kind == "batch" and getattr(y, "ndim", 0) == 2:
+        targets = as_series(np.asanyarray(y)[..., None], name=name, dtype=dtype, gaps=gaps)
+    else:
+        targets = as_series([_column(each) for each in y], name=name, dtype=dtype, gaps=gaps)  # type: ignore[union-attr]
+    if targets.count != series.count:
+        raise ValueError(f"{name} holds {targets.count} series, the input {series.count}; give one target series for each.")
+    for b in np.flatnonzero(targets.lengths != series.lengths)[:1]:
+        which = name if series.kind == "one" else f"{name}[{b}]"
+        raise ValueError(
+            f"{which} has {targets.lengths[b]} steps, its input {series.lengths[b]}; they must be of the same length."
+        )
+    return targets
+
+
+def teacher_forced(u: SeriesLike | Series, y: SeriesLike | Series, before: npt.ArrayLike | None = None) -> Series:
+    """(s(t), y(t-1)): the inputs of a network with output feedback, with known outputs in place of its own.
+
+    Parameters
+    ----------
+    u : (T, F), (T,), (B, T, F) or list of (T_b, F)
+        Inputs s(t).
+    y : (T,), (T, O), (B, T), (B, T, O) or list
+        Outputs of every step, in the units in which the network is to hear them.
+    before : (O,) or (B, O), optional
+        The outputs before the first step; 0 unless given.
+
+    Returns
+    -------
+    Series
+        (T, F + O) for every series: taken by `esn.run`, `es.statistics` and every function that takes inputs.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.teacher_forced([0.1, 0.2, 0.3], [1.0, 2.0, 3.0]).values[0].tolist()
+    [[0.1, 0.0], [0.2, 1.0], [0.3, 2.0]]
+    >>> esn = es.single(20, feedback_scaling=0.5).build(n_inputs=1, n_outputs=1)
+    >>> esn.run(es.teacher_forced([0.1, 0.2, 0.3], [1.0, 2.0, 3.0])).shape
+    (3, 20)
+    """
+    series = as_series(u)
+    targets = as_targets(y, series)
+    shape = series.count, targets.features
+    first = np.zeros(shape) if before is None else np.broadcast_to(as_numbers(before, "before", np.float64), shape)
+    values = [
+        np.concatenate([s, np.concatenate([start[None], outputs[:-1]])], axis=1)
+        for s, start, outputs in zip(series.values, first, targets.values, strict=True)
+    ]
+    return Series(np.stack(values) if isinstance(series.values, np.ndarray) else values, series.kind, series.name)
+
+
+def is_next_input(u: Numbers, y: Numbers) -> bool:
+    """Whether y(t) = u(t + 1) of one series, up to rounding; steps without a target (NaN) say nothing, and no step is no.
+
+    Parameters
+    ----------
+    u : (T, F)
+        Inputs.
+    y : (T, O)
+        Targets.
+    """
+    known = ~np.isnan(y[:-1]).any(axis=1)
+    if u.shape != y.shape or not known.any():
+        return False
+    return np.allclose(u[1:][known], y[:-1][known], rtol=1e-6, atol=1e-6 * float(u[1:].std()))
+
+
+def is_list_of_series(u: object) -> bool:
+    """A list or tuple whose entries have two axes each. (A list of numbers or of rows is one series.)"""
+    return isinstance(u, list | tuple) and len(u) > 0 and all(axes(each) == 2 for each in u)
+
+
+def check_longer_than(series: Series, washout: int, name: str = "u") -> None:
+    """Every series must be longer than the steps that are thrown away."""
+    for b in np.flatnonzero(series.lengths <= washout)[:1]:
+        which = name if series.kind == "one" else f"{name}[{b}]"
+        raise ValueError(
+            f"{which} has {series.lengths[b]} steps, not more than washout={washout}: nothing would be left. "
+            "Lower the washout or give a longer series."
+        )
+
+
+def washout_steps(washout: int | None, shortest: int | None = None) -> int:
+    """The steps at the start of every series that are run but not counted.
+
+    Parameters
+    ----------
+    washout : as the user gave it; None is 100, or a tenth of the shortest series where that is less
+    shortest : steps of the shortest series; None for a stream, whose end is not known
+    """
+    if washout is not None:
+        return checks.integer(washout, "washout")
+    return MOST_WASHOUT if shortest is None else min(MOST_WASHOUT, shortest // 10)
+
+
+def axes(value: object) -> int:
+    """The number of axes without copying the data; nested lists count their depth."""
+    if hasattr(value, "ndim"):
+        return int(value.ndim)
+    return 1 + axes(value[0]) if isinstance(value, list | tuple) and len(value) else int(isinstance(value, list | tuple))
+
+
+def _column(values: npt.ArrayLike) -> npt.ArrayLike:
+    return np.asanyarray(values)[:, None] if axes(values) == 1 else values
+
+
+def as_entries(y: Any, series: Series, name: str = "y") -> list[Numbers]:
+    """Targets or labels as the user wrote them, one array for every series; a label of a whole sequence has no axis.
+
+    Parameters
+    ----------
+    y : (T,), (T, O), (B,), (B, T), (B, T, O) or list
+        Targets or labels.
+    series : Series
+        The inputs.
+    name : str
+        Name of the targets in errors.
+    """
+    refuse_masked(y, name)
+    check_rows(y, series, name)
+    entries = [y] if series.kind == "one" else list(y)
+    if len(entries) != series.count:
+        raise ValueError(
+            f"{name} holds {len(entries)} entries for {series.count} series: give one label or one target series each."
+        )
+    return [as_written(each) for each in entries]
+
+
+def check_labels(labels: Sequence[Numbers], name: str = "y") -> None:
+    """Refuse labels that are missing: None, NaN, NaT or pandas' NA.
+
+    Parameters
+    ----------
+    labels : list of arrays
+        Labels as `as_entries` returns them.
+    name : str
+        Name of the labels in errors.
+    """
+    if any(each.dtype.kind == "c" for each in labels):
+        raise TypeError(f"{name} is complex; labels are text, truth values or whole numbers.")
+    missing = np.concatenate([_missing(each.ravel()) for each in labels])
+    if missing.any():
+        raise ValueError(
+            f"{name} lacks {missing.sum()} of {len(missing)} labels (None, NaN or NA), the first at place "
+            f"{int(np.argmax(missing))}: leave these out, or give them a label of their own."
+        )
+
+
+def check_rows(y: Any, u: Any, name: str = "y") -> None:
+    """Refuse targets whose row labels (dates) are not the row labels of their input. Data without row labels go by position.
+
+    Parameters
+    ----------
+    y : data frames, arrays, lists or Series
+        Targets.
+    u : Series, or one series as the user gave it
+        The inputs.
+    name : str
+        Name of the targets in errors.
+    """
+    one, inputs = (u.kind == "one", u.name) if isinstance(u, Series) else (True, "X")
+    own = u.index if isinstance(u, Series) else _index(u, "one")
+    if not own or y is None or np.isscalar(y):
+        return
+    theirs = y.index if isinstance(y, Series) else tuple(map(index_of, [y] if one else y))
+    for b, (ours, other) in enumerate(zip(own, theirs, strict=False)):
+        if ours is None or other is None or len(ours) != len(other) or ours.equals(other):
+            continue
+        # An index that pandas made by itself counts rows. It says nothing about dates.
+        if any(_counts(this) and that.dtype.kind not in "iu" for this, that in ((ours, other), (other, ours))):
+            continue
+        t = int(np.argmax(np.asarray(ours != other)))
+        which = "" if one else f"[{b}]"
+        raise ValueError(
+            f"{name}{which} and {inputs}{which} have different row labels: row {t} is {other[t]} in {name} and {ours[t]} in "
+            f"{inputs}. Align them by their labels, or pass {name}.to_numpy() if the rows belong together in this order."
+        )
+
+
+def index_of(value: Any) -> Any:
+    """The row labels of a data frame, or None."""
+    index = getattr(value, "index", None)
+    return index if hasattr(index, "equals") else None
+
+
+def _counts(index: Any) -> bool:
+    """Whether an index is 0, 1, 2, ... as pandas makes it by itself."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+def _index(u: Any, kind: Kind) -> tuple[Any, ...]:
+    found = tuple(map(index_of, u)) if kind == "list" else (index_of(u),)
+    return found if any(each is not None for each in found) else ()
+
+
+def _columns(u: Any, kind: Kind, name: str) -> tuple[str, ...]:
+    """Names of the columns of data frames, where all of them are text."""
+    found: tuple[str, ...] = ()
+    for b, each in enumerate(u if kind == "list" else [u]):
+        names = tuple(getattr(each, "columns", ()))
+        if names and all(isinstance(one, str) for one in names):
+            _same_columns(names, found, f"{name}[{b}]")
+            found = names
+    return found
+
+
+def _same_columns(found: tuple[str, ...], expected: tuple[str, ...], name: str) -> None:
+    if found and expected and found != expected:
+        raise ValueError(
+            f"{name} has the columns {list(found)}, but {list(expected)} are needed, in this order: "
+            f"use {name}[{list(expected)}]."
+        )
+
+
+def as_written(value: object) -> Numbers:
+    """An array as the user wrote it."""
+    raw = np.asarray(value)
+    if raw.dtype.kind in "US" and isinstance(value, list | tuple):
+        # NumPy writes None and NaN beside text as text.
+        objects = np.asarray(value, object)
+        return objects if _missing(objects).any() else raw
+    return raw
+
+
+def _missing(values: Numbers) -> npt.NDArray[np.bool_]:
+    """Which values are None, NaN, NaT or NA."""
+    if values.dtype.kind != "O":
+        return np.asarray(values != values)
+    import pandas as pd  # only now: objects are rare
+
+    return np.asarray(pd.isna(values))
+
+
+def refuse_masked(value: object, name: str) -> None:
+    """What lies behind a mask is no data, and NumPy hands it on without a word. An array with nothing masked is fine."""
+    if isinstance(value, list | tuple):
+        for each in value:
+            refuse_masked(each, name)
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} is a masked array with {np.sum(value.mask)} masked values. Fill or cut the gaps first.")
+
+
+def as_numbers(value: object, name: str, dtype: npt.DTypeLike) -> Numbers:
+    """Real numbers of the given dtype, from anything that holds real numbers; too large ones become infinite.
+
+    Rows lie one after the other, whatever came in: sums over them then have the same bits.
+    """
+    refuse_masked(value, name)
+    if hasattr(value, "toarray"):
+        raise TypeError(f"{name} is a sparse matrix; series are dense. Use {name}.toarray().")
+    try:
+        raw = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} cannot be read as numbers of shape (T, F): {error}. In a list of series every one needs two axes, (T, F)."
+        ) from error
+    if np.iscomplexobj(raw):
+        raise TypeError(f"{name} is complex; give real and imaginary part as two features.")
+    if raw.dtype.kind in "mMV":  # times and records, which NumPy would turn into numbers without a word
+        raise TypeError(f"{name} cannot be read as numbers: its dtype is {raw.dtype}.")
+    try:
+        with np.errstate(over="ignore"):
+            return raw.astype(dtype, order="C", copy=False)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} cannot be read as numbers: {error}") from error
+
+
+def _same_features(values: Sequence[Numbers], name: str) -> None:
+    counts = [each.shape[1] for each in values]
+    if len(set(counts)) > 1:
+        other = next(b for b, count in enumerate(counts) if count != counts[0])
+        raise ValueError(
+            f"all series of {name} must have the same number of features: {name}[0] has {counts[0]}, {name}[{other}] "
+            f"has {counts[other]}."
+        )
+
+
+def _check(series: Series, features: int | None = None, gaps: bool = False) -> None:
+    """Raise where a series is empty, has another number of features, or holds what is not finite (with `gaps`: not NaN)."""
+
+    def sound_numbers(array: Numbers) -> npt.NDArray[np.bool_]:
+        return np.asarray(~np.isinf(array) if gaps else np.isfinite(array))
+
+    values = series.values
+    sound = features in (None, series.features) and series.features > 0 and bool(series.lengths.all())
+    # All are looked at as a whole; only bad ones are searched one by one.
+    if sound and all(sound_numbers(each).all() for each in ([values] if isinstance(values, np.ndarray) else values)):
+        return
+    for b, array in enumerate(values):
+        name = series.called(b)
+        if array.size == 0:
+            raise ValueError(f"{name} is empty: its shape is {array.shape}.")
+        if features not in (None, array.shape[1]):
+            raise ValueError(
+                f"{name} has {array.shape[1]} features, the network was built for {features}. "
+                f"A series is (T, {features}), time first."
+            )
+        finite = sound_numbers(array)
+        if not finite.all():
+            t, f = np.argwhere(~finite)[0]
+            found = "NaN" if np.isnan(array[t, f]) else array[t, f]
+            raise ValueError(
+                f"{name} must be finite, found {found} at step {t}, feature {f} "
+                f"({np.size(finite) - finite.sum()} such values; read as {array.dtype}). Fill or cut the gaps first"
+                + (", or use dtype='float64' if they are too large for float32." if array.dtype == np.float32 else ".")
+            )

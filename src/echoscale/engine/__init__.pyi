@@ -1,0 +1,13 @@
+from . import bptt as bptt
+from . import traces as traces
+from .devices import COMPILER_OPTIONS as COMPILER_OPTIONS
+from .devices import cores as cores
+from .devices import device_of as device_of
+from .devices import on_cpu as on_cpu
+from .devices import one_thread as one_thread
+from .devices import precision_and_device as precision_and_device
+from .devices import to_device as to_device
+from .dynamics import Weights as Weights
+from .dynamics import step as step
+from .hyper import Parameter as Parameter
+from .hyper import put as put

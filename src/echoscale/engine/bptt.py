@@ -1,0 +1,205 @@
+"""Back-propagation through time, the reference for every gradient that is computed forwards.
+
+    E = mean over series and counted steps t of E(t),      z(t) = coef x(t) + intercept
+    E(t) = 1/2 |z - y|^2  (mse)  |  - sum [y log p + (1 - y) log(1 - p)], p = sigmoid(z)  |  - sum y log softmax(z)
+
+is differentiated through the scan over `dynamics.step`, with respect to the readout and to any hyper-parameters. The
+series is cut into stretches of about sqrt(T) steps: only the states between them are kept, and backwards each is run once more.
+Memory thus grows with sqrt(T), for about one more forward pass. States start from zero, and the parameters stay fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal import checks
+from echoscale.data import losses
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
+from echoscale.engine import devices, dynamics
+from echoscale.engine.devices import precision_and_device
+from echoscale.engine.dynamics import Array, State, Weights
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper, Parameter, chosen, put
+
+
+class Linear(Protocol):
+    """Anything with `coef` (outputs, N) and `intercept` (outputs,), such as a `Readout`."""
+
+    @property
+    def coef(self) -> npt.ArrayLike:
+        """(outputs, N)."""
+
+    @property
+    def intercept(self) -> npt.ArrayLike:
+        """(outputs,)."""
+
+
+__all__ = ["Gradient", "gradient"]
+
+
+class Gradient(NamedTuple):
+    """The gradient of E.
+
+    Attributes
+    ----------
+    coef : (outputs, N)
+        dE/dcoef.
+    intercept : (outputs,)
+        dE/dintercept.
+    parameters : dict of float
+        dE/dtheta of every hyper-parameter asked for, by name.
+    """
+
+    coef: npt.NDArray[Any]
+    intercept: npt.NDArray[Any]
+    parameters: dict[str, float]
+
+
+def gradient(
+    esn: ESN,
+    u: SeriesLike | Series,
+    y: SeriesLike | Series,
+    readout: Linear,
+    *,
+    loss: str = "mse",
+    parameters: str | Sequence[str | Parameter] = ("leak_rate",),
+    washout: int | None = None,
+    hyper: Hyper | None = None,
+    checkpoint: int | None = None,
+) -> tuple[float, Gradient]:
+    """E = mean over series and counted steps of E(t), and its gradient, by back-propagation through time.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network; states start from zero.
+    u : (T, F), (B, T, F) or list of (T_b, F)
+        Inputs.
+    y : (T,), (T, O), (B, T, O) or list of (T_b, O)
+        Targets of every step.
+    readout : anything with `coef` (outputs, N) and `intercept` (outputs,)
+        The readout whose error it is.
+    loss : "mse", "sigmoid" or "softmax"
+        E(t); see `echoscale.data.losses`.
+    parameters : str or sequence of str
+        Names like "leak_rate" (of all reservoirs) or "coupling[0]".
+    washout : int, optional
+        Steps at the start of every series that do not count; 100 unless given, or a tenth of the shortest series where that
+        is less.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own, without lanes.
+    checkpoint : int, optional
+        Steps of a stretch; about sqrt(T) unless given. From T on nothing is run twice, and every state is kept.
+
+    Returns
+    -------
+    float, Gradient
+        E, and its derivatives.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(length=200, seed=0)
+    >>> esn = es.single(10).build(n_inputs=1, seed=0)
+    >>> readout = es.ridge(es.statistics(esn, u, y), 1e-3)
+    >>> error, found = es.engine.bptt.gradient(esn, u, y, readout)
+    >>> list(found.parameters)
+    ['leak_rate[0]']
+    """
+    dtype = np.dtype(esn.dtype)
+    checks.choice(loss, losses.LOSSES, "loss")
+    series = as_series(u, esn.columns, dtype=dtype)
+    targets = as_targets(y, series, dtype=dtype)
+    first = washout_steps(washout, int(series.lengths.min()))
+    check_longer_than(series, first)
+    used = esn.hyper if hyper is None else hyper
+    if used.lanes is not None:
+        raise ValueError(
+            f"the gradient is that of one network, but the Hyper has {used.lanes} lanes; take one value of each leaf."
+        )
+    learned = chosen(parameters, used)
+    coef, intercept = _readout(readout, esn.units, targets.features, dtype)
+    steps = int(series.lengths.max())
+    length = math.isqrt(steps - 1) + 1 if checkpoint is None else checks.integer(checkpoint, "checkpoint", minimum=1)
+    length = min(length, steps)
+    with precision_and_device(dtype, esn.device):
+        numbers = used.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, dtype), (1,)))
+        value, (by_readout, by_values) = differentiated(
+            ((coef, intercept), [each.of(numbers) for each in learned]),
+            esn.weights(series.count),
+            numbers,
+            _stretches(series, length),
+            _stretches(targets, length),
+            _counted(series, first, length, dtype),
+            learned,
+            loss,
+        )
+    slopes = {str(each): float(slope[0]) for each, slope in zip(learned, by_values, strict=True)}
+    return float(value), Gradient(np.array(by_readout[0]), np.array(by_readout[1]), slopes)
+
+
+def error(
+    variables: tuple[tuple[Array, Array], Sequence[Array]],
+    weights: Weights,
+    hyper: Hyper,
+    u: Array,
+    y: Array,
+    counted: Array,
+    learned: tuple[Parameter, ...],
+    loss: str,
+) -> Array:
+    """E as a function of ((coef, intercept), values): u (S, L, F, lanes), y (S, L, outputs, lanes), counted (S, L, lanes)."""
+    (coef, intercept), values = variables
+    numbers = dynamics.resolved(weights, put(hyper, learned, values))
+
+    def body(state: State, given: tuple[Array, Array, Array]) -> tuple[State, Array]:
+        u_t, y_t, counts = given
+        state = dynamics.step(weights, numbers, state, u_t)
+        z = jnp.matmul(coef, jnp.concatenate(state), precision="highest") + intercept[:, None]
+        return state, jnp.sum(jnp.where(counts > 0, losses.slope_and_value(loss, z, y_t)[1], 0))
+
+    def stretch(state: State, given: tuple[Array, Array, Array]) -> tuple[State, Array]:
+        state, errors = jax.lax.scan(body, state, given)
+        return state, errors.sum()
+
+    start = tuple(jnp.zeros((each.shape[0], u.shape[-1]), u.dtype) for each in weights.biases)
+    totals: Array = jax.lax.scan(stretch if len(u) == 1 else jax.checkpoint(stretch), start, (u, y, counted))[1]
+    return totals.sum() / counted.sum()
+
+
+differentiated = jax.jit(
+    jax.value_and_grad(error), static_argnames=("learned", "loss"), compiler_options=devices.COMPILER_OPTIONS
+)
+
+
+def _stretches(series: Series, length: int) -> npt.NDArray[Any]:
+    """(S, length, F, B), zero past the ends."""
+    steps = -(-int(series.lengths.max()) // length) * length
+    block = np.zeros((steps, series.features, series.count), series.values[0].dtype)
+    for b, values in enumerate(series.values):
+        block[: len(values), :, b] = values
+    return block.reshape(-1, length, *block.shape[1:])
+
+
+def _counted(series: Series, washout: int, length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """(S, length, B): 1 for the steps that count, after the washout and before the end of each series."""
+    steps = -(-int(series.lengths.max()) // length) * length
+    t = np.arange(steps)[:, None]
+    return ((t >= washout) & (t < series.lengths)).astype(dtype).reshape(-1, length, series.count)
+
+
+def _readout(readout: Linear, units: int, outputs: int, dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    coef, intercept = np.asarray(readout.coef, dtype), np.asarray(readout.intercept, dtype)
+    if coef.shape != (outputs, units) or intercept.shape != (outputs,):
+        raise ValueError(
+            f"the readout must have coef ({outputs}, {units}) and intercept ({outputs},) for these targets and this network, "
+            f"got {coef.shape} and {intercept.shape}."
+        )
+    return coef, intercept

@@ -1,0 +1,657 @@
+"""A built network: `Weights` fixed, `Hyper` an argument; run, step, and states handed on in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal import checks
+from echoscale.data.series import Series, SeriesLike, as_numbers, as_series
+from echoscale.engine.devices import device_of
+from echoscale.engine.hyper import Hyper, checked, without_lanes
+from echoscale.engine.weights.blocks import Matrices, block_matrices
+from echoscale.engine.weights.drawn import Drawn, draw
+from echoscale.network import Network
+
+if TYPE_CHECKING:
+    import jax
+
+    from echoscale._internal.table import Table
+    from echoscale.engine.devices import DeviceLike
+    from echoscale.engine.dynamics import Weights
+    from echoscale.engine.feed import Consumer, SharedConsumer
+    from echoscale.engine.shared_runs import SharedRuns
+    from echoscale.measures import Measured
+    from echoscale.timescales import Spectrum
+    from echoscale.timescales.linear_regime import LinearSystem
+
+Array = npt.NDArray[Any]
+
+
+class ESN:
+    """A network with drawn weights; `network.build(n_inputs, seed)` makes one.
+
+        x_k(t+1) = (1 - leak_rate_k) O_k x_k(t) + leak_rate_k tanh(h_k(t))
+        h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
+                   + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
+
+    O_k is the identity unless a reservoir has a `residual`. A network with output feedback is run over series of F + O columns:
+    the inputs s(t), then the outputs y(t-1), known ones (`es.teacher_forced(u, y)`) or its own.
+
+    States are arrays whose last axis holds all N neurons, reservoir after reservoir (`network.slices`).
+    `run` starts from the zero state unless a `state` is passed; an ESN itself remembers nothing between calls.
+
+    Parameters
+    ----------
+    network : Network
+        The description.
+    n_inputs : int
+        F, the features of the inputs.
+    seed : int
+        What the weights were drawn with.
+    dtype : "float32" or "float64"
+        The precision of states.
+    device : None, str or jax.Device
+        Where it runs; None is JAX's choice.
+    drawn : Drawn
+        The matrices.
+    hyper : Hyper
+        The hyper-parameters.
+    n_outputs : int
+        O, the outputs that are fed back; 0 without output feedback.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> esn = es.hierarchical([50, 50], leak_rate=[1.0, 0.2]).build(n_inputs=1, seed=0)
+    >>> u, _ = es.tasks.narma(length=300, seed=0)
+    >>> esn.run(u).shape
+    (300, 100)
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        n_inputs: int,
+        seed: int,
+        dtype: str,
+        device: DeviceLike,
+        drawn: Drawn,
+        hyper: Hyper,
+        n_outputs: int = 0,
+    ) -> None:
+        self.network = network
+        self.n_inputs = n_inputs
+        self.seed = seed
+        self.dtype = dtype
+        self.device = device
+        self.drawn = drawn
+        self.hyper = hyper
+        self.n_outputs = n_outputs
+        self._stored: dict[int, Weights] = {}
+        self._numbers: tuple[Hyper, Hyper] | None = None
+
+    @classmethod
+    def build(
+        cls,
+        network: Network,
+        n_inputs: int,
+        seed: int | None = 0,
+        dtype: str = "float32",
+        device: DeviceLike = None,
+        *,
+        n_outputs: int | None = None,
+    ) -> ESN:
+        """The way of `Network.build`, which explains the parameters.
+
+        Parameters
+        ----------
+        network : Network
+            The description.
+        n_inputs : int
+            F, the features of the inputs.
+        seed : int or None
+            Draws the weights; None draws a seed too.
+        dtype : "float32" or "float64"
+            The precision of states.
+        device : None, str or jax.Device
+            Where it runs; None is JAX's choice.
+        n_outputs : int or None
+            O, the outputs that are fed back, of a network with output feedback.
+        """
+        checks.choice(dtype, ("float32", "float64"), "dtype")
+        inputs = checks.integer(n_inputs, "n_inputs", minimum=1)
+        known = fresh_seed() if seed is None else checks.integer(seed, "seed")
+        device_of(device)  # so that a wrong name is noticed now and not at the first run
+        outputs = 0
+        if network.feeds_back:
+            if n_outputs is None:
+                raise ValueError("this network feeds its outputs back: say how many there are, build(n_inputs, n_outputs=1).")
+            outputs = checks.integer(n_outputs, "n_outputs", minimum=1)
+        drawn = draw(network, inputs, known, outputs)
+        return cls(network, inputs, known, dtype, device, drawn, Hyper.of(network), outputs)
+
+    @cached_property
+    def units(self) -> int:
+        """N, the neurons of all reservoirs together."""
+        return self.network.units
+
+    @cached_property
+    def columns(self) -> int:
+        """F + O, what a series that is run holds at every step: inputs, then the outputs that are fed back."""
+        return self.n_inputs + self.n_outputs
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The neurons of every reservoir."""
+        return tuple(each.units for each in self.network.reservoirs)
+
+    @overload
+    def run(
+        self,
+        u: SeriesLike | Series,
+        *,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
+        return_state: Literal[False] = False,
+    ) -> Any: ...
+
+    @overload
+    def run(
+        self,
+        u: SeriesLike | Series,
+        *,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
+        return_state: Literal[True],
+    ) -> tuple[Any, Array]: ...
+
+    def run(
+        self,
+        u: SeriesLike | Series,
+        *,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
+        return_state: bool = False,
+    ) -> Any:
+        """All states; row t has seen u[t] (it is the paper's x(t+1)).
+
+        Parameters
+        ----------
+        u : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs: one series, a batch, or series of unequal length.
+        state : (N,), (B, N) or (H, B, N), optional
+            Where to start: one state for all, for each series, or for each lane and series. Zero unless given.
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own; with H lanes the result has one more axis in front.
+        return_state : bool
+            Whether to return the last states too: give them as `state` with the next piece of a long series.
+
+        Returns
+        -------
+        (T, N), (B, T, N) or list of (T_b, N)
+            The states; with `return_state` a pair of them and of the last ones, (N,) or (B, N).
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> import numpy as np
+        >>> esn = es.single(20).build(n_inputs=2, seed=0)
+        >>> u = np.ones((30, 2))
+        >>> first, last = esn.run(u[:10], return_state=True)
+        >>> bool((esn.run(u[10:], state=last) == esn.run(u)[10:]).all())
+        True
+        """
+        from echoscale.engine import feed
+
+        series = self._series(u)
+        shape = self._shape(series, checked(hyper, self.hyper))
+        states: Any
+        if series.kind == "list":
+            states, collect = feed.into_list(series, shape[:-1], self.units, self.dtype)
+        else:
+            states, collect = feed.into_array(series, shape, self.units, self.dtype)
+        last = self.run_chunks(series, collect, state=state, hyper=hyper)
+        return (states, last) if return_state else states
+
+    def run_chunks(
+        self,
+        u: SeriesLike | Series,
+        consume: Consumer | None = None,
+        *,
+        every: int = 1,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
+    ) -> Array:
+        """Run without keeping states: they are handed on chunk by chunk.
+
+        Parameters
+        ----------
+        u : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        consume : function of (lanes, start, states), optional
+            Gets the lanes (l,) of a chunk, lane = hyper lane * B + series; the time step of its first row; and its states
+            (rows, l, N), a NumPy array on the CPU and a JAX array elsewhere, valid during the call. Rows past the end of a
+            shorter series repeat its last state. Called from several threads, for one lane always in order.
+        every : int
+            Only the states after every so many steps are handed on.
+        state : (N,), (B, N) or (H, B, N), optional
+            Where to start; zero unless given.
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own, with H lanes or none.
+
+        Returns
+        -------
+        (N,), (B, N), (H, N) or (H, B, N)
+            The last states. Without `consume` nothing else is computed.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> import numpy as np
+        >>> esn = es.single(20).build(n_inputs=1, seed=0)
+        >>> largest = []
+        >>> last = esn.run_chunks(np.ones((50, 1)), lambda lanes, start, states: largest.append(abs(states).max()))
+        >>> last.shape
+        (20,)
+        """
+        from echoscale.engine import feed
+
+        series, used = self._series(u), checked(hyper, self.hyper)
+        shape = (*self._shape(series, used), self.units)
+        start = None if state is None else self._start(state, shape).reshape(-1, self.units)
+        every = checks.integer(every, "every", minimum=1)
+        dtype = np.dtype(self.dtype)
+        last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every)
+        return self._finite(last, series).reshape(shape)
+
+    def shared_plans(self, series: Series, hyper: Hyper) -> list[SharedRuns] | None:
+        """How the lanes of a grid of hyper-parameters share runs of one series; None where they do not, or on a GPU.
+
+        Parameters
+        ----------
+        series : Series
+            The inputs.
+        hyper : Hyper
+            Hyper-parameters with lanes.
+        """
+        from echoscale.engine import devices
+        from echoscale.engine import shared_runs as sharing
+
+        if series.count > 1 or hyper.lanes is None or not devices.on_cpu(self.device):
+            return None
+        return sharing.plans(self.network, checked(hyper, self.hyper), devices.cores())
+
+    def run_shared(self, series: Series, plans: Sequence[SharedRuns], consume: SharedConsumer) -> Array:
+        """Run without keeping states, each reservoir as often as its hyper-parameters differ; returns the last states (H, N).
+
+        Parameters
+        ----------
+        series : Series
+            One series.
+        plans : sequence of SharedRuns
+            What `shared_plans` made.
+        consume : function of (plan, start, states)
+            Gets the number of the plan, the time step of the first row, and the states (rows, runs, n_k) of every reservoir,
+            valid during the call.
+        """
+        from echoscale.engine import feed
+
+        dtype = np.dtype(self.dtype)
+        last = feed.feed_shared(self.weights, self.sizes, plans, series.cast(dtype), consume, dtype, self.device)
+        return self._finite(last, series)
+
+    def step(self, u: npt.ArrayLike, state: npt.ArrayLike | None = None) -> Array:
+        """One time step, for streams: the next state.
+
+        Parameters
+        ----------
+        u : (F,) or (B, F)
+            The input of this step.
+        state : (N,) or (B, N), optional
+            The states before it; zero unless given.
+
+        Returns
+        -------
+        (N,) or (B, N)
+            The states after it.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> esn = es.single(20).build(n_inputs=1, seed=0)
+        >>> state = None
+        >>> for value in (0.1, 0.5, 0.3):
+        ...     state = esn.step([value], state)
+        >>> bool((state == esn.run([0.1, 0.5, 0.3])[-1]).all())
+        True
+        """
+        from echoscale.engine import devices, scan
+
+        now = np.asanyarray(u)
+        if now.ndim not in (1, 2):
+            raise ValueError(f"u must be one step, (F,) or (B, F), got shape {now.shape}; use run() for whole series.")
+        series = self._series(now[..., None, :])
+        start = self._start(state, (*self._shape(series, self.hyper), self.units))
+        with devices.precision_and_device(self.dtype, self.device):
+            new = scan.advance(
+                self.weights(series.count),
+                self.numbers(),
+                start.reshape(series.count, self.units),
+                np.asarray(series.values)[:, 0],
+                self.sizes,
+            )
+        return self._finite(np.array(new), series).reshape(start.shape)
+
+    def snapshots(
+        self,
+        u: SeriesLike | Series,
+        every: int,
+        *,
+        state: npt.ArrayLike | None = None,
+        hyper: Hyper | None = None,
+    ) -> Array:
+        """x(M), x(2M), ..., M = every: the states after every M steps, none of the others kept.
+
+        Parameters
+        ----------
+        u : (T, F), (B, T, F) or list of (T, F)
+            Inputs, all of one length.
+        every : int
+            M, steps from one snapshot to the next.
+        state : (N,), (B, N) or (H, B, N), optional
+            Where to start; zero unless given.
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own; with H lanes the result has one more axis in front.
+
+        Returns
+        -------
+        (T // every, N) or (B, T // every, N)
+            The snapshots.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> import numpy as np
+        >>> es.single(20).build(n_inputs=1, seed=0).snapshots(np.ones((3, 28, 1)), every=7).shape
+        (3, 4, 20)
+        """
+        from echoscale.engine import feed
+
+        series = self._series(u)
+        every = checks.integer(every, "every", minimum=1)
+        length = int(series.lengths[0])
+        if (series.lengths != length).any():
+            raise ValueError(
+                f"snapshots need series of one length, got {series.lengths.min()} to {series.lengths.max()} steps."
+            )
+        if length < every:
+            raise ValueError(f"every={every} is longer than the series of {length} steps: there would be no snapshot.")
+        shape = self._shape(series, checked(hyper, self.hyper))
+        kept, keep = feed.into_array(series, shape, self.units, self.dtype, every)
+        self.run_chunks(series, keep, every=every, state=state, hyper=hyper)
+        return kept
+
+    def run_over_time(self, u: SeriesLike | Series, *, state: npt.ArrayLike | None = None) -> Array:
+        """All states of one series as of `run`, level by level: linear diagonal levels in parallel over time.
+
+            z(t+1) = lambda z(t) + d(t) for pairs of neurons z, as an associative scan: log(T) rounds in place of T steps
+
+        For levels with activation="identity", topology="diagonal" and one leak rate; the others are run step by step behind
+        them. States are those of `run` but for rounding. Meant for GPUs, where a step of few neurons leaves most of the machine
+        idle; on a CPU `run` is faster (benchmarks/levels.py).
+
+        Parameters
+        ----------
+        u : (T, F)
+            Inputs of one series.
+        state : (N,), optional
+            Where to start; zero unless given.
+
+        Returns
+        -------
+        (T, N)
+            The states.
+
+        Examples
+        --------
+        >>> import numpy as np, echoscale as es
+        >>> linear = es.single(50, leak_rate=0.2, activation="identity", topology="diagonal")
+        >>> esn = linear.build(n_inputs=1, seed=0)
+        >>> u = np.sin(np.arange(300.0))
+        >>> bool(np.allclose(esn.run_over_time(u), esn.run(u), atol=1e-5))
+        True
+        """
+        from echoscale.engine import devices, parallel_in_time
+
+        series = self._series(u)
+        if series.kind != "one":
+            raise ValueError(f"run_over_time takes one series (T, F), got {series.count}; use run(u) for several.")
+        if self.n_outputs:
+            raise ValueError("a network with output feedback runs step by step: use run(u).")
+        start = self._start(state, (self.units,))
+        found = np.empty((int(series.lengths[0]), self.units), self.dtype)
+        with devices.precision_and_device(self.dtype, self.device):
+            parallel = parallel_in_time.plan(self.network, self.drawn, self.dtype)
+            steps = parallel_in_time.chunk(len(found), self.units, devices.on_cpu(self.device))
+            for begin in range(0, len(found), steps):
+                part = np.asarray(series.values[0][begin : begin + steps])
+                made = parallel_in_time.states(self.weights(), self.numbers(), parallel, start, part, self.sizes)
+                found[begin : begin + steps] = made
+                start = found[begin : begin + steps][-1]
+        self._finite(found[-1:], series)
+        return found
+
+    def function(self) -> Callable[..., jax.Array]:
+        """A pure function (hyper, u, state=None) -> states for programs of your own in JAX: x(t+1) = step(hyper, x(t), u(t)).
+
+        It may be differentiated, mapped and compiled (`jax.grad`, `jax.vmap`, `jax.jit`) by any of the hyper-parameters, the
+        inputs and the state; nothing is checked inside. The drawn weights are constants of it. float64 needs
+        `jax.config.update("jax_enable_x64", True)`.
+
+        Returns
+        -------
+        function of (hyper, u, state=None)
+            hyper is a `Hyper` of scalars, u (T, F) and state (N,), zero unless given; gives the states (T, N), as of `run`.
+
+        Examples
+        --------
+        >>> import jax, numpy as np, echoscale as es
+        >>> esn = es.single(20, leak_rate=0.5).build(n_inputs=1, seed=0)
+        >>> states, u = esn.function(), np.sin(np.arange(50.0, dtype=np.float32))[:, None]
+        >>> slope = jax.grad(lambda hyper: (states(hyper, u)[-1] ** 2).sum())(esn.hyper.map(np.float32))
+        >>> slope.leak_rate[0].shape
+        ()
+        """
+        import jax.numpy as jnp
+
+        from echoscale.engine import scan
+
+        if self.dtype == "float64" and jnp.result_type(float) != np.float64:
+            raise ValueError('a network in float64 needs jax.config.update("jax_enable_x64", True), or dtype="float32".')
+        weights, sizes, units, dtype = self.weights(), self.sizes, self.units, self.dtype
+
+        def states(hyper: Hyper, u: npt.ArrayLike | jax.Array, state: npt.ArrayLike | jax.Array | None = None) -> jax.Array:
+            start = jnp.zeros(units, dtype) if state is None else jnp.asarray(state, dtype)
+            return scan.along(weights, hyper, jnp.asarray(u, dtype), start, sizes)
+
+        return states
+
+    def matrices(self, hyper: Hyper | None = None) -> Matrices:
+        """The block matrix, input matrix, bias and leak vector with all factors applied; see `Matrices`.
+
+        Parameters
+        ----------
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own, without lanes.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> es.parallel([20, 30]).build(n_inputs=1, seed=0).matrices().W.shape
+        (50, 50)
+        """
+        return block_matrices(self.network, self.drawn, without_lanes(checked(hyper, self.hyper)))
+
+    def linearised(self, hyper: Hyper | None = None, state: npt.ArrayLike | None = None) -> LinearSystem:
+        """x(t+1) = M x(t) + B s(t), the network in its linear regime.
+
+        Parameters
+        ----------
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own, without lanes.
+        state : (N,), optional
+            Around which it is linear; the origin unless given.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> es.single(20).build(n_inputs=1, seed=0).linearised().M.shape
+        (20, 20)
+        """
+        from echoscale.timescales.linear_regime import linearise
+
+        m = self.matrices(hyper)
+        slices, delay = self.network.slices, self.network.coupling_delay
+        return linearise(m.W, m.W_in, m.bias, m.leak_rate, slices, delay, state, m.residual, m.linear)
+
+    def spectrum(self, reservoir: int | None = None, *, dt: float = 1.0, hyper: Hyper | None = None) -> Spectrum:
+        """Eigenvalues, timescales and periods of the linear regime.
+
+        Parameters
+        ----------
+        reservoir : int, optional
+            One reservoir by itself; the whole network unless given.
+        dt : float
+            The time between two steps, in which timescales are given.
+        hyper : Hyper, optional
+            Other hyper-parameters than the network's own, without lanes.
+
+        Examples
+        --------
+        >>> import echoscale as es
+        >>> esn = es.hierarchical([30, 30], leak_rate=[1.0, 0.1]).build(n_inputs=1, seed=0)
+        >>> esn.spectrum(1).timescales.shape
+        (30,)
+        """
+        from echoscale.timescales import Spectrum
+
+        system, weights = self.linearised(hyper), self.matrices(hyper).W
+        if reservoir is not None:
+            system, own = system.part(reservoir), self.network.slices[reservoir]
+            weights = weights[own, own]
+        return Spectrum.of(system.M, weights, dt)
+
+    def timescales(self, dt: float = 1.0) -> Table:
+        """The measured timescales of every reservoir by itself and of the whole network, as a small table.
+
+        Without feedback the whole has the timescales of its parts; with it, others. `network.timescales()` is the theory.
+        With a residual level decay times stand beside them: its modes turn.
+
+        Parameters
+        ----------
+        dt : float
+            The time between two steps, in which timescales are given.
+        """
+        from echoscale.timescales import spectrum
+
+        parts = {f"R{k + 1}": self.spectrum(k, dt=dt) for k in range(len(self.sizes))}
+        whole = {"all": self.spectrum(dt=dt)} if len(parts) > 1 else {}
+        return spectrum.table({**parts, **whole}, dt, turns=self.network.turns)
+
+    def measure(self, u: SeriesLike, **settings: Any) -> Measured:
+        """What the network remembers, computes and forgets at inputs u, as a table and a figure; see `es.measures.measure`.
+
+        Parameters
+        ----------
+        u : (T, F)
+            Inputs.
+        **settings
+            As of `es.measures.measure`.
+        """
+        from echoscale.measures import measure
+
+        return measure(self, u, **settings)
+
+    def weights(self, lanes: int = 1) -> Weights:
+        """The weights on the device, stored in the way that suits this number of lanes (`dynamics.Weights`).
+
+        Parameters
+        ----------
+        lanes : int
+            How many networks run together.
+        """
+        from echoscale.engine import devices, dynamics, matrices
+
+        kind = min(lanes, 2) if lanes < matrices.FEW_LANES else matrices.FEW_LANES  # one, few or many
+        if kind not in self._stored:
+            with devices.precision_and_device(self.dtype, self.device):
+                self._stored[kind] = dynamics.store(self.network, self.drawn, np.dtype(self.dtype), lanes)
+        return self._stored[kind]
+
+    def numbers(self) -> Hyper:
+        """The scalars of `hyper` on the device, each of shape (1,), ready for a lane."""
+
+        from echoscale.engine import devices
+
+        if self._numbers is None or self._numbers[0] is not self.hyper:
+            without_lanes(self.hyper)
+            with devices.precision_and_device(self.dtype, self.device):
+                self._numbers = self.hyper, self.hyper.map(lambda leaf: devices.to_device([leaf], self.dtype))
+        return self._numbers[1]
+
+    def _series(self, u: SeriesLike | Series) -> Series:
+        series = as_series(u, None if self.n_outputs else self.n_inputs, dtype=np.dtype(self.dtype))
+        if self.n_outputs and series.features == self.n_inputs:
+            raise ValueError(
+                f"{series.name} holds the {self.n_inputs} inputs alone, but this network hears its {self.n_outputs} outputs "
+                f"of the step before too: give es.teacher_forced({series.name}, y), with the known outputs y."
+            )
+        return as_series(series, self.columns, dtype=series.dtype) if self.n_outputs else series
+
+    def _shape(self, series: Series, hyper: Hyper) -> tuple[int, ...]:
+        """The leading axes of a result: (H,) where there are lanes, (B,) where there are several series."""
+        lanes = hyper.lanes
+        own = () if series.kind == "one" else (series.count,)
+        return own if lanes is None else (lanes, *own)
+
+    def _start(self, state: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
+        if state is None:
+            return np.zeros(shape, self.dtype)
+        given = as_numbers(state, "state", self.dtype)
+        if not np.isfinite(given).all():
+            raise ValueError(f"state must be finite: read as {self.dtype} it holds NaN or infinity.")
+        try:
+            return np.array(np.broadcast_to(given, shape))
+        except ValueError:
+            raise ValueError(f"state must have shape {shape} (or one that broadcasts to it), got {given.shape}.") from None
+
+    def _finite(self, last: Array, series: Series) -> Array:
+        """The last states of a run (lanes, N), or an error where one is not finite: a NaN stays until the end of a run."""
+        if np.isfinite(last).all():
+            return last
+        lane, neuron = np.argwhere(~np.isfinite(last))[0].tolist()
+        k = next(k for k, own in enumerate(self.network.slices) if neuron < own.stop)
+        wider = ", or use dtype='float64'" if self.dtype == "float32" else ""
+        linear = " This reservoir is linear: it grows without bound unless its spectral radius is below 1."
+        raise ValueError(
+            f"the states of reservoir {k} are not finite at the end of {series.called(lane % series.count)}: they left the "
+            f"range of {self.dtype}. Scale the inputs, or set smaller hyper-parameters{wider}."
+            + (linear if self.network.linear and self.network.linear[k] else "")
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_stored": {}, "_numbers": None}  # device arrays are made again where they are needed
+
+    def __repr__(self) -> str:
+        outputs = f", n_outputs={self.n_outputs}" if self.n_outputs else ""
+        return f"ESN({self.network!r}, n_inputs={self.n_inputs}, seed={self.seed}, dtype={self.dtype!r}{outputs})"
+
+
+def fresh_seed() -> int:
+    """A seed from the system's entropy that fits any integer type and file format."""
+    return int(np.random.SeedSequence().generate_state(1)[0])

@@ -1,0 +1,301 @@
+"""The hyper-parameters of a built network, one leaf per reservoir or coupling, and which of them are learned.
+
+A leaf is a scalar, or has one value per lane. `"leak_rate"` names those of all reservoirs, `"leak_rate[0]"` that of the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal import checks
+from echoscale.network import Network
+
+Leaf = npt.NDArray[np.float64]
+
+# Leaves that a network may lack, and what to do then.
+ABSENT = {
+    "feedback_scaling": "the network has no output feedback: describe it with a feedback_scaling above 0 of at least one "
+    "reservoir.",
+    "leak_spread": "the network has no spread of leak rates: describe it with leak_rate=LogUniform(0.05, 1.0), or with a "
+    "leak_spread above 0 of at least one reservoir.",
+}
+
+
+class Hyper(NamedTuple):
+    """leak_rate_k, spectral_radius_k, input_scaling_k, bias_scaling_k, ... for reservoir k; coupling_j.
+
+    Every leaf is an array of shape () or (lanes,): lanes are networks that share one set of weights and run together
+    in one scan. A `Hyper` is a plain tuple of tuples, so JAX differentiates and maps through it as it is.
+
+    Parameters
+    ----------
+    leak_rate : tuple of numbers or arrays (lanes,)
+        alpha_k in (0, 1], one entry per reservoir; of its fastest neuron where it spreads leak rates.
+    spectral_radius : tuple of numbers or arrays (lanes,)
+        rho_k >= 0, one entry per reservoir.
+    input_scaling : tuple of numbers or arrays (lanes,)
+        gamma_k >= 0, one entry per reservoir.
+    bias_scaling : tuple of numbers or arrays (lanes,)
+        >= 0, one entry per reservoir.
+    coupling : tuple of numbers or arrays (lanes,)
+        The strength of every coupling, in the order of `network.couplings`.
+    feedback_scaling : tuple of numbers or arrays (lanes,)
+        phi_k >= 0 of the output feedback, one entry per reservoir; empty for a network in which no reservoir has any.
+    leak_spread : tuple of numbers or arrays (lanes,)
+        s_k >= 0 of the leak rates alpha_k exp(-s_k q_i), one entry per reservoir; empty likewise.
+
+    Examples
+    --------
+    A network with two leak rates, run side by side:
+
+    >>> import numpy as np, echoscale as es
+    >>> esn = es.single(5).build(n_inputs=1)
+    >>> both = esn.hyper.replace(leak_rate=[np.array([1.0, 0.1])])
+    >>> both.lanes
+    2
+    >>> esn.run(np.ones((10, 1)), hyper=both).shape  # (lanes, T, N)
+    (2, 10, 5)
+    """
+
+    leak_rate: tuple[Any, ...]
+    spectral_radius: tuple[Any, ...]
+    input_scaling: tuple[Any, ...]
+    bias_scaling: tuple[Any, ...]
+    coupling: tuple[Any, ...]
+    feedback_scaling: tuple[Any, ...] = ()
+    leak_spread: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, network: Network) -> Hyper:
+        """The hyper-parameters that a network was described with.
+
+        Parameters
+        ----------
+        network : Network
+            The description.
+        """
+
+        def column(name: str) -> tuple[Leaf, ...]:
+            return tuple(np.asarray(getattr(reservoir, name), np.float64) for reservoir in network.reservoirs)
+
+        return cls(
+            column("leak_rate"),
+            column("spectral_radius"),
+            column("input_scaling"),
+            column("bias_scaling"),
+            tuple(np.asarray(coupling.strength, np.float64) for coupling in network.couplings),
+            # Empty without any: compiled programs and files are then those of a network that knows no feedback.
+            column("feedback_scaling") if network.feeds_back else (),
+            column("leak_spread") if network.spreads_leaks else (),
+        )
+
+    @property
+    def lanes(self) -> int | None:
+        """The number of lanes, or None where every leaf is a scalar."""
+        counts = {np.size(leaf) for leaves in self for leaf in leaves if np.ndim(leaf)}
+        if len(counts) > 1:
+            raise ValueError(f"all leaves of a Hyper must have the same number of lanes, got {sorted(counts)}.")
+        return counts.pop() if counts else None
+
+    def map(self, function: Callable[[Any], Any]) -> Hyper:
+        """A copy with `function` of every leaf.
+
+        Parameters
+        ----------
+        function : function of a leaf
+            Gets a number or an array (lanes,), gives the new leaf.
+        """
+        return Hyper(*(tuple(function(leaf) for leaf in leaves) for leaves in self))
+
+    def lane(self, index: int) -> Hyper:
+        """The scalars of one lane.
+
+        Parameters
+        ----------
+        index : int
+            Which lane, from 0.
+        """
+        return self.map(lambda leaf: np.asarray(leaf)[index] if np.ndim(leaf) else leaf)
+
+    def on(self, lanes: npt.NDArray[np.int64], dtype: npt.DTypeLike) -> Hyper:
+        """Leaves ready for a scan over these lanes: one value each, or (1,) for all.
+
+        NumPy arrays all: a compiled program takes them faster than JAX makes arrays of them one by one.
+
+        Parameters
+        ----------
+        lanes : (l,) of int
+            Which lanes, any number of times each.
+        dtype : dtype
+            Of the scan.
+        """
+
+        def ready(leaf: Any) -> npt.NDArray[Any]:
+            values = np.asarray(leaf, dtype)
+            return values[lanes] if values.ndim else values.reshape(1)
+
+        return self.map(ready)
+
+    def replace(self, **leaves: Any) -> Hyper:
+        """A copy with other values, checked.
+
+        `replace(leak_rate=[a1, a2])` gives one entry per reservoir (`coupling`: one per coupling), each a number or an array
+        with one value per lane; `replace(leak_rate=0.3)` sets all of them.
+
+        Parameters
+        ----------
+        **leaves : a number for all, or a list with a number or an array (lanes,) for each
+            By name: leak_rate, spectral_radius, input_scaling, bias_scaling, coupling, feedback_scaling, leak_spread.
+        """
+        unknown = sorted(set(leaves) - set(self._fields))
+        if unknown:
+            raise ValueError(f"Hyper has no {', '.join(map(repr, unknown))}; it knows {', '.join(self._fields)}.")
+        for name in set(leaves) & set(ABSENT):
+            if not getattr(self, name):
+                raise ValueError(ABSENT[name])
+        changed = self._replace(**{name: _leaves(name, value, len(getattr(self, name))) for name, value in leaves.items()})
+        _ = changed.lanes  # raises where the numbers of lanes differ
+        return changed
+
+
+def _leaves(name: str, value: Any, count: int) -> tuple[Leaf, ...]:
+    if isinstance(value, Sequence):
+        if len(value) != count:
+            what = "couplings" if name == "coupling" else "reservoirs"
+            raise ValueError(f"{name} has {len(value)} entries for {count} {what}: give {count}, or one value for all.")
+        return tuple(_leaf(name, each) for each in value)
+    return (_leaf(name, value),) * count
+
+
+def _leaf(name: str, value: Any) -> Leaf:
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} is a masked array: give a number for every lane.")
+    leaf = np.asarray(value, dtype=np.float64)
+    if leaf.ndim > 1 or leaf.size == 0:
+        raise ValueError(f"an entry of {name} must be a number or one value per lane, got shape {leaf.shape}.")
+    check = checks.leaf(name)
+    # The extremes stand for all the others; NaN is the extreme of whatever holds it.
+    check(float(leaf.min()), name)
+    check(float(leaf.max()), name)
+    return leaf
+
+
+class Parameter(NamedTuple):
+    """One leaf of `Hyper`: that of reservoir (or, for "coupling", of coupling) number `place`."""
+
+    name: str
+    place: int
+
+    def __str__(self) -> str:
+        return f"{self.name}[{self.place}]"
+
+    def of(self, hyper: Hyper) -> Any:
+        """Its value."""
+        return getattr(hyper, self.name)[self.place]
+
+
+def chosen(parameters: str | Parameter | Sequence[str | Parameter], hyper: Hyper) -> tuple[Parameter, ...]:
+    """The leaves that these names mean, in the order given, none of them twice."""
+    names = [parameters] if isinstance(parameters, str | Parameter) else list(parameters)
+    found: dict[Parameter, None] = {}
+    for name in names:
+        found |= dict.fromkeys(_matching(name, hyper))
+    if not names:
+        raise ValueError("parameters is empty: name at least one, for example 'leak_rate'.")
+    if not found:
+        why = next((ABSENT[name] for name in map(str, names) if name in ABSENT), "the network has no couplings.")
+        raise ValueError(f"there is nothing to learn in {', '.join(map(str, names))}: {why}")
+    return tuple(found)
+
+
+def _matching(name: str | Parameter, hyper: Hyper) -> list[Parameter]:
+    match = re.fullmatch(r"(\w+)(?:\[(\d+)\])?", str(name))
+    known = match.group(1) if match else None
+    if not match or known not in hyper._fields:
+        raise ValueError(
+            f"unknown parameter {str(name)!r}: a network has {', '.join(hyper._fields)}; leak_rate[0] is that of its first "
+            "reservoir alone."
+        )
+    count = len(getattr(hyper, known))
+    if match.group(2) is None:
+        return [Parameter(known, place) for place in range(count)]
+    place = int(match.group(2))
+    if known in ABSENT and not count:
+        raise ValueError(f"there is no {name}: {ABSENT[known]}")
+    if place >= count:
+        what = "couplings" if known == "coupling" else "reservoirs"
+        raise ValueError(f"there is no {name}: the network has {count} {what}, counted from 0.")
+    return [Parameter(known, place)]
+
+
+def checked(hyper: Hyper | None, own: Hyper) -> Hyper:
+    """The hyper-parameters that a user gives for a network, or its own; an error where they are those of another network.
+
+    Parameters
+    ----------
+    hyper : Hyper or None
+        What was given.
+    own : Hyper
+        Those of the network.
+    """
+    if hyper is None:
+        return own
+    if not isinstance(hyper, Hyper):
+        raise TypeError(f"hyper must be a Hyper, such as esn.hyper.replace(leak_rate=0.5), got {hyper!r}.")
+    counts, ours = ([len(leaves) for leaves in each] for each in (hyper, own))
+    if counts != ours:
+        raise ValueError(f"this Hyper has {counts} leaves, the network {ours}: make it with esn.hyper.replace(...).")
+    return hyper
+
+
+def without_lanes(hyper: Hyper) -> Hyper:
+    """The same, or an error where there are several networks in it.
+
+    Parameters
+    ----------
+    hyper : Hyper
+        Scalars all.
+    """
+    if hyper.lanes is not None:
+        raise ValueError(
+            f"this is for one network, but the Hyper has {hyper.lanes} lanes; take one value of each leaf, hyper.lane(0)."
+        )
+    return hyper
+
+
+def with_lanes(hyper: Hyper, lanes: Mapping[str, Sequence[float]]) -> Hyper:
+    """The hyper-parameters with one value per lane for these names; "leak_rate[1]" overrules "leak_rate"."""
+    changed: dict[str, list[Any]] = {}
+    for name in sorted(lanes, key=lambda name: "[" in name):  # those of all alike first
+        for parameter in chosen(name, hyper):
+            leaves = changed.setdefault(parameter.name, list(getattr(hyper, parameter.name)))
+            leaves[parameter.place] = np.asarray(lanes[name], np.float64)
+    return hyper.replace(**changed)
+
+
+def put(hyper: Hyper, learned: Sequence[Parameter], values: Sequence[Any]) -> Hyper:
+    """The numbers with other values for the leaves that are learned. Nothing is checked: this runs inside compiled programs."""
+    leaves = {name: list(getattr(hyper, name)) for name in hyper._fields}
+    for parameter, value in zip(learned, values, strict=True):
+        leaves[parameter.name][parameter.place] = value
+    return Hyper(**{name: tuple(each) for name, each in leaves.items()})
+
+
+def into_network(network: Network, learned: Sequence[Parameter], values: Sequence[float]) -> Network:
+    """The description with the learned hyper-parameters in it."""
+    reservoirs, couplings = list(network.reservoirs), list(network.couplings)
+    changed: dict[int, dict[str, Any]] = {}
+    for parameter, value in zip(learned, values, strict=True):
+        if parameter.name == "coupling":
+            couplings[parameter.place] = replace(couplings[parameter.place], strength=float(value))
+        else:
+            changed.setdefault(parameter.place, {})[parameter.name] = float(value)
+    for place, leaves in changed.items():
+        reservoirs[place] = replace(reservoirs[place], **leaves)
+    return replace(network, reservoirs=tuple(reservoirs), couplings=tuple(couplings))

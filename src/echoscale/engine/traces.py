@@ -1,0 +1,186 @@
+"""Eligibility traces: forward sensitivities of the states with respect to any numbers of the network.
+
+    e_ki(t) = d x_k(t) / d theta_i,      e_k(t+1) = d step_k / d theta + sum over l of (d step_k / d x_l) e_l(t)
+
+They are the tangents of `dynamics.step` itself, so they hold for any graph of reservoirs and for every leaf of `Hyper`. With
+them, sum over t of (dE/dx(t)) e(t) is the gradient of back-propagation through time, computed forwards (paper, "Online
+Learning").
+
+"exact"      all terms: the trace of the paper's appendix
+"truncated"  without the way through a reservoir's own recurrent weights: the form of the paper's main text, an e-prop form
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from echoscale._internal import checks
+from echoscale.engine import dynamics
+from echoscale.engine.dynamics import Array, State, Weights
+from echoscale.engine.hyper import Hyper, Parameter, put
+
+__all__ = ["Traces", "init", "reaches", "step"]
+
+FORMS = ("exact", "truncated")
+
+
+class Traces(NamedTuple):
+    """e_ki = d x_k / d theta_i of all learned hyper-parameters.
+
+    Attributes
+    ----------
+    blocks : tuple of tuples of arrays (n_k, lanes)
+        One tuple per parameter, with an array for every reservoir k that it `reaches`; all others are zero and not kept.
+    """
+
+    blocks: tuple[tuple[Array, ...], ...]
+
+
+def reaches(weights: Weights, parameter: Parameter) -> tuple[int, ...]:
+    """The reservoirs whose states depend on a parameter: its own, and all that can be reached from it along couplings.
+
+    Parameters
+    ----------
+    weights : echoscale.engine.dynamics.Weights
+        `esn.weights(lanes)`.
+    parameter : echoscale.engine.hyper.Parameter
+        One leaf of `Hyper`.
+
+    Returns
+    -------
+    tuple of int
+        Numbers of reservoirs, from the first on.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> from echoscale.engine.hyper import Parameter
+    >>> weights = es.hierarchical([4, 3]).build(n_inputs=1).weights()
+    >>> es.engine.traces.reaches(weights, Parameter("leak_rate", 0))
+    (0, 1)
+    >>> es.engine.traces.reaches(weights, Parameter("leak_rate", 1))
+    (1,)
+    """
+    own = weights.links[parameter.place][1] if parameter.name == "coupling" else parameter.place
+    found = {own}
+    while new := {target for source, target in weights.links if source in found} - found:
+        found |= new
+    return tuple(sorted(found))
+
+
+def init(weights: Weights, learned: Sequence[Parameter], state: State) -> Traces:
+    """e(0) = 0: a state that was given from outside depends on no parameter.
+
+    Parameters
+    ----------
+    weights : echoscale.engine.dynamics.Weights
+        `esn.weights(lanes)`.
+    learned : sequence of echoscale.engine.hyper.Parameter
+        Those that the traces follow.
+    state : tuple of arrays (n_k, lanes)
+        One array per reservoir.
+
+    Returns
+    -------
+    Traces
+
+    Examples
+    --------
+    See `step`.
+
+    >>> from echoscale.engine.traces import init
+    """
+    return Traces(tuple(tuple(jnp.zeros_like(state[k]) for k in reaches(weights, each)) for each in learned))
+
+
+def step(
+    weights: Weights,
+    hyper: Hyper,
+    state: State,
+    traces: Traces,
+    u: Array,
+    learned: Sequence[Parameter],
+    form: str = "exact",
+) -> tuple[State, Traces]:
+    """e_k(t+1) = d step_k / d theta + sum over l of (d step_k / d x_l) e_l(t), and the new states.
+
+    Parameters
+    ----------
+    weights : echoscale.engine.dynamics.Weights
+        `esn.weights(lanes)`.
+    hyper : Hyper
+        Every leaf (1,) or (lanes,): `esn.numbers()` for one network.
+    state : tuple of arrays (n_k, lanes)
+        x_k(t).
+    traces : Traces
+        e_k(t); `init` gives the first.
+    u : array (F, lanes)
+        The input of the step.
+    learned : sequence of echoscale.engine.hyper.Parameter
+        Those that the traces follow.
+    form : "exact" or "truncated"
+        "truncated" leaves out the way through a reservoir's own recurrent weights.
+
+    Returns
+    -------
+    states : tuple of arrays (n_k, lanes)
+    traces : Traces
+
+    Examples
+    --------
+    >>> import numpy as np, echoscale as es
+    >>> from echoscale.engine.hyper import Parameter
+    >>> esn = es.single(3, leak_rate=0.5).build(n_inputs=1)
+    >>> weights, learned = esn.weights(), [Parameter("leak_rate", 0)]
+    >>> state = (np.zeros((3, 1), np.float32),)
+    >>> traces = es.engine.traces.init(weights, learned, state)
+    >>> state, traces = es.engine.traces.step(weights, esn.numbers(), state, traces, np.ones((1, 1), np.float32), learned)
+    >>> bool(np.allclose(state[0], 0.5 * traces.blocks[0][0]))  # from zero, x = alpha tanh(h): dx/dalpha = x / alpha
+    True
+    """
+    own = state if checks.choice(form, FORMS, "the form of a trace") == "truncated" else None
+    numbers = dynamics.resolved(weights, hyper)
+    fired: dict[int, Array] = {}
+
+    def fire(k: int, h: Array) -> Array:
+        # Written down once: all traces need it, and XLA would compute it anew in each of them.
+        fired[k] = jax.lax.optimization_barrier(dynamics.activate(weights, k, h))  # type: ignore[no-untyped-call]
+        return fired[k]
+
+    def known(k: int, h: Array) -> Array:
+        return h if weights.linear and weights.linear[k] else _tanh(h, fired[k])
+
+    new = dynamics.step(weights, numbers, state, u, fire=fire)
+    blocks = []
+    for parameter, block in zip(learned, traces.blocks, strict=True):
+        which = reaches(weights, parameter)
+        leaf, slope = dynamics.moved_leaf(weights, hyper, parameter)
+
+        # Only of what depends on the parameter: the derivative by the other states is not even written down.
+        def moved(value: Array, parts: State, leaf: Parameter = leaf, which: tuple[int, ...] = which) -> State:
+            states = list(state)
+            for k, part in zip(which, parts, strict=True):
+                states[k] = part
+            after = dynamics.step(weights, put(numbers, [leaf], [value]), tuple(states), u, own, known)
+            return tuple(after[k] for k in which)
+
+        value = jnp.asarray(leaf.of(numbers))
+        _, tangents = jax.jvp(moved, (value, tuple(state[k] for k in which)), (slope, block))
+        blocks.append(tangents)
+    return new, Traces(tuple(blocks))
+
+
+@jax.custom_jvp
+def _tanh(h: Array, f: Array) -> Array:
+    """tanh(h), which is known to be f; its derivative is 1 - f^2."""
+    return f
+
+
+@_tanh.defjvp
+def _tanh_tangent(at: tuple[Array, Array], along: tuple[Array, Any]) -> tuple[Array, Array]:
+    f = at[1]
+    return f, (1 - f * f) * along[0]

@@ -1,0 +1,84 @@
+"""`ESNClassifier` as a classifier of aeon: collections (B, channels, time), or lists of (channels, time)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from aeon.classification.base import BaseClassifier  # type: ignore[import-not-found,unused-ignore]
+
+from echoscale.estimators import ESNClassifier
+
+Array = npt.NDArray[Any]
+
+
+class AeonClassifier(BaseClassifier):  # type: ignore[misc,unused-ignore]
+    """The class of a sequence is the largest z = W f + b, with f its pooled states; see `echoscale.ESNClassifier`.
+
+    Parameters
+    ----------
+    units : int or tuple of int
+        Neurons, of every reservoir.
+    features : "auto", str or tuple of str
+        How states are pooled.
+    readout : "ridge", "softmax" or "sigmoid"
+        How z is found.
+    options : dict or None
+        Other parameters of `ESNClassifier`, by name.
+    random_state : int or None
+        Seed of the weights; None: fresh entropy.
+
+    Attributes
+    ----------
+    model_ : ESNClassifier
+        Fitted.
+
+    Examples
+    --------
+    >>> from echoscale.estimators.aeon import AeonClassifier  # doctest: +SKIP
+    >>> AeonClassifier(random_state=0).fit(X, y).predict(X)  # doctest: +SKIP
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "X_inner_type": "np-list",
+        "capability:multivariate": True,
+        "capability:unequal_length": True,
+        "algorithm_type": "feature",
+        "python_dependencies": ["jax"],
+    }
+
+    def __init__(
+        self,
+        units: int | Sequence[int] = (100, 100, 100, 100),
+        features: str | Sequence[str] = "auto",
+        readout: str = "ridge",
+        options: dict[str, Any] | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.units = units
+        self.features = features
+        self.readout = readout
+        self.options = options
+        self.random_state = random_state
+        super().__init__()
+
+    def _fit(self, X: Sequence[Array], y: Array) -> AeonClassifier:
+        shared = {name: getattr(self, name) for name in ("units", "features", "readout", "random_state")}
+        self.model_ = ESNClassifier(**{**shared, **(self.options or {})}).fit(_time_first(X), y)
+        return self
+
+    def _predict(self, X: Sequence[Array]) -> Array:
+        return np.asarray(self.model_.predict(_time_first(X)))
+
+    def _predict_proba(self, X: Sequence[Array]) -> Array:
+        return np.asarray(self.model_.predict_proba(_time_first(X)))
+
+    @classmethod
+    def _get_test_params(cls, parameter_set: str = "default") -> dict[str, Any]:
+        return {"units": (10, 10), "features": ("mean", "std"), "options": {"input_scaling": 0.3, "ranks": False}}
+
+
+def _time_first(X: Sequence[Array]) -> list[Array]:
+    return [np.ascontiguousarray(np.asarray(each).T) for each in X]

@@ -1,0 +1,262 @@
+"""Data through scikit-learn's checks and ours: one series as a table, several as they are, targets with gaps.
+
+scikit-learn's `random_state` as a seed.
+
+Results in the form of the data: one array, a stack or a list; and the steps of them that count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import r2_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from echoscale._internal import checks
+from echoscale.data.series import (
+    Series,
+    SeriesLike,
+    as_series,
+    as_targets,
+    as_written,
+    axes,
+    check_labels,
+    check_rows,
+    is_list_of_series,
+    refuse_masked,
+)
+from echoscale.engine.esn import fresh_seed
+
+RandomState = int | np.random.RandomState | None
+
+Array = npt.NDArray[Any]
+
+
+def are_many(X: SeriesLike) -> bool:
+    """A batch or a list of series, which scikit-learn's own checks do not know.
+
+    Parameters
+    ----------
+    X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+        Inputs.
+    """
+    return is_list_of_series(X) or axes(X) >= 3
+
+
+def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool = True) -> Series:
+    """Checked inputs without targets; sets `n_features_in_` of the model on its first fit.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose data they are.
+    X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+        Inputs.
+    reset : bool
+        Whether this is the first fit, when the number of features becomes known.
+    least : int
+        Steps that one series must have.
+    flat : bool
+        Whether data of one axis, (T,), are one column.
+    """
+    features = None if reset else model.n_features_in_
+    if are_many(X):
+        series = as_series(X, features, name="X", columns=() if reset else getattr(model, "feature_names_in_", ()))
+        if reset:
+            model.n_features_in_ = series.features
+            _remember_names(model, series)
+        return series
+    refuse_masked(X, "X")
+    # Gaps are left to as_series, which says where they are.
+    table = as_table(X, features) if flat else X
+    checked = validate_data(model, table, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least)
+    return as_series(checked, name="X")
+
+
+def inputs_and_targets(model: Any, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
+    """Checked inputs and targets, NaN where a target is unknown; on the first fit, sets `flat_targets_` of the model too.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose data they are.
+    X : (T, F), (T,), (B, T, F) or list of (T_b, F)
+        Inputs.
+    y : (T,), (T, O), (B, T), (B, T, O) or list
+        Targets of every step.
+    reset : bool
+        Whether this is the first fit, when the number of features becomes known.
+    least : int
+        Steps that one series must have.
+    """
+    if are_many(X):
+        series = inputs(model, X, reset)
+        targets = as_targets(y, series, gaps=True)
+        flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)
+    else:
+        refuse_masked(X, "X")
+        check_rows(y, X)
+        y, unknown = _filled(y)
+        X, y = validate_data(
+            model,
+            as_table(X, None if reset else model.n_features_in_),
+            y,
+            reset=reset,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=least,
+        )
+        series, flat = as_series(X, name="X"), np.ndim(y) == 1
+        targets = as_targets(y if unknown is None else np.where(unknown, np.nan, y), series, gaps=True)
+    if reset:
+        model.flat_targets_ = flat
+    elif hasattr(model, "readout_") and targets.features != len(model.readout_.intercept):
+        raise ValueError(f"y has {targets.features} outputs, the model was fitted with {len(model.readout_.intercept)}.")
+    return series, targets
+
+
+def as_table(X: SeriesLike, features: int | None = None) -> SeriesLike:
+    """Data of one axis, (T,), are a table of one column, where a model takes one; else scikit-learn says what is wrong.
+
+    Parameters
+    ----------
+    X : (T, F) or (T,)
+        One series.
+    features : int or None
+        How many columns the model takes; None: any number.
+    """
+    if axes(X) != 1 or features not in (None, 1) or len(X) == 0:  # type: ignore[arg-type]
+        return X
+    return X.to_frame() if hasattr(X, "to_frame") else np.asarray(X)[:, None]
+
+
+def name_gaps(X: object, y: object) -> None:
+    """Refuse labels that are missing, masked, or of other rows than X.
+
+    Parameters
+    ----------
+    X, y : (T, F) and (T,)
+        One series, and its labels.
+    """
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
+    check_rows(y, X)
+    try:
+        values = as_written(y)
+    except ValueError:  # left to scikit-learn, like everything else that is wrong
+        return
+    if values.dtype.kind == "f" and values.ndim in (1, 2) and values.size:
+        as_series(values, name="y")
+    elif values.dtype.kind == "O" and values.ndim:
+        check_labels([values])
+
+
+def _remember_names(model: Any, series: Series) -> None:
+    """As scikit-learn does for one series."""
+    if series.columns:
+        model.feature_names_in_ = np.array(series.columns, dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+
+
+def _filled(y: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """Targets as scikit-learn lets them through, and where they are unknown (NaN); None where all are known."""
+    refuse_masked(y, "y")
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        return y, None
+    if values.dtype.kind != "f" or values.ndim not in (1, 2) or not values.size:
+        return y, None
+    as_series(values, name="y", gaps=True)  # says where a target is infinite
+    unknown = np.isnan(values)
+    return (np.where(unknown, 0.0, values), unknown) if unknown.any() else (y, None)
+
+
+def seed_of(random_state: RandomState) -> int:
+    """None takes fresh entropy, a whole number is the seed itself, a generator is asked for one."""
+    if random_state is None:
+        return fresh_seed()
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        return checks.integer(random_state, "random_state")
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def as_given(values: list[Array], series: Series) -> Any:
+    """One array for one series, a stack for a batch, a list for a list.
+
+    Parameters
+    ----------
+    values : list of arrays
+        One for every series.
+    series : Series
+        Whose form they take.
+    """
+    if series.kind == "list":
+        return values
+    return values[0] if series.kind == "one" else np.stack(values)
+
+
+def map_given(function: Callable[[Array], Array], values: Array | list[Array]) -> Any:
+    """`function` of an array, or of every array of a list.
+
+    Parameters
+    ----------
+    function : function of an array
+        What to do.
+    values : array or list of arrays
+        As `as_given` returns them.
+    """
+    return [function(each) for each in values] if isinstance(values, list) else function(values)
+
+
+def counted(values: Sequence[npt.ArrayLike] | Array, washout: int) -> Array:
+    """The rows after the washout, of all series together.
+
+    Parameters
+    ----------
+    values : list of (T_b, ...)
+        One for every series.
+    washout : int
+        Steps at the start of every series that do not count.
+    """
+    return np.concatenate([np.asarray(each)[washout:] for each in values])
+
+
+def last_rows(series: Series) -> Array:
+    """The last step of one series, (F,), or of several, (B, F).
+
+    Parameters
+    ----------
+    series : Series
+        Inputs or targets.
+    """
+    ends = np.stack([each[-1] for each in series.values])
+    return ends[0] if series.kind == "one" else ends
+
+
+def explained_share(targets: Series, outputs: Sequence[Array], washout: int, sample_weight: SeriesLike | None) -> float:
+    """R^2 = 1 - sum (y - y_hat)^2 / sum (y - mean)^2 over the steps after the washout that have a target.
+
+    Parameters
+    ----------
+    targets : Series
+        y.
+    outputs : list of (T_b, O)
+        y_hat, one array for every series.
+    washout : int
+        Steps at the start of every series that do not count.
+    sample_weight : as the targets, or None
+        How much each step counts; None: all alike.
+    """
+    truth, found = counted(targets.values, washout), counted(outputs, washout)
+    known = ~np.isnan(truth).any(axis=1)
+    weights: Any = sample_weight if sample_weight is None or targets.kind != "one" else [sample_weight]
+    weights = None if weights is None else counted(weights, washout)[known]
+    return float(r2_score(truth[known], found[known], sample_weight=weights))

@@ -1,0 +1,158 @@
+"""One series in units of the model, with what is known beside it.
+
+Units of the data, units of the model: z = (g(y) - mean) / spread, with g the identity or the logarithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+# The logarithm is tried where the largest values are that much larger than the smallest.
+LEAST_RATIO = 1.3
+# Of the exponent: e^700 is still a number.
+MOST = 700.0
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """z(t), and inputs.
+
+    Attributes
+    ----------
+    values : (T,)
+        z, gaps bridged by straight lines.
+    known : (T,) of bool
+        Where there is no gap: only those are targets.
+    future : (T + more, K)
+        Inputs that are known ahead; as long as is known.
+    past : (T, Q)
+        Inputs that are known up to now.
+    first : int
+        The time of the first value, by which phases of the season count.
+    """
+
+    values: Floats
+    known: npt.NDArray[np.bool_]
+    future: Floats
+    past: Floats
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def last(self, count: int) -> Line:
+        """The last so many steps.
+
+        Parameters
+        ----------
+        count : int
+            How many; all where there are fewer.
+        """
+        return self.between(max(len(self) - count, 0), None)
+
+    def between(self, low: int, high: int | None) -> Line:
+        """Steps low to high, the end left out; None: all that is known.
+
+        Parameters
+        ----------
+        low, high : int
+            As places.
+        """
+        some = slice(low, high)
+        return replace(
+            self,
+            values=self.values[some],
+            known=self.known[some],
+            future=self.future[some],
+            past=self.past[some],
+            first=self.first + low,
+        )
+
+
+class Units(NamedTuple):
+    """Of one series.
+
+    Attributes
+    ----------
+    log : bool
+        Whether g is the logarithm.
+    mean, spread : float
+        Of g(y) over the training data.
+    """
+
+    log: bool
+    mean: float
+    spread: float
+
+    @classmethod
+    def of(cls, values: Floats, log: bool) -> Units:
+        """From training data; gaps (NaN) do not count, and what is constant has the spread 1.
+
+        Parameters
+        ----------
+        values : (T,)
+            y.
+        log : bool
+            Whether g is the logarithm.
+        """
+        known = values[~np.isnan(values)]
+        known = np.log(known) if log else known
+        mean, spread = float(known.mean()), float(known.std())
+        return cls(log, mean, spread if spread > 1e-12 * np.abs(known).max() else 1.0)
+
+    def forward(self, y: Floats) -> Floats:
+        """z.
+
+        Parameters
+        ----------
+        y : any shape
+            In units of the data.
+        """
+        return np.asarray(((np.log(y) if self.log else y) - self.mean) / self.spread)
+
+    def back(self, z: Floats) -> Floats:
+        """y.
+
+        Parameters
+        ----------
+        z : any shape
+            In units of the model.
+        """
+        found = self.mean + self.spread * z
+        return np.exp(np.minimum(found, MOST)) if self.log else np.asarray(found)
+
+
+def worth_a_logarithm(values: Floats) -> bool:
+    """Whether a series is positive and spans enough for a logarithm to matter.
+
+    Parameters
+    ----------
+    values : (T,)
+        y, gaps as NaN.
+    """
+    known = values[~np.isnan(values)]
+    if not (known > 0).all():
+        return False
+    low, high = np.quantile(known, [0.05, 0.95])
+    return bool(high > LEAST_RATIO * low)
+
+
+def held(values: Floats) -> Floats:
+    """Gaps (NaN) filled with the last value before them: what is known at the time, and no later.
+
+    Parameters
+    ----------
+    values : (T,) or (T, F)
+        Columns; one that begins with a gap has 0 there.
+    """
+    table = values[:, None] if values.ndim == 1 else values
+    known = ~np.isnan(table)
+    place = np.maximum.accumulate(np.where(known, np.arange(len(table))[:, None], 0), axis=0)
+    found = np.nan_to_num(np.take_along_axis(table, place, axis=0))
+    return found[:, 0] if values.ndim == 1 else found

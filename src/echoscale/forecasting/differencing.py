@@ -1,0 +1,177 @@
+"""What a forecast starts from, and the changes that go with it: of every history, a row with the newest value last.
+
+    level:    0                                        d(t) = z(t)
+    last:     z(t)                                     d(t) = z(t) - z(t-1)
+    season:   z(t + h - k m)                           d(t) = z(t) - z(t-m)                       k = ceil(h / m)
+    both:     z(t + h - k m) + k (z(t) - z(t-m))       d(t) = z(t) - z(t-1) - z(t-m) + z(t-m-1)
+
+A readout learns what has to be added; shrunk to nothing, it leaves the mean, persistence, or the seasonal naive.
+
+What the networks hear: the inputs, but the changes of those that have a trend.
+
+    s(t) = u(t),   or   s(t) = (u(t) - u(t-1)) / spread        where a straight line explains most of u
+
+A network knows what it has heard. A level that goes on to rise leads it where it has never been; its changes do not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.data.series import Series
+from echoscale.timescales.season import trend
+
+Floats = npt.NDArray[np.float64]
+
+LEVEL, LAST, SEASON, BOTH = "level", "last", "season", "both"
+BASES = (LEVEL, LAST, SEASON, BOTH)
+FAR = 10.0
+
+# The share of the variance that a straight line explains.
+TREND = 0.6
+
+
+def far(history: Floats) -> Floats:
+    """What a forecast from every history may reach, (...,): many times what was seen. What goes beyond is lost, and held there.
+
+    Parameters
+    ----------
+    history : (..., W)
+        Values, the newest last.
+    """
+    return np.asarray(FAR * np.maximum(np.abs(history).max(axis=-1), 1.0))
+
+
+def reach(base: str, period: int | None) -> int:
+    """How many steps back d(t) looks.
+
+    Parameters
+    ----------
+    base : str
+        One of `BASES`.
+    period : int or None
+        m.
+    """
+    m = period or 0
+    return {LEVEL: 0, LAST: 1, SEASON: m, BOTH: m + 1}[base]
+
+
+def start(base: str, period: int | None, history: Floats, ahead: int) -> Floats:
+    """Where the forecast `ahead` steps from the end of every history starts from, (...,).
+
+    Parameters
+    ----------
+    base : str
+        One of `BASES`.
+    period : int or None
+        m.
+    history : (..., W)
+        Values, the newest last.
+    ahead : int
+        h.
+    """
+    if base == LEVEL:
+        return np.zeros(history.shape[:-1])
+    last = history[..., -1]
+    if base == LAST:
+        return np.asarray(last)
+    assert period is not None
+    k = -(-ahead // period)
+    before = history[..., -1 + ahead - k * period]
+    return np.asarray(before if base == SEASON else before + k * (last - history[..., -1 - period]))
+
+
+def change(base: str, period: int | None, history: Floats, lag: int) -> Floats:
+    """d(t - lag), with t the end of every history, (...,).
+
+    Parameters
+    ----------
+    base : str
+        One of `BASES`.
+    period : int or None
+        m.
+    history : (..., W)
+        Values, the newest last.
+    lag : int
+        How long ago.
+    """
+    at = history.shape[-1] - 1 - lag
+    now = history[..., at]
+    if base == LEVEL:
+        return np.asarray(now)
+    if base == LAST:
+        return np.asarray(now - history[..., at - 1])
+    assert period is not None
+    year = now - history[..., at - period]
+    return np.asarray(year if base == SEASON else year - (history[..., at - 1] - history[..., at - 1 - period]))
+
+
+def changes(base: str, period: int | None, values: Floats) -> Floats:
+    """d of a whole series, (T - reach, ...), along its first axis.
+
+    Parameters
+    ----------
+    base : str
+        One of `BASES`.
+    period : int or None
+        m.
+    values : (T, ...)
+        z.
+    """
+    found = values
+    if base in (SEASON, BOTH):
+        assert period is not None
+        found = found[period:] - found[:-period]
+    return found[1:] - found[:-1] if base in (LAST, BOTH) else found
+
+
+class Drive(NamedTuple):
+    """Which inputs are heard as changes, (F,), and the standard deviation of these changes, (F,)."""
+
+    changes: npt.NDArray[np.bool_]
+    spread: Floats
+
+    @classmethod
+    def of(cls, series: Series) -> Drive:
+        """By the trends of the longest series.
+
+        Parameters
+        ----------
+        series : Series
+            Inputs.
+        """
+        longest = np.asarray(max(series.values, key=len))
+        changes = np.array([len(longest) > 2 and trend(column) > TREND for column in longest.T], bool)
+        spread = np.std(np.concatenate([np.diff(np.asarray(each), axis=0) for each in series.values]), axis=0)
+        return cls(changes, np.where(changes & (spread > 0), spread, 1.0))
+
+    def heard(self, values: Floats, before: Floats | None = None) -> Floats:
+        """s(t) of every step, (T, F).
+
+        Parameters
+        ----------
+        values : (T, F)
+            Inputs.
+        before : (F,), optional
+            The input before the first; unless given, the first change is 0.
+        """
+        if not self.changes.any():
+            return values
+        earlier = np.concatenate([values[:1] if before is None else before[None], values[:-1]])
+        return np.asarray(np.where(self.changes, (values - earlier) / self.spread, values))
+
+    def over(self, series: Series) -> Series:
+        """s(t) of whole series.
+
+        Parameters
+        ----------
+        series : Series
+            Inputs.
+        """
+        if not self.changes.any():
+            return series
+        values = [self.heard(np.asarray(each)) for each in series.values]
+        return Series(values if series.kind == "list" else np.stack(values), series.kind, series.name)

@@ -1,0 +1,353 @@
+"""Features and targets of direct forecasts: of every origin t and horizon h, from the history that ends at t.
+
+    z(t+h) = start(t, h) + w_h . f(t, h) + c_h
+    f(t, h) = d(t), d(t-1), ...;  d about one season before t + h;  the phase of the season;  known inputs at t + h, changed as
+              z is;  inputs known up to now;  states of a network
+
+What is learned, forecast, looped and updated uses the same functions of histories, so they cannot differ.
+
+Direct forecasts: a ridge readout for every horizon, from statistics that add up over parts of time and over series.
+
+    w_h, c_h = argmin sum over t of (z(t+h) - start(t, h) - w . f(t, h) - c)^2 + r_h unit |w|^2
+
+The penalty is chosen by folds that are blocks of time, at a few horizons, and runs on straight lines between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
+
+from echoscale.engine.devices import one_thread
+from echoscale.forecasting import differencing
+from echoscale.forecasting.data import Line
+from echoscale.forecasting.splits import Judging, Origin
+from echoscale.readouts import penalties as paths
+from echoscale.readouts.penalties import UNCHOSEN, in_units
+from echoscale.readouts.ridge import Readout, ridge
+from echoscale.readouts.statistics import Statistics
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+HARMONICS = 3
+# Steps about one season before the target.
+ABOUT = (-1, 0, 1)
+PAST_LAGS = (0, 1, 2)
+
+RELATIVE = 10.0 ** np.arange(-9, 3.1, 0.5)
+LEAST_ROWS = 8
+STILL = 1e-20
+
+
+class Recipe(NamedTuple):
+    """Which features.
+
+    Attributes
+    ----------
+    base : str
+        One of `bases.BASES`.
+    window : int
+        How many of the last changes.
+    period : int or None
+        m.
+    """
+
+    base: str
+    window: int
+    period: int | None
+
+    @property
+    def memory(self) -> int:
+        """W, the values of a history that are looked at."""
+        back = self.window - 1
+        if self.period is not None:
+            back = max(back, self.period + 1)
+        return back + differencing.reach(self.base, self.period) + 1
+
+
+def histories(values: Floats, memory: int) -> Floats:
+    """(T - W + 1, W): row i ends at step i + W - 1.
+
+    Parameters
+    ----------
+    values : (T,)
+        z.
+    memory : int
+        W.
+    """
+    return sliding_window_view(values, memory)
+
+
+def common(recipe: Recipe, history: Floats, times: Indices) -> Floats:
+    """The features that all horizons share but for states and inputs, (R, ...).
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Which.
+    history : (R, W)
+        Ending at `times`.
+    times : (R,)
+        t, from the beginning of the series.
+    """
+    columns = [differencing.change(recipe.base, recipe.period, history, lag) for lag in range(recipe.window)]
+    m = recipe.period
+    if m is not None:
+        for k in range(1, min(HARMONICS, m // 2) + 1):
+            angle = 2 * np.pi * k * times / m
+            columns.append(np.cos(angle))
+            if 2 * k < m:
+                columns.append(np.sin(angle))
+    return np.stack(columns, axis=-1)
+
+
+def ahead(recipe: Recipe, history: Floats, steps: int) -> Floats:
+    """The changes about one season before the target, (R, 3 or 0).
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Which.
+    history : (R, W)
+        As for `common`.
+    steps : int
+        h.
+    """
+    m = recipe.period
+    if m is None:
+        return np.empty((len(history), 0))
+    lag = -(-steps // m) * m - steps
+    columns = [differencing.change(recipe.base, m, history, max(lag - each, 0)) for each in ABOUT]
+    return np.stack(columns, axis=-1)
+
+
+def inputs(recipe: Recipe, line: Line, at: Indices, steps: int, seen: Indices | None = None) -> Floats:
+    """Known inputs at t + h, changed as the series is, and the inputs known up to now with their lags, (R, K + 3 Q).
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Which.
+    line : Line
+        The inputs.
+    at : (R,)
+        t, as places in the line.
+    steps : int
+        h.
+    seen : (R,), optional
+        Up to where the inputs that are known up to now are known; they stand still after it. t unless given.
+    """
+    x, base, m = line.future, recipe.base, recipe.period
+    found = [np.empty((len(at), 0))]
+    if x.shape[1]:
+        then = x[at + steps]
+        if base == differencing.LAST:
+            then = then - x[at]
+        elif base != differencing.LEVEL:
+            assert m is not None
+            k = -(-steps // m)
+            then = then - x[at + steps - k * m]
+            if base == differencing.BOTH:
+                then = then - k * (x[at] - x[at - m])
+        found.append(then)
+    if line.past.shape[1]:
+        latest = at if seen is None else seen
+        found += [line.past[np.maximum(np.minimum(at - lag, latest), 0)] for lag in PAST_LAGS]
+    return np.concatenate(found, axis=1)
+
+
+class Rows:
+    """All origins of one line.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Which features.
+    line : Line
+        The series.
+    states : (T, N), optional
+        Of a network at every step.
+    """
+
+    def __init__(self, recipe: Recipe, line: Line, states: Floats | None = None) -> None:
+        self.recipe, self.line = recipe, line
+        self.history = histories(line.values, recipe.memory)
+        self.at = np.arange(recipe.memory - 1, len(line))
+        self.shared = common(recipe, self.history, line.first + self.at)
+        if states is not None:
+            self.shared = np.concatenate([states[self.at], self.shared], axis=1)
+
+    def features(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
+        """f(t, h) of some origins, (R, F).
+
+        Parameters
+        ----------
+        steps : int
+            h.
+        rows : slice or array
+            Of `at`.
+        """
+        history, at = self.history[rows], self.at[rows]
+        return np.concatenate(
+            [self.shared[rows], ahead(self.recipe, history, steps), inputs(self.recipe, self.line, at, steps)], axis=1
+        )
+
+    def starts(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
+        """start(t, h) of some origins, (R,).
+
+        Parameters
+        ----------
+        steps : int
+            h.
+        rows : slice or array
+            Of `at`.
+        """
+        return differencing.start(self.recipe.base, self.recipe.period, self.history[rows], steps)
+
+    def learned(self, steps: int) -> tuple[Floats, Floats, Indices]:
+        """Features (R, F), what has to be added to the start (R,), and the times of the targets (R,), gaps left out.
+
+        Parameters
+        ----------
+        steps : int
+            h.
+        """
+        count = max(len(self.at) - steps, 0)
+        targets = self.at[:count] + steps
+        use = np.flatnonzero(self.line.known[targets])
+        return (
+            self.features(steps, use),
+            self.line.values[targets[use]] - self.starts(steps, use),
+            targets[use],
+        )
+
+
+def some_horizons(horizon: int) -> list[int]:
+    """The first, one between, the last: where penalties are chosen.
+
+    Parameters
+    ----------
+    horizon : int
+        H.
+    """
+    return sorted({1, -(-horizon // 3), horizon})
+
+
+def statistics(rows: Sequence[Rows], edges: Sequence[npt.NDArray[np.int64]], steps: Sequence[int]) -> list[Statistics]:
+    """Of every segment of time, all series together, with a leading axis of horizons.
+
+    Parameters
+    ----------
+    rows : sequence of Rows
+        Of every series.
+    edges : sequence of (S + 1,)
+        Segment s of series b holds its targets at steps edges[b][s] to edges[b][s + 1]; the first begins at 0.
+    steps : sequence of int
+        The horizons.
+    """
+    segments = len(edges[0]) - 1
+    width = rows[0].features(1, slice(0, 0)).shape[1]
+    count = np.zeros((segments, len(steps)))
+    mean = np.zeros((segments, len(steps), width + 1))
+    scatter = np.zeros((segments, len(steps), width + 1, width + 1))
+    with one_thread():  # products of some hundred rows: waking other threads takes longer
+        for k, each in enumerate(steps):
+            found = [one.learned(each) for one in rows]
+            for s in range(segments):
+                parts = []
+                for (features, targets, times), edge in zip(found, edges, strict=True):
+                    low, high = np.searchsorted(times, edge[s : s + 2])
+                    if low < high:
+                        parts.append(np.concatenate([features[low:high], targets[low:high, None]], axis=1))
+                if parts:
+                    piece = np.concatenate(parts)
+                    count[s, k], mean[s, k] = len(piece), piece.mean(axis=0)
+                    apart = piece - mean[s, k]
+                    scatter[s, k] = apart.T @ apart
+    return [Statistics(count[s], mean[s], scatter[s], width) for s in range(segments)]
+
+
+def penalties(parts: Sequence[Statistics], judging: Judging, origin: Origin, horizons: Sequence[int]) -> tuple[Floats, Floats]:
+    """log10 of the relative penalty, and the root mean squared error of the folds, at every one of the horizons.
+
+    Parameters
+    ----------
+    parts : sequence of Statistics
+        Of the segments, with a leading axis of these horizons.
+    judging : Judging
+        The parts of time.
+    origin : Origin
+        What is known: the parts before it.
+    horizons : sequence of int
+        Which.
+    """
+    width = parts[0].features
+    pairs = [pair for pair in judging.pairs(parts, origin) if np.min(pair[0].count) >= LEAST_ROWS]
+    if not pairs:
+        return np.full(len(horizons), np.log10(UNCHOSEN)), np.full(len(horizons), np.inf)
+    best = paths.choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)
+    return np.log10(best.relative[..., 0]), best.error[..., 0]
+
+
+def spread_out(chosen: Floats, some: Sequence[int], horizon: int) -> Floats:
+    """The relative penalty of every horizon 1 .. H, on straight lines between logarithms.
+
+    Parameters
+    ----------
+    chosen : (n,)
+        log10 of the penalties.
+    some : sequence of n int
+        At these horizons.
+    horizon : int
+        H.
+    """
+    return np.asarray(10.0 ** np.interp(np.log(np.arange(1, horizon + 1)), np.log(some), chosen))
+
+
+def solve(whole: Statistics, relative: Floats) -> Readout:
+    """w_h and c_h of every horizon: coef (H, 1, F), intercept (H, 1).
+
+    Parameters
+    ----------
+    whole : Statistics
+        With a leading axis of horizons.
+    relative : (H,)
+        Penalties in units of the mean squared singular value.
+    """
+    f = whole.features
+    squares = np.einsum("hff->h", whole.scatter[:, :f, :f])
+    # Series are standardised: features that vary by rounding alone say nothing.
+    still = squares <= STILL * np.maximum(whole.count, 1)
+    scatter = np.where(still[:, None, None], 0.0, whole.scatter)
+    return ridge(in_units(Statistics(whole.count, whole.mean, scatter, f)), relative)
+
+
+def forecasts(rows: Rows, readout: Readout, steps: Sequence[int], which: npt.NDArray[np.int64]) -> Floats:
+    """z(t+h) of some origins, (R, H); those whose known inputs are not there yet are NaN.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of one series.
+    readout : Readout
+        Of every horizon.
+    steps : sequence of int
+        The horizons.
+    which : (R,)
+        Rows.
+    """
+    found = np.full((len(which), len(steps)), np.nan)
+    limit = len(rows.line.future) - 1 if rows.line.future.shape[1] else np.inf
+    for k, each in enumerate(steps):
+        use = np.flatnonzero(rows.at[which] + each <= limit)
+        if len(use):
+            some = which[use]
+            value = rows.starts(each, some) + rows.features(each, some) @ readout.coef[k, 0] + readout.intercept[k, 0]
+            limits = differencing.far(rows.history[some])
+            found[use, k] = np.clip(value, -limits, limits)
+    return found

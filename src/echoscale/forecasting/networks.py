@@ -1,0 +1,293 @@
+"""Networks that hear the changes of a series: their states stand beside the lags.
+
+    s(t) = (d(t) / spread, known inputs at t, inputs known up to now)
+
+Structures and hyper-parameters are drawn as `es.auto` draws them; lanes of one structure run together.
+
+Which networks are tried: structures one after another, each with many hyper-parameters at once on lanes.
+
+Leak rates, scalings and couplings are drawn evenly in their logarithms, spectral radii evenly, for standardised inputs. Later
+rounds draw near the best so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.forecasting import differencing
+from echoscale.forecasting.data import Line
+from echoscale.forecasting.lags import Recipe
+from echoscale.network import Network, hierarchical, parallel, single
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+STRUCTURES = ("hierarchical", "residual", "ring", "parallel", "single", "delay line")
+LEAK_RATES = (0.05, 1.0)
+RADII, CYCLIC_RADII = (0.2, 1.0), (0.5, 1.0)
+INPUTS, LATER_INPUTS = (0.05, 1.5), (0.02, 0.5)
+BIASES, COUPLINGS = (0.1, 1.0), (0.1, 1.0)
+JITTER = 0.3
+LARGEST_RADIUS = 1.2
+UNITS = (20, 200)
+ROWS_PER_UNIT = 4
+LANES = (4, 16)
+# Steps times lanes of a round: more lanes where series are short.
+STEPS = 80_000
+
+
+@dataclass(eq=False)
+class Net:
+    """One lane of a network.
+
+    Attributes
+    ----------
+    esn : ESN
+        The network with its weights.
+    lanes : Hyper
+        Hyper-parameters of all lanes that were run together.
+    lane : int
+        Place of this one among them.
+    spread : float
+        Of the changes.
+    """
+
+    esn: ESN
+    lanes: Hyper
+    lane: int
+    spread: float
+
+    @cached_property
+    def hyper(self) -> Hyper:
+        """Hyper-parameters of this lane."""
+        return self.lanes.lane(self.lane)
+
+    def states(self, recipe: Recipe, line: Line) -> Floats:
+        """x(t) of every step of a line, (T, N); 0 before the first change. All lanes run, as in the fit: the same bits.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            Which changes.
+        line : Line
+            The series.
+        """
+        return np.asarray(run_lanes(self.esn, self.lanes, self.spread, recipe, line)[self.lane])
+
+    @cached_property
+    def matrices(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """W^T, W_in^T, bias and leak rates."""
+        found = self.esn.matrices(self.hyper)
+        return found.W.toarray().T, found.W_in.T, found.bias, found.leak_rate
+
+    def step(self, states: Floats, heard: Floats) -> Floats:
+        """x(t+1), (R, N), of many networks at once; one step is over before a compiled one is called.
+
+        Parameters
+        ----------
+        states : (R, N)
+            x(t).
+        heard : (R, F)
+            s(t+1).
+        """
+        W, W_in, bias, leak = self.matrices
+        return np.asarray((1 - leak) * states + leak * np.tanh(states @ W + heard @ W_in + bias))
+
+
+def heard(recipe: Recipe, line: Line, spread: float) -> Floats:
+    """s(t) from the first change on, (T - reach, F).
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Which changes.
+    line : Line
+        The series.
+    spread : float
+        Of the changes.
+    """
+    first, count = differencing.reach(recipe.base, recipe.period), len(line)
+    changes = differencing.changes(recipe.base, recipe.period, line.values) / spread
+    return np.concatenate([changes[:, None], line.future[first:count], line.past[first:]], axis=1)
+
+
+def run_lanes(esn: ESN, hyper: Hyper, spread: float, recipe: Recipe, line: Line) -> Floats:
+    """States of all lanes, (lanes or 1, T, N); 0 before the first change.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    hyper : Hyper
+        With lanes or without.
+    spread : float
+        Of the changes.
+    recipe : Recipe
+        Which changes.
+    line : Line
+        The series.
+    """
+    driven = heard(recipe, line, spread)
+    states = np.asarray(esn.run(driven, hyper=hyper), np.float64)
+    found = np.zeros((hyper.lanes or 1, len(line), esn.units))
+    found[:, len(line) - len(driven) :] = states
+    return found
+
+
+def draw_network(structure: str, units: int, lanes: int, features: int, seed: int, number: int) -> tuple[ESN, Hyper]:
+    """A network of this structure and hyper-parameters on lanes.
+
+    Parameters
+    ----------
+    structure : str
+        One of `design.STRUCTURES`.
+    units : int
+        Neurons.
+    lanes : int
+        How many.
+    features : int
+        Of s.
+    seed : int
+        Of all that is drawn.
+    number : int
+        Tells draws of one seed apart.
+    """
+    rng = np.random.default_rng([seed, number])
+    esn = network(structure, units).build(features, seed=int(rng.integers(2**31)), dtype="float64")
+    return esn, draw_lanes(esn.hyper, structure, lanes, features, rng)
+
+
+def network(structure: str, units: int) -> Network:
+    """A network of this structure; its hyper-parameters are set on the lanes.
+
+    Parameters
+    ----------
+    structure : str
+        One of `STRUCTURES`.
+    units : int
+        Neurons in all.
+    """
+    halves = [units - units // 2, units // 2]
+    thirds = [units - 2 * (units // 3), units // 3, units // 3]
+    made = {
+        "hierarchical": lambda: hierarchical(halves),
+        "residual": lambda: hierarchical(halves, residual=["shift", "identity"]),
+        "ring": lambda: single(units, topology="ring"),
+        "parallel": lambda: parallel(thirds),
+        "single": lambda: single(units),
+        "delay line": lambda: single(units, topology="delay_line"),
+    }
+    return made[structure]()
+
+
+def units_for(rows: int) -> int:
+    """Neurons for so many rows: a quarter of them, within limits, and even.
+
+    Parameters
+    ----------
+    rows : int
+        What can be learned from.
+    """
+    return int(np.clip(rows // ROWS_PER_UNIT, *UNITS)) // 2 * 2
+
+
+def lanes_for(steps: int) -> int:
+    """Lanes for series of so many steps.
+
+    Parameters
+    ----------
+    steps : int
+        Of all series together.
+    """
+    return int(np.clip(STEPS // max(steps, 1), *LANES))
+
+
+def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random.Generator) -> Hyper:
+    """Random hyper-parameters on lanes.
+
+    Parameters
+    ----------
+    hyper : Hyper
+        Of the network, which says how many reservoirs and couplings there are.
+    structure : str
+        One of `STRUCTURES`.
+    lanes : int
+        How many.
+    features : int
+        Inputs, which share the drive.
+    rng : numpy.random.Generator
+        Where chance comes from.
+    """
+
+    def even(low: float, high: float) -> Floats:
+        return rng.uniform(low, high, lanes)
+
+    def logarithmic(low: float, high: float) -> Floats:
+        return np.exp(rng.uniform(np.log(low), np.log(high), lanes))
+
+    count, share = len(hyper.leak_rate), features**-0.5
+    cyclic = structure in ("ring", "delay line")
+    leaks = [logarithmic(*LEAK_RATES) for _ in range(count)]
+    # The first level is fast; with one level only, its speed is drawn too, as that of a residual level, whose states travel.
+    if cyclic:
+        leaks[0] = np.where(rng.random(lanes) < 0.5, 1.0, leaks[0])
+    elif count == 1:
+        leaks[0] = np.maximum(leaks[0], 0.2)
+    elif structure != "residual":
+        leaks[0] = np.ones(lanes)
+    inputs = [share * logarithmic(*(INPUTS if k == 0 or structure == "parallel" else LATER_INPUTS)) for k in range(count)]
+    return hyper.replace(
+        leak_rate=leaks,
+        spectral_radius=[even(*(CYCLIC_RADII if cyclic else RADII)) for _ in range(count)],
+        input_scaling=inputs,
+        bias_scaling=[logarithmic(*BIASES) for _ in range(count)],
+        coupling=[logarithmic(*COUPLINGS) for _ in range(len(hyper.coupling))],
+    )
+
+
+def with_first(hyper: Hyper, own: Hyper) -> Hyper:
+    """The lanes, the first of which has these hyper-parameters.
+
+    Parameters
+    ----------
+    hyper : Hyper
+        With lanes.
+    own : Hyper
+        Without lanes, of a network with as many reservoirs and couplings.
+    """
+
+    def joined(leaf: Floats, lanes: Floats) -> Floats:
+        return np.concatenate([[float(leaf)], lanes[1:]])
+
+    return Hyper(*(tuple(map(joined, ones, lanes)) for ones, lanes in zip(own, hyper, strict=True)))
+
+
+def near(good: Sequence[Hyper], lanes: int, rng: np.random.Generator) -> Hyper:
+    """Lanes that mix the hyper-parameters of good ones, each a little changed.
+
+    Parameters
+    ----------
+    good : sequence of Hyper
+        Without lanes, of the same structure.
+    lanes : int
+        How many.
+    rng : numpy.random.Generator
+        Where chance comes from.
+    """
+
+    def mixed(name: str, place: int) -> Floats:
+        values = np.array([float(getattr(each, name)[place]) for each in good])
+        drawn: Floats = values[rng.integers(len(values), size=lanes)] * np.exp(JITTER * rng.standard_normal(lanes))
+        if name == "leak_rate":
+            return np.minimum(drawn, 1.0)
+        return np.minimum(drawn, LARGEST_RADIUS) if name == "spectral_radius" else drawn
+
+    first = good[0]
+    return Hyper(*(tuple(mixed(name, k) for k in range(len(getattr(first, name)))) for name in first._fields))

@@ -1,0 +1,1 @@
+"""The search of `auto`: problem, candidates, splits, weights and the fitted model."""

@@ -1,0 +1,298 @@
+"""One label per sequence: the features of `ESNClassifier` from many networks, the best of which are averaged.
+
+    z_b = sum over members m of u_m (W_m f_m,b + b_m)
+
+f_m,b are pooled states of network m (`ESNFeatures`). Every network is judged by its outputs for sequences that are left out one
+by one; the shares u_m come from these errors (`shares`). The rival is a ridge on a summary of the inputs: mean, standard
+deviation, first and last value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal.progress import Progress
+from echoscale._internal.table import Table
+from echoscale.data.normal_scores import ONLY, heard_of
+from echoscale.data.series import Series
+from echoscale.estimators.features import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS, ESNFeatures
+from echoscale.estimators.sequences import IN_PARTS, INPUT_SCALINGS, union
+from echoscale.forecasting.selection import weights as shares
+from echoscale.forecasting.selection.budget import Budget
+from echoscale.forecasting.selection.model import Found, SequenceMember, SequenceModel, summary_of
+from echoscale.forecasting.selection.problem import Question
+from echoscale.network import Network, hierarchical, parallel
+from echoscale.readouts import calibration, leave_one_out, splits
+from echoscale.readouts.pooling import WHOLE, columns
+from echoscale.readouts.ridge import Readout
+
+Floats = npt.NDArray[np.float64]
+
+LEAST_SEQUENCES = 4
+# Networks in a mean, and the least share of a set of pools.
+MOST_MEMBERS, LEAST_SHARE = 16, 0.01
+MOST_ROUNDS = 60
+# With so few sequences of a class, leaving one out takes half of what there is to learn from.
+FEW_A_CLASS = 2
+# What later networks hear: changes beside inputs, alone, or none; from the end to the start, or forwards.
+HEARD: tuple[tuple[bool | str, bool], ...] = (
+    (True, True),
+    (ONLY, False),
+    (False, True),
+    (ONLY, True),
+    (False, False),
+    (True, False),
+)
+# Later networks are near so many of the first; so many of them are hierarchical.
+NEAR, HIERARCHICAL = 2, 0.25
+NETWORKS, SUMMARY, SHARES = "networks", "ridge on a summary", "shares of the classes"
+
+
+class Judged(NamedTuple):
+    """A member, which network it reads, its outputs for sequences left out one by one, (B, O), and their error."""
+
+    member: SequenceMember
+    network: int
+    outputs: Floats
+    error: float
+
+
+class Plan(NamedTuple):
+    """A network, and what it hears: see `SequenceMember`; ranks as in `ESNFeatures`."""
+
+    network: Network
+    ranks: bool
+    changes: bool | str = True
+    backwards: bool = False
+
+
+def first_plans() -> list[Plan]:
+    """What `ESNClassifier` chooses from."""
+    leaks = [float(f"{each:.3g}") for each in np.geomspace(1, SLOWEST, len(UNITS))]
+    shared = {"spectral_radius": SPECTRAL_RADIUS, "bias_scaling": BIAS_SCALING}
+    return [
+        Plan(parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)  # type: ignore[arg-type]
+        for ranks, strength in product((False, True), INPUT_SCALINGS)
+    ]
+
+
+def later_plan(number: int, good: Sequence[Plan], rng: np.random.Generator) -> Plan:
+    """Near a good one of the first, but hearing something else: networks that differ are worth most in a mean.
+
+    Parameters
+    ----------
+    number : int
+        Counts the later ones.
+    good : sequence of Plan
+        The best of the first.
+    rng : numpy.random.Generator
+        Where chance comes from.
+    """
+    changes, backwards = HEARD[number % len(HEARD)]
+    near = good[(number + number // len(HEARD)) % len(good)]
+    strength = float(near.network.reservoirs[0].input_scaling * 2 ** rng.uniform(-1, 1))
+    slowest, radius = 10 ** rng.uniform(-2, -0.5), float(rng.uniform(0.8, 1.0))
+    levels = [float(each) for each in np.geomspace(1, slowest, len(UNITS))]
+    options: dict[str, Any] = {"leak_rate": levels, "spectral_radius": radius, "bias_scaling": BIAS_SCALING}
+    make = hierarchical if rng.uniform() < HIERARCHICAL else parallel
+    return Plan(make(list(UNITS), input_scaling=strength, **options), near.ranks, changes, backwards)
+
+
+def find(question: Question, budget: Budget, rounds: int | None, seed: int, tell: Progress) -> Found:
+    """The best mean of networks, or the ridge on a summary where that is better.
+
+    Parameters
+    ----------
+    question : Question
+        Sequences with one label each.
+    budget : Budget
+        No round begins that would end later.
+    rounds : int or None
+        Play so many; None: as many as fit.
+    seed : int
+        Of all that is drawn.
+    tell : function
+        progress(rounds done, rounds, note).
+    """
+    series, classes = question.series, question.classes
+    if series.count < LEAST_SEQUENCES:
+        raise ValueError(f"{series.count} sequences are too few to choose by: give at least {LEAST_SEQUENCES}.")
+    assert classes is not None
+    codes = np.concatenate([np.asarray(each) for each in question.targets.values])
+    simple = leave_one_out.solve(summary_of(series), codes, None, splits.FOLDS)
+    total, lasted, judged = rounds or MOST_ROUNDS, list[float](), list[Judged]()
+    first, rng, errors = first_plans(), np.random.default_rng([seed, 16]), list[float]()
+    for played in range(1, total + 1):
+        before, later = budget.spent, played - len(first) - 1
+        good = [first[k] for k in np.argsort(errors[: len(first)], kind="stable")[:NEAR]]
+        # The first have the weights of `ESNClassifier`; each later one has weights of its own.
+        plan, weights = (first[played - 1], seed) if later < 0 else (later_plan(later, good, rng), seed * MOST_ROUNDS + played)
+        found = judge(series, codes, plan, played, weights)
+        judged += found
+        errors.append(min(each.error for each in found))
+        best = best_mean(judged, codes)
+        # What was compiled early is not compiled again: long ago counts less.
+        lasted = [each / 2 for each in lasted[-2:]] + [budget.spent - before]
+        tell(played, total, f"error of sequences left out {best.error:.4g}")
+        if budget.ends_with(lasted, 0):
+            break
+    made = _result(question, codes, simple, judged, classes, played)
+    return replace(made, seconds=budget.spent)
+
+
+def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> list[Judged]:
+    """Both sets of pools of one network.
+
+    Parameters
+    ----------
+    series : Series
+        Sequences, in units of the network.
+    codes : (B, O)
+        One-hot labels.
+    plan : Plan
+        The network, and what it hears.
+    number : int
+        Tells networks apart.
+    seed : int
+        Of its weights.
+    """
+    sets = (WHOLE, IN_PARTS)
+    # The changes come before the transformer, which hears nothing beside what it is given.
+    options: dict[str, Any] = {"network": plan.network, "ranks": plan.ranks, "changes": False, "random_state": seed}
+    heard = heard_of(series, plan.changes, plan.backwards)
+    whole = ESNFeatures(**options, features=union(sets)).begin(heard)
+    rows = whole.pool(heard)
+    found = []
+    for pools in sets:
+        where = columns(union(sets), whole.esn_.units, whole.parts, 0)
+        mine = np.concatenate([rows[:, where[name]] for name in pools], axis=1)
+        solved = leave_one_out.solve(mine, codes, None, splits.FOLDS)
+        made = ESNFeatures(**options, features=pools)
+        made.esn_, made.scaling_, made.n_features_in_ = whole.esn_, whole.scaling_, whole.n_features_in_
+        member = SequenceMember(made, solved.readout, plan.changes, plan.backwards)
+        found.append(Judged(member, number, solved.outputs, solved.error))
+    return found
+
+
+class Mean(NamedTuple):
+    """Judged members with their shares, the mean of their outputs for sequences left out, and its error."""
+
+    members: list[tuple[float, Judged]]
+    outputs: Floats
+    error: float
+
+
+def best_mean(judged: Sequence[Judged], codes: Floats) -> Mean:
+    """The mean with the shares of `shares.of_errors`, of the networks with the largest.
+
+    Parameters
+    ----------
+    judged : sequence of Judged
+        All there are.
+    codes : (B, O)
+        One-hot labels.
+    """
+    spread = np.where(codes.std(axis=0) > 0, codes.std(axis=0), 1.0)
+    errors = np.stack([((each.outputs - codes) / spread).ravel() for each in judged])
+    found = shares.of_errors(errors)
+    by_network: dict[int, float] = {}
+    for share, each in zip(found, judged, strict=True):
+        by_network[each.network] = by_network.get(each.network, 0.0) + share
+    best = sorted(by_network, key=lambda network: -by_network[network])[:MOST_MEMBERS]
+    kept = [k for k, each in enumerate(judged) if each.network in best]
+    found = shares.of_errors(errors[kept])
+    found = np.where(found >= LEAST_SHARE, found, 0.0)
+    members = [(float(share), judged[k]) for share, k in zip(found / found.sum(), kept, strict=True) if share > 0]
+    outputs = np.sum([share * each.outputs for share, each in members], axis=0)
+    return Mean(members, outputs, float((((outputs - codes) / spread) ** 2).mean()))
+
+
+def joined(members: Sequence[tuple[float, Judged]]) -> tuple[SequenceMember, ...]:
+    """One member for every network, with all pools that it is read from, and its share inside its readout.
+
+    Parameters
+    ----------
+    members : sequence of (share, Judged)
+        Of a mean.
+    """
+    found = []
+    for network in dict.fromkeys(each.network for _, each in members):
+        mine = [(share, each.member) for share, each in members if each.network == network]
+        first = mine[0][1].transformer
+        pools = union([tuple(each.transformer.features) for _, each in mine])
+        where = columns(pools, first.esn_.units, first.parts, 0)
+        outputs = len(mine[0][1].readout.intercept)
+        coef = np.zeros((outputs, max(each.stop for each in where.values())))
+        intercept = np.zeros(outputs)
+        for share, each in mine:
+            own = columns(each.transformer.features, first.esn_.units, first.parts, 0)
+            for name, place in own.items():
+                coef[:, where[name]] += share * each.readout.coef[:, place]
+            intercept += share * each.readout.intercept
+        made = copy(first)
+        made.features = pools
+        made.__dict__.pop("columns_", None)  # of other pools
+        readout = Readout(coef, intercept, mine[0][1].readout.ridge)
+        found.append(mine[0][1]._replace(transformer=made, readout=readout))
+    return tuple(found)
+
+
+def _few(codes: Floats) -> list[str]:
+    """What to say of the error where leaving a sequence out leaves one example of its class, or none, to learn from."""
+    if np.median(codes.sum(axis=0)) > FEW_A_CLASS:
+        return []
+    return [
+        f"Do not rely on this error, which is too high: at least half of the classes have {FEW_A_CLASS} sequences or fewer, "
+        "and with one left out a class has one example at most."
+    ]
+
+
+def _result(
+    question: Question,
+    codes: Floats,
+    simple: leave_one_out.RowReadout,
+    judged: list[Judged],
+    classes: npt.NDArray[Any],
+    rounds: int,
+) -> Found:
+    best, right = best_mean(judged, codes), codes.argmax(axis=1)
+    outputs = {NETWORKS: best.outputs, SUMMARY: simple.outputs, SHARES: np.tile(codes.mean(axis=0), (len(codes), 1))}
+    squares = {name: float(((each - codes) ** 2).mean()) for name, each in outputs.items()}
+    winner = NETWORKS if best.error <= simple.error else SUMMARY
+    wrong = {name: float((each.argmax(axis=1) != right).mean()) for name, each in outputs.items()}
+    model = SequenceModel(
+        joined(best.members) if winner == NETWORKS else (),
+        simple.readout if winner == SUMMARY else None,
+        question.scaling,
+        classes,
+        calibration.steepness(outputs[winner], right),
+        feature_names_in_=question.columns,
+    )
+    rows = tuple(
+        (name, wrong[name], squares[name], "taken" if name == winner else "")
+        for name in sorted(squares, key=squares.__getitem__)
+    )
+    table = Table(
+        ("method", "wrong_labels", "squared_error", "choice"),
+        rows,
+        f"Errors on {len(codes):,} sequences, each left out of the readout that judges it",
+        ("Which networks are averaged was chosen by the same sequences: expect a little more on new data.",),
+    )
+    networks = tuple(each.transformer.esn_.network for each in model.members)
+    heard = sum(each.transformer.ranks for each in model.members)
+    turned = sum(each.backwards for each in model.members)
+    used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
+    reasons = [
+        f"{winner[0].upper()}{winner[1:]}: {wrong[winner]:.3g} of the sequences left out have a wrong label.",
+        *_few(codes),
+        *([f"{used}; {heard} hear ranks of the inputs, {turned} hear sequences from their end."] if networks else []),
+        f"{rounds} networks tried, each with two sets of pools.",
+    ]
+    return Found(model, winner, wrong[winner], table, tuple(reasons), networks, rounds, seconds=0.0)

@@ -1,0 +1,223 @@
+"""Who chooses on what, and who is judged on what: time in S parts, an origin that moves forward, folds before it.
+
+    | 1 | 2 | ... | s |  judged: s+1 .. s'  |        all that is chosen for an origin is chosen by folds of parts 1 .. s
+
+The last choice is made by folds of all parts; it is judged by nothing, and is what the user gets. Errors in the report are
+those of the earlier origins, on rows that took no part in any choice made for them.
+
+    a rival is taken instead of ridge on lags where the mean of d(t) = e_lags(t)^2 - e(t)^2 exceeds its standard error
+
+The standard error knows that neighbouring errors are alike (Bartlett's weights up to the horizon).
+
+Who is judged on what: time in parts, cuts that move forward, and the origins between them.
+
+All that is fitted for an origin t is fitted to targets before the last cut up to t + 1. Every series is cut at the same shares.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.readouts import splits
+from echoscale.readouts.statistics import Statistics
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+MOST_PARTS, LEAST_PARTS = 12, 4
+ORIGIN_FOLDS = 6
+# Rows from which on one origin says enough.
+MANY_ROWS = 3000
+CUTS = 4
+CUT_FOLDS = 4
+# More origins than that say nothing new.
+MOST_JUDGED = 1500
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Parts 0 .. trained - 1 choose; parts trained .. judged - 1 judge (none for the last origin, that of the final fit)."""
+
+    trained: int
+    judged: int
+
+    def groups(self) -> list[tuple[int, int]]:
+        """The folds: consecutive parts that are held out together, first and last + 1."""
+        count = min(self.trained, ORIGIN_FOLDS)
+        ends = np.linspace(0, self.trained, count + 1).round().astype(int)
+        return [(int(low), int(high)) for low, high in itertools.pairwise(ends)]
+
+
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """The parts of the data, and the origins.
+
+    edges    of the 2 S - 1 segments part, gap, part, ..., part of every series (`folds.edges`)
+    """
+
+    edges: list[Indices]
+    parts: int
+    origins: tuple[Origin, ...]
+
+    @classmethod
+    def of(cls, known: Sequence[npt.NDArray[np.bool_]], washout: int, gap: int) -> Judging:
+        """As many parts as leave each at least as long as the gap, and the last half judged in at most three steps.
+
+        Parameters
+        ----------
+        known : list of (T_b,)
+            Of every series: which of its steps have a target. A part holds as many of them as another.
+        washout : int
+            Steps at the start of every series that do not count.
+        gap : int
+            Steps between two parts.
+        """
+        lengths = np.array([len(each) for each in known])
+        counts = np.array([int(each[washout:].sum()) for each in known])
+        rows = int(counts.sum())
+        shortest = int(counts.min()) if len(counts) < LEAST_PARTS else rows
+        parts = int(np.clip(shortest // (2 * max(gap, 3)), LEAST_PARTS, MOST_PARTS))
+        if len(lengths) > 1:
+            parts = min(parts, max(len(lengths), LEAST_PARTS))
+        if len(lengths) >= parts:
+            edges = splits.edges(lengths, washout, parts, gap)
+        else:
+            edges = [_times(each, washout, parts, gap) for each in known]
+        return cls(edges, parts, _origins(parts, rows))
+
+    def training(self, statistics: Sequence[Statistics], origin: Origin) -> Statistics:
+        """All that is known at an origin."""
+        return splits.total(statistics[: 2 * origin.trained - 1])
+
+    def pairs(self, statistics: Sequence[Statistics], origin: Origin) -> list[tuple[Statistics, Statistics]]:
+        """(training, held out) of every fold of an origin; the gaps beside a fold are in neither."""
+        groups = origin.groups()
+        pieces = []  # fold, gap, fold, ..., fold
+        for low, high in groups:
+            pieces += [statistics[2 * low - 1]] if low else []
+            pieces.append(splits.total(statistics[2 * low : 2 * high - 1]))
+        # Sums from the start and from the end: every training set is one of each.
+        before = list(itertools.accumulate(pieces, operator.add))
+        after = list(itertools.accumulate(pieces[::-1], operator.add))[::-1]
+        found = []
+        for k, held_out in enumerate(pieces[::2]):
+            rest = [*before[max(2 * k - 2, 0) : max(2 * k - 1, 0)], *after[2 * k + 2 : 2 * k + 3]]
+            if rest and np.min(held_out.count) > 0:
+                training = splits.total(rest)
+                if np.min(training.count) > 1:
+                    found.append((training, held_out))
+        return found
+
+    def judged_rows(self, origin: Origin) -> list[tuple[int, int]]:
+        """First step and end, for every series, of what an origin is judged on."""
+        return [(int(each[2 * origin.trained]), int(each[2 * origin.judged - 1])) for each in self.edges]
+
+
+def _times(known: npt.NDArray[np.bool_], washout: int, parts: int, gap: int) -> Indices:
+    """Edges of one series, counted in steps that have a target: a part of a long gap in them would hold nothing."""
+    if known[washout:].all():
+        return splits.edges([len(known)], washout, parts, gap)[0]
+    steps = washout + np.flatnonzero(known[washout:])
+    return np.append(steps, steps[-1] + 1)[splits.edges([len(steps)], 0, parts, gap)[0]]
+
+
+def _origins(parts: int, rows: int) -> tuple[Origin, ...]:
+    first = max(parts // 2, 2) if parts > 2 else 1
+    steps = 1 if rows > MANY_ROWS else min(3, parts - first)
+    if rows > MANY_ROWS:
+        first = max(2 * parts // 3, 1)
+    ends = np.linspace(first, parts, steps + 1).round().astype(int)
+    judged = [Origin(int(low), int(high)) for low, high in itertools.pairwise(ends)]
+    return (*judged, Origin(parts, parts))
+
+
+def standard_errors(better: Floats, other: Floats, horizon: int) -> float:
+    """By how many standard errors the mean of other - better, squared errors (rows,), is above 0.
+
+    Parameters
+    ----------
+    better, other : (rows,)
+        Squared errors of two methods on the same rows, in order of time.
+    horizon : int
+        Errors so many steps apart are alike.
+    """
+    d = other - better
+    apart = d - d.mean()
+    variance = float((apart**2).mean())
+    width = horizon + 1
+    total = variance
+    for lag in range(1, min(width, len(d) - 1)):
+        total += 2 * (1 - lag / width) * float((apart[lag:] * apart[:-lag]).mean())
+    # Of few rows the correlations are noise: they must not make the error small.
+    total = max(total, 0.3 * variance)
+    if total == 0:
+        return float(np.sign(d.mean())) * np.inf if d.mean() else 0.0
+    return float(d.mean() / np.sqrt(total / len(d)))
+
+
+class Cut(Origin):
+    """An origin with fewer folds: windows and lanes are many."""
+
+    def groups(self) -> list[tuple[int, int]]:
+        """The folds: consecutive parts that are held out together, first and last + 1."""
+        ends = np.linspace(0, self.trained, min(self.trained, CUT_FOLDS) + 1).round().astype(int)
+        return [(int(low), int(high)) for low, high in itertools.pairwise(ends)]
+
+
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """Parts, cuts and judged origins.
+
+    Attributes
+    ----------
+    judging : Judging
+        Parts of time and what is known at every cut; the last one knows everything.
+    blocks : list of list of (first, end)
+        For every series and cut: the origins that are judged.
+    """
+
+    judging: Judging
+    blocks: list[list[tuple[int, int]]]
+
+    def judged(self, b: int) -> Indices:
+        """All judged origins of series b.
+
+        Parameters
+        ----------
+        b : int
+            Which.
+        """
+        return np.arange(self.blocks[b][0][0], self.blocks[b][-1][1])
+
+
+def timing(lengths: Sequence[int], least: int, horizon: int) -> Timing:
+    """Parts of all series, and cuts over the second half of each, or less of long ones.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Steps of every series.
+    least : int
+        Steps before the first cut, at least.
+    horizon : int
+        H.
+    """
+    shortest = min(lengths)
+    parts = int(np.clip(shortest // (2 * min(max(horizon // 2, 3), 12)), LEAST_PARTS, MOST_PARTS))
+    gap = max(min(horizon, shortest // (3 * parts)), 0)
+    edges = [splits.edges([length], 0, parts, gap)[0] for length in lengths]
+    share = max(0.5, 1 - MOST_JUDGED / shortest, min(least / shortest, 0.8))
+    first = int(np.clip(np.ceil(share * parts), 2, parts - 1))
+    ends = np.unique(np.linspace(first, parts, min(CUTS, parts - first) + 1).round().astype(int))
+    origins = [Cut(int(low), int(high)) for low, high in itertools.pairwise(ends)]
+    blocks = []
+    for b, length in enumerate(lengths):
+        cuts = [int(edges[b][2 * each.trained - 1]) for each in origins]
+        blocks.append([(cut - 1, after - 1) for cut, after in itertools.pairwise([*cuts, length])])
+    return Timing(Judging(edges, parts, (*origins, Cut(parts, parts))), blocks)

@@ -1,0 +1,1 @@
+"""Learning while the series runs: exact traces, and a readout that follows."""

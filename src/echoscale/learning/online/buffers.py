@@ -1,0 +1,223 @@
+"""Between the user's arrays and the compiled loop: plan and constants, the first carry, fresh readouts, buffers of steps.
+
+Pure functions of the settings; `Stream` is all that changes while learning.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.engine import traces
+from echoscale.engine.lanes import lane_count
+from echoscale.learning.online import adam, constraints, history, loop, reinitialise
+from echoscale.learning.online.history import History
+from echoscale.learning.online.reinitialise import ProtocolMemory
+from echoscale.learning.online.settings import LearnerSettings
+from echoscale.readouts import rls
+from echoscale.readouts.rls import RLS
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+# Steps of one compiled call; a call with fewer does only those.
+BUFFER = 1024
+# The size of a fresh W_out: small, but not 0, where the learned hyper-parameters would have no gradient.
+FRESH = 0.01
+
+
+class Stream(NamedTuple):
+    """All that changes; one object, so that an interrupt finds the old one or the new one. `frozen` (P, S) is the user's."""
+
+    carry: loop.Carry
+    step: int
+    history: History
+    memory: ProtocolMemory
+    frozen: Mask
+
+
+def plan(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
+    """What to compile for so many sequences."""
+    starts, batch = padded(settings.starts, sequences)
+    rule = settings.readout
+    return loop.LoopPlan(
+        learned=settings.learned,
+        form=settings.trace,
+        loss=settings.loss,
+        constraint=settings.constraint,
+        outputs=settings.outputs,
+        starts=starts,
+        batch=batch,
+        sequences=sequences,
+        back=rls.returns(settings.esn.units, rule.forgetting) if isinstance(rule, RLS) else None,
+        plain=settings.averages_plainly,
+    )
+
+
+def padded(starts: int, sequences: int) -> tuple[int, int]:
+    """Starts and sequences with idle ones added, so that their product is whole vectors of lanes and as small as can be."""
+    if starts == 1:
+        return 1, lane_count(sequences)
+    pairs = [(s, b) for s in range(starts, starts + 16) for b in range(sequences, sequences + 16) if s * b % 16 == 0]
+    return min(pairs, key=lambda pair: (pair[0] * pair[1], pair[0]))
+
+
+def of_padded(settings: LearnerSettings, plan: loop.LoopPlan) -> npt.NDArray[np.int64]:
+    """Which start each of the padded ones is: idle ones repeat the last."""
+    return np.minimum(np.arange(plan.starts), settings.starts - 1)
+
+
+def fixed(settings: LearnerSettings, plan: loop.LoopPlan) -> loop.Fixed:
+    """The constants of the loop, on the device."""
+    dtype, lanes = np.dtype(settings.esn.dtype), plan.starts * plan.batch
+    which = of_padded(settings, plan)
+
+    def on_lanes(leaf: npt.ArrayLike) -> Array:
+        values = np.asarray(leaf, dtype)
+        return np.tile(values[which], plan.batch) if values.ndim and plan.starts > 1 else values.reshape(-1)[:1]
+
+    own = settings.readout if isinstance(settings.readout, adam.Adam) else None
+    squares = settings.readout if isinstance(settings.readout, RLS) else RLS()
+    edges = np.array([constraints.bounds(each, settings.constraint) for each in settings.learned]).reshape(-1, 2)
+    free = np.full(settings.rows, np.inf)
+    constants = loop.Fixed(
+        weights=settings.esn.weights(lanes),
+        hyper=settings.hyper.map(on_lanes),
+        rule=adam.settings(own, settings.rates, settings.speeds, settings.rows, plan.starts, dtype),
+        low=np.concatenate([-free, edges[:, 0]]).astype(dtype)[:, None],
+        high=np.concatenate([free, edges[:, 1]]).astype(dtype)[:, None],
+        ridge=squares.ridge,
+        forgetting=squares.forgetting,
+        decay=np.asarray(0.0 if settings.averages_plainly else settings.average or 0.0, dtype),
+        ones=np.ones(max(settings.esn.sizes), dtype),
+    )
+    on_device: loop.Fixed = jax.device_put(constants)
+    return on_device
+
+
+def begin(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed) -> Stream:
+    """Before the first step: zero states and traces, the numbers of the starts, a fresh readout."""
+    dtype, lanes, count = np.dtype(settings.esn.dtype), plan.starts * plan.batch, len(settings.learned)
+    state: Any = tuple(np.zeros((size, lanes), dtype) for size in settings.esn.sizes)
+    free = constraints.to_free(settings.first_values, settings.learned, settings.constraint)
+    theta = np.concatenate([np.zeros((settings.rows, plan.starts)), free[:, of_padded(settings, plan)]])
+    rows, squares = settings.rows, None
+    if isinstance(settings.readout, RLS):
+        one = rls.init(settings.esn.units, settings.outputs, settings.readout.ridge)
+        squares = jax.tree.map(lambda leaf: np.tile(leaf, (plan.starts, *[1] * leaf.ndim)), one)
+    carry = loop.Carry(
+        state=state,
+        traces=traces.init(constants.weights, settings.learned, state),
+        theta=theta.astype(dtype),
+        readout=None,
+        values=(),
+        moments=adam.init(rows + count, plan.starts, dtype),
+        squares=squares,
+        average=None if settings.average is None else (np.zeros((rows, plan.starts), dtype), np.zeros(plan.starts, dtype)),
+        sums=(np.zeros((1 + count, plan.starts), dtype), np.zeros((), np.int32)),
+    )
+    starts = settings.starts
+    carry = fresh(settings, plan, carry, np.ones(starts, bool), np.zeros(starts, np.int64))
+    book = history.init(settings.record, count, starts)
+    return Stream(carry, 0, book, reinitialise.init(count, starts), np.zeros((count, starts), bool))
+
+
+def fresh(
+    settings: LearnerSettings,
+    plan: loop.LoopPlan,
+    carry: loop.Carry,
+    reset: Mask,
+    resets: npt.NDArray[np.int64],
+) -> loop.Carry:
+    """A small random W_out without memory of its moments for the starts (S,) that begin anew, the n-th alike for all of them.
+
+    The moments of the learned hyper-parameters stay. Least squares begins with W_out = 0.
+    """
+    which = of_padded(settings, plan)
+    carry = jax.tree.map(np.array, carry)  # copies, to be written to
+    rows, moments = settings.rows, carry.moments
+    for s in np.flatnonzero(reset[which]):
+        if isinstance(settings.readout, RLS):
+            one = rls.init(settings.esn.units, settings.outputs, settings.readout.ridge)
+            for place, leaf in zip(carry.squares or (), one, strict=True):
+                place[s] = leaf
+            continue
+        rng = np.random.default_rng([settings.seed, int(resets[which[s]])])
+        drawn = FRESH * rng.standard_normal((settings.features, settings.outputs))
+        drawn[settings.esn.units :] = 0  # the intercept
+        carry.theta[:rows, s] = drawn.ravel()
+        moments.mean[:rows, s], moments.square[:rows, s], moments.power1[0, s], moments.power2[0, s] = 0, 0, 1, 1
+        if carry.average is not None:
+            carry.average[0][:, s], carry.average[1][s] = 0, 0 if plan.plain else 1
+    values, readout = spread(settings, plan, carry)
+    return carry._replace(values=values, readout=readout)
+
+
+def spread(settings: LearnerSettings, plan: loop.LoopPlan, carry: loop.Carry) -> tuple[tuple[Array, ...], Array]:
+    """`loop.spread` of arrays of NumPy, for which nothing is compiled."""
+    rows, theta = settings.rows, np.asarray(carry.theta)
+    values = np.asarray(constraints.of_free(theta[rows:], settings.learned, settings.constraint)[0], theta.dtype)
+    readout = theta[:rows]
+    if carry.squares is not None:
+        readout = _of_squares(carry.squares).reshape(plan.starts, -1).T.astype(theta.dtype)
+    if plan.starts > 1:
+        values, readout = np.tile(values, plan.batch), np.tile(readout, plan.batch)
+    return tuple(values), readout.reshape(-1, settings.outputs, readout.shape[1])
+
+
+def _of_squares(squares: rls.RLSState) -> Floats:
+    """W_out of least squares, intercept last, (starts, F, O)."""
+    coef = np.asarray(squares.coef)
+    last = np.asarray(squares.target) - np.einsum("sf,sfo->so", squares.mean, coef)
+    return np.concatenate([coef, last[:, None]], axis=1)
+
+
+def rate(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed, stream: Stream) -> Array:
+    """Adam's rates (M, S), 0 for what is frozen."""
+    now = np.array(constants.rule.rate)
+    now[settings.rows :][(stream.frozen | stream.memory.converged)[:, of_padded(settings, plan)]] = 0
+    return now
+
+
+def buffer(settings: LearnerSettings, plan: loop.LoopPlan, u: Array, y: Array, there: Array, begin: int) -> loop.StepRows:
+    """u (B, n, F), y (B, n, O) and where there is a target (B, n), from step `begin` on, put on lanes with time first.
+
+    A sequence without a target, or in the washout, has weight 0; the others share the loss.
+    """
+    dtype = np.dtype(settings.esn.dtype)
+    sequences, n = there.shape
+    shown = there.T & (begin + np.arange(n) >= settings.washout)[:, None]
+    counts = shown.sum(axis=1)
+
+    def block(values: Array) -> Array:  # (B, n, C) -> (BUFFER, C, lanes)
+        whole = np.zeros((BUFFER, values.shape[2], plan.batch, plan.starts), dtype)
+        whole[:n, :, :sequences] = values.transpose(1, 2, 0)[..., None]
+        return whole.reshape(BUFFER, values.shape[2], -1)
+
+    weight = shown / np.maximum(counts, 1)[:, None]
+    moves = np.zeros(BUFFER, bool)
+    moves[:n] = counts > 0
+    averaged = moves & (begin + np.arange(BUFFER) >= (settings.average or 0 if settings.averages_plainly else 0))
+    return loop.StepRows(block(u), block(y), block(weight.T[..., None])[:, 0], moves, averaged)
+
+
+def values(settings: LearnerSettings, carry: loop.Carry) -> Floats:
+    """The learned hyper-parameters, (P, S)."""
+    free = np.asarray(carry.theta, np.float64)[settings.rows :, : settings.starts]
+    return np.asarray(constraints.of_free(free, settings.learned, settings.constraint)[0])
+
+
+def readouts(settings: LearnerSettings, carry: loop.Carry) -> Floats:
+    """W_out with the intercept last, or its running mean, (S, O, F)."""
+    if carry.squares is not None:
+        return _of_squares(carry.squares)[: settings.starts].transpose(0, 2, 1)
+    rows = np.asarray(carry.theta, np.float64)[: settings.rows]
+    if carry.average is not None:
+        mean, memory = (np.asarray(each, np.float64) for each in carry.average)
+        share = np.minimum(memory, 1) if settings.averages_plainly else 1 - memory  # of the mean that is there
+        rows = np.where(share > 0, mean / np.where(share > 0, share, 1), rows)
+    return rows[:, : settings.starts].reshape(settings.features, settings.outputs, -1).transpose(2, 1, 0)

@@ -1,0 +1,488 @@
+"""The online learner: readout and hyper-parameters of a network follow a stream, step by step.
+
+`OnlineLearner` cuts the stream into buffers for the compiled loop, closes windows of the history, looks at the protocol, and
+stops with an error at the first step where something is no longer finite. How the user cut the stream does not matter.
+
+Where learning broke: which number, at which step, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal.progress import Progress, shown
+from echoscale._internal.transaction import all_or_nothing
+from echoscale.data import losses
+from echoscale.data.series import Series, SeriesLike, as_series, washout_steps
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper, Parameter, checked, chosen, into_network, put
+from echoscale.learning.online import buffers, constraints, history, loop, over_cores
+from echoscale.learning.online import reinitialise as protocols
+from echoscale.learning.online.adam import Adam
+from echoscale.learning.online.buffers import Stream, values
+from echoscale.learning.online.over_cores import Groups
+from echoscale.learning.online.reinitialise import Reinitialise
+from echoscale.learning.online.settings import LearnerSettings, rules
+from echoscale.learning.online.targets import read
+from echoscale.network import Network
+from echoscale.readouts.ridge import Readout
+from echoscale.readouts.rls import RLS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+
+class OnlineLearner:
+    """z = W_out x + b;  W_out, theta <- Adam on E(z, y), at every time step, with dE/dtheta = dE/dz . W_out dx/dtheta.
+
+    Learns a readout and hyper-parameters theta of a network from B sequences that run at once. dx/dtheta are traces that
+    travel with the states. `partial_fit` takes pieces of any size; how the stream was cut leaves no mark.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network; it stays as it is.
+    outputs : int
+        O, columns of the targets; for loss="softmax" the number of classes.
+    parameters : str, or list of them
+        Which hyper-parameters are learned: "leak_rate", "coupling", ... of all reservoirs, "leak_rate[0]" of the first; ()
+        for the readout alone.
+    loss : "mse", "sigmoid" or "softmax"
+        What the outputs mean; see `echoscale.data.losses`.
+    readout : Adam or RLS, or None
+        How W_out learns: `Adam(rate)`, or `RLS(ridge, forgetting)` (with "mse"); None: as the preset says.
+    rates : Adam or str
+        How the hyper-parameters learn: `Adam(rate)`, or a preset of the paper by name (`PRESETS`).
+    trace : "exact" or "truncated"
+        The full trace, or that of the paper's main text (`echoscale.engine.traces`).
+    constraint : "clip", "logistic" or "free"
+        How hyper-parameters are kept where they make sense (`echoscale.learning.online.constraints`).
+    starts : Hyper or None
+        With S lanes: S learners on one network at once, each from its own hyper-parameters, over all cores.
+    protocol : Reinitialise or None
+        When the readout begins anew; None: never.
+    record : int
+        Steps of one window of the history.
+    washout : int or None
+        Steps at the start of the stream without learning; None: 100, since a stream's end is not known.
+    average : float, int or None
+        Predictions use a mean of W_out: a running one with this decay (say 0.999), or that of all steps from this one on (say
+        42_000; `readout` is W_out itself until then). Adam only. None: W_out itself.
+    seed : int
+        Of the fresh readouts.
+
+    Attributes
+    ----------
+    learned : tuple of Parameter
+        The P learned hyper-parameters.
+    values : (S, P) array
+        Their values as they stand.
+    hyper : Hyper
+        All hyper-parameters as they stand; one lane per start where `starts` has lanes.
+    network : Network
+        The description with those of the best start; `network_of(start)` with those of another.
+    readout : Readout
+        W_out and b as they stand; a leading axis S where `starts` has lanes.
+    state : (B, N) or (S, B, N) array
+        The last states.
+    history : xarray.Dataset
+        loss, gradient, value and targets of every window, with dims start, parameter and step.
+    best : int
+        The start with the least loss in the last ten windows.
+    converged : (S,) array of bool
+        Which starts the protocol has found converged.
+    steps, sequences : int
+        Time steps so far, and B (None before the first piece).
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(600, order=10, seed=0)
+    >>> esn = es.hierarchical([10, 10], leak_rate=0.5, input_scaling=0.2).build(n_inputs=1, seed=0)
+    >>> learner = es.OnlineLearner(esn, parameters="leak_rate", rates="narma", record=200)
+    >>> learner = learner.partial_fit(u[:300], y[:300]).partial_fit(u[300:], y[300:])
+    >>> learner.steps, learner.values.shape, learner.history.sizes["step"]
+    (600, (1, 2), 3)
+    >>> learner.predict(u).shape
+    (600, 1)
+    """
+
+    def __init__(
+        self,
+        esn: ESN,
+        outputs: int = 1,
+        *,
+        parameters: str | Sequence[str | Parameter] = ("leak_rate",),
+        loss: str = "mse",
+        readout: Adam | RLS | None = None,
+        rates: Adam | str = "narma",
+        trace: str = "exact",
+        constraint: str = "clip",
+        starts: Hyper | None = None,
+        protocol: Reinitialise | None = None,
+        record: int = 1000,
+        washout: int | None = None,
+        average: float | int | None = None,
+        seed: int = 0,
+    ) -> None:
+        speeds, own = rules(rates, readout)
+        self.settings = LearnerSettings(
+            esn=esn,
+            outputs=outputs,
+            learned=chosen(parameters, esn.hyper) if len(parameters) else (),
+            loss=loss,
+            readout=own,
+            rates=speeds,
+            trace=trace,
+            constraint=constraint,
+            hyper=checked(starts, esn.hyper),
+            protocol=protocol,
+            record=record,
+            washout=washout_steps(washout),
+            average=average,
+            seed=seed,
+        )
+        self.esn = esn
+        self.stream: Stream | None = None
+        self.feature_names: tuple[str, ...] = ()  # of data frames; set by the first piece
+        self._plan: loop.LoopPlan | None = None
+        self._fixed: Any = None
+        self._groups: Groups | None = None
+
+    def fit(self, u: SeriesLike, y: npt.ArrayLike, *, progress: bool | Progress = False) -> OnlineLearner:
+        """Forget everything, then learn as `partial_fit` does.
+
+        Parameters
+        ----------
+        u : (T, F) or (B, T, F)
+            Inputs.
+        y : (T,), (T, O), (B, T) or (B, T, O)
+            Targets.
+        progress : bool or function
+            See `partial_fit`.
+
+        Returns
+        -------
+        OnlineLearner
+            Itself.
+        """
+        return self._learn(self._read(u, y, None, ()), progress, anew=True)
+
+    def partial_fit(self, u: SeriesLike, y: npt.ArrayLike, *, progress: bool | Progress = False) -> OnlineLearner:
+        """Learn from the next piece of the stream.
+
+        An interrupt (Ctrl-C) stops between two buffers of at most 1,024 steps: `steps` says how far the stream is, and the
+        next piece begins there.
+
+        Parameters
+        ----------
+        u : (T, F) or (B, T, F)
+            Inputs. B is fixed by the first piece.
+        y : (T,), (T, O), (B, T) or (B, T, O)
+            Targets. A step whose target is NaN moves the states but does not count, for that sequence alone. For "softmax",
+            y may hold one whole number a step, the class.
+        progress : bool or function
+            True shows a bar; a function is called as progress(steps done, steps, note) after every buffer.
+
+        Returns
+        -------
+        OnlineLearner
+            Itself.
+
+        Raises
+        ------
+        LearningError
+            At the first step where something is no longer finite or allowed; the learner is as it was before that step.
+        """
+        return self._learn(self._read(u, y, self.sequences, self.feature_names), progress)
+
+    def _learn(self, data: tuple[Series, Array, Array], progress: bool | Progress, anew: bool = False) -> OnlineLearner:
+        """What was read, buffer by buffer. What refuses it does so before the first one, and changes nothing."""
+        series, targets, there = data
+        values, length, done = np.asarray(series.values), int(series.lengths[0]), 0
+        with self.settings.context(), shown(progress, "learning") as tell:
+            if anew or self.stream is None:
+                self.stream = self.begin(series.count)
+                self.feature_names = series.columns
+            while done < length:
+                done += self._advance(values[:, done:], targets[:, done:], there[:, done:])
+                tell(done, length, self._note())
+        return self
+
+    def freeze(
+        self, parameters: str | Sequence[str | Parameter] | None = None, start: int | None = None, frozen: bool = True
+    ) -> None:
+        """Hold learned hyper-parameters where they are.
+
+        Parameters
+        ----------
+        parameters : str, list of them, or None
+            Which; None: all that are learned.
+        start : int or None
+            Of which start; None: of all.
+        frozen : bool
+            False lets them go again.
+        """
+        now = self._running()
+        rows = [self.learned.index(each) for each in self.settings.chosen(parameters)]
+        mask = now.frozen.copy()
+        mask[rows, slice(None) if start is None else self.settings.at(start)] = frozen
+        self.stream = now._replace(frozen=mask)
+
+    @all_or_nothing
+    def begin(self, sequences: int) -> Stream:
+        """Make ready for B sequences.
+
+        Parameters
+        ----------
+        sequences : int
+            B.
+
+        Returns
+        -------
+        Stream
+            Before its first step. It is not yet the learner's own.
+        """
+        with self.settings.context():
+            self._plan = buffers.plan(self.settings, sequences)
+            self._fixed = buffers.fixed(self.settings, self._plan)
+            self._groups = over_cores.over_cores(self.settings, self._plan)
+            return buffers.begin(self.settings, self._plan, self._fixed)
+
+    def _read(
+        self, u: SeriesLike, y: npt.ArrayLike, sequences: int | None, names: tuple[str, ...]
+    ) -> tuple[Series, Array, Array]:
+        dtype = np.dtype(self.esn.dtype)
+        series = as_series(u, self.esn.columns, dtype=dtype, columns=names)
+        if series.kind == "list":
+            raise ValueError("sequences that learn together have one length: give u as (B, T, F), not as a list.")
+        if sequences not in (None, series.count):
+            raise ValueError(
+                f"this piece holds {series.count} sequences, the stream began with {sequences}: their states carry on, so "
+                "the number must stay. Call fit, or make another learner, for another number."
+            )
+        return series, *read(y, series, self.settings.loss, self.settings.outputs, dtype)
+
+    def _advance(self, u: Array, y: Array, there: Array) -> int:
+        """As many of these steps as one buffer takes; returns how many."""
+        now, plan, parts, rule = self._running(), self._plan, self._groups, self.settings.protocol
+        assert plan is not None
+        assert parts is not None
+        periods = [now.history.window, *([rule.period] if rule else [])]
+        n = min(buffers.BUFFER, int(u.shape[1]), *(each - now.step % each for each in periods))
+        data = buffers.buffer(self.settings, parts.plan, u[:, :n], y[:, :n], there[:, :n], now.step)
+        rate = buffers.rate(self.settings, plan, self._fixed, now)
+        fixed = self._fixed._replace(rule=self._fixed.rule._replace(rate=rate))
+        carry, made, well = over_cores.run(parts, self.settings, fixed, now.carry, data, n)
+        if not well:
+            good, _, _ = over_cores.run(parts, self.settings, fixed, now.carry, data, made - 1)
+            self.stream = now._replace(carry=good, step=now.step + made - 1)
+            raise explained(self.settings, carry, self.stream.step)
+        self.stream = self._closed(now._replace(carry=carry, step=now.step + n))
+        return n
+
+    def _closed(self, now: Stream) -> Stream:
+        """With what is due at the end of a buffer: a window of the history, a look of the protocol."""
+        settings = self.settings
+        values = buffers.values(settings, now.carry)
+        if now.step % now.history.window == 0:
+            sums, targets = (np.asarray(each) for each in now.carry.sums)
+            book = history.add(now.history, float(targets), sums[:, : settings.starts].astype(np.float64), values)
+            empty = (np.zeros_like(sums), np.zeros_like(targets))
+            now = now._replace(history=book, carry=now.carry._replace(sums=empty))
+        if settings.protocol and now.step % settings.protocol.period == 0:
+            memory, reset = protocols.look(settings.protocol, now.memory, values)
+            now = now._replace(memory=memory)
+            if reset.any():
+                assert self._plan is not None
+                carry = buffers.fresh(settings, self._plan, now.carry, reset, memory.resets)
+                now = now._replace(carry=carry)
+        return now
+
+    @property
+    def learned(self) -> tuple[Parameter, ...]:
+        """Which hyper-parameters are learned."""
+        return self.settings.learned
+
+    @property
+    def steps(self) -> int:
+        """Time steps of the stream so far."""
+        return 0 if self.stream is None else self.stream.step
+
+    @property
+    def sequences(self) -> int | None:
+        """B, known from the first piece on."""
+        return None if self.stream is None or self._plan is None else self._plan.sequences
+
+    @property
+    def values(self) -> Floats:
+        """The learned hyper-parameters as they stand, (S, P), in the order of `learned`."""
+        settings = self.settings
+        return (settings.first_values if self.stream is None else buffers.values(settings, self.stream.carry)).T.copy()
+
+    @property
+    def hyper(self) -> Hyper:
+        """All hyper-parameters as they stand, with one lane per start where `starts` has lanes."""
+        columns = self.values.T if self._many else self.values[0]
+        return put(self.settings.hyper, self.learned, [np.asarray(each, np.float64) for each in columns])
+
+    @property
+    def readout(self) -> Readout:
+        """W_out as it stands, or its mean where `average` is set; with a leading axis S where `starts` has lanes."""
+        rows = buffers.readouts(self.settings, self._running().carry)
+        units, rule = self.esn.units, self.settings.readout
+        whole = Readout(rows[..., :units], rows[..., units], np.full(len(rows), rule.ridge if isinstance(rule, RLS) else 0.0))
+        return whole if self._many else whole.at(0)
+
+    @property
+    def state(self) -> Array:
+        """The last states, (B, N), with a leading axis where there are several starts."""
+        now, plan = self._running(), self._plan
+        assert plan is not None
+        lanes = np.concatenate([np.asarray(each) for each in now.carry.state]).reshape(-1, plan.batch, plan.starts)
+        states = lanes[:, : plan.sequences, : self.settings.starts].transpose(2, 1, 0)
+        return states if self._many else states[0]
+
+    @property
+    def history(self) -> xr.Dataset:
+        """Mean loss, mean gradients and learned hyper-parameters of every window: dims start, parameter, step."""
+        return history.dataset(self._running().history, [str(each) for each in self.learned])
+
+    @property
+    def best(self) -> int:
+        """The start with the least loss in the last windows."""
+        if self.settings.starts == 1:
+            return 0
+        now = self._running()
+        recent = history.recent_loss(now.history)
+        if np.isnan(recent).all():  # no window is over yet
+            recent = np.asarray(now.carry.sums[0], np.float64)[0, : self.settings.starts]
+        return int(np.nanargmin(recent))
+
+    @property
+    def converged(self) -> npt.NDArray[np.bool_]:
+        """Which starts (S,) the protocol has found converged."""
+        return np.array(self._running().memory.converged)
+
+    @property
+    def network(self) -> Network:
+        """The description with the hyper-parameters of the best start."""
+        return self.network_of(self.best)
+
+    def network_of(self, start: int) -> Network:
+        """The description with the hyper-parameters of one start.
+
+        Parameters
+        ----------
+        start : int
+            Its number, from 0.
+
+        Returns
+        -------
+        Network
+            To be built with any seed.
+        """
+        numbers = self.hyper.lane(self.settings.at(start))
+        every = chosen([name for name in Hyper._fields if getattr(numbers, name)], numbers)
+        return into_network(self.esn.network, every, [float(each.of(numbers)) for each in every])
+
+    def predict(self, u: SeriesLike, *, start: int | None = None, state: npt.ArrayLike | None = None) -> Any:
+        """z = W_out x + b with hyper-parameters and readout as they stand; nothing is learned.
+
+        Parameters
+        ----------
+        u : (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        start : int or None
+            Which of the starts; None: the best.
+        state : (N,) or (B, N), or None
+            Where the network begins; None: zero. `learner.state` is where the stream is.
+
+        Returns
+        -------
+        (T, O), (B, T, O) or list of (T_b, O)
+            Outputs; for "sigmoid" and "softmax", probabilities.
+        """
+        which = self.best if start is None else self.settings.at(start)
+        readout = self.readout.at(which) if self._many else self.readout
+        series = as_series(u, self.esn.columns, dtype=np.dtype(self.esn.dtype), columns=self.feature_names)
+        outputs = [np.empty((int(length), self.settings.outputs)) for length in series.lengths]
+        first = None if state is None else np.asarray(state)
+        if first is not None and first.ndim == 3:
+            first = first[which]
+        if first is not None and first.ndim == 2 and len(first) == 1 and series.kind == "one":
+            first = first[0]
+
+        def consume(lanes: Any, begin: int, states: Any) -> None:
+            rows = np.asarray(states)
+            for place, b in enumerate(lanes):
+                out = outputs[b][begin : begin + len(rows)]
+                out[:] = losses.link(self.settings.loss, readout.predict(rows[: len(out), place].astype(np.float64)))
+
+        self.esn.run_chunks(series, consume, state=first, hyper=self.hyper.lane(which))
+        if series.kind == "list":
+            return outputs
+        return outputs[0] if series.kind == "one" else np.stack(outputs)
+
+    @property
+    def _many(self) -> bool:
+        return self.settings.hyper.lanes is not None
+
+    def _note(self) -> str:
+        """The loss of the last window, of the best start."""
+        loss = history.recent_loss(self._running().history, windows=1)
+        return "" if np.isnan(loss).all() else f"loss {np.nanmin(loss):.4g}"
+
+    def _running(self) -> Stream:
+        if self.stream is None:
+            raise ValueError("this learner has not seen any data: call partial_fit or fit first.")
+        return self.stream
+
+    def __repr__(self) -> str:
+        learned = ", ".join(map(str, self.learned)) or "its readout alone"
+        return f"OnlineLearner({self.esn.network!r}, learns {learned}, starts={self.settings.starts}, steps={self.steps})"
+
+
+class LearningError(FloatingPointError):
+    """Something is no longer finite, or a hyper-parameter no longer allowed; the learner is as it was before that step."""
+
+
+def explained(settings: LearnerSettings, carry: loop.Carry, at: int) -> LearningError:
+    """From the carry after the step `at` that broke. The loss comes first: what follows from it is not its cause."""
+    sums = np.asarray(carry.sums[0])[:, : settings.starts]
+    now = values(settings, carry)
+    wrong = np.argwhere(~np.asarray(constraints.allowed(now, settings.learned, settings.constraint)))
+    bad = np.argwhere(~np.isfinite(sums))
+    adam = isinstance(settings.readout, Adam)
+    remedy = "Lower the readout's rate" if adam else "Let the readout forget less, or raise its ridge"
+    if len(bad) and bad[0, 0] == 0:
+        said = f"the loss{_of(settings, bad[0, 1])} is not finite. {remedy}."
+    elif len(bad):
+        name = settings.learned[bad[0, 0] - 1]
+        said = (
+            f"the gradient of {name}{_of(settings, bad[0, 1])} is not finite: its trace grows without bound. Lower its "
+            f"learning rate (now {settings.speeds[bad[0, 0] - 1]:g}), or begin with a smaller spectral radius."
+        )
+    elif len(wrong):
+        p, s = wrong[0]
+        inside = "(0, 1]" if settings.learned[p].name == "leak_rate" else "[0, infinity)"
+        left = f"left {inside}" if np.isfinite(now[p, s]) else "is not finite"
+        said = (
+            f"{settings.learned[p]}{_of(settings, s)} {left}: {now[p, s]:g}. Lower its learning rate (now "
+            f"{settings.speeds[p]:g}), or keep it inside with constraint='clip'."
+        )
+    else:
+        said = f"the readout is not finite. {remedy}."
+    return LearningError(f"at step {at} {said} The learner is as it was before step {at}.")
+
+
+def _of(settings: LearnerSettings, start: int) -> str:
+    return f" of start {start}" if settings.starts > 1 else ""

@@ -1,0 +1,132 @@
+"""Intrinsic plasticity (Schrauwen et al. 2008): every neuron adapts its gain and its bias until its outputs are Gaussian.
+
+    y = tanh(a h + b)
+    db = -rate (-mu / sigma^2 + y / sigma^2 (2 sigma^2 + 1 - y^2 + mu y)),     da = rate / a + db h
+
+The rule descends the Kullback-Leibler divergence of the outputs from N(mu, sigma^2). It needs no targets: it is done before a
+readout is fitted. Gains and biases are then part of the weights, row by row. Gains above 1 raise the effective spectral radius
+too: silent networks of a large radius may wake up to dynamics of their own, which no gain makes Gaussian.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from echoscale._internal import checks
+from echoscale.data.series import SeriesLike, as_series
+from echoscale.engine.devices import precision_and_device
+from echoscale.engine.dynamics import State, Weights, step
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper, Parameter, into_network
+
+Floats = npt.NDArray[np.float64]
+
+
+def intrinsic_plasticity(
+    esn: ESN, u: SeriesLike, *, mean: float = 0.0, spread: float = 0.2, rate: float = 1e-3, epochs: int = 10
+) -> ESN:
+    """A network whose neurons have adapted to u: y = tanh(a h + b) is about N(mean, spread^2), a and b of every neuron its own.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network; it stays as it was.
+    u : (T, F)
+        Inputs, as the network is to hear them.
+    mean : float
+        mu in (-1, 1), of the outputs tanh(.).
+    spread : float
+        sigma, of the outputs; a small one keeps neurons near the linear regime.
+    rate : float
+        Of the rule, for one step.
+    epochs : int
+        How often u is gone through.
+
+    Returns
+    -------
+    ESN
+        The same network with rows of its weights multiplied by a, and biases that hold b (bias_scaling 1).
+
+    Examples
+    --------
+    >>> import numpy as np, echoscale as es
+    >>> esn = es.single(30, input_scaling=2.0).build(n_inputs=1, seed=0)
+    >>> u = es.measures.noise(1000)
+    >>> calm = es.learning.intrinsic_plasticity(esn, u, spread=0.2)
+    >>> bool(esn.run(u).std() > 0.4), bool(abs(calm.run(u).std() - 0.2) < 0.03)
+    (True, True)
+    """
+    series = as_series(u, esn.columns)
+    if series.count != 1:
+        raise ValueError(f"u holds {series.count} series: neurons adapt along one.")
+    mu, sigma = checks.number(mean, "mean"), checks.time_step(spread, "spread")
+    if not -1 < mu < 1:
+        raise ValueError(f"mean must lie in (-1, 1), where outputs of tanh lie, got {mu}.")
+    eta, rounds = checks.time_step(rate, "rate"), checks.integer(epochs, "epochs", minimum=1)
+    wide = ESN(esn.network, esn.n_inputs, esn.seed, "float64", esn.device, esn.drawn, esn.hyper, esn.n_outputs)
+    with precision_and_device("float64", esn.device):
+        state: State = tuple(jnp.zeros((size, 1)) for size in esn.sizes)
+        gains, biases = (tuple(jnp.full((size, 1), value) for size in esn.sizes) for value in (1.0, 0.0))
+        inputs = jnp.asarray(series.values[0])[:, :, None]
+        for _ in range(rounds):
+            state, gains, biases = _adapted(wide.weights(1), wide.numbers(), state, gains, biases, inputs, mu, sigma, eta)
+    a, b = ([np.asarray(each, np.float64)[:, 0] for each in part] for part in (gains, biases))
+    if not all(np.isfinite(each).all() and (each > 0).all() for each in a):
+        raise ValueError(f"the gains did not settle with rate={rate:g}: give a smaller rate, or more spread.")
+    return _with(esn, a, b)
+
+
+@jax.jit
+def _adapted(
+    weights: Weights,
+    hyper: Hyper,
+    state: State,
+    gains: State,
+    biases: State,
+    u: jax.Array,
+    mu: float,
+    sigma: float,
+    rate: float,
+) -> tuple[State, State, State]:
+    """States, gains and biases (n_k, 1) after the steps u (T, F, 1)."""
+
+    def one_step(carry: tuple[State, State, State], u_t: jax.Array) -> tuple[tuple[State, State, State], None]:
+        x, a, b = carry
+        heard: dict[int, jax.Array] = {}
+
+        def fire(k: int, h: jax.Array) -> jax.Array:
+            heard[k] = h
+            return jnp.tanh(a[k] * h + b[k])
+
+        new = step(weights, hyper, x, u_t, fire=fire)
+        y = [fire(k, heard[k]) for k in range(len(x))]
+        down = [-rate * (-mu + each * (2 * sigma**2 + 1 - each**2 + mu * each)) / sigma**2 for each in y]
+        up = tuple(a[k] + rate / a[k] + down[k] * heard[k] for k in range(len(x)))
+        return (new, up, tuple(b[k] + down[k] for k in range(len(x)))), None
+
+    return jax.lax.scan(one_step, (state, gains, biases), u)[0]
+
+
+def _with(esn: ESN, a: list[Floats], b: list[Floats]) -> ESN:
+    """The network with these gains and biases in its weights: all that a neuron hears stands in its rows."""
+
+    def rows(gain: Floats, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        return scipy.sparse.csr_array(scipy.sparse.diags_array(gain) @ matrix)
+
+    drawn, own = esn.drawn, esn.hyper.bias_scaling
+    targets = [each.target for each in esn.network.couplings]
+    changed = drawn._replace(
+        recurrent=tuple(rows(gain, each) for gain, each in zip(a, drawn.recurrent, strict=True)),
+        inputs=tuple(gain[:, None] * each for gain, each in zip(a, drawn.inputs, strict=True)),
+        biases=tuple(gain * float(s) * each + add for gain, s, each, add in zip(a, own, drawn.biases, b, strict=True)),
+        couplings=tuple(rows(a[k], each) for k, each in zip(targets, drawn.couplings, strict=True)),
+        feedback=tuple(gain[:, None] * each for gain, each in zip(a, drawn.feedback, strict=False)),
+    )
+    places = [Parameter("bias_scaling", k) for k in range(len(a))]
+    network = into_network(esn.network, places, [1.0] * len(a))
+    hyper = esn.hyper.replace(bias_scaling=1.0)
+    return ESN(network, esn.n_inputs, esn.seed, esn.dtype, esn.device, changed, hyper, esn.n_outputs)

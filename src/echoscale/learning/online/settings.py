@@ -1,0 +1,147 @@
+"""The arguments of an online learner, checked once: the settings that every part of it reads."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal import checks
+from echoscale.data import losses
+from echoscale.engine import traces
+from echoscale.engine.devices import device_of, one_thread, precision_and_device
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper, Parameter, chosen
+from echoscale.learning.online import constraints
+from echoscale.learning.online.adam import PRESETS, Adam
+from echoscale.learning.online.reinitialise import Reinitialise
+from echoscale.readouts.rls import RLS
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LearnerSettings:
+    """See `OnlineLearner`; `hyper` are the hyper-parameters that the starts begin with."""
+
+    esn: ESN
+    outputs: int
+    learned: tuple[Parameter, ...]
+    loss: str
+    readout: Adam | RLS
+    rates: Adam
+    trace: str
+    constraint: str
+    hyper: Hyper
+    protocol: Reinitialise | None
+    record: int
+    washout: int
+    average: float | int | None
+    seed: int
+
+    def __post_init__(self) -> None:
+        checks.choice(self.loss, losses.LOSSES, "loss")
+        checks.choice(self.trace, traces.FORMS, "trace")
+        checks.choice(self.constraint, constraints.CONSTRAINTS, "constraint")
+        if checks.integer(self.outputs, "outputs", minimum=1) < 2 and self.loss == "softmax":
+            raise ValueError("outputs must be at least 2 with loss='softmax', got 1: it is the number of classes.")
+        checks.integer(self.record, "record", minimum=1)
+        checks.integer(self.washout, "washout")
+        checks.integer(self.seed, "seed")
+        if self.averages_plainly:
+            checks.integer(self.average, "average")
+        elif self.average is not None and not 0 < checks.number(self.average, "average") < 1:
+            raise ValueError(
+                f"average must lie in (0, 1), the share of the past in a running mean, or be a whole number, the step from "
+                f"which on the mean is taken; got {self.average}."
+            )
+        if isinstance(self.readout, RLS):
+            if self.loss != "mse":
+                raise ValueError(f"RLS minimises squares: use loss='mse' (one-hot targets for classes), not {self.loss!r}.")
+            if self.average is not None:
+                raise ValueError("average is for readouts that Adam moves; least squares averages by itself. Leave it out.")
+            if self.readout.state is not None:
+                raise ValueError("this RLS has learned already, and a learner begins anew: give it a fresh one.")
+        if self.protocol is not None and not isinstance(self.protocol, Reinitialise):
+            raise TypeError(f"protocol must be None or a Reinitialise, got {type(self.protocol).__name__}.")
+        if self.protocol is not None and not self.learned:
+            raise ValueError("a protocol looks at the learned hyper-parameters, and parameters=() learns none: leave it out.")
+        farthest = max(self.speeds, default=0.0) * (self.protocol.period if self.protocol else 0)
+        if self.protocol is not None and 0 < farthest < self.protocol.tolerance:
+            raise ValueError(
+                f"in {self.protocol.period} steps at a rate of {max(self.speeds):g} a number moves {farthest:g} at most, less "
+                f"than tolerance={self.protocol.tolerance:g}: all would count as converged. Lower it, or look less often."
+            )
+        constraints.to_free(self.first_values, self.learned, self.constraint)
+
+    @property
+    def starts(self) -> int:
+        """S."""
+        return self.hyper.lanes or 1
+
+    @property
+    def averages_plainly(self) -> bool:
+        """Whether `average` is a step, from which on all count alike, and not a decay."""
+        return isinstance(self.average, numbers.Integral)
+
+    @property
+    def features(self) -> int:
+        """Columns of W_out: the neurons, and a 1 for the intercept."""
+        return self.esn.units + 1
+
+    @property
+    def rows(self) -> int:
+        """How many numbers of the readout Adam moves."""
+        return 0 if isinstance(self.readout, RLS) else self.features * self.outputs
+
+    @property
+    def speeds(self) -> list[float]:
+        """The rate of every learned number."""
+        return self.rates.of(self.learned, self.esn.hyper)
+
+    @property
+    def first_values(self) -> Floats:
+        """The learned hyper-parameters before the first step, (P, S)."""
+        leaves = [np.asarray(each.of(self.hyper), np.float64) for each in self.learned]
+        return np.array([np.broadcast_to(leaf, self.starts) for leaf in leaves]).reshape(-1, self.starts)
+
+    def chosen(self, names: str | Sequence[str | Parameter] | None) -> tuple[Parameter, ...]:
+        """These of the learned hyper-parameters, or all."""
+        if names is None:
+            return self.learned
+        which = chosen(names, self.esn.hyper)
+        if unknown := [str(each) for each in which if each not in self.learned]:
+            raise ValueError(f"{', '.join(unknown)} is not learned here; learned are {', '.join(map(str, self.learned))}.")
+        return which
+
+    def at(self, start: object) -> int:
+        """The number of a start, checked."""
+        number = checks.integer(start, "start")
+        if number >= self.starts:
+            raise ValueError(f"there is no start {start}: this learner has {self.starts}, counted from 0.")
+        return number
+
+    @contextmanager
+    def context(self) -> Iterator[None]:
+        """Precision and device; and BLAS on one thread, since recursive least squares calls it with small matrices."""
+        wide = isinstance(self.readout, RLS) or self.esn.dtype == "float64"
+        with precision_and_device(np.float64 if wide else np.float32, device_of(self.esn.device)), one_thread():
+            yield
+
+
+def rules(learned: Adam | str, readout: Adam | RLS | None) -> tuple[Adam, Adam | RLS]:
+    """How hyper-parameters and readout learn: as given, or as a preset says."""
+    preset = PRESETS[checks.choice(learned, tuple(PRESETS), "rates")] if isinstance(learned, str) else None
+    speeds = preset.learned if preset else learned
+    if not isinstance(speeds, Adam):
+        raise TypeError(f"rates must be an Adam or one of {', '.join(map(repr, PRESETS))}, got {learned!r}.")
+    own = readout if readout is not None else (preset or PRESETS["narma"]).readout
+    if not isinstance(own, Adam | RLS):
+        raise TypeError(f"readout must be an Adam or an RLS, got {readout!r}.")
+    if isinstance(own, Adam) and not isinstance(own.rate, int | float):
+        raise ValueError("the readout has one learning rate: Adam(rate=...) with a number.")
+    return speeds, own

@@ -1,0 +1,1 @@
+"""Hyper-parameters by the gradient of the held-out error through ridge regression."""

@@ -1,0 +1,246 @@
+"""The error of free-running forecasts: from many origins the readout's output becomes the next input, so many steps long.
+
+    y(t) = W_k^T x(t) + b_k,   u(t+1) = y(t); or, with output feedback, u(t+1) = (s(t+1), y(t)) with known inputs s
+    d(t)^2 = mean over outputs of (y(t) - truth)^2 / Var,   E = mean d^2 / (1 + d^2)
+
+Origins are spread over the held-out folds, and the forecasts of fold k are made with the readout that has not seen it. Chaos
+makes late errors as large as the attractor, whatever the network: each counts for 1 at most, so that E is about the share of
+the forecast that is lost. Residuals of all forecasts give the curvature (Gauss and Newton); their slopes are differences
+between neighbouring points, which run beside each other on the lanes of one scan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.engine import devices, dynamics, lanes
+from echoscale.engine.hyper import Hyper
+from echoscale.learning.tuning.losses import Loss, Model, Networks, Value
+from echoscale.learning.tuning.runs import stacked, unit_per_step
+from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
+from echoscale.readouts.ridge import Readout, ridge
+from echoscale.readouts.statistics import gather
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+# Of forecasts, over all folds together: one for so many steps as two forecasts have, within these. Few miss that some run away.
+LEAST_ORIGINS, MOST_ORIGINS = 20, 100
+STEP = 1e-3  # to neighbouring points, in logarithms
+# Bytes of the readouts and states of all forecasts that run together.
+FORECAST_BYTES = 256 << 20
+
+
+class Origins(NamedTuple):
+    """Of every fold: the series and the last known step of every forecast, (K, R) each."""
+
+    series: Indices
+    step: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class FreeRun(Loss):
+    """The saturated squared error of forecasts of `horizon` steps."""
+
+    horizon: int = 1
+    name = "closed-loop error"
+    rough = True  # chaos
+
+    @cached_property
+    def origins(self) -> Origins:
+        """Evenly spread over the steps of every fold that have a whole forecast before the fold ends."""
+        runs = self.runs
+        steps = sum(int(edges[fold.held_out + 1] - edges[fold.held_out]) for fold in runs.folds for edges in runs.edges)
+        each = -(-min(max(steps // (2 * self.horizon), LEAST_ORIGINS), MOST_ORIGINS) // len(runs.folds))
+        series, step = [], []
+        for fold in runs.folds:
+            # y(t) is the first value that is forecast: the last input seen is u(t).
+            ends = [(b, int(edges[fold.held_out]), int(edges[fold.held_out + 1])) for b, edges in enumerate(runs.edges)]
+            places = [(b, t) for b, begin, end in ends for t in range(begin, end - self.horizon + 1)]
+            if not places:
+                longest = max(end - begin for _, begin, end in ends)
+                raise ValueError(
+                    f"closed_loop={self.horizon} steps do not fit into a fold of {longest} steps: give fewer steps, fewer "
+                    "folds (validation=), or longer series."
+                )
+            chosen = np.linspace(0, len(places) - 1, each).round().astype(int)
+            series.append([places[place][0] for place in chosen])
+            step.append([places[place][1] for place in chosen])
+        return Origins(np.array(series), np.array(step))
+
+    @cached_property
+    def truth(self) -> Floats:
+        """(K, R, steps, O)."""
+        values = self.runs.targets.values
+        rows = [
+            [values[b][t : t + self.horizon] for b, t in zip(*pair, strict=True)] for pair in zip(*self.origins, strict=True)
+        ]
+        return np.array(rows)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Standard deviations of the targets, (O,)."""
+        return np.asarray(np.concatenate(list(self.runs.targets.values)).std(axis=0))
+
+    def value_of_batch(self, at: Networks) -> Value:
+        """See `objective.Loss`."""
+        residuals, readout = self.residuals(at)
+        return Value(self._error(residuals), readout)
+
+    def model(self, z: Floats, readout: Readout) -> Model:
+        """See `objective.Loss`."""
+        runs, (count, many) = self.runs, z.shape
+        near = np.concatenate([z[:, None], z[:, None] + STEP * np.eye(many)], axis=1)  # (S, 1 + P, P)
+        inside = near <= runs.space.high + 1e-12
+        near = np.where(inside, near, 2 * z[:, None] - near)  # backwards from an upper bound
+        found = []
+        points = near.reshape(-1, many)
+        for batch in runs.batches(len(points)):
+            part = points[batch]
+            networks = Networks(runs.hyper(part), runs.penalties(part), runs.space.sharpnesses(part))
+            found.append(self.residuals(networks)[0])
+        residuals = np.concatenate(found).reshape(count, 1 + many, -1)
+        forward = np.where(np.einsum("spp->sp", inside[:, 1:]), STEP, -STEP)
+        jacobian = (residuals[:, 1:] - residuals[:, :1]) / forward[..., None]
+        size = self._size
+        error = (residuals[:, 0] ** 2).sum(axis=-1) / size
+        gradient = 2 * np.einsum("spr,sr->sp", jacobian, residuals[:, 0]) / size
+        curvature = 2 * np.einsum("spr,sqr->spq", jacobian, jacobian) / size
+        return Model(error, gradient, curvature)
+
+    def best_penalties(self, hyper: Hyper) -> Floats:
+        """See `objective.Loss`; for one network."""
+        runs = self.runs
+        per_step = runs.path * unit_per_step(runs.statistics(hyper)[0])
+        several = hyper.map(lambda leaf: np.repeat(leaf, len(per_step)))
+        penalties = (per_step + runs.noise**2)[:, None] * runs.train_rows
+        errors = self.value_at(Networks(several, penalties, np.ones(len(per_step)))).error
+        return per_step[[int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))]]
+
+    def shown(self, error: Floats) -> Floats:
+        """The root of the mean: 0 is perfect, 1 is lost at once."""
+        return np.sqrt(error)
+
+    @property
+    def _size(self) -> int:
+        return int(self.truth[..., 0].size)
+
+    def _error(self, residuals: Floats) -> Floats:
+        return np.asarray((residuals**2).sum(axis=(1, 2, 3, 4)) / self._size)
+
+    def residuals(self, at: Networks) -> tuple[Floats, Readout]:
+        """Saturated, (S, K, R, steps, O), so that their squares over all origins and steps average to the error."""
+        readout, states = self._fitted(at)
+        outputs = self._forecasts(at.hyper, readout, states)
+        apart = (outputs - self.truth) / (self.spread * np.sqrt(self.runs.outputs))
+        # What ran away to infinity is as lost as can be.
+        apart = np.clip(np.nan_to_num(apart, nan=1e6, posinf=1e6, neginf=-1e6), -1e6, 1e6)
+        return apart / np.sqrt(1 + (apart**2).sum(axis=-1, keepdims=True)), readout
+
+    def _fitted(self, at: Networks) -> tuple[Readout, Floats]:
+        """The readouts of all folds, (S, K, ...), and the states at the origins, (S, K, R, N), from one run."""
+        runs, (series, step) = self.runs, self.origins
+        blocks: dict[int, Moments] = {}
+        kept = np.empty((len(at.penalties), *series.shape, runs.esn.units))
+
+        def consume(which: Indices, begin: int, states: Any) -> None:
+            key = int(which[0])
+            if key not in blocks:
+                kind = HostMoments if isinstance(states, np.ndarray) else DeviceMoments
+                blocks[key] = kind(which, runs.series.count, runs.esn.units, runs.extra, runs.edges)
+            blocks[key].add(begin, states)
+            here = (step >= begin) & (step < begin + len(states))
+            for place, (point, b) in enumerate(zip(*np.divmod(which, runs.series.count), strict=True)):
+                for k, r in np.argwhere(here & (series == b)):
+                    kept[point, k, r] = states[step[k, r] - begin, place]
+
+        runs.esn.run_chunks(runs.series, consume, hyper=at.hyper)
+        ordered = [blocks[key] for key in sorted(blocks)]
+        segments = range(len(runs.edges[0]) - 1)
+        parts = [gather(ordered, segment, len(at.penalties), runs.features) for segment in segments]
+        train = stacked(runs.trains(parts))
+        return ridge(train, runs.above_floor(train, at.penalties)), kept
+
+    def _forecasts(self, hyper: Hyper, readout: Readout, states: Floats) -> Floats:
+        """(S, K, R, steps, O) from states (S, K, R, N)."""
+        runs, esn = self.runs, self.runs.esn
+        points, folds, each, units = states.shape
+        one = folds * (runs.features * runs.outputs + each * units) * 8
+        most = lanes.power_of_two(max(FORECAST_BYTES // one, 1) + 1) // 2
+        found = []
+        seen = np.array(
+            [[runs.series.values[b][t] for b, t in zip(*pair, strict=True)] for pair in zip(*self.origins, strict=True)]
+        )
+        ahead = self._known_inputs()
+        for begin in range(0, points, most):
+            some = np.arange(begin, min(begin + most, points))
+            padded = np.pad(some, (0, lanes.lane_count(len(some)) - len(some)), mode="edge")
+            which = np.repeat(padded, folds * each)
+            dtype = np.dtype(esn.dtype)
+            with devices.precision_and_device(esn.dtype, esn.device):
+                first = np.ascontiguousarray(states[padded].reshape(-1, units).T, dtype)
+                outputs = _scan(
+                    esn.weights(len(which)),
+                    hyper.on(which, dtype),
+                    tuple(np.split(first, np.cumsum(esn.sizes)[:-1])),
+                    np.asarray(np.tile(seen.reshape(-1, seen.shape[-1]).T, len(padded)), dtype),
+                    np.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype),
+                    np.asarray(readout.intercept[padded].reshape(-1, runs.outputs), dtype),
+                    self.horizon,
+                    None if ahead is None else np.asarray(np.tile(ahead, len(padded)), dtype),
+                )
+            rows = np.asarray(outputs, np.float64).reshape(self.horizon, runs.outputs, len(padded), folds, each)
+            found.append(rows.transpose(2, 3, 4, 0, 1)[: len(some)])
+        return np.concatenate(found)
+
+    def _known_inputs(self) -> Floats | None:
+        """s(t+1), ... after every origin, (steps, F, K R), 0 past the end; None where outputs are all that is heard."""
+        runs, features = self.runs, self.runs.esn.n_inputs
+        if not runs.esn.n_outputs:
+            return None
+        found = np.zeros((self.origins.step.size, self.horizon, features))
+        for rows, b, t in zip(found, self.origins.series.ravel().tolist(), self.origins.step.ravel().tolist(), strict=True):
+            inputs = runs.series.values[b][t + 1 : t + 1 + self.horizon, :features]
+            rows[: len(inputs)] = inputs
+        return found.transpose(1, 2, 0)
+
+
+@partial(jax.jit, static_argnames="steps")
+def _scan(
+    weights: dynamics.Weights,
+    hyper: Hyper,
+    state: dynamics.State,
+    u: jax.Array,
+    coef: jax.Array,
+    intercept: jax.Array,
+    steps: int,
+    known: jax.Array | None = None,
+) -> jax.Array:
+    """Outputs (steps, O, lanes) of readouts coef (G, O, features), intercept (G, O), each for a group of consecutive lanes.
+
+    known  inputs (steps, F, lanes) of a network that hears its outputs beside them
+    """
+    groups = len(coef)
+
+    def read(state: dynamics.State, u: jax.Array) -> jax.Array:
+        features = jnp.concatenate([*state, u])[: coef.shape[2]]
+        seen = features.reshape(len(features), groups, -1)
+        found = jnp.einsum("gof,fgr->ogr", coef, seen, precision="highest") + intercept.T[:, :, None]
+        return found.reshape(len(found), -1)
+
+    Carry = tuple[dynamics.State, jax.Array]
+
+    def body(carry: Carry, s: jax.Array | None) -> tuple[Carry, jax.Array]:
+        state, y = carry
+        heard = y if s is None else jnp.concatenate([s, y])
+        new = dynamics.step(weights, hyper, state, heard)
+        return (new, read(new, heard)), y
+
+    return jax.lax.scan(body, (state, read(state, u)), known, length=steps)[1]

@@ -1,0 +1,166 @@
+"""Many starts that go downhill together, one step a round, and begin again near the best where they are stuck.
+
+A round: the quadratic model at every live start, the step that it asks for within a box, a shorter and a longer one, all tried
+in one run; the best is taken. Where the error is rough, points scattered over the box are tried beside them. A start rests when
+it gains no more. One that rests far above the best, or lags behind for long, is moved: to the best of some points that mix the
+numbers of the good starts.
+
+Steps within bounds: the least value of a quadratic model in a box, and steps of several lengths to choose from.
+
+minimise  g . s + s . H s / 2   with  low <= z + s <= high  and  |s_i| <= radius
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import lsq_linear
+
+from echoscale.learning.tuning.losses import Loss, Value
+from echoscale.readouts.ridge import Readout
+
+Floats = npt.NDArray[np.float64]
+
+LENGTHS = np.array([0.3, 1.0, 3.0])  # of the steps tried, in units of that which the model asks for
+FIRST_BOX, LARGEST_BOX, SMALLEST_BOX = 1.0, 4.0, 1e-3  # half sides, in logarithms: 1 is a factor of e
+REFUSED, REFUSED_ROUGH = 0.1, 0.5  # how a box shrinks when none of its steps helps
+SCATTERED = 5  # points tried beside the steps where the error is rough; half a box is their standard deviation
+GAIN = 3e-3  # of the error: less than that in two rounds running is no progress
+PERFECT = 1e-14  # an error that needs no further search
+SCREENED = 8  # random points of which the best becomes a start
+PATIENCE = 8  # rounds before a start is judged
+FAR = 1.21  # times the least error: 10 % for a root of squares
+JITTER = 0.3  # of points that mix those of good starts
+
+# Directions that hardly change the error must not make steps that are all length.
+DAMPING = 1e-6
+
+
+@dataclass
+class Search:
+    """The state of all S starts.
+
+    z        where they are, (S, P); value: the error there, and the readouts
+    box      half side of the trust region of each, (S,)
+    idle     rounds without gain, (S,); age: rounds since each was (re)placed, (S,)
+    steps    simulated so far, of networks and of tangents together
+    """
+
+    loss: Loss
+    rng: np.random.Generator
+    z: Floats
+    value: Value
+    steps: int
+    box: Floats = field(init=False)
+    idle: npt.NDArray[np.int64] = field(init=False)
+    age: npt.NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.box = np.full(len(self.z), FIRST_BOX)
+        self.idle, self.age = np.zeros(len(self.z), np.int64), np.zeros(len(self.z), np.int64)
+
+    @classmethod
+    def begin(cls, loss: Loss, z: Floats, rng: np.random.Generator) -> Search:
+        """From candidates (S, C, P): the best of every C is a start."""
+        starts, candidates, _ = z.shape
+        points = z.reshape(-1, z.shape[-1])
+        value = loss.value(points)
+        best = _least(value.error.reshape(starts, candidates)) + np.arange(starts) * candidates
+        # Copies: the starts change in place.
+        kept = Value(value.error[best].copy(), Readout(*(np.array(each[best]) for each in value.readout)))
+        return cls(loss, rng, points[best].copy(), kept, loss.runs.steps * len(points))
+
+    @property
+    def live(self) -> npt.NDArray[np.int64]:
+        """The starts that still gain; none when one is perfect."""
+        return np.flatnonzero((self.idle < 2) & (self.value.error[self.best] > PERFECT))
+
+    @property
+    def best(self) -> int:
+        """The start with the least error."""
+        return int(_least(self.value.error[None])[0])
+
+    def round(self) -> None:
+        """One step of every live start."""
+        live, space = self.live, self.loss.runs.space
+        self.age += 1
+        model = self.loss.model(self.z[live], self.value.readout.at(live))
+        points = []
+        for place, start in enumerate(live):
+            slope, bend = model.gradient[place], model.curvature[place]
+            if np.isfinite(slope).all() and np.isfinite(bend).all():
+                points.append(trials(self.z[start], slope, bend, space.low, space.high, self.box[start], LENGTHS))
+            else:  # chaos: the tangents have grown beyond all bounds, and say nothing
+                points.append(np.repeat(self.z[start][None], len(LENGTHS), axis=0))
+            if self.loss.rough:
+                apart = self.box[start] / 2 * self.rng.standard_normal((SCATTERED, len(slope)))
+                points.append(np.clip(self.z[start] + apart, space.low, space.high))
+        tried = np.concatenate(points)
+        value = self.loss.value(tried)
+        self.steps += self.loss.runs.steps * (len(tried) + len(live) * self.loss.model_runs)
+        errors = value.error.reshape(len(live), -1)
+        for place, (start, best) in enumerate(zip(live, _least(errors), strict=True)):
+            longer = np.clip(LENGTHS[best], 0.5, 2.0) if best < len(LENGTHS) else 1.0
+            self._move(start, errors[place, best], self.box[start] * longer, tried, value, place * errors.shape[1] + best)
+
+    def relocate(self) -> None:
+        """Starts that are far above the best, and rest or have had their time, begin again between the good ones."""
+        errors = np.where(np.isfinite(self.value.error), self.value.error, np.inf)
+        far = errors > FAR * errors.min()
+        stuck = np.flatnonzero(far & ((self.idle >= 2) | (self.age >= PATIENCE)))
+        if not len(stuck) or len(self.z) < 2:
+            return
+        good = self.z[np.argsort(errors)[: max(int((~far).sum()), 2)]]
+        shape = len(stuck), SCREENED, self.z.shape[1]
+        one, other = (good[self.rng.integers(len(good), size=shape[:2])] for _ in range(2))
+        mixed = np.where(self.rng.random(shape) < 0.5, one, other) + JITTER * self.rng.standard_normal(shape)
+        space = self.loss.runs.space
+        fresh = Search.begin(self.loss, np.clip(mixed, space.low, space.high), self.rng)
+        self.steps += fresh.steps
+        for place, start in enumerate(stuck.tolist()):
+            self._put(start, fresh.z[place], fresh.value, place)
+            self.box[start], self.idle[start], self.age[start] = FIRST_BOX, 0, 0
+
+    def _move(self, start: int, error: float, box: float, tried: Floats, value: Value, place: int) -> None:
+        now = np.nan_to_num(self.value.error[start], nan=np.inf)
+        if error < now:
+            slow = now - error < GAIN * now
+            self._put(start, tried[place], value, place)
+            self.box[start] = np.clip(box, SMALLEST_BOX, LARGEST_BOX)
+            self.idle[start] = self.idle[start] + 1 if slow else 0
+            return
+        self.box[start] *= REFUSED_ROUGH if self.loss.rough else REFUSED
+        if self.box[start] < SMALLEST_BOX:
+            self.idle[start] = 2
+
+    def _put(self, start: int, z: Floats, value: Value, place: int) -> None:
+        self.z[start], self.value.error[start] = z, value.error[place]
+        for ours, theirs in zip(self.value.readout, value.readout, strict=True):
+            ours[start] = theirs[place]
+
+
+def _least(errors: Floats) -> npt.NDArray[np.int64]:
+    """Which is least in every row; what is not a number is not."""
+    return np.asarray(np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=1))
+
+
+def step(gradient: Floats, curvature: Floats, low: Floats, high: Floats) -> Floats:
+    """The minimiser s (P,) in the box low <= s <= high (which holds 0) of a convex model."""
+    free = high > low
+    found = np.clip(np.zeros_like(gradient), low, high)
+    if not free.any():
+        return found
+    values, vectors = np.linalg.eigh(curvature[np.ix_(free, free)])
+    damped = np.maximum(values, 0) + DAMPING * max(values[-1], np.finfo(float).tiny)
+    root = np.sqrt(damped)
+    target = -(vectors.T @ gradient[free]) / root
+    found[free] = lsq_linear(root[:, None] * vectors.T, target, (low[free], high[free]), method="bvls").x
+    return np.clip(found, low, high)
+
+
+def trials(z: Floats, gradient: Floats, curvature: Floats, low: Floats, high: Floats, radius: float, lengths: Floats) -> Floats:
+    """Points to try from z (P,): the step within the radius, made shorter and longer by these factors (K,); (K, P)."""
+    whole = step(gradient, curvature, np.maximum(low - z, -radius), np.minimum(high - z, radius))
+    return np.clip(z + lengths[:, None] * whole, low, high)

@@ -1,0 +1,169 @@
+"""What `tune` returns: the tuned network, how it was found, and a report that prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal.table import Table
+from echoscale.data.scaling import Scaling
+from echoscale.learning.tuning.verdict import Verdict
+from echoscale.network import Network
+
+if TYPE_CHECKING:
+    import xarray
+
+    from echoscale.estimators import ESNClassifier, ESNRegressor
+
+FRAGILE = 1.1  # times the error: what noise or rounding may make of it without a word
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuned:
+    """The result of `tune`; printed, it is its report.
+
+    Attributes
+    ----------
+    network : Network
+        The description with the learned hyper-parameters of the best start; as it came, where tuning did not help.
+    ridge : float
+        The ridge penalty for all data, learned or as given.
+    error : float
+        Of `network` on the folds: the NRMSE, or the cross-entropy in nats. The search chose by it, so it is too good.
+    start_error : float
+        The same of the network as it came, with the ridge penalty that the folds choose.
+    test_error : float or None
+        Of `network`, fitted to the rest, on the test part, which took no part; None without one.
+    start_test_error : float or None
+        The same of the network as it came.
+    verdict : Verdict or None
+        Errors on the test part: `tuned`, `start`, and of the tuned network `float32`, with states in float32, and `noisy`,
+        with noise of 1e-4 of their standard deviation on the states and the ridge chosen anew (None for classes).
+    helped : bool
+        Whether the tuned network was better than the one that came, on the folds and on the test part.
+    sharpness : float or None
+        What outputs of a classifier are multiplied by before softmax; None otherwise.
+    history : xarray.Dataset
+        Per round and start: error and parameters; steps and seconds so far.
+    steps : int
+        Simulated in all, tangents counted as steps of a network.
+    seed : int
+        Draws the weights.
+    washout : int
+        Steps at the start of every series that did not count; 0 with labels per sequence.
+    direct : bool
+        Whether the readout saw the inputs too.
+    dtype : str
+        The precision of states.
+    loss : str
+        "mse" or "cross_entropy".
+    classes : array or None
+        The labels, in the order of the outputs; None for numbers.
+    per_sequence : bool
+        Whether there was one label per sequence.
+    features : tuple of str or None
+        How states of a sequence were pooled; None with targets or labels of every step.
+    folds : int
+        How many blocks of time judged in turn; 0 where one tail did.
+    fixed : tuple of str
+        What was not learned because the data are short.
+    at_bound : tuple of str
+        Learned hyper-parameters of the best start that ended at a bound.
+    at_floor : bool
+        Whether the ridge penalty of the tuned network is the least that was allowed (`floor`).
+    scalings : pair of Scaling
+        Units of inputs and of targets, from what was tuned on.
+    """
+
+    network: Network
+    ridge: float
+    error: float
+    start_error: float
+    test_error: float | None
+    start_test_error: float | None
+    verdict: Verdict | None
+    helped: bool
+    sharpness: float | None
+    history: xarray.Dataset
+    steps: int
+    seed: int
+    washout: int
+    direct: bool
+    dtype: str
+    loss: str
+    classes: npt.NDArray[Any] | None
+    per_sequence: bool
+    features: tuple[str, ...] | None
+    folds: int
+    fixed: tuple[str, ...]
+    at_bound: tuple[str, ...]
+    at_floor: bool
+    scalings: tuple[Scaling, Scaling]
+
+    def estimator(self) -> ESNRegressor | ESNClassifier:
+        """An estimator with the tuned hyper-parameters, the same weights and the same washout, ready for `fit`."""
+        from echoscale.estimators import ESNClassifier, ESNRegressor
+
+        shared: dict[str, Any] = {
+            "network": self.network,
+            "ridge": self.ridge,
+            "washout": self.washout,
+            "direct": self.direct,
+            "dtype": self.dtype,
+            "random_state": self.seed,
+        }
+        shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
+        if self.classes is None:
+            return ESNRegressor(**shared)
+        if self.features is None:
+            return ESNClassifier(**shared)
+        # What tuning judged a sequence by: its pools, standardised; or its last state, as it is.
+        standardise = self.features != ("last",)
+        return ESNClassifier(**shared, features=self.features, changes=False, ranks=False, standardise=standardise)
+
+    def report(self) -> Table:
+        """Errors and hyper-parameters of all starts, a column each, the best first; below, the verdict of the test part."""
+        last, first = self.history.isel(round=-1), self.history.isel(round=0)
+        order = np.argsort(last["error"].values)
+        word = str(self.history["error"].attrs["long_name"])
+        rows = [(word, *map(float, last["error"].values[order])), ("at first", *map(float, first["error"].values[order]))]
+        for name in self.history["parameter"].values.tolist():
+            label = f"{name} (at bound)" if name in self.at_bound else name
+            rows.append((label, *map(float, last["value"].sel(parameter=name).values[order])))
+        rounds, seconds = self.history.sizes["round"] - 1, float(last["seconds"])
+        where = f"{self.folds} held-out folds" if self.folds else "validation data"
+        return Table(
+            ("start", *(str(start + 1) for start in order)),
+            tuple(rows),
+            title=f"Tuned in {rounds} rounds, {self.steps:.3g} simulated steps, {seconds:.1f} s; {word} on {where}.",
+            notes=tuple(self._notes(word)),
+        )
+
+    def _notes(self, word: str) -> Iterator[str]:
+        if self.fixed:
+            yield f"Not learned, since the data are short: {', '.join(self.fixed)}."
+        if self.at_bound:
+            yield f"At a bound in the first column: {', '.join(self.at_bound)}. Wider bounds may be better."
+        if self.at_floor:
+            yield "The ridge penalty is at its floor. A smaller one (floor=) would hold in float64 alone."
+        yield f"The network as it came: {self.start_error:.4g} with the ridge penalty that the folds choose."
+        if self.verdict is not None:
+            noisy = "" if self.verdict.noisy is None else f", {self.verdict.noisy:.4g} with noise on the states"
+            tuned, start = self.verdict.tuned, self.verdict.start
+            sure = "" if self.verdict.sure is None else f" ({self.verdict.sure:.1f} standard errors better)"
+            yield f"{word} on the test part, which took no part: {tuned:.4g} tuned, {start:.4g} as it came{sure}."
+            yield f"What survives of the tuned one: {self.verdict.float32:.4g} with states in float32{noisy}."
+            survives = max(self.verdict.float32, self.verdict.noisy or 0.0)
+            if survives > FRAGILE * self.verdict.tuned:
+                yield "Fragile: quote what survives, or tune with a larger floor=, or with noise= of the size that you expect."
+        if self.helped:
+            yield "The first column is the tuned network." + ("" if self.verdict else " Judge it on held-out test data.")
+        else:
+            yield "Tuning did not help: the network is returned as it came, with its own ridge penalty."
+
+    def __repr__(self) -> str:
+        return str(self.report())

@@ -1,0 +1,397 @@
+"""`tune`: let the data set the hyper-parameters of a network."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal import checks
+from echoscale._internal.progress import Progress, shown
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets, is_next_input
+from echoscale.engine.hyper import Hyper, into_network
+from echoscale.learning.tuning import search as searching
+from echoscale.learning.tuning.free_run import FreeRun
+from echoscale.learning.tuning.losses import Entropy, Loss, Squares
+from echoscale.learning.tuning.pooled import PooledEntropy, PooledRuns
+from echoscale.learning.tuning.runs import ROUNDING, Runs
+from echoscale.learning.tuning.search import Search
+from echoscale.learning.tuning.space import RIDGE, Space, affordable
+from echoscale.learning.tuning.split import TuningData, prepare
+from echoscale.learning.tuning.tuned import Tuned
+from echoscale.learning.tuning.verdict import CLEARLY, WORTH_IT, Start, judge, last_penalty, start_of
+from echoscale.network import EchoStateWarning, Network
+from echoscale.readouts.penalties import AUTO, ROBUST
+from echoscale.readouts.pooling import WHOLE, check_pools
+
+if TYPE_CHECKING:
+    import xarray
+
+    from echoscale.engine.devices import DeviceLike
+
+Floats = npt.NDArray[np.float64]
+
+ALL = ("leak_rate", "leak_spread", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "feedback_scaling", "ridge")
+LOSSES = ("mse", "cross_entropy")
+LAST = ("last",)
+
+
+def tune(
+    network: Network,
+    u: SeriesLike | Series,
+    y: SeriesLike,
+    parameters: str | Sequence[str] | None = None,
+    *,
+    starts: int | Hyper = 8,
+    seed: int = 0,
+    loss: str = "mse",
+    washout: int | None = None,
+    closed_loop: int | None = None,
+    validation: float | int = 5,
+    test: float = 0.2,
+    scale: str | None = "standard",
+    ridge: float | str = AUTO,
+    noise: float = 0.0,
+    floor: float | None = None,
+    direct: bool = False,
+    features: str | Sequence[str] | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    rounds: int = 60,
+    seconds: float | None = None,
+    relocate: bool = True,
+    dtype: str = "float64",
+    device: DeviceLike = None,
+    progress: bool | Progress = False,
+) -> Tuned:
+    """Minimise over theta the error of ridge-optimal readouts on blocks of time that they have not seen, by its gradient.
+
+        E(theta) = sum over folds k of | Y_k - X_k(theta) W_k(theta) |^2,   W_k(theta): the ridge solution of the other folds
+
+    The gradient is exact: forward sensitivities of the states, and the derivative of every solution W_k. All starts go
+    downhill together on the lanes of one run, by Gauss-Newton steps within bounds. At the end the last part of the data,
+    which took no part, judges: where the tuned network is not better there, the network is returned as it came.
+
+    Parameters
+    ----------
+    network : Network
+        What to tune; hyper-parameters that are not learned stay as they are. One with output feedback hears the targets of
+        the step before, in free runs its own outputs.
+    u : (T, F), (B, T, F) or list of (T_b, F)
+        Inputs.
+    y : (T,), (T, O), (B, T, O), list of (T_b, O), or labels
+        Targets of every step; several horizons are several columns. Steps whose target holds a NaN do not count. For classes
+        one label per step, (T,), or per sequence, (B,).
+    parameters : str or sequence of str, optional
+        What is learned: names of `Hyper` ("leak_rate": of all reservoirs; "leak_rate[0]": of the first), and "ridge". Unless
+        given, as many as the length of the data allows: one for 50 training steps, in the order ridge, input scalings, leak
+        rates, spectral radii, couplings, scalings of output feedback, bias scalings.
+    starts : int or Hyper
+        How many random ones, each the best of eight random points; or a `Hyper` with one lane for each of your own.
+    seed : int
+        Draws the weights, as `network.build(n_inputs, seed)` does, and the starts.
+    loss : "mse" or "cross_entropy"
+        Squared error of numbers, or cross-entropy of classes.
+    washout : int, optional
+        Steps at the start of every series that do not count; 100 unless given, or a tenth of the shortest series where that
+        is less. Without meaning for labels per sequence.
+    closed_loop : int, optional
+        So many steps: the error is that of free-running forecasts of this length from several origins in the held-out folds,
+        made with each fold's readout. For targets that are the next input, y(t) = u(t + 1); or for a network with output
+        feedback, whose other inputs are known.
+    validation : int or float
+        A number of folds, which are blocks of time with gaps between them (fewer where data are short; whole series where
+        there are enough; with labels per sequence, sequences). Or a share of every series, at its end, that judges alone.
+    test : float
+        Share of every series, at its end, that takes no part and judges the result (with labels per sequence: of the
+        sequences); 0 keeps none, and the folds decide.
+    scale : "standard" or None
+        Whether inputs and targets are standardised first, with means and standard deviations of what is tuned on.
+    ridge : float or "auto"
+        The ridge penalty for all data, on their summed Gram matrix, where it is not learned; where it is, that of the
+        network's own start. "auto": the best by the folds, for every start.
+    noise : float
+        Standard deviation of noise on the states that the readout is to withstand: n noise^2 is added to the ridge penalty of
+        n training steps, which is what such noise does to the Gram matrix on average.
+    floor : float, optional
+        The least ridge penalty, relative to the mean squared singular value of the states. 1e-8 unless given: with less, the
+        search finds networks whose error lives in digits that float32 does not have. A smaller floor is for records in
+        float64; below 1e-13 a Gram matrix holds rounding alone. Free runs (`closed_loop`) feed the readout its own errors and
+        so judge by themselves what it withstands: there, and where the penalty is fixed, it is 1e-13 unless given.
+    direct : bool
+        Whether the readout sees the inputs too.
+    features : str or sequence of str, optional
+        With one label per sequence: how its states are pooled, see `ESNFeatures`; ("mean", "std", "max", "min") unless given.
+        The ridge penalty then stands on weights of standardised features, and slopes are differences of runs on lanes. "last"
+        alone is the last state as it is.
+    bounds : mapping of name to (low, high), optional
+        Of the learned hyper-parameters; the usual ones are `echoscale.learning.BOUNDS`, widened to hold what the network has,
+        and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
+    rounds : int
+        At most so many steps; it ends before when no start gains any more.
+    seconds : float, optional
+        No round begins later than this.
+    relocate : bool
+        Whether starts that are stuck far above the best begin again near it.
+    dtype : "float32" or "float64"
+        The precision of states and tangents.
+    device : None, str or jax.Device
+        Where it runs; None is JAX's choice.
+    progress : bool or function
+        True shows a bar; a function gets (rounds done, rounds, the least error so far in words).
+
+    Returns
+    -------
+    Tuned
+        The tuned network, its errors and history, and a report that prints.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(length=400, seed=0)
+    >>> tuned = es.tune(es.single(10), u, y, "leak_rate", starts=1, rounds=1)
+    >>> tuned.history.error.values[-1, 0] <= tuned.history.error.values[0, 0]
+    np.True_
+    """
+    began = time.perf_counter()
+    limit = np.inf if seconds is None else checks.non_negative(seconds, "seconds", "0 begins no round.")
+    _check_network(network)
+    checks.choice(loss, LOSSES, "loss")
+    rounds = checks.integer(rounds, "rounds", minimum=1)
+    if not isinstance(direct, bool):
+        raise TypeError(f"direct must be True or False, got {direct!r}.")
+    free = None if closed_loop is None else checks.integer(closed_loop, "closed_loop", minimum=1)
+    if free and loss != "mse":
+        raise ValueError("closed_loop has a meaning for loss='mse' alone: labels are no next inputs.")
+    if network.feeds_back and loss != "mse":
+        raise ValueError("a network with output feedback is tuned with loss='mse' alone: its targets are its inputs too.")
+    closed = bool(free) and not network.feeds_back
+    data = prepare(u, y, loss, washout, validation, test, scale, next_input=closed, feeds_back=network.feeds_back)
+    if free and not closed:
+        _check_known(as_series(u), y)
+    if direct and data.per_sequence:
+        raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
+    if features is not None and not data.per_sequence:
+        raise ValueError(f"features={features!r} has a meaning with one label per sequence alone; leave it out.")
+    pools = None if not data.per_sequence else WHOLE if features is None else check_pools(features)
+    pooled = pools is not None and pools != LAST
+    outputs = data.targets.features
+    esn = network.build(data.series.features, checks.integer(seed, "seed"), dtype, device, n_outputs=outputs)
+    names, fixed = (parameters, []) if parameters is not None else affordable(esn.hyper, float(data.train_steps.min()))
+    user = starts if isinstance(starts, Hyper) else esn.hyper
+    steps = None if data.tail else data.steps
+    space = Space.of(names, user, bounds or {}, loss == "cross_entropy", steps, free=bool(free))
+    for words in space.outside(user):
+        warnings.warn(f"{words}: the search begins at the bound. Widen it to begin there.", UserWarning, stacklevel=2)
+    given = None if ridge == AUTO else checks.non_negative(ridge, "ridge")
+    fixed_ridge = given is not None and not space.ridge
+    least = (ROUNDING if free or fixed_ridge else ROBUST) if floor is None else checks.non_negative(floor, "floor")
+    if given == 0 and fixed_ridge:
+        raise ValueError("ridge=0 leaves the readout undetermined where states repeat each other: give a small one, say 1e-12.")
+    # A penalty of the user is for all data; the search has it for the folds.
+    share = 1.0 if data.tail else data.steps / data.all_steps
+    given_runs: dict[str, Any] = {
+        "esn": esn,
+        "space": space,
+        "series": data.heard(data.series, data.targets),
+        "targets": data.targets,
+        "edges": data.edges,
+        "penalty": 0.0,
+        "direct": direct,
+        "folds": data.folds,
+        "noise": checks.non_negative(noise, "noise"),
+        "rows": data.steps,
+        # The bounds of a ridge that one tail judges keep it above rounding.
+        "floor": least if data.tail else max(least, ROUNDING),
+    }
+    runs = PooledRuns(**given_runs, pools=pools or WHOLE) if pooled else Runs(**given_runs)
+    own = esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
+    task = _loss(runs, loss, free)
+    penalty = given * share if given is not None else data.steps * float(task.best_penalties(own)[0])
+    runs = replace(runs, penalty=penalty)
+    task = replace(task, runs=runs)
+    start = start_of(task, own, penalty / data.steps)
+    rng = np.random.default_rng([seed, 1])
+    candidates = _candidates(space, esn.hyper, penalty, starts, rng)
+    if given is None and space.ridge:
+        candidates = _with_best_penalties(runs, candidates, data.steps)
+        if free:  # a free run may want a larger penalty than the next step
+            candidates[..., len(space.learned)] += np.log(10) * rng.integers(0, 6, candidates.shape[:2])
+            candidates = np.clip(candidates, space.low, space.high)
+            if not isinstance(starts, Hyper):  # its own is chosen by free runs
+                candidates[0, 0] = space.point(esn.hyper, penalty)
+    search = Search.begin(task, candidates, rng)
+    records = [_record(search, began, share)]
+    try:
+        with shown(progress, "tuning") as tell:
+            for number in range(rounds):
+                if relocate and search.value.error[search.best] > searching.PERFECT:
+                    search.relocate()
+                if not len(search.live) or time.perf_counter() - began > limit:
+                    break
+                search.round()
+                records.append(_record(search, began, share))
+                tell(number + 1, rounds, f"{task.name} {_least_error(search):.4f}")
+    except KeyboardInterrupt:
+        warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
+    chooses = not data.tail and not free and (given is None or space.ridge)
+    return _result(network, task, search, records, data, start, tuple(fixed), share, loss, chooses)
+
+
+def _loss(runs: Runs, loss: str, free: int | None) -> Loss:
+    if isinstance(runs, PooledRuns):
+        return PooledEntropy(runs)
+    return FreeRun(runs, free) if free else (Squares if loss == "mse" else Entropy)(runs)
+
+
+def _check_network(network: object) -> None:
+    if not isinstance(network, Network):
+        remedy = "model.make_network() gives it" if hasattr(network, "make_network") else "es.single(100) makes one"
+        raise TypeError(f"tune takes the description of a network, got {type(network).__name__}: {remedy}.")
+
+
+def _check_known(series: Series, y: SeriesLike) -> None:
+    """Free runs of a network with output feedback know their inputs: these must not be the targets themselves."""
+    if all(is_next_input(*pair) for pair in zip(series.values, as_targets(y, series).values, strict=True)):
+        raise ValueError(
+            "the targets are the next inputs, and free runs of a network with output feedback are given their inputs: they "
+            "would hear the truth. Give inputs that are known ahead (a constant, if there are none), or leave feedback out."
+        )
+
+
+def _with_best_penalties(runs: Runs, candidates: Floats, steps: float) -> Floats:
+    """The same points with the ridge penalty that is best for each by the folds."""
+    space, points = runs.space, candidates.reshape(-1, candidates.shape[-1]).copy()
+    best = runs.best_penalties(runs.hyper(points))
+    place = len(space.learned)
+    points[:, place] = np.clip(np.log(best * steps), space.low[place], space.high[place])
+    return points.reshape(candidates.shape)
+
+
+def _candidates(space: Space, hyper: Hyper, penalty: float, starts: int | Hyper, rng: np.random.Generator) -> Floats:
+    """(S, C, P): random ones, the network's own numbers among those of the first start; or the user's, one each."""
+    if isinstance(starts, Hyper):
+        if [len(leaves) for leaves in starts] != [len(leaves) for leaves in hyper]:
+            raise ValueError("starts is a Hyper of another network: make it with network.build(...).hyper.replace(...).")
+        return np.stack([space.point(starts.lane(k), penalty)[None] for k in range(starts.lanes or 1)])
+    count = checks.integer(starts, "starts", minimum=1)
+    points = space.draw(count * searching.SCREENED, rng).reshape(count, searching.SCREENED, -1)
+    points[0, 0] = space.point(hyper, penalty)
+    return points
+
+
+def _record(search: Search, began: float, share: float) -> dict[str, Any]:
+    """As it is shown: the ridge penalty is the one for all data that was judged, with noise and floor."""
+    runs = search.loss.runs
+    values = runs.space.values(search.z)
+    if runs.space.ridge:
+        assert runs.rows is not None
+        used = (search.value.readout.ridge / runs.train_rows).max(axis=1)
+        values[:, len(runs.space.learned)] = used * runs.rows / share
+    return {
+        "error": search.loss.shown(search.value.error.copy()),
+        "value": values,
+        "steps": search.steps,
+        "seconds": time.perf_counter() - began,
+    }
+
+
+def _least_error(search: Search) -> float:
+    """Of the best start, as it is reported."""
+    return float(search.loss.shown(search.value.error[search.best : search.best + 1])[0])
+
+
+def _result(
+    network: Network,
+    task: Loss,
+    search: Search,
+    records: list[dict[str, Any]],
+    data: TuningData,
+    start: Start,
+    fixed: tuple[str, ...],
+    share: float,
+    loss: str,
+    chooses: bool,
+) -> Tuned:
+    runs, space, best = task.runs, task.runs.space, search.best
+    z = search.z[best]
+    values, error = space.values(z), float(search.value.error[best])
+    penalty = float(space.penalties(z[None], runs.penalty)[0])
+    with warnings.catch_warnings():
+        # A radius above 1 was tried on the data, and did well.
+        warnings.simplefilter("ignore", EchoStateWarning)
+        tuned = into_network(network, space.learned, values[: len(space.learned)].tolist())
+    shown_error, start_error = (float(task.shown(np.array([each]))[0]) for each in (error, start.error))
+    # Folds that chose among many points say too little about a small gain, and so does a short test part.
+    worth_it = 1.0 if data.tail else WORTH_IT
+    helped = shown_error < worth_it * start_error
+    verdict = None
+    if data.tested:
+        both = Hyper(
+            *(
+                tuple(np.append(one, other) for one, other in zip(*leaves, strict=True))
+                for leaves in zip(start.hyper, Hyper.of(tuned), strict=True)
+            )
+        )
+        per_step = np.array([start.per_step, penalty / data.steps]) + runs.noise**2
+        sharpness = np.array([start.sharpness, values[-1] if space.sharpness else 1.0])
+        verdict = judge(task, network, data, both, per_step, sharpness)
+        rows = sum(int(each[-1] - each[-2]) for each in data.whole_edges)
+        # Of n rows, an error differs by about 1 / sqrt(n) of itself by chance.
+        helped = helped and verdict.tuned < (worth_it if data.tail else min(worth_it, 1 - rows**-0.5)) * verdict.start
+        if verdict.sure is not None and not data.tail:
+            helped = helped and verdict.sure >= CLEARLY
+    at_bound = space.at_bound(z)
+    used = search.value.readout.ridge[best]
+    at_floor = not (used <= runs.penalties(z[None])[0] * (1 + 1e-9)).all()
+    if at_floor:  # what was judged is returned, not what was asked for
+        penalty = float((used / runs.train_rows).max() - runs.noise**2) * data.steps
+    last = (penalty if helped else start.per_step * data.steps) / share
+    if chooses:
+        last = last_penalty(runs, data, Hyper.of(tuned if helped else network), last if helped else None)
+    return Tuned(
+        network=tuned if helped else network,
+        ridge=last + runs.noise**2 * data.steps / share,
+        error=shown_error if helped else start_error,
+        start_error=start_error,
+        test_error=None if verdict is None else verdict.tuned if helped else verdict.start,
+        start_test_error=None if verdict is None else verdict.start,
+        verdict=verdict,
+        helped=helped,
+        sharpness=(float(values[-1]) if helped else start.sharpness) if space.sharpness else None,
+        history=_history(records, space, task),
+        steps=search.steps,
+        seed=runs.esn.seed,
+        washout=data.washout,
+        direct=runs.direct,
+        dtype=runs.esn.dtype,
+        loss=loss,
+        classes=data.classes,
+        per_sequence=data.per_sequence,
+        features=(runs.pools if isinstance(runs, PooledRuns) else LAST) if data.per_sequence else None,
+        folds=0 if data.tail else len(data.folds),
+        fixed=fixed,
+        at_bound=tuple(name for name in at_bound if not (at_floor and name == RIDGE)),
+        at_floor=at_floor and helped,
+        scalings=data.scalings,
+    )
+
+
+def _history(records: list[dict[str, Any]], space: Space, task: Loss) -> xarray.Dataset:
+    import xarray
+
+    column = {name: np.stack([np.asarray(each[name]) for each in records]) for name in records[0]}
+    count = column["error"].shape[1]
+    return xarray.Dataset(
+        {
+            "error": (("round", "start"), column["error"], {"long_name": task.name}),
+            "value": (("round", "start", "parameter"), column["value"], {"long_name": "learned hyper-parameters"}),
+            "steps": ("round", column["steps"], {"long_name": "simulated steps so far"}),
+            "seconds": ("round", column["seconds"], {"long_name": "time so far", "units": "s"}),
+        },
+        {"round": np.arange(len(records)), "start": np.arange(count), "parameter": list(space.names)},
+    )

@@ -1,0 +1,219 @@
+"""All measures of one network in one call: a table and a figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from echoscale._internal.table import Table
+from echoscale.data.series import SeriesLike, washout_steps
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.measures.capacity import processing_capacity
+from echoscale.measures.consistency import consistency, echo_index
+from echoscale.measures.grids import one_series
+from echoscale.measures.lyapunov import lyapunov_exponents
+from echoscale.measures.memory_capacity import linear_memory_capacity, memory_capacity
+from echoscale.measures.noise import noise
+from echoscale.measures.plots import plot
+from echoscale.measures.ranks import dimension, ranks
+from echoscale.readouts.states import check_states
+from echoscale.readouts.statistics import statistics
+from echoscale.timescales.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+# Steps of noise for every neuron, and in all.
+STEPS_PER_NEURON, LEAST_STEPS, MOST_STEPS = 100, 5000, 50_000
+EXPONENTS = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measured:
+    """What `measure` found; prints as a table.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        Eigenvalues, timescales and periods of the linear regime.
+    memory : xarray.Dataset
+        From `memory_capacity`.
+    linear_memory : xarray.Dataset or None
+        From `linear_memory_capacity`; None where inputs never fade in the linear regime.
+    capacity : xarray.Dataset
+        From `processing_capacity`.
+    exponents : xarray.Dataset
+        From `lyapunov_exponents`.
+    echo : xarray.Dataset
+        From `echo_index`.
+    dimension : xarray.Dataset
+        From `dimension`.
+    consistency : xarray.Dataset
+        From `consistency`.
+    ranks : xarray.Dataset
+        From `ranks`.
+    """
+
+    spectrum: Spectrum
+    memory: xarray.Dataset
+    linear_memory: xarray.Dataset | None
+    capacity: xarray.Dataset
+    exponents: xarray.Dataset
+    echo: xarray.Dataset
+    dimension: xarray.Dataset
+    consistency: xarray.Dataset
+    ranks: xarray.Dataset
+
+    @cached_property
+    def table(self) -> Table:
+        """One row for every measure: its value, and what it is at most."""
+        units = self.spectrum.units
+        times = self.spectrum.timescales
+        linear = None if self.linear_memory is None else float(self.linear_memory.capacity)
+        rows = [
+            ("neurons", units, None),
+            ("longest timescale", float(times.max()), None),
+            ("memory capacity, lags from 1 on", float(self.memory.capacity), units),
+            ("the same in the linear regime", linear, units),
+            *(
+                (f"processing capacity, degree {int(d)}", float(self.capacity.capacity.sel(degree=d)), units)
+                for d in self._degrees
+            ),
+            ("processing capacity, all of these", float(self.capacity.total), units),
+            ("largest conditional exponent", float(self.exponents.exponent[0]), None),
+            ("echo state index", int(self.echo["index"]), self.echo.sizes["start"]),
+            ("consistency", float(self.consistency.consistency), 1),
+            ("dimension of the states", float(self.dimension.dimension), units),
+            ("kernel rank", int(self.ranks.kernel_rank), self.ranks.sizes["place"]),
+            ("generalisation rank", int(self.ranks.generalisation_rank), self.ranks.sizes["place"]),
+        ]
+        notes = ["Memory, capacities and ranks: for uniform noise of the mean and spread of u. All others: for u itself."]
+        if linear is None:
+            notes.append(
+                "Linear regime: inputs never fade there (an eigenvalue of size 1 or more), so it has no memory function."
+            )
+        return Table(("measure", "value", "at most"), tuple(rows), "Measures of a network", tuple(notes))
+
+    @property
+    def _degrees(self) -> list[int]:
+        return [int(each) for each in self.capacity.degree.values]
+
+    def plot(self) -> Figure:
+        """Spectrum, timescales, memory function, capacities, exponents and singular values in one figure."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 5.5), layout="constrained")
+        axes = figure.subplots(2, 3).ravel()
+        values = self.spectrum.eigenvalues
+        turn = np.linspace(0, 2 * np.pi, 200)
+        axes[0].plot(np.cos(turn), np.sin(turn), color="black", linewidth=0.5)
+        axes[0].plot(values.real, values.imag, ".", markersize=4)
+        axes[0].set(xlabel="Re λ", ylabel="Im λ", aspect="equal", title="spectrum")
+        times = np.sort(self.spectrum.timescales)
+        shown = times[np.isfinite(times)]
+        axes[1].plot(shown, (np.arange(len(shown)) + 1) / len(times))
+        axes[1].set(xscale="log", xlabel="timescale", ylabel="share of modes below", title="timescales")
+        if self.linear_memory is not None:
+            axes[2].plot(
+                self.linear_memory.lag, self.linear_memory.memory.sum("input"), "--", color="C1", label="linear regime"
+            )
+        axes[2].plot(self.memory.lag, self.memory.memory.sum("input"), color="C0", label="measured")
+        axes[2].set(xlabel="lag k", ylabel="m(k)", title=f"memory function, capacity {float(self.memory.capacity):.3g}")
+        axes[2].legend(frameon=False, fontsize="small")
+        plot(self.capacity, axes[3]).set_title(f"processing capacity, {float(self.capacity.total):.3g} in all")
+        plot(self.exponents, axes[4]).set_title(f"conditional exponents, largest {float(self.exponents.exponent[0]):.3g}")
+        plot(self.ranks, axes[5]).set_title("separation and generalisation")
+        return figure
+
+    def __repr__(self) -> str:
+        return str(self.table)
+
+
+def measure(
+    esn: ESN,
+    u: SeriesLike,
+    *,
+    degree: int = 3,
+    lags: int | None = None,
+    exponents: int = EXPONENTS,
+    washout: int | None = None,
+    seed: int = 0,
+    hyper: Hyper | None = None,
+) -> Measured:
+    """All measures of one network at the inputs u: prints as a table; `.plot()` is a figure.
+
+    Memory, capacities and ranks are defined for independent inputs: they are measured with uniform noise of the mean and the
+    spread of u. Exponents, echo state index, consistency and dimension are those along u. States that are saturated there, or
+    stand still, are warned of (`StateWarning`).
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    u : (T, F)
+        Inputs as the network is to hear them.
+    degree : int
+        The largest degree of the processing capacity.
+    lags : int, optional
+        The largest lag of the memory function; twice the number of neurons unless given.
+    exponents : int
+        How many exponents, at most one for each neuron.
+    washout : int, optional
+        Steps that do not count; 100 unless given, or a tenth of u where that is less.
+    seed : int
+        Draws the noise and the starts.
+    hyper : Hyper, optional
+        Other hyper-parameters than the network's own, without lanes; grids are for the single functions.
+
+    Returns
+    -------
+    Measured
+        The results, a table and a figure.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> esn = es.single(20, leak_rate=0.5).build(n_inputs=1, seed=0)
+    >>> u, _ = es.tasks.narma(length=600, seed=0)
+    >>> found = esn.measure(u, degree=2)
+    >>> found.table["measure"][:3]
+    ('neurons', 'longest timescale', 'memory capacity, lags from 1 on')
+    >>> found.plot().axes[2].get_xlabel()
+    'lag k'
+    """
+    used = esn.hyper if hyper is None else hyper
+    if used.lanes is not None:
+        raise ValueError(f"this is for one network, but the Hyper has {used.lanes} lanes: the single functions take grids.")
+    values = one_series(esn, u).values[0]
+    middle, half = values.mean(axis=0), 3**0.5 * values.std(axis=0)
+    if not (half > 0).all():
+        raise ValueError(f"feature {int(np.argmin(half))} of u is constant: capacities need inputs that move.")
+    length = max(min(max(STEPS_PER_NEURON * esn.units, LEAST_STEPS), MOST_STEPS), 10 * esn.units + (lags or 0), 20 * esn.units)
+    _check(esn, u, washout, used)
+    white = noise(length, esn.columns, seed, low=middle - half, high=middle + half)
+    spectrum = esn.spectrum(hyper=used)
+    fades = np.abs(spectrum.eigenvalues).max() < 1
+    return Measured(
+        spectrum,
+        memory_capacity(esn, white, lags=lags, washout=washout, hyper=used),
+        linear_memory_capacity(esn, lags=lags, hyper=used) if fades else None,
+        processing_capacity(esn, white, degree=degree, washout=washout, hyper=used),
+        lyapunov_exponents(esn, u, min(exponents, esn.units), washout=washout, seed=seed, hyper=used),
+        echo_index(esn, u, seed=seed, hyper=used),
+        dimension(esn, u, washout=washout, hyper=used),
+        consistency(esn, u, washout=washout, seed=seed, hyper=used),
+        ranks(esn, white, hyper=used),
+    )
+
+
+def _check(esn: ESN, u: SeriesLike, washout: int | None, hyper: Hyper) -> None:
+    """Warn of states that measures can say nothing about, as raw units make them."""
+    series = one_series(esn, u)
+    found = statistics(esn, series, series, washout=washout_steps(washout, int(series.lengths[0])), hyper=hyper)
+    variance = np.diagonal(found.scatter)[: esn.units] / found.count
+    check_states(found.mean[: esn.units], variance, esn, above=5)

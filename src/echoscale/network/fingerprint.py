@@ -1,0 +1,123 @@
+"""Values as JSON knows them: equal values give equal text, different ones different text, on every machine.
+
+Text alone would take a `Sine(0.1)` for a `Square(0.1)`: whatever is not a plain number, string, list or dictionary carries the
+name of its class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from echoscale.network import Network
+from echoscale.network.matrix import Matrix
+
+# What JSON's own types stand for. A list and a tuple of the same values are the same, and so are a number and NumPy's.
+_NUMBERS_AND_TEXT = (bool, int, float, str)
+_SEQUENCES = (list, tuple, range)
+_MAPPINGS = (dict, OrderedDict, MappingProxyType)
+
+
+def plain(value: object) -> Any:
+    """The value as numbers, strings, lists and dictionaries.
+
+    Parameters
+    ----------
+    value : numbers, strings, None, lists, dictionaries, arrays, networks, enums, dataclasses, named tuples
+        Arrays become a fingerprint of their numbers; values of a class of their own a dictionary under the name of the class.
+
+    Returns
+    -------
+    object
+        What `json.dumps` can write.
+
+    Raises
+    ------
+    TypeError
+        Where a value cannot be told from others: functions, sets, masked arrays, objects of unknown classes.
+
+    Examples
+    --------
+    >>> from echoscale.network.fingerprint import plain
+    >>> plain({"order": 10, "levels": (0.5, 1.0)})
+    {'order': 10, 'levels': [0.5, 1.0]}
+    """
+    kind = type(value)
+    if value is None or kind in _NUMBERS_AND_TEXT:
+        return value
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+        return value.item()
+    if kind in _SEQUENCES:
+        return [plain(each) for each in value]  # type: ignore[attr-defined]
+    if kind in _MAPPINGS:
+        return _mapping(value)  # type: ignore[arg-type]
+    if kind is np.ndarray and value.dtype.kind in "biuf":  # type: ignore[attr-defined]
+        return _array(value)  # type: ignore[arg-type]
+    content = _content(value)
+    return {f"<{kind.__module__}:{kind.__qualname__}>": plain(content)}
+
+
+def fingerprint(value: object) -> str:
+    """sha256 of the value as JSON with sorted names; floats are written with all their digits.
+
+    Parameters
+    ----------
+    value : as `plain` takes them
+        What is to be named.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> from echoscale.network.fingerprint import fingerprint
+    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1}) != fingerprint({"a": 1, "b": 2.5})
+    True
+    """
+    return hashlib.sha256(json.dumps(plain(value), sort_keys=True).encode()).hexdigest()
+
+
+def _content(value: object) -> object:
+    """What tells a value from others of its class."""
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, Network | Matrix):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    if isinstance(value, _NUMBERS_AND_TEXT):  # of a class of its own, such as degrees that are floats
+        return next(base(value) for base in _NUMBERS_AND_TEXT if isinstance(value, base))
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("a masked array cannot be told from others by its value: fill or cut what is masked first.")
+    raise TypeError(
+        f"{value!r} cannot be told from others by its value. Use numbers, strings, lists, arrays, or descriptions of networks."
+    )
+
+
+def _mapping(value: Mapping[object, object]) -> Any:
+    """Names as they are; other keys, which JSON would turn into names, as pairs."""
+    if all(type(name) is str for name in value):
+        return {name: plain(each) for name, each in value.items()}
+    return {"<pairs>": sorted(([plain(name), plain(each)] for name, each in value.items()), key=lambda pair: json.dumps(pair))}
+
+
+def _array(value: np.ndarray[Any, np.dtype[Any]]) -> dict[str, Any]:
+    ordered = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+    digest = hashlib.sha256(ordered.data).hexdigest()
+    return {"<array>": digest, "shape": list(value.shape), "dtype": value.dtype.str.lstrip("<>=|")}

@@ -1,0 +1,167 @@
+"""A ridge readout of classes from rows that are all there: standardised features, the penalty and the pools chosen by folds.
+
+    z = W (f - mean) / spread + b
+
+Where there are more features than rows, the rows are turned first (`readouts.few_rows`), so that folds cost little.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.readouts import fitting, penalties, splits
+from echoscale.readouts.penalties import RidgeCurve
+from echoscale.readouts.pooling import standardising
+from echoscale.readouts.ridge import Readout, threads_for, turned
+from echoscale.readouts.statistics import of_rows
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+LEAST_PENALTY = 1e-9
+
+
+class RowReadout(NamedTuple):
+    """What was solved.
+
+    Attributes
+    ----------
+    readout : Readout
+        W (O, F) and b, for features as they are.
+    ridge : float
+        The penalty on the weights of standardised features.
+    curve : RidgeCurve or None
+        The error of held-out folds against the penalty; None where nothing was chosen.
+    outputs : (R, O)
+        z of every row from the readout of all others.
+    error : float
+        Mean squared error of these, in units of the variance of every class.
+    """
+
+    readout: Readout
+    ridge: float
+    curve: RidgeCurve | None
+    outputs: Floats
+    error: float
+
+
+def groups(classes: Indices, validation: float | int, several: bool) -> list[Indices]:
+    """The rows of every fold, with as many of every class in each as can be; or of training and validation; or all together.
+
+    Parameters
+    ----------
+    classes : (R,)
+        The class of every row, as a whole number.
+    validation : int or float
+        A number of folds, or a share: every k-th row.
+    several : bool
+        Whether there is something to choose.
+    """
+    count = len(classes)
+    if several and fitting.by_folds(validation) and count >= splits.FEWEST:
+        fold = splits.of_sequences(classes, min(int(validation), count))
+        return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
+    if several and not fitting.by_folds(validation):
+        held_out = np.arange(count) % max(round(1 / float(validation)), 2) == 0
+        return [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
+    return [np.arange(count)]
+
+
+def solve(
+    features: npt.NDArray[Any],
+    codes: Floats,
+    chosen_from: Floats | None,
+    validation: float | int,
+    *,
+    standardise: bool = True,
+) -> RowReadout:
+    """The readout with the penalty that held-out rows choose.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows.
+    codes : (R, O)
+        One-hot.
+    chosen_from : (n,) or None
+        Penalties, from `penalties.check`; None is "auto".
+    validation : int or float
+        Folds, or a share of the rows.
+    standardise : bool
+        Whether the penalty stands on the weights of standardised features, or of features as they are.
+    """
+    scaling = standardising(features)
+    if not standardise:
+        scaling = scaling._replace(spread=np.ones_like(scaling.spread))
+    work = turned(scaling.forward(features))
+    several = chosen_from is None or len(chosen_from) > 1
+    each = groups(codes.argmax(axis=1), validation, several)
+    parts = [of_rows(work.rows[rows], codes[rows]) for rows in each]
+    found = fitting.solve(chosen_from, parts, lambda: (work.rows, codes, each), validation, gaps=False)
+    readout = work.back(found.readout)
+    coef = np.ascontiguousarray(readout.coef / scaling.spread)
+    plain = Readout(coef, readout.intercept - coef @ scaling.mean, readout.ridge)
+    outputs = left_out(work.rows, codes, found.ridge)
+    variance = codes.var(axis=0)
+    error = float(((outputs - codes) ** 2 / np.where(variance > 0, variance, 1.0)).mean())
+    return RowReadout(plain, found.ridge, found.curve, outputs, error)
+
+
+def least_error(features: npt.NDArray[Any], codes: Floats) -> float:
+    """The least error of rows left out one by one, over a path of penalties: from one decomposition, for comparisons.
+
+    With X = U s V^T, 1 - h = 1 - sum over k of U_k^2 s_k^2 / (s_k^2 + ridge) - 1 / R, the last for the intercept.
+
+    Parameters
+    ----------
+    features : (R, F)
+        Rows.
+    codes : (R, O)
+        One-hot.
+    """
+    x = standardising(features).forward(features)
+    y = codes - codes.mean(axis=0)
+    with threads_for(np.empty((0, min(x.shape)))):
+        if len(x) <= x.shape[1]:
+            squares, u = np.linalg.eigh(x @ x.T)
+        else:
+            squares, v = np.linalg.eigh(x.T @ x)
+            u = x @ v / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
+    squares = np.maximum(squares, 0)
+    kept = squares > np.finfo(np.float64).eps * len(squares) * squares.max(initial=0.0)
+    squares, u = squares[kept], u[:, kept]
+    turned_codes, leverages = u.T @ y, u**2
+    variance = codes.var(axis=0)
+    least = np.inf
+    for relative in penalties.RELATIVE[penalties.RELATIVE >= LEAST_PENALTY]:
+        shrunk = squares / (squares + relative * squares.sum() / min(x.shape))
+        apart = y - u @ (shrunk[:, None] * turned_codes)
+        free = np.maximum(1 - leverages @ shrunk - 1 / len(x), np.finfo(np.float64).eps)
+        error = float(((apart / free[:, None]) ** 2 / np.where(variance > 0, variance, 1.0)).mean())
+        least = min(least, error)
+    return least
+
+
+def left_out(rows: Floats, codes: Floats, ridge: float) -> Floats:
+    """z of every row from the readout of all others, without solving for it: y - (y - z) / (1 - h).
+
+    h is the leverage of a row, the diagonal of X (X^T X + ridge I)^-1 X^T, plus 1 / R for the intercept.
+
+    Parameters
+    ----------
+    rows : (R, F)
+        Features.
+    codes : (R, O)
+        One-hot.
+    ridge : float
+        The penalty; at least 1e-9 of the mean squared singular value is taken, since h = 1 leaves nothing to divide.
+    """
+    x, y = (each - each.mean(axis=0) for each in (rows, codes))
+    gram = x.T @ x
+    least = LEAST_PENALTY * max(float(np.trace(gram)), np.finfo(np.float64).tiny) / gram.shape[0]
+    solved = np.linalg.solve(gram + max(ridge, least) * np.eye(len(gram)), x.T)
+    leverage = np.einsum("rf,fr->r", x, solved) + 1 / len(x)
+    return np.asarray(codes - (y - x @ (solved @ y)) / np.maximum(1 - leverage, np.finfo(np.float64).eps)[:, None])

@@ -1,0 +1,151 @@
+"""Where a series begins whose past is not known: the state of a network that has heard the mean input for long.
+
+    x* = f(x*, u = 0)     in units of the network, where the mean of the training inputs is 0
+
+A readout has seen no state near zero where biases hold the network elsewhere, and its weights may be large: from the zero state
+the first outputs can be a thousand times too large. From x* every state is that of a possible past. So is every state of a
+network that never comes to rest but stays bounded, as all of tanh do. A linear level may grow without bound: it has no such
+state, and begins at zero.
+
+Networks that cannot be read out: states that stand at +-1, or that hardly move.
+
+All states after the washout as one matrix, for readouts that need the rows themselves.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.data.series import Series, as_series
+from echoscale.engine import feed
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.network.description import LINEAR
+from echoscale.readouts import columns
+from echoscale.readouts.columns import Pairs, width_of, with_products
+
+STEPS = 1000  # of the mean input
+# Over the second half of them, a level that sums up its bias doubles, and one that forgets within 700 steps grows by less.
+GROWS = 1.5
+
+Floats = npt.NDArray[Any]
+
+
+# E[x^2]: its mean over the neurons, and that of one neuron.
+SATURATED, SATURATED_NEURON = 0.8, 0.9
+# A state that moves by less than so many roundings of its own size has hardly any digit to read.
+ROUNDINGS = 1000
+
+Array = npt.NDArray[Any]
+
+
+def at_rest(esn: ESN, hyper: Hyper | None = None) -> npt.NDArray[Any] | None:
+    """x*, (N,), or (H, N) with lanes; zero where a linear level grows; None where it is zero since there is no bias.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    hyper : Hyper, optional
+        Other hyper-parameters than its own, with H lanes or none.
+    """
+    used = esn.hyper if hyper is None else hyper
+    if not any(np.any(scaling) and np.any(bias) for scaling, bias in zip(used.bias_scaling, esn.drawn.biases, strict=True)):
+        return None
+    # Not by `run_chunks`, which refuses all lanes where one has grown beyond the range of its precision.
+    dtype, series = np.dtype(esn.dtype), as_series(np.zeros((STEPS // 2, esn.columns)), dtype=esn.dtype)
+    half = feed.feed(esn.weights, esn.sizes, used, series, None, None, dtype, esn.device)
+    last = feed.feed(esn.weights, esn.sizes, used, series, half, None, dtype, esn.device)
+    for own, linear in zip(esn.network.slices, esn.network.linear, strict=False):
+        if linear:
+            before, after = (np.abs(states[:, own]).max(axis=1) for states in (half, last))
+            last[~(np.isfinite(after) & (after <= GROWS * before))] = 0
+    return last if used.lanes is not None else last[0]
+
+
+class StateWarning(UserWarning):
+    """The states of a network are of little use: saturated at +-1, or hardly moving."""
+
+
+def check_states(mean: Floats, variance: Floats, esn: ESN, above: int = 4) -> None:
+    """Warn where E[x^2] is near 1 for most neurons of tanh, or std(x) is near the rounding of x for most neurons.
+
+    Parameters
+    ----------
+    mean, variance : (n,)
+        Of every state, over the steps (or sequences) after the washout.
+    esn : ESN
+        The network: its precision, and which neurons are linear and have no bounds.
+    above : int
+        How many calls above this one the user's is.
+    """
+    square = mean**2 + variance
+    still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(esn.dtype).eps * np.sqrt(square)
+    bounded = square[np.repeat([each.activation != LINEAR for each in esn.network.reservoirs], esn.sizes)]
+    if bounded.size and (bounded.mean() > SATURATED or (bounded > SATURATED_NEURON).mean() > 0.5):
+        message = (
+            f"the network is saturated: the mean square of its states is {bounded.mean():.2f}, near the bounds of tanh, and "
+            "inputs hardly show in them. Lower input_scaling or bias_scaling, or use scale='standard'."
+        )
+    elif still.mean() > 0.5:
+        message = (
+            f"the network hardly moves: {still.mean():.0%} of its states vary by less than {ROUNDINGS} roundings of "
+            f"{esn.dtype}. Raise input_scaling, use scale='standard', or look for inputs that are constant."
+        )
+    else:
+        return
+    warnings.warn(message, StateWarning, stacklevel=above)
+
+
+def state_rows(
+    esn: ESN,
+    series: Series,
+    washout: int,
+    direct: int = 0,
+    dtype: npt.DTypeLike | None = None,
+    *,
+    pairs: Pairs | None = None,
+) -> tuple[Array, Array]:
+    """Run from the zero state and keep (x(t), u(t), u(t-1), ...) of every step after the washout, series after series.
+
+    Parameters
+    ----------
+    esn : ESN
+        The network.
+    series : Series
+        Inputs.
+    washout : int
+        Steps at the start of every series that are left out; every series is longer.
+    direct : int
+        How many of the last inputs stand beside the states.
+    dtype : data type, optional
+        Of the rows; that of the network unless given.
+    pairs : (P, 2), optional
+        Products of two states that stand after them.
+
+    Returns
+    -------
+    rows : (R, N + P + direct F)
+        Features.
+    last : (N,) or (B, N)
+        The last states.
+    """
+    lengths = series.lengths - washout
+    ends = np.cumsum(lengths)
+    width = width_of(esn.units, pairs)
+    rows = np.empty((int(ends[-1]), width + direct * series.features), dtype or esn.dtype)
+
+    def keep(lanes: Any, start: int, states: Any) -> None:
+        for place, b in enumerate(lanes):
+            live = np.asarray(states)[max(washout - start, 0) : max(int(series.lengths[b]) - start, 0), place]
+            first = int(ends[b] - lengths[b]) + max(start - washout, 0)
+            rows[first : first + len(live), :width] = live if pairs is None else with_products(live, pairs)
+
+    last = esn.run_chunks(series, keep)
+    if direct:
+        rows[:, width:] = np.concatenate([columns.windows(each, direct)[washout:] for each in series.values])
+    return rows, last

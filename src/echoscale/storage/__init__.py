@@ -1,0 +1,1 @@
+"""Keep and ship: model files, and export to C and ONNX."""

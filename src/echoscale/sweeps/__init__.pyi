@@ -1,0 +1,17 @@
+from . import axes as axes
+from .archive import export as export
+from .archive import recall as recall
+from .cluster import Cluster as Cluster
+from .executors import InProcess as InProcess
+from .grid import SweepWarning as SweepWarning
+from .grid import sweep as sweep
+from .job import Arrays as Arrays
+from .job import Job as Job
+from .ledger import Ledger as Ledger
+from .ledger import LedgerError as LedgerError
+from .ledger import Record as Record
+from .protocol import Protocol as Protocol
+from .run import Runner as Runner
+from .scores import path_errors as path_errors
+from .task import Data as Data
+from .task import Task as Task

@@ -1,0 +1,230 @@
+"""MNIST, 60,000 + 10,000 handwritten digits of 28 x 28 pixels: from a directory, from the cache, or downloaded into it.
+
+The four files are known by their SHA-256, gzipped as they were published, or unpacked.
+
+Their format is IDX: a magic number, the sizes of all axes, and the numbers themselves.
+
+    0 0 | type | axes | size of axis 1 | ... | size of axis `axes` | numbers, the last axis running fastest
+
+Type and number of axes have one byte each, sizes four, the highest first. MNIST has but type 8: numbers of one byte.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import math
+import os
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal import checks
+from echoscale._internal.files import cache_of, home
+from echoscale._internal.progress import Progress, shown
+
+
+class File(NamedTuple):
+    """One of the four: name without .gz; size in bytes and SHA-256 as published, gzipped; SHA-256 of what is in it."""
+
+    name: str
+    size: int
+    packed: str
+    unpacked: str
+
+
+FILES = {  # images and labels of each split
+    "train": (
+        File(
+            "train-images-idx3-ubyte",
+            9_912_422,
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        ),
+        File(
+            "train-labels-idx1-ubyte",
+            28_881,
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        ),
+    ),
+    "test": (
+        File(
+            "t10k-images-idx3-ubyte",
+            1_648_877,
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        ),
+        File(
+            "t10k-labels-idx1-ubyte",
+            4_542,
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        ),
+    ),
+}
+
+VARIABLE = "ECHOSCALE_DATA"
+NAMES = ", ".join(f"{file.name}.gz" for pair in FILES.values() for file in pair)
+REMEDY = (
+    f"Put the four files ({NAMES}; gzipped or not) into a directory and "
+    f"name it by the argument `directory` or by the environment variable {VARIABLE}. For a quick run without them: psdigits()."
+)
+
+PLACES = ("", "mnist", "MNIST/raw")  # in a folder; the last is torchvision's
+LARGEST = 1 << 26  # bytes; the largest of the files has 47 MB unpacked
+
+Bytes = npt.NDArray[np.uint8]
+
+UNSIGNED_BYTES = 8
+
+
+def read(
+    split: str,
+    directory: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = True,
+    progress: bool | Progress = False,
+) -> tuple[Bytes, Bytes]:
+    """Images (B, 28, 28), 0 to 255, and labels (B,).
+
+    Parameters
+    ----------
+    split : "train" (B = 60,000) or "test" (B = 10,000)
+    directory : path, optional
+        A folder that has the files; without it the one in ECHOSCALE_DATA, and without that the cache.
+    download : bool
+        Whether files that the cache lacks are downloaded into it, all four at once.
+    progress : bool or function of (done, total, note)
+        Told of the bytes so far and in all while files are downloaded, in the thread that does so.
+    """
+    wanted = FILES[checks.choice(split, tuple(FILES), "split")]
+    if not isinstance(download, bool):
+        raise TypeError(f"download must be True or False, got {download!r}.")
+    given = _given(directory)
+    folder = given or cache()
+    try:
+        images, labels = contents(folder, wanted)
+    except (FileNotFoundError, ValueError) as error:
+        if given or not download:
+            raise type(error)(f"{error}. {REMEDY}") from None
+        from echoscale.tasks.mnist_download import fetch  # not above: pooch is seldom needed
+
+        try:
+            with shown(progress, "MNIST") as tell:
+                fetch(folder, tell)
+        except FileNotFoundError as failure:
+            raise FileNotFoundError(f"{failure}\n{REMEDY}") from None
+        images, labels = contents(folder, wanted)
+    return parse(images, wanted[0].name, 3), parse(labels, wanted[1].name, 1)
+
+
+def available(directory: str | os.PathLike[str] | None = None) -> bool:
+    """Whether all four files are there; nothing is downloaded.
+
+    Parameters
+    ----------
+    directory : path, optional
+        As in `read`. That it does not exist or has a damaged file is an error: somebody means it to be used.
+    """
+    given = _given(directory)
+    try:
+        contents(given or cache(), every())
+    except FileNotFoundError:
+        return False
+    except ValueError as error:
+        if given:
+            raise ValueError(f"{error}. {REMEDY}") from None
+        return False
+    return True
+
+
+def folder(directory: str | os.PathLike[str] | None = None) -> Path:
+    """Where the files are looked for.
+
+    Parameters
+    ----------
+    directory : path, optional
+        As in `read`.
+    """
+    return _given(directory) or cache()
+
+
+def _given(directory: str | os.PathLike[str] | None) -> Path | None:
+    """The directory of the argument, or else of the environment; it exists."""
+    by_argument = directory is not None
+    named = directory if by_argument else os.environ.get(VARIABLE)
+    if not by_argument and not named:
+        return None
+    if not isinstance(named, str | os.PathLike):
+        raise TypeError(f"directory must be a path, got {named!r} of type {type(named).__name__}.")
+    path = Path(named).expanduser()
+    if not path.is_dir():
+        source = "the argument `directory`" if by_argument else f"the environment variable {VARIABLE}"
+        raise NotADirectoryError(f"{source} names {str(path)!r}, which is not a directory. {REMEDY}")
+    return path
+
+
+def every() -> list[File]:
+    """All four."""
+    return [file for pair in FILES.values() for file in pair]
+
+
+def cache() -> Path:
+    """The folder that downloads are kept in; it need not exist."""
+    return cache_of(sys.platform, os.environ, home()) / "mnist"
+
+
+def contents(folder: Path, files: Sequence[File]) -> list[bytes]:
+    """Each file's content, unpacked. ValueError where one is damaged, FileNotFoundError where the folder lacks some."""
+    found = [_content(folder, file) for file in files]
+    missing = [file.name for file, content in zip(files, found, strict=True) if content is None]
+    if missing:
+        raise FileNotFoundError(f"{folder} has no {' and no '.join(missing)}")
+    return [content for content in found if content is not None]
+
+
+def _content(folder: Path, file: File) -> bytes | None:
+    """What is in the first right file of this name, unpacked. Nothing but a right one is ever unpacked."""
+    names = (f"{file.name}.gz", file.name, file.name.replace("-idx", ".idx"))  # the last is what some archives have
+    paths = [path for path in (folder / place / name for place in PLACES for name in names) if path.is_file()]
+    for path in paths:
+        content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+        digest = hashlib.sha256(content).hexdigest()
+        if digest in (file.packed, file.unpacked):
+            return gzip.decompress(content) if digest == file.packed else content
+    if paths:
+        raise ValueError(
+            f"{paths[0]} ({paths[0].stat().st_size:,} bytes) is not what MNIST has under this name: its SHA-256 is neither "
+            f"{file.packed} (gzipped, {file.size:,} bytes) nor {file.unpacked} (unpacked). Replace it"
+        )
+    return None
+
+
+def parse(content: bytes, name: str, axes: int) -> Bytes:
+    """The array in a file's content, with so many axes; `name` is for errors. It lies on the content: read only."""
+    header = 4 * (1 + axes)
+    magic = int.from_bytes(content[:4], "big")
+    expected = UNSIGNED_BYTES << 8 | axes
+    if len(content) < 4 or magic != expected:
+        raise ValueError(
+            f"{name} is not an IDX file of bytes with {axes} axes: it starts with {content[:4].hex(' ') or 'nothing'}, "
+            f"and should with {expected.to_bytes(4, 'big').hex(' ')}. {_REMEDY}"
+        )
+    if len(content) < header:
+        raise ValueError(f"{name} ends within its header: {len(content)} bytes of {header}. {_REMEDY}")
+    shape = struct.unpack(f">{axes}I", content[4:header])
+    count = math.prod(shape)
+    if len(content) != header + count:
+        raise ValueError(
+            f"{name} announces {' x '.join(map(str, shape))} = {count} numbers, and holds {len(content) - header}. {_REMEDY}"
+        )
+    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+
+
+_REMEDY = "Get the file anew."

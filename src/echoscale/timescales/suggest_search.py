@@ -1,0 +1,313 @@
+"""Networks tried on the data themselves: the error of blocks of time that the readout was not fitted to.
+
+    E = sqrt(mean over folds and outputs of (y - W x - b)^2 / var y),   W, b ridge regression on the other folds
+
+With one label per sequence, rows are whole sequences, judged by pooled states, and folds are sequences.
+
+Ridge regression on the last inputs is judged in the same way, on the same folds: `of_lags`.
+
+Hyper-parameters of one kind at a time, all of a round on lanes of one run: first the strength of the input and the spectral
+radius, then the leak rates, both again, and the first two in finer steps. A round must gain something to change anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale.data.series import Series, washout_steps
+from echoscale.engine.hyper import with_lanes
+from echoscale.network import Network, hierarchical
+from echoscale.readouts.penalties import RELATIVE, ROBUST, fold_errors
+from echoscale.readouts.pooling import WHOLE, standard_rows, standardising, statistics_of
+from echoscale.readouts.ridge import turned
+from echoscale.readouts.splits import edges, leave_one_out, of_sequences
+from echoscale.readouts.splits import rows as rows_of
+from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
+from echoscale.timescales.memory import lagged
+
+Floats = npt.NDArray[np.float64]
+
+MOST_STEPS, MOST_UNITS = 4000, 100  # of a trial: more would change little and cost time
+MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # where whole sequences are judged
+DRAWS = 2  # of the weights
+PENALTIES = RELATIVE[::2]  # relative ones: a decade apart
+SMALLEST = 1e-24  # squared error: what is smaller is rounding
+DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
+RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to that of the start where that is slower
+FINER_DRIVES, FINER_GAPS = (0.55, 1.0, 1.8, 3.0), (0.4, 0.65, 1.0, 1.6, 2.5)
+LEAST_GAIN = 0.02  # of the error so far: what changes it by less, or by less than 1 / sqrt(steps), is chance
+LEAST_DRIVE, LARGEST_RADIUS = 0.003, 0.995
+
+
+@dataclass(frozen=True)
+class Point:
+    """Hyper-parameters of a hierarchy for standardised inputs, and their error.
+
+    Attributes
+    ----------
+    fast, slow : float
+        Leak rates of the first and the last level; those between lie geometrically.
+    radius : float
+        Spectral radius of all levels.
+    drive : float
+        Root mean square of what the input adds inside tanh.
+    error : float
+        E, in standard deviations of the targets; infinite before the trial.
+    """
+
+    fast: float
+    slow: float
+    radius: float
+    drive: float
+    error: float = np.inf
+
+
+def improved(
+    start: Point,
+    series: Series,
+    targets: Sequence[Series],
+    levels: int,
+    units: int,
+    bias: float,
+    seed: int,
+    least_drive: float = LEAST_DRIVE,
+    per_sequence: bool = False,
+    floor: float = ROBUST,
+) -> tuple[Point, Point]:
+    """The start and the best point found from it, both with their errors.
+
+    Parameters
+    ----------
+    start : Point
+        Where to begin.
+    series : Series
+        Standardised inputs.
+    targets : sequence of Series
+        Standardised targets of every step; several count alike, however small their errors are.
+    levels, units : int
+        Of the network; a trial has 100 units at most.
+    bias : float
+        Bias scaling.
+    seed : int
+        Of the weights.
+    least_drive : float
+        No network has a weaker input.
+    per_sequence : bool
+        Whether targets are the same at every step of a sequence, which is then judged as a whole.
+    floor : float
+        The least relative penalty.
+    """
+    series, targets = reduced(series, targets, per_sequence)
+    network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
+    gain = clearly_less(series, per_sequence)
+    rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
+    lanes = 1 + RATES * (RATES + 1) // 2  # as many in every round: one program for all
+    best = start = replace(start, drive=max(start.drive, least_drive))
+    seen: list[list[Point]] = []
+    for around in (_strengths, _leaks, _strengths, _leaks, _finer):
+        others = [replace(each, drive=max(each.drive, least_drive), error=np.inf) for each in around(best, rates)]
+        if others in seen:
+            continue  # nothing has changed since
+        seen.append(others)
+        tried = [best, *others, *[best] * (lanes - 1 - len(others))]
+        errors = errors_of(tried, network, series, targets, seed, per_sequence, floor)
+        start = start if np.isfinite(start.error) else replace(start, error=float(errors[0]))
+        place = int(np.argmin(errors))
+        place = place if errors[place] < gain * errors[0] else 0
+        best = replace(tried[place], error=float(errors[place]))
+    return start, best
+
+
+def _strengths(best: Point, _: list[float]) -> list[Point]:
+    return [replace(best, drive=drive, radius=radius) for drive in DRIVES for radius in RADII]
+
+
+def _leaks(best: Point, rates: list[float]) -> list[Point]:
+    return [replace(best, fast=fast, slow=slow) for k, fast in enumerate(rates) for slow in rates[k:]]
+
+
+def _finer(best: Point, _: list[float]) -> list[Point]:
+    return [
+        replace(
+            best,
+            drive=best.drive * more,
+            radius=float(np.clip(1 - gap * (1 - best.radius), 0, LARGEST_RADIUS)),
+        )
+        for more in FINER_DRIVES
+        for gap in FINER_GAPS
+    ]
+
+
+def errors_of(
+    points: Sequence[Point],
+    network: Network,
+    series: Series,
+    targets: Sequence[Series],
+    seed: int,
+    per_sequence: bool = False,
+    floor: float = ROBUST,
+) -> Floats:
+    """E of every point, (points,), from runs of as many lanes: the geometric mean over draws of the weights and over targets.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The hyper-parameters.
+    network : Network
+        Sizes and couplings.
+    series : Series
+        Standardised inputs.
+    targets : sequence of Series
+        Standardised targets; each has an error and a ridge penalty of its own.
+    seed : int
+        Of the first draw of the weights.
+    per_sequence : bool
+        Whether sequences are judged as a whole.
+    floor : float
+        The least relative penalty.
+    """
+    rates = np.array([np.geomspace(each.fast, each.slow, len(network.reservoirs)) for each in points])
+    lanes: dict[str, Sequence[float]] = {f"leak_rate[{k}]": column.tolist() for k, column in enumerate(rates.T)}
+    lanes["spectral_radius"] = [each.radius for each in points]
+    lanes["input_scaling[0]"] = [input_scaling(each.drive, np.ones(series.features)) for each in points]
+    beside = _side_by_side(targets)
+    logs = []
+    for draw in range(DRAWS):
+        esn = network.build(series.features, seed=seed + draw)
+        hyper = with_lanes(esn.hyper, lanes)
+        if per_sequence:
+            judged = _sequence_pairs(standard_rows(esn, series, WHOLE, hyper, np.ones(series.count, bool)), beside)
+        else:
+            judged = leave_one_out(split_statistics(esn, series, beside, _cuts(series), hyper=hyper)[0][::2])
+        logs += _log_errors(judged, targets, floor)
+    return np.asarray(np.exp(np.mean(logs, axis=0)), np.float64)
+
+
+def of_lags(
+    windows: Sequence[int], series: Series, targets: Sequence[Series], per_sequence: bool = False, floor: float = ROBUST
+) -> tuple[int, float]:
+    """The best of the windows, and E of ridge regression on the inputs u(t), ..., u(t - window + 1).
+
+    Parameters
+    ----------
+    windows : sequence of int
+        Numbers of steps.
+    series : Series
+        Standardised inputs.
+    targets : sequence of Series
+        Standardised targets.
+    per_sequence : bool
+        Whether sequences are judged as a whole, by windows pooled as the states are.
+    floor : float
+        The least relative penalty.
+    """
+    series, targets = reduced(series, targets, per_sequence)
+    beside = _side_by_side(targets)
+    errors = []
+    if per_sequence:
+        for window in windows:
+            rows = np.stack([_pooled(lagged(np.asarray(each), window)[window - 1 :]) for each in series.values])
+            judged = _sequence_pairs(turned(standardising(rows).forward(rows)).rows[None], beside)
+            errors.append(np.exp(np.mean(_log_errors(judged, targets, floor))))
+    else:
+        longest, cuts = max(windows), _cuts(series)
+        both = (
+            np.concatenate([lagged(np.asarray(u), longest), y], axis=1)
+            for u, y in zip(series.values, beside.values, strict=True)
+        )
+        counted = np.concatenate([each[cut[0] :] for each, cut in zip(both, cuts, strict=True)])
+        columns = longest * series.features
+        parts = [of_rows(counted[which, :columns], counted[which, columns:]) for which in rows_of(cuts)]
+        for window in windows:
+            judged = leave_one_out([_first_columns(each, window * series.features) for each in parts[::2]])
+            errors.append(np.exp(np.mean(_log_errors(judged, targets, floor))))
+    best = int(np.argmin(errors))
+    return int(windows[best]), float(errors[best])
+
+
+def clearly_less(series: Series, per_sequence: bool) -> float:
+    """The ratio of two errors below which the difference is more than chance."""
+    rows = series.count if per_sequence else int(series.lengths.sum())
+    return float(1 - max(LEAST_GAIN, 1 / np.sqrt(rows)))
+
+
+def _log_errors(judged: Sequence[tuple[Statistics, Statistics]], targets: Sequence[Series], floor: float) -> list[Floats]:
+    """log E of every target, with the best penalty for each."""
+    allowed = PENALTIES[0.9 * floor < PENALTIES]
+    ends = np.cumsum([each.features for each in targets])[:-1]
+    means = [squares.mean(axis=-1) for squares in np.split(fold_errors(judged, allowed), ends, axis=-1)]
+    return [np.log(np.where(np.isnan(each), np.inf, np.maximum(each, SMALLEST)).min(axis=0)) / 2 for each in means]
+
+
+def _side_by_side(targets: Sequence[Series]) -> Series:
+    return Series([np.concatenate(each, axis=1) for each in zip(*(one.values for one in targets), strict=True)], "list", "y")
+
+
+def _cuts(series: Series) -> list[npt.NDArray[np.int64]]:
+    """Blocks of time that are held out in turn, and the gaps between them."""
+    return edges(series.lengths, washout_steps(None, int(series.lengths.min())))
+
+
+def _sequence_pairs(rows: Floats, targets: Series) -> list[tuple[Statistics, Statistics]]:
+    """What trains and what is held out: sequences, as many of every class in each fold as can be."""
+    codes = np.stack([np.asarray(each[-1], np.float64) for each in targets.values])
+    fold = of_sequences(_classes(targets), min(SEQUENCE_FOLDS, len(codes)))
+    return leave_one_out([statistics_of(rows, codes, fold == k) for k in range(int(fold.max()) + 1)])
+
+
+def _pooled(rows: Floats) -> Floats:
+    """`pooling.WHOLE` of rows that are there as an array."""
+    return np.concatenate([rows.mean(axis=0), rows.std(axis=0), rows.max(axis=0), rows.min(axis=0)])
+
+
+def _first_columns(whole: Statistics, features: int) -> Statistics:
+    """The same rows with their first features only."""
+    kept = np.r_[:features, whole.features : len(whole.mean)]
+    return Statistics(whole.count, whole.mean[kept], whole.scatter[np.ix_(kept, kept)], features)
+
+
+def _classes(targets: Series) -> npt.NDArray[np.int64]:
+    """The class of every sequence as a whole number, (B,); of two classes there may be one column alone."""
+    last = np.stack([np.asarray(each[-1]) for each in targets.values])
+    return np.unique(last, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def input_scaling(drive: float, spreads: Floats) -> float:
+    """gamma with which inputs of these standard deviations (F,) add `drive` inside tanh: W_in is uniform, of variance 1/3."""
+    return float(drive * np.sqrt(3 / (spreads**2).sum()))
+
+
+def reduced(series: Series, targets: Sequence[Series], per_sequence: bool) -> tuple[Series, list[Series]]:
+    """The data that trials use: `fewer` sequences, or `shortened` ones."""
+    return fewer(series, targets) if per_sequence else (shortened(series), [shortened(each) for each in targets])
+
+
+def fewer(series: Series, targets: Sequence[Series]) -> tuple[Series, list[Series]]:
+    """Whole sequences, evenly from among every class, of so many steps in all at most; not fewer than there are folds.
+
+    Parameters
+    ----------
+    series : Series
+        Inputs.
+    targets : sequence of Series
+        One-hot labels, the first of them those that count.
+    """
+    kept = max(int(MOST_SEQUENCE_STEPS / (series.lengths.sum() / series.count)), SEQUENCE_FOLDS)
+    by_class = np.argsort(_classes(targets[0]), kind="stable")
+    which = np.sort(by_class[np.unique(np.linspace(0, series.count - 1, min(kept, series.count)).round().astype(int))])
+    inputs, *others = (Series([np.asarray(each.values[b]) for b in which], "list", each.name) for each in (series, *targets))
+    return inputs, others
+
+
+def shortened(series: Series) -> Series:
+    """At most so many steps: series from among all, evenly, and the last steps of every one."""
+    total = int(series.lengths.sum())
+    if total <= MOST_STEPS:
+        return Series(list(series.values), "list", series.name)
+    kept = max(min(series.count, round(MOST_STEPS / (total / series.count))), 1)
+    which = np.unique(np.linspace(0, series.count - 1, kept).round().astype(int))
+    return Series([np.asarray(series.values[b])[-max(MOST_STEPS // len(which), 1) :] for b in which], "list", series.name)
