@@ -14,13 +14,6 @@ def write_atomically(target: Path, content: bytes) -> None:
     """Through a temporary file beside the target that takes its place when all is written: a crash leaves no half a file.
 
     A link is followed, the permissions of a file that is there are kept, and a read-only one is refused.
-
-    Parameters
-    ----------
-    target : Path
-        Where to; its folder is there.
-    content : bytes
-        All of it.
     """
     place = Path(os.path.realpath(target)) if target.is_symlink() else target
     mode = check_writable(place)
@@ -40,13 +33,7 @@ def write_atomically(target: Path, content: bytes) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """The folder with all above it, unless it is there; raises where files could not be written into it.
-
-    Parameters
-    ----------
-    folder : Path
-        Where results are to go.
-    """
+    """The folder with all above it, unless it is there; raises where files could not be written into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

@@ -21,13 +21,6 @@ def shown(progress: bool | Progress, what: str) -> Iterator[Progress]:
     """What to call after every piece: the user's own function, a bar in the terminal (True), or nothing (False).
 
     Without a terminal, True writes plain lines to standard error, from the first second on and ever fewer.
-
-    Parameters
-    ----------
-    progress : bool or function of (done, total, note)
-        What the user passed.
-    what : str
-        The words that stand before the bar.
     """
     if callable(progress):
         yield progress

@@ -13,11 +13,6 @@ def all_or_nothing(method: Method) -> Method:
     """A method after whose errors, Ctrl-C among them, all attributes of its object are those from before the call.
 
     For methods that set attributes to new values, and change none in place.
-
-    Parameters
-    ----------
-    method : function of (self, ...)
-        What may fail.
     """
 
     @wraps(method)

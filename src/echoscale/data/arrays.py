@@ -23,28 +23,7 @@ def taken(
     least: float | None = None,
     most: float | None = None,
 ) -> npt.NDArray[Any]:
-    """The array of this name, checked.
-
-    Parameters
-    ----------
-    tensors : dict of arrays
-        What the file holds.
-    name : str
-        Which of them.
-    shape : sequence of int or None
-        The size of every axis; None: any.
-    kind : {"f", "i", "b"}
-        Real numbers, whole numbers or truth values.
-    finite : bool
-        Whether NaN and infinity are refused.
-    least, most : float, optional
-        Bounds of all its numbers.
-
-    Returns
-    -------
-    array
-        The one that the file holds.
-    """
+    """The array of this name, checked."""
     if name not in tensors:
         raise ValueError(f"there is no array {name}")
     array = tensors[name]
@@ -61,30 +40,12 @@ def taken(
 
 
 def under(tensors: Tensors, start: str) -> Tensors:
-    """The arrays whose names begin so, by the rest of their names.
-
-    Parameters
-    ----------
-    tensors : dict of arrays
-        What the file holds.
-    start : str
-        Of the names.
-    """
+    """The arrays whose names begin so, by the rest of their names."""
     return {name.removeprefix(start): array for name, array in tensors.items() if name.startswith(start)}
 
 
 def kept_labels(labels: npt.NDArray[Any], tensors: Tensors, name: str = "classes") -> dict[str, Any] | None:
-    """Labels of classes as an array in `tensors`, or as JSON; with what `read_labels` needs to make them again.
-
-    Parameters
-    ----------
-    labels : (C,)
-        Numbers, truth values, times or strings.
-    tensors : dict of arrays
-        Gets those that are numbers or times.
-    name : str
-        Under which.
-    """
+    """Labels of classes as an array in `tensors`, or as JSON; with what `read_labels` needs to make them again."""
     if labels.dtype.kind in "biuf":
         tensors[name] = labels
         return None
@@ -98,32 +59,14 @@ def kept_labels(labels: npt.NDArray[Any], tensors: Tensors, name: str = "classes
 
 
 def read_names(names: Any, features: int) -> tuple[str, ...]:
-    """Names of the input columns, from a file; empty where a model was fitted to arrays.
-
-    Parameters
-    ----------
-    names : list of str
-        What the file holds.
-    features : int
-        Number of inputs.
-    """
+    """Names of the input columns, from a file; empty where a model was fitted to arrays."""
     if names and (len(names) != features or not all(isinstance(each, str) for each in names)):
         raise ValueError("the names of the inputs are not theirs")
     return tuple(names)
 
 
 def read_labels(about: dict[str, Any] | None, tensors: Tensors, name: str = "classes") -> npt.NDArray[Any]:
-    """The inverse of `kept_labels`.
-
-    Parameters
-    ----------
-    about : dict or None
-        What `kept_labels` returned.
-    tensors : dict of arrays
-        What the file holds.
-    name : str
-        Under which.
-    """
+    """The inverse of `kept_labels`."""
     if about is not None and "names" in about:
         names = about["names"]
         if not names or not all(isinstance(each, str) for each in names):

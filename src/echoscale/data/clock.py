@@ -44,26 +44,12 @@ class Clock:
 
     @classmethod
     def counted(cls, steps: int) -> Clock:
-        """0, 1, ..., steps - 1.
-
-        Parameters
-        ----------
-        steps : int
-            How many.
-        """
+        """0, 1, ..., steps - 1."""
         return cls(STEPS, str(steps - 1), "1")
 
     @classmethod
     def of(cls, index: Any, what: str) -> Clock:
-        """Of a pandas index.
-
-        Parameters
-        ----------
-        index : pandas.Index
-            Whole numbers, time stamps or periods.
-        what : str
-            What errors call it.
-        """
+        """Of a pandas index."""
         import pandas as pd
 
         check_order(index, what)
@@ -133,13 +119,7 @@ class Clock:
         return about
 
     def index(self, first: int, end: int) -> Any:
-        """The times of steps first to end - 1, counted from the last one as 0.
-
-        Parameters
-        ----------
-        first, end : int
-            1 is the step after the last, 0 the last itself, -1 the one before.
-        """
+        """The times of steps first to end - 1, counted from the last one as 0."""
         import pandas as pd
 
         if self.kind == STEPS:
@@ -161,30 +141,14 @@ class Clock:
         return pd.DatetimeIndex(whole, freq=offset, name=self.name)
 
     def moved(self, steps: int) -> Clock:
-        """So many steps later.
-
-        Parameters
-        ----------
-        steps : int
-            How many.
-        """
+        """So many steps later."""
         if steps == 0:
             return self
         later = self.index(steps, steps + 1)[0]
         return replace(self, last=later.isoformat() if self.kind == DATES else str(later))
 
     def check(self, index: Any, first: int, what: str) -> None:
-        """Whether an index holds exactly the times from step `first` on.
-
-        Parameters
-        ----------
-        index : pandas.Index
-            To be checked.
-        first : int
-            1 is the step after the last.
-        what : str
-            What errors call it.
-        """
+        """Whether an index holds exactly the times from step `first` on."""
         import pandas as pd
 
         check_order(index, what)
@@ -204,15 +168,7 @@ class Clock:
 
 
 def check_order(index: Any, what: str) -> None:
-    """Times must rise, each once.
-
-    Parameters
-    ----------
-    index : pandas.Index
-        To be checked.
-    what : str
-        What errors call it.
-    """
+    """Times must rise, each once."""
     if index.hasnans:
         raise ValueError(f"the index of {what} has no time at row {int(np.flatnonzero(index.isna())[0])}.")
     twice = np.flatnonzero(index.duplicated())

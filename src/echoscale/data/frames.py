@@ -16,12 +16,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.clock import Clock
 from echoscale.data.series import as_numbers, axes
-
-Floats = npt.NDArray[np.float64]
 
 ONE, COLUMNS, DICT, LIST = "one", "columns", "dict", "list"
 ARRAY, PANDAS, XARRAY = "array", "pandas", "xarray"
@@ -77,27 +75,13 @@ class Given:
 
 
 def library_of(value: object) -> str:
-    """What an object is made of: its own library is asked for nothing else.
-
-    Parameters
-    ----------
-    value : object
-        As a user gave it.
-    """
+    """What an object is made of: its own library is asked for nothing else."""
     home = type(value).__module__.split(".")[0]
     return home if home in (PANDAS, XARRAY) else ARRAY
 
 
 def series_of(y: Any, name: str = "y") -> Given:
-    """y as series.
-
-    Parameters
-    ----------
-    y : see the module
-        As the user gave it.
-    name : str
-        What errors call it.
-    """
+    """y as series."""
     library = library_of(y)
     if isinstance(y, Mapping) and library == ARRAY:
         if not y:
@@ -127,17 +111,7 @@ def series_of(y: Any, name: str = "y") -> Given:
 
 
 def tables_of(X: Any, form: Form, name: str = "X") -> Given:
-    """X as one table for every series: the same for all, or a dict or list of tables as y is one.
-
-    Parameters
-    ----------
-    X : (T, F), (T,), DataFrame, Series, DataArray, or dict or list of them
-        As the user gave it.
-    form : Form
-        Of y.
-    name : str
-        What errors call it.
-    """
+    """X as one table for every series: the same for all, or a dict or list of tables as y is one."""
     count = len(form.names)
     several: list[Any] | None = None
     if form.shape == DICT and isinstance(X, Mapping) and library_of(X) == ARRAY:
@@ -173,15 +147,7 @@ def tables_of(X: Any, form: Form, name: str = "X") -> Given:
 
 
 def clocks_of(given: Given, name: str = "y") -> list[Clock]:
-    """The times of every series.
-
-    Parameters
-    ----------
-    given : Given
-        y.
-    name : str
-        What errors call it.
-    """
+    """The times of every series."""
     found = []
     for values, index, label in zip(given.values, given.indices, given.form.names, strict=True):
         what = name if given.form.shape == ONE else f"{name}[{label!r}]"
@@ -194,17 +160,7 @@ def clocks_of(given: Given, name: str = "y") -> list[Clock]:
 
 
 def returned(values: Sequence[Floats], clocks: Sequence[Clock], form: Form) -> Any:
-    """Forecasts of every series, (steps,) each, in the form of y.
-
-    Parameters
-    ----------
-    values : sequence of (steps,)
-        Of every series.
-    clocks : sequence of Clock
-        At the end of every series.
-    form : Form
-        Of y.
-    """
+    """Forecasts of every series, (steps,) each, in the form of y."""
 
     def one(b: int) -> Any:
         if form.library == ARRAY:

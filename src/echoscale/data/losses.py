@@ -13,31 +13,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
+from jax import Array
 
 from echoscale._internal import checks
 
-Array = jax.Array
 LOSSES = ("mse", "sigmoid", "softmax")
 OF_CLASSES = LOSSES[1:]
 
 
 def slope_and_value(loss: str, z: Array, y: Array) -> tuple[Array, Array]:
-    """dE_b/dz = link(z_b) - y_b, and E_b.
-
-    Parameters
-    ----------
-    loss : "mse", "sigmoid" or "softmax"
-        Which of the three.
-    z : (O, lanes)
-        Outputs.
-    y : (O, lanes)
-        Targets.
-
-    Returns
-    -------
-    (O, lanes) and (lanes,)
-        dE_b/dz and E_b.
-    """
+    """dE_b/dz = link(z_b) - y_b, and E_b."""
     if loss == "mse":
         apart = z - y
         return apart, jnp.sum(apart * apart, axis=0) / 2
@@ -47,20 +32,7 @@ def slope_and_value(loss: str, z: Array, y: Array) -> tuple[Array, Array]:
 
 
 def link(loss: str, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """link(z): what the outputs mean, themselves or probabilities.
-
-    Parameters
-    ----------
-    loss : "mse", "sigmoid" or "softmax"
-        Which of the three.
-    z : (..., O)
-        Outputs.
-
-    Returns
-    -------
-    (..., O) array
-        Their meaning.
-    """
+    """link(z): what the outputs mean, themselves or probabilities."""
     if loss == "mse":
         return z
     if loss == "sigmoid":
@@ -70,22 +42,7 @@ def link(loss: str, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def of_labels(loss: str, z: jax.Array, labels: jax.Array) -> jax.Array:
-    """E_b of every row with the one-hot target of its label.
-
-    Parameters
-    ----------
-    loss : "sigmoid" or "softmax"
-        Which.
-    z : (rows, O)
-        Outputs.
-    labels : (rows,)
-        Whole numbers from 0 to O - 1.
-
-    Returns
-    -------
-    (rows,) array
-        E_b.
-    """
+    """E_b of every row with the one-hot target of its label."""
     right = jnp.take_along_axis(z, labels[:, None], axis=1)[:, 0]
     if loss == "sigmoid":
         return jnp.sum(jax.nn.softplus(z), axis=1) - right
@@ -96,18 +53,6 @@ def constant(loss: str, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64
     """argmin over z of E, one z for all rows: log(share), or its logit for "sigmoid".
 
     Half a row is added to each class, so that a class without rows is unlikely, not impossible.
-
-    Parameters
-    ----------
-    loss : "sigmoid" or "softmax"
-        Which.
-    counts : (O,)
-        How many rows each class has.
-
-    Returns
-    -------
-    (O,) array
-        z.
     """
     share = (counts + 0.5) / (counts + 0.5).sum()
     return np.asarray(np.log(share) - np.log1p(-share) if loss == "sigmoid" else np.log(share))

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from echoscale._internal.types import Floats
 from echoscale.data.arrays import Tensors, taken
 from echoscale.data.scaling import Scaling, read_scaling
 from echoscale.data.series import Series
-
-Floats = npt.NDArray[np.float64]
 
 LEVELS = 511
 # What `changes` may be beside True and False.
@@ -42,13 +41,7 @@ class NormalScores(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> NormalScores:
-        """From the steps of all series.
-
-        Parameters
-        ----------
-        values : list of (T_b, F), or (B, T, F)
-            The training data.
-        """
+        """From the steps of all series."""
         rows = np.concatenate([np.asarray(each, np.float64) for each in values])
         levels = np.arange(1, LEVELS + 1) / (LEVELS + 1)
         quantiles, normal = np.quantile(rows, levels, axis=0), ndtri(levels)
@@ -59,46 +52,19 @@ class NormalScores(NamedTuple):
         return cls(quantiles, scores)
 
     def forward(self, x: npt.NDArray[Any]) -> Floats:
-        """s of an array whose last axis are the inputs.
-
-        Parameters
-        ----------
-        x : (..., F)
-            In units of the data.
-        """
+        """s of an array whose last axis are the inputs."""
         found = [np.interp(x[..., f], self.values[:, f], self.scores[:, f]) for f in range(self.values.shape[1])]
         return np.stack(found, axis=-1)
 
     def apply(self, series: Series) -> Series:
-        """The series as normal scores.
-
-        Parameters
-        ----------
-        series : Series
-            In units of the data.
-        """
+        """The series as normal scores."""
         values: Any = series.values
         changed = self.forward(values) if isinstance(values, np.ndarray) else [self.forward(each) for each in values]
         return Series(changed, series.kind, series.name)
 
 
 def heard_of(series: Series, changes: bool | str, backwards: bool = False) -> Series:
-    """(u(t), u(t) - u(t-1)) side by side, or one of them; the first change is 0.
-
-    Parameters
-    ----------
-    series : Series
-        Inputs, F columns.
-    changes : bool or "only"
-        Changes beside the inputs, inputs alone (False), or changes alone ("only").
-    backwards : bool
-        Whether every series begins with its last step.
-
-    Returns
-    -------
-    Series
-        F columns, or 2 F with both.
-    """
+    """(u(t), u(t) - u(t-1)) side by side, or one of them; the first change is 0."""
 
     def one(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         values = values[..., ::-1, :] if backwards else values
@@ -112,32 +78,12 @@ def heard_of(series: Series, changes: bool | str, backwards: bool = False) -> Se
 
 
 def columns_heard(features: int, changes: bool | str) -> int:
-    """How many columns `heard_of` makes of so many.
-
-    Parameters
-    ----------
-    features : int
-        F.
-    changes : bool or "only"
-        As there.
-    """
+    """How many columns `heard_of` makes of so many."""
     return features * (2 if changes is True else 1)
 
 
 def read_heard(tensors: Tensors, name: str, size: int, ranks: bool) -> Scaling | NormalScores:
-    """What a network hears of so many inputs, out of a file: by their ranks, or scaled.
-
-    Parameters
-    ----------
-    tensors : dict of arrays
-        What the file holds.
-    name : str
-        Under which.
-    size : int
-        Inputs.
-    ranks : bool
-        Whether by ranks.
-    """
+    """What a network hears of so many inputs, out of a file: by their ranks, or scaled."""
     if not ranks:
         return read_scaling(tensors, name, size)
     values = taken(tensors, f"{name}.values", (None, size))

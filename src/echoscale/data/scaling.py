@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.arrays import Tensors, taken
 from echoscale.data.series import Series
-
-Floats = npt.NDArray[np.float64]
 
 STANDARD = "standard"
 # Of a column's largest number: what varies by less than that is rounding, and counts as constant.
@@ -24,13 +23,7 @@ ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 def is_constant(rows: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which columns of (T, F) do not vary by more than rounding, (F,); gaps (NaN) do not count.
-
-    Parameters
-    ----------
-    rows : (T, F)
-        Numbers, at least one in every column.
-    """
+    """Which columns of (T, F) do not vary by more than rounding, (F,); gaps (NaN) do not count."""
     low, high = np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)
     return np.asarray(high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high)))
 
@@ -51,13 +44,7 @@ class Scaling(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> Scaling:
-        """Means and standard deviations over the steps of all series; gaps (NaN) do not count.
-
-        Parameters
-        ----------
-        values : list of (T_b, F), or (B, T, F)
-            The training data.
-        """
+        """Means and standard deviations over the steps of all series; gaps (NaN) do not count."""
         rows = np.concatenate([np.asarray(each, np.float64) for each in values])
         known = ~np.isnan(rows)
         if not known.any(axis=0).all():
@@ -77,13 +64,7 @@ class Scaling(NamedTuple):
 
     @classmethod
     def none(cls, features: int) -> Scaling:
-        """z = x, for so many columns.
-
-        Parameters
-        ----------
-        features : int
-            F.
-        """
+        """z = x, for so many columns."""
         return cls(np.zeros(features), np.ones(features))
 
     @property
@@ -92,13 +73,7 @@ class Scaling(NamedTuple):
         return not self.mean.any() and bool((self.spread == 1).all())
 
     def apply(self, series: Series) -> Series:
-        """The series in units of the network.
-
-        Parameters
-        ----------
-        series : Series
-            In units of the data.
-        """
+        """The series in units of the network."""
         if self.is_none:
             return series
         values: Any = series.values
@@ -106,36 +81,16 @@ class Scaling(NamedTuple):
         return Series(changed, series.kind, series.name)
 
     def forward(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """(x - mean) / spread of an array whose last axis are the columns.
-
-        Parameters
-        ----------
-        x : (..., F)
-            In units of the data.
-        """
+        """(x - mean) / spread of an array whose last axis are the columns."""
         return np.asarray((x - self.mean) / self.spread)
 
     def back(self, z: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """mean + spread z of an array whose last axis are the columns.
-
-        Parameters
-        ----------
-        z : (..., F)
-            In units of the network.
-        """
+        """mean + spread z of an array whose last axis are the columns."""
         return np.asarray(self.mean + self.spread * z)
 
 
 def scaling_of(scale: object, series: Series) -> Scaling:
-    """The scaling that a user asked for: "standard", from this training data, or None.
-
-    Parameters
-    ----------
-    scale : "standard" or None
-        As the user gave it.
-    series : Series
-        The training data.
-    """
+    """The scaling that a user asked for: "standard", from this training data, or None."""
     if scale is None:
         return Scaling.none(series.features)
     checks.choice(scale, (STANDARD, None), "scale")
@@ -143,17 +98,7 @@ def scaling_of(scale: object, series: Series) -> Scaling:
 
 
 def read_scaling(tensors: Tensors, name: str, size: int) -> Scaling:
-    """The scaling of so many columns out of a file, from arrays NAME.mean and NAME.spread.
-
-    Parameters
-    ----------
-    tensors : dict of arrays
-        What the file holds.
-    name : str
-        Under which.
-    size : int
-        Columns.
-    """
+    """The scaling of so many columns out of a file, from arrays NAME.mean and NAME.spread."""
     mean, spread = taken(tensors, f"{name}.mean", (size,)), taken(tensors, f"{name}.spread", (size,))
     if not (spread > 0).all():
         raise ValueError(f"{name}.spread must be above 0")

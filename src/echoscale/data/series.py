@@ -68,13 +68,7 @@ class Series:
         return self.values[0].dtype
 
     def cast(self, dtype: npt.DTypeLike) -> Series:
-        """The same series in another precision; numbers that are too large for it are named.
-
-        Parameters
-        ----------
-        dtype : data type
-            "float32" or "float64".
-        """
+        """The same series in another precision; numbers that are too large for it are named."""
         wanted = np.dtype(dtype)
         if self.dtype == wanted:
             return self
@@ -105,22 +99,6 @@ def as_series(
     """(T, F) is one series, (B, T, F) a batch, a list of (T_b, F) series of unequal length. One axis (T,) is (T, 1).
 
     Everything must be finite and non-empty. This is the door: behind it, nobody checks again.
-
-    Parameters
-    ----------
-    u : (T, F), (T,), (B, T, F), list of (T_b, F), or Series
-        Arrays, nested lists or data frames. A `Series` was checked before: it is only cast, and its features counted.
-    features : int, optional
-        The columns that every series must have.
-    name : str
-        What errors call the data.
-    dtype : data type
-        The precision of the result.
-    gaps : bool
-        Whether NaN is let through: there is no value then.
-    columns : sequence of str
-        Names of the features in the data that a model was fitted to: data frames with other names, or with the same names in
-        another order, are refused. Arrays have no names.
     """
     if isinstance(u, Series):
         series = u if u.dtype == dtype else u.cast(dtype)
@@ -151,21 +129,7 @@ def as_series(
 def as_targets(
     y: SeriesLike | Series, series: Series, name: str = "y", dtype: npt.DTypeLike = np.float64, *, gaps: bool = False
 ) -> Series:
-    """Targets step by step for `series`: the same lengths, one or more columns; a missing last axis is one column.
-
-    Parameters
-    ----------
-    y : (T,), (T, O), (B, T), (B, T, O), list of either, or Series
-        The targets.
-    series : Series
-        What they are the targets of.
-    name : str
-        What errors call the targets.
-    dtype : data type
-        The precision of the result.
-    gaps : bool
-        Whether NaN is let through: such a step has no target.
-    """
+    """Targets step by step for `series`: the same lengths, one or more columns; a missing last axis is one column."""
     check_rows(y, series, name)
     if isinstance(y, Series):
         targets = as_series(y, dtype=dtype)
@@ -227,15 +191,7 @@ def teacher_forced(u: SeriesLike | Series, y: SeriesLike | Series, before: npt.A
 
 
 def is_next_input(u: Numbers, y: Numbers) -> bool:
-    """Whether y(t) = u(t + 1) of one series, up to rounding; steps without a target (NaN) say nothing, and no step is no.
-
-    Parameters
-    ----------
-    u : (T, F)
-        Inputs.
-    y : (T, O)
-        Targets.
-    """
+    """Whether y(t) = u(t + 1) of one series, up to rounding; steps without a target (NaN) say nothing, and no step is no."""
     known = ~np.isnan(y[:-1]).any(axis=1)
     if u.shape != y.shape or not known.any():
         return False
@@ -258,13 +214,7 @@ def check_longer_than(series: Series, washout: int, name: str = "u") -> None:
 
 
 def washout_steps(washout: int | None, shortest: int | None = None) -> int:
-    """The steps at the start of every series that are run but not counted.
-
-    Parameters
-    ----------
-    washout : as the user gave it; None is 100, or a tenth of the shortest series where that is less
-    shortest : steps of the shortest series; None for a stream, whose end is not known
-    """
+    """The steps at the start of every series that are run but not counted."""
     if washout is not None:
         return checks.integer(washout, "washout")
     return MOST_WASHOUT if shortest is None else min(MOST_WASHOUT, shortest // 10)
@@ -282,17 +232,7 @@ def _column(values: npt.ArrayLike) -> npt.ArrayLike:
 
 
 def as_entries(y: Any, series: Series, name: str = "y") -> list[Numbers]:
-    """Targets or labels as the user wrote them, one array for every series; a label of a whole sequence has no axis.
-
-    Parameters
-    ----------
-    y : (T,), (T, O), (B,), (B, T), (B, T, O) or list
-        Targets or labels.
-    series : Series
-        The inputs.
-    name : str
-        Name of the targets in errors.
-    """
+    """Targets or labels as the user wrote them, one array for every series; a label of a whole sequence has no axis."""
     refuse_masked(y, name)
     check_rows(y, series, name)
     entries = [y] if series.kind == "one" else list(y)
@@ -304,15 +244,7 @@ def as_entries(y: Any, series: Series, name: str = "y") -> list[Numbers]:
 
 
 def check_labels(labels: Sequence[Numbers], name: str = "y") -> None:
-    """Refuse labels that are missing: None, NaN, NaT or pandas' NA.
-
-    Parameters
-    ----------
-    labels : list of arrays
-        Labels as `as_entries` returns them.
-    name : str
-        Name of the labels in errors.
-    """
+    """Refuse labels that are missing: None, NaN, NaT or pandas' NA."""
     if any(each.dtype.kind == "c" for each in labels):
         raise TypeError(f"{name} is complex; labels are text, truth values or whole numbers.")
     missing = np.concatenate([_missing(each.ravel()) for each in labels])
@@ -324,17 +256,7 @@ def check_labels(labels: Sequence[Numbers], name: str = "y") -> None:
 
 
 def check_rows(y: Any, u: Any, name: str = "y") -> None:
-    """Refuse targets whose row labels (dates) are not the row labels of their input. Data without row labels go by position.
-
-    Parameters
-    ----------
-    y : data frames, arrays, lists or Series
-        Targets.
-    u : Series, or one series as the user gave it
-        The inputs.
-    name : str
-        Name of the targets in errors.
-    """
+    """Refuse targets whose row labels (dates) are not the row labels of their input. Data without row labels go by position."""
     one, inputs = (u.kind == "one", u.name) if isinstance(u, Series) else (True, "X")
     own = u.index if isinstance(u, Series) else _index(u, "one")
     if not own or y is None or np.isscalar(y):

@@ -18,13 +18,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
+from jax import Array
 
 from echoscale._internal import checks
 from echoscale.data import losses
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
 from echoscale.engine import devices, dynamics
 from echoscale.engine.devices import precision_and_device
-from echoscale.engine.dynamics import Array, State, Weights
+from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, Parameter, chosen, put
 

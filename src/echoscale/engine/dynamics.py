@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from echoscale.engine.devices import to_device
 from echoscale.engine.hyper import Hyper, Parameter
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     pass
 
 
-Array = jax.Array
 State = tuple[Array, ...]
 
 

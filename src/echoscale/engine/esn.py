@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Array
 from echoscale.data.series import Series, SeriesLike, as_numbers, as_series
 from echoscale.engine.devices import device_of
 from echoscale.engine.hyper import Hyper, checked, without_lanes
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from echoscale.measures import Measured
     from echoscale.timescales import Spectrum
     from echoscale.timescales.linear_regime import LinearSystem
-
-Array = npt.NDArray[Any]
 
 
 class ESN:

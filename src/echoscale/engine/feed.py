@@ -17,12 +17,12 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Array, Indices
 from echoscale.data.series import Series
 from echoscale.engine import dynamics, lanes
 from echoscale.engine.devices import in_threads, on_cpu, precision_and_device
 from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.hyper import Hyper
-from echoscale.engine.lanes import Indices
 from echoscale.engine.scan import scan
 from echoscale.engine.shared_runs import SharedRuns
 
@@ -43,8 +43,6 @@ Rows = TypeVar("Rows")
 Consumer = Callable[[Indices, int, Any], None]
 # consume(plan, start, states): the states (rows, runs_k, n_k) of every reservoir under this plan, from step `start` on.
 SharedConsumer = Callable[[int, int, tuple[npt.NDArray[Any], ...]], None]
-
-Array = npt.NDArray[Any]
 
 
 def over_blocks(
@@ -187,21 +185,7 @@ def inputs(series: Series, which: Indices, begin: int, steps: int, dtype: npt.DT
 
 
 def into_array(series: Series, shape: tuple[int, ...], units: int, dtype: str, every: int = 1) -> tuple[Array, Consumer]:
-    """An array (*shape, T // every, N) for series of one length, and the consumer that fills it.
-
-    Parameters
-    ----------
-    series : Series
-        The inputs.
-    shape : tuple of int
-        The axes of lanes and series.
-    units : int
-        N.
-    dtype : str
-        Of the states.
-    every : int
-        Steps from one state that is handed on to the next.
-    """
+    """An array (*shape, T // every, N) for series of one length, and the consumer that fills it."""
     states = np.empty((math.prod(shape), int(series.lengths[0]) // every, units), dtype)
 
     def collect(lanes: Indices, start: int, chunk: Any) -> None:
@@ -211,19 +195,7 @@ def into_array(series: Series, shape: tuple[int, ...], units: int, dtype: str, e
 
 
 def into_list(series: Series, shape: tuple[int, ...], units: int, dtype: str) -> tuple[list[Array], Consumer]:
-    """One array (*shape, T_b, N) for every series, and the consumer that fills them.
-
-    Parameters
-    ----------
-    series : Series
-        The inputs.
-    shape : tuple of int
-        The axis of lanes, or none.
-    units : int
-        N.
-    dtype : str
-        Of the states.
-    """
+    """One array (*shape, T_b, N) for every series, and the consumer that fills them."""
     states = [np.empty((*shape, int(length), units), dtype) for length in series.lengths]
 
     def collect(lanes: Indices, start: int, chunk: Any) -> None:

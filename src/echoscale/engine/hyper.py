@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.network import Network
-
-Leaf = npt.NDArray[np.float64]
 
 # Leaves that a network may lack, and what to do then.
 ABSENT = {
@@ -81,7 +80,7 @@ class Hyper(NamedTuple):
             The description.
         """
 
-        def column(name: str) -> tuple[Leaf, ...]:
+        def column(name: str) -> tuple[Floats, ...]:
             return tuple(np.asarray(getattr(reservoir, name), np.float64) for reservoir in network.reservoirs)
 
         return cls(
@@ -164,7 +163,7 @@ class Hyper(NamedTuple):
         return changed
 
 
-def _leaves(name: str, value: Any, count: int) -> tuple[Leaf, ...]:
+def _leaves(name: str, value: Any, count: int) -> tuple[Floats, ...]:
     if isinstance(value, Sequence):
         if len(value) != count:
             what = "couplings" if name == "coupling" else "reservoirs"
@@ -173,7 +172,7 @@ def _leaves(name: str, value: Any, count: int) -> tuple[Leaf, ...]:
     return (_leaf(name, value),) * count
 
 
-def _leaf(name: str, value: Any) -> Leaf:
+def _leaf(name: str, value: Any) -> Floats:
     if np.ma.is_masked(value):
         raise ValueError(f"{name} is a masked array: give a number for every lane.")
     leaf = np.asarray(value, dtype=np.float64)
@@ -235,15 +234,7 @@ def _matching(name: str | Parameter, hyper: Hyper) -> list[Parameter]:
 
 
 def checked(hyper: Hyper | None, own: Hyper) -> Hyper:
-    """The hyper-parameters that a user gives for a network, or its own; an error where they are those of another network.
-
-    Parameters
-    ----------
-    hyper : Hyper or None
-        What was given.
-    own : Hyper
-        Those of the network.
-    """
+    """The hyper-parameters that a user gives for a network, or its own; an error where they are those of another network."""
     if hyper is None:
         return own
     if not isinstance(hyper, Hyper):
@@ -255,13 +246,7 @@ def checked(hyper: Hyper | None, own: Hyper) -> Hyper:
 
 
 def without_lanes(hyper: Hyper) -> Hyper:
-    """The same, or an error where there are several networks in it.
-
-    Parameters
-    ----------
-    hyper : Hyper
-        Scalars all.
-    """
+    """The same, or an error where there are several networks in it."""
     if hyper.lanes is not None:
         raise ValueError(
             f"this is for one network, but the Hyper has {hyper.lanes} lanes; take one value of each leaf, hyper.lane(0)."

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Indices
 from echoscale.data.series import Series
 from echoscale.engine.devices import cores
-
-Indices = npt.NDArray[np.int64]
 
 # Measured (docs/performance.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
 CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30

@@ -12,10 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
+from jax import Array
 
 from echoscale.engine.devices import to_device
-
-Array = jax.Array
 
 # Longer lists are not unrolled but looped over, since unrolling takes long to compile.
 MOST_UNROLLED = 32

@@ -17,10 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
+from jax import Array
 
 from echoscale.engine import dynamics
 from echoscale.engine.devices import to_device
-from echoscale.engine.dynamics import Array, Weights
+from echoscale.engine.dynamics import Weights
 from echoscale.engine.hyper import Hyper
 from echoscale.engine.matrices import apply, project, turn
 from echoscale.engine.weights.drawn import Drawn

@@ -8,10 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from echoscale.engine import dynamics
 from echoscale.engine.devices import SCAN_OPTIONS
-from echoscale.engine.dynamics import Array, State, Weights, masked_step, step
+from echoscale.engine.dynamics import State, Weights, masked_step, step
 from echoscale.engine.hyper import Hyper
 
 

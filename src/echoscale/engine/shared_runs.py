@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Indices
 from echoscale.engine.hyper import Hyper
 from echoscale.network import Network
-
-Indices = npt.NDArray[np.int64]
 
 # Sharing pays when it leaves at most this share of the neurons to be run.
 WORTH_IT = 0.6

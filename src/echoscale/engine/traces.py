@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from echoscale._internal import checks
 from echoscale.engine import dynamics
-from echoscale.engine.dynamics import Array, State, Weights
+from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.hyper import Hyper, Parameter, put
 
 __all__ = ["Traces", "init", "reaches", "step"]

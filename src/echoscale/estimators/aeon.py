@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from aeon.classification.base import BaseClassifier  # type: ignore[import-not-found,unused-ignore]
 
+from echoscale._internal.types import Array
 from echoscale.estimators import ESNClassifier
-
-Array = npt.NDArray[Any]
 
 
 class AeonClassifier(BaseClassifier):  # type: ignore[misc,unused-ignore]
@@ -34,11 +32,6 @@ class AeonClassifier(BaseClassifier):  # type: ignore[misc,unused-ignore]
     ----------
     model_ : ESNClassifier
         Fitted.
-
-    Examples
-    --------
-    >>> from echoscale.estimators.aeon import AeonClassifier  # doctest: +SKIP
-    >>> AeonClassifier(random_state=0).fit(X, y).predict(X)  # doctest: +SKIP
     """
 
     _tags: ClassVar[dict[str, Any]] = {

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from echoscale import network
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
+from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, check_longer_than, washout_steps
 from echoscale.engine.esn import ESN
@@ -29,8 +30,6 @@ from echoscale.readouts.statistics import Statistics, split_statistics, with_noi
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
 
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 STRUCTURES = ("single", "parallel", "hierarchical")
 # With direct=None: the last inputs that the readout sees, and the least steps for each column of them; else they are fewer.
@@ -247,7 +246,7 @@ class ESNEstimator(BaseEstimator):
         parts, last = split_statistics(esn, heard, fitted, edges, direct=direct, pairs=pairs)
         parts = [with_noise(each, self.noise**2, esn.units) for each in parts] if self.noise else parts
 
-        def rows() -> tuple[Array, Array, list[splits.Indices]]:
+        def rows() -> tuple[Array, Array, list[Indices]]:
             features, _ = state_rows(esn, heard, washout, direct, np.float64, pairs=pairs)
             there = np.concatenate(known)
             groups = [each[there[each]] for each in splits.rows(edges)]

@@ -7,31 +7,17 @@ adding it back is a weight on one of them.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
 from echoscale.readouts.columns import Pairs, width_of
 from echoscale.readouts.ridge import Readout
 
-Floats = npt.NDArray[np.float64]
-
 
 def changes(heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, direct: int) -> Series:
-    """y(t) - v(t), in units of the network.
-
-    Parameters
-    ----------
-    heard : Series
-        What the network hears: inputs, and with output feedback the targets of the step before after them.
-    wanted : Series
-        Targets, in units of the network.
-    inputs, outputs : Scaling
-        Units of inputs and of targets.
-    direct : int
-        How many of the last inputs the readout sees.
-    """
+    """y(t) - v(t), in units of the network."""
     if not direct:
         raise ValueError("target='change' adds the last value back, which the readout must see: direct must be 1 at least.")
     fed_back = heard.features > inputs.mean.size
@@ -46,19 +32,7 @@ def changes(heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, di
 
 
 def added_back(readout: Readout, esn: ESN, inputs: Scaling, outputs: Scaling, pairs: Pairs | None) -> Readout:
-    """The readout of y(t) from that of y(t) - v(t).
-
-    Parameters
-    ----------
-    readout : Readout
-        Fitted to `changes`.
-    esn : ESN
-        The network.
-    inputs, outputs : Scaling
-        Units of inputs and of targets.
-    pairs : (P, 2) or None
-        Products of two states that the readout sees, before the inputs.
-    """
+    """The readout of y(t) from that of y(t) - v(t)."""
     size = len(readout.intercept)
     shift, gain = _of_last_value(inputs, outputs, esn.n_outputs > 0)
     coef, first = np.array(readout.coef), width_of(esn.units, pairs) + esn.columns - size

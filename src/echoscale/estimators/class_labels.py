@@ -10,22 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
+from echoscale._internal.types import Array
 from echoscale.data.series import Series, SeriesLike, as_entries, check_labels
-
-Array = npt.NDArray[Any]
 
 # Neighbours along the last axis are so much more alike than along time that it is probably time itself.
 MUCH_SMOOTHER = 0.5
 
 
 def classes_of(labels: Array | Sequence[Array]) -> Array:
-    """The labels, sorted; one alone is refused.
-
-    Parameters
-    ----------
-    labels : array, or sequence of arrays
-        Of all steps or sequences.
-    """
+    """The labels, sorted; one alone is refused."""
     classes = np.unique(labels if isinstance(labels, np.ndarray) else np.concatenate(labels))
     if len(classes) < 2:
         raise ValueError(f"there is one class only, {classes.tolist()}: a classifier needs at least two.")
@@ -33,15 +26,7 @@ def classes_of(labels: Array | Sequence[Array]) -> Array:
 
 
 def labels_of(y: Any, series: Series) -> tuple[Any, bool]:
-    """Labels of several series, and whether there is one for each of them: (B,), or (T_b,) for every series.
-
-    Parameters
-    ----------
-    y : (B,), (B, T) or list of (T_b,)
-        As the user gave them.
-    series : Series
-        What they belong to.
-    """
+    """Labels of several series, and whether there is one for each of them: (B,), or (T_b,) for every series."""
     labels = as_entries(y, series)
     check_labels(labels)
     per_sequence = all(each.ndim == 0 for each in labels)
@@ -50,15 +35,7 @@ def labels_of(y: Any, series: Series) -> tuple[Any, bool]:
 
 
 def codes_of(labels: Array, classes: Array) -> npt.NDArray[np.float64]:
-    """One-hot rows, (rows, classes).
-
-    Parameters
-    ----------
-    labels : (rows,)
-        Labels.
-    classes : (O,)
-        All there are.
-    """
+    """One-hot rows, (rows, classes)."""
     unknown = np.setdiff1d(labels, classes)
     if len(unknown):
         raise ValueError(f"y holds {unknown.tolist()}, which are not among the classes {classes.tolist()}.")
@@ -66,28 +43,14 @@ def codes_of(labels: Array, classes: Array) -> npt.NDArray[np.float64]:
 
 
 def in_columns(X: SeriesLike) -> SeriesLike:
-    """A list of arrays of one axis is a list of sequences with one input.
-
-    Parameters
-    ----------
-    X : array, list or data frame
-        As the user gave it.
-    """
+    """A list of arrays of one axis is a list of sequences with one input."""
     if isinstance(X, list | tuple) and len(X) and all(getattr(each, "ndim", 0) == 1 for each in X):
         return [np.asarray(each)[:, None] for each in X]
     return X
 
 
 def refuse_single_sequences(codes: Array, classes: Array) -> None:
-    """Nothing can be held out where every class has one sequence.
-
-    Parameters
-    ----------
-    codes : (B, O)
-        One-hot.
-    classes : (O,)
-        The labels.
-    """
+    """Nothing can be held out where every class has one sequence."""
     if (codes.sum(axis=0) <= 1).all():
         raise ValueError(
             f"y holds one sequence of each class, {classes.tolist()[:10]}: nothing tells what a class has in common. "
@@ -96,13 +59,7 @@ def refuse_single_sequences(codes: Array, classes: Array) -> None:
 
 
 def warn_of_axes(series: Series) -> None:
-    """Warn where (B, T, F) looks like (B, channels, time): F > T, and neighbours along the last axis are far more alike.
-
-    Parameters
-    ----------
-    series : Series
-        Sequences.
-    """
+    """Warn where (B, T, F) looks like (B, channels, time): F > T, and neighbours along the last axis are far more alike."""
     values = series.values
     if not isinstance(values, np.ndarray) or series.kind != "batch" or values.shape[2] <= values.shape[1]:
         return

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
+from echoscale._internal.types import Array, Floats
 from echoscale.data import losses
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than
@@ -31,8 +32,6 @@ from echoscale.readouts.states import check_states, state_rows
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
 
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 RIDGE = "ridge"
 READOUTS = (RIDGE, *logistic.OF_CLASSES)

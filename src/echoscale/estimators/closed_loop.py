@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Array
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series, as_targets, is_next_input, teacher_forced
 from echoscale.engine import dynamics, lanes
@@ -27,7 +28,6 @@ from echoscale.readouts.ridge import Readout
 
 NO_PAIRS: Pairs = np.zeros((0, 2), np.int32)
 
-Array = npt.NDArray[Any]
 
 NOT_SHOWN = "nothing that it was fitted to shows that y[t] is X[t + 1]."
 
@@ -41,31 +41,7 @@ def closed_loop(
     inputs: Scaling,
     pairs: Pairs | None = None,
 ) -> npt.NDArray[Any]:
-    """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, then u(t+1) = (y(t) - mean) / spread.
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    readout : Readout
-        Of states, or of states and inputs; its outputs are in units of the data.
-    state : (N,) or (B, N)
-        x(t) to begin with.
-    recent : (D F,) or (B, D F)
-        u(t), which `state` has seen last, and those before it, newest first, in units of the network; D >= 1, and as many as
-        the readout sees.
-    steps : int
-        How many.
-    inputs : Scaling
-        Of inputs in units of the data.
-    pairs : (P, 2), optional
-        Products of two states that the readout sees, after them.
-
-    Returns
-    -------
-    (steps, O) or (B, steps, O) array
-        y(t), y(t+1), ...
-    """
+    """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, then u(t+1) = (y(t) - mean) / spread."""
     states = np.atleast_2d(np.asarray(state, esn.dtype))
     # The loop runs in units of the network: in those of the data, a large offset would cost digits of float32.
     coef, intercept = readout.coef / inputs.spread[:, None], inputs.forward(readout.intercept)
@@ -111,31 +87,7 @@ def generated(
     outputs: Scaling,
     pairs: Pairs | None = None,
 ) -> Generated:
-    """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, where the network hears u(t) = (s(t), y(t-1)).
-
-    Parameters
-    ----------
-    esn : ESN
-        A network with output feedback.
-    readout : Readout
-        Of states, or of states and the last inputs; its outputs are in units of the data.
-    series : Series
-        s of every series, in units of the network.
-    known : Series or None
-        Outputs that are known, in units of the network: they are heard in place of the network's own, but where they are NaN.
-    start : state (B, N), recent inputs (B, (direct - 1) C), outputs (B, O)
-        What `Generated` of the steps before holds.
-    direct : int
-        How many of the last inputs, fed-back outputs among them, the readout sees.
-    outputs : Scaling
-        Of outputs in units of the data.
-    pairs : (P, 2), optional
-        Products of two states that the readout sees, after them.
-
-    Returns
-    -------
-    Generated
-    """
+    """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, where the network hears u(t) = (s(t), y(t-1))."""
     longest, size = int(series.lengths.max()), len(readout.intercept)
     steps = lanes.round_up(longest)  # so that another length seldom compiles again
     s = np.zeros((steps, series.features, series.count))
@@ -233,15 +185,7 @@ def _scan(
 
 
 def taught(scaled: Series, targets: Series, before: npt.ArrayLike | None) -> Series:
-    """(s(t), y(t-1)): what the network hears while it is fitted.
-
-    Parameters
-    ----------
-    scaled, targets : Series
-        Inputs and targets, in units of the network; all targets must be known.
-    before : (O,) or (B, O), or None
-        The targets before the first step; None: 0.
-    """
+    """(s(t), y(t-1)): what the network hears while it is fitted."""
     # Says where a target is unknown.
     as_targets(targets.values[0] if scaled.kind == "one" else list(targets.values), scaled)
     return teacher_forced(scaled, targets, before)
@@ -257,27 +201,7 @@ def followed(
     units: Scaling,
     pairs: Pairs | None,
 ) -> tuple[Generated, Array]:
-    """Outputs of a network that hears its own, but where they are known; and the state after them, (B, ...).
-
-    Parameters
-    ----------
-    esn : ESN
-        A network with output feedback.
-    readout : Readout
-        Its outputs are in units of the data.
-    scaled : Series
-        Inputs, in units of the network.
-    known : Series or None
-        Outputs that are known, in units of the network; NaN where they are not.
-    state : states, recent inputs, last outputs
-        Where the network begins; each None for zero.
-    direct : int
-        How many of the last inputs, fed-back outputs among them, the readout sees.
-    units : Scaling
-        Of outputs.
-    pairs : (P, 2) or None
-        Products of two states that the readout sees.
-    """
+    """Outputs of a network that hears its own, but where they are known; and the state after them, (B, ...)."""
     widths = esn.units, max(direct - 1, 0) * esn.columns, esn.n_outputs
     begins: Any = tuple(
         np.zeros((scaled.count, width)) if each is None else np.broadcast_to(each, (scaled.count, width))
@@ -288,15 +212,7 @@ def followed(
 
 
 def why_not(series: Series, targets: Series, ends: Array | None = None) -> str:
-    """Why outputs cannot be the next inputs, in words; empty where y(t) = u(t + 1), as far as the data show.
-
-    Parameters
-    ----------
-    series, targets : Series
-        What was fitted, in units of the data.
-    ends : (O,) or (B, O), optional
-        The targets of the step before the first.
-    """
+    """Why outputs cannot be the next inputs, in words; empty where y(t) = u(t + 1), as far as the data show."""
     if series.features != targets.features:
         return f"this one has {targets.features} outputs and {series.features} inputs."
     pairs = [*zip(series.values, targets.values, strict=True)]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from echoscale import network
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
+from echoscale._internal.types import Floats
 from echoscale.data.normal_scores import NormalScores, heard_of
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
@@ -27,8 +28,6 @@ from echoscale.readouts.pooling import WHOLE, standardising
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
-
-Floats = npt.NDArray[np.float64]
 
 
 # Set on half of the data sets of benchmarks/classification.py.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Array
 from echoscale.readouts import calibration, logistic
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
 
-Array = npt.NDArray[Any]
 
 # "auto" for a trained readout, which folds would train many times over. Its epochs and its falling rate hold it back too.
 TRAINED_RIDGE = 1e-5
@@ -42,19 +42,7 @@ class Trainer(NamedTuple):
     device: DeviceLike
 
     def train(self, rows: Array, labels: Array, penalty: float, validation: Array | None = None) -> logistic.Trained:
-        """The readout of all rows but those held out.
-
-        Parameters
-        ----------
-        rows : (R, F)
-            Features.
-        labels : (R,)
-            Classes, as whole numbers.
-        penalty : float
-            Beside the summed loss.
-        validation : (r,) or None
-            Rows that are held out.
-        """
+        """The readout of all rows but those held out."""
         count = len(rows) - (0 if validation is None else len(validation))
         return logistic.fit(
             rows,
@@ -74,15 +62,7 @@ class Trainer(NamedTuple):
         )
 
     def loss_on(self, rows: Array, labels: Array, penalty: float, held_out: Array) -> float:
-        """The summed loss of rows that are held out.
-
-        Parameters
-        ----------
-        rows, labels, penalty
-            As in `train`.
-        held_out : (r,)
-            Which rows.
-        """
+        """The summed loss of rows that are held out."""
         return float(self.train(rows, labels, penalty, held_out).history.loss[-1]) * len(held_out)
 
 
@@ -95,23 +75,7 @@ def train(
     *,
     inside: Array | None = None,
 ) -> tuple[logistic.Trained, float]:
-    """The readout and its penalty.
-
-    Parameters
-    ----------
-    trainer : Trainer
-        How.
-    rows : (R, F)
-        Features.
-    labels : (R,)
-        Classes, as whole numbers.
-    held_out : sequence of arrays
-        The rows of every fold, or of the validation data, held out one after another where there are several penalties.
-    chosen_from : (n,) or None
-        The penalties; None ("auto"): 1e-5.
-    inside : (r,) or None
-        The rows that take part in the choice, sorted; None: all. (Those of gaps do not.)
-    """
+    """The readout and its penalty."""
     best = TRAINED_RIDGE if chosen_from is None else float(chosen_from[0])
     if chosen_from is not None and len(chosen_from) > 1:
         some, known, groups = rows, labels, list(held_out)
@@ -125,19 +89,7 @@ def train(
 
 
 def steepness(trainer: Trainer, rows: Array, labels: Array, groups: Sequence[Array], penalty: float) -> float:
-    """beta of `readouts.calibration`, from readouts that were trained without the rows they judge; 1 without folds.
-
-    Parameters
-    ----------
-    trainer : Trainer
-        How.
-    rows, labels : arrays
-        As in `train`.
-    groups : sequence of arrays
-        The rows of every fold.
-    penalty : float
-        The penalty.
-    """
+    """beta of `readouts.calibration`, from readouts that were trained without the rows they judge; 1 without folds."""
     if len(groups) < 2:
         return 1.0
     found = [trainer.train(rows, labels, penalty, each).readout.predict(rows[each]) for each in groups]

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
+from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
 from echoscale.engine.devices import precision_and_device
@@ -30,10 +31,6 @@ from echoscale.readouts import fitting, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics, of_rows
-
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 TARGETS = ("value", "change")
 MOST_PRODUCTS = 10_000
@@ -166,7 +163,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         if known.sum() < 2:
             raise ValueError(f"X leaves {known.sum()} steps with a whole window and a target: at least 2 are needed.")
 
-        def rows() -> tuple[Array, Array, list[splits.Indices]]:
+        def rows() -> tuple[Array, Array, list[Indices]]:
             features = _products(counted(windows, washout), places)
             return features, counted(fitted, washout), [each[known[each]] for each in splits.rows(edges)]
 

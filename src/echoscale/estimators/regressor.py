@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
+from echoscale._internal.types import Array, Floats
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike, as_targets, check_longer_than
 from echoscale.engine.esn import ESN
@@ -27,8 +28,6 @@ from echoscale.readouts.ridge import Readout
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
 
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 TARGETS = ("value", "change")
 

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
 from echoscale.estimators.features import ESNFeatures
 from echoscale.readouts import leave_one_out, pooling
 from echoscale.readouts.states import check_states
-
-Floats = npt.NDArray[np.float64]
 
 AUTO = "auto"
 # What is chosen from, where a user leaves it open. Set on half of the data sets of benchmarks/classification.py.
@@ -49,47 +48,19 @@ class ChosenFeatures(NamedTuple):
 
 
 def settings(ranks: bool | None, input_scaling: object, scale: str | None, given_network: bool) -> list[dict[str, Any]]:
-    """What is chosen from.
-
-    Parameters
-    ----------
-    ranks : bool or None
-        As the user gave it; None leaves it open, unless the network is to hear the data as they are (scale=None).
-    input_scaling : float, tuple or None
-        As the user gave it; None leaves it open, unless a network is given.
-    scale : "standard" or None
-        Units of what the network hears.
-    given_network : bool
-        Whether the user gave a network.
-    """
+    """What is chosen from."""
     heard = [False, True] if ranks is None and scale is not None else [bool(ranks)]
     strengths: Sequence[Any] = INPUT_SCALINGS if input_scaling is None and not given_network else [input_scaling]
     return [{"ranks": each, "input_scaling": strength} for each, strength in product(heard, strengths)]
 
 
 def pool_sets(features: object) -> list[tuple[str, ...]]:
-    """The sets of pools to choose from.
-
-    Parameters
-    ----------
-    features : str or tuple of str
-        As the user gave it; "auto" leaves it open.
-    """
+    """The sets of pools to choose from."""
     return [pooling.WHOLE, IN_PARTS] if isinstance(features, str) and features == AUTO else [pooling.check_pools(features)]
 
 
 def transformers(shared: dict[str, Any], sets: Sequence[tuple[str, ...]], tried: Sequence[dict[str, Any]]) -> list[ESNFeatures]:
-    """What is chosen from: transformers with the same weights and all pools, not fitted yet.
-
-    Parameters
-    ----------
-    shared : dict
-        Parameters of all of them.
-    sets : sequence of tuples
-        Sets of pools.
-    tried : sequence of dicts
-        What differs, from `settings`.
-    """
+    """What is chosen from: transformers with the same weights and all pools, not fitted yet."""
     shared = {**shared, "features": union(sets), "standardise": False}
     return [ESNFeatures(**{**shared, **each}) for each in tried]
 
@@ -105,27 +76,7 @@ def choose(
     standardise: bool,
     ridge: bool,
 ) -> ChosenFeatures:
-    """The transformer and the pools with the least error on held-out sequences.
-
-    Parameters
-    ----------
-    candidates : sequence of ESNFeatures
-        Not fitted yet; each has all pools of `sets`.
-    sets : sequence of tuples
-        Sets of pools.
-    series : Series
-        Sequences, in units of the data.
-    codes : (B, O)
-        One-hot labels.
-    chosen_from : (n,) or None
-        Penalties; None is "auto".
-    validation : int or float
-        Folds, or the share of the sequences that judge.
-    standardise : bool
-        Whether the ridge readout sees standardised features.
-    ridge : bool
-        Whether a ridge readout is wanted.
-    """
+    """The transformer and the pools with the least error on held-out sequences."""
     tried = []
     for each in candidates:
         rows = each.begin(series).pool(series)
@@ -146,30 +97,12 @@ def _columns(transformer: ESNFeatures, pools: Sequence[str]) -> npt.NDArray[np.i
 
 
 def union(sets: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """All pools of all sets, each once.
-
-    Parameters
-    ----------
-    sets : sequence of tuples
-        Sets of pools.
-    """
+    """All pools of all sets, each once."""
     return tuple(dict.fromkeys(name for pools in sets for name in pools))
 
 
 def warn_of_states(rows: Floats, pools: Sequence[str], esn: ESN, parts: int) -> None:
-    """Warn of states that are saturated or stand still, as far as pools tell.
-
-    Parameters
-    ----------
-    rows : (B, columns)
-        Features.
-    pools : sequence of str
-        Their pools.
-    esn : ESN
-        The network.
-    parts : int
-        Of a sequence.
-    """
+    """Warn of states that are saturated or stand still, as far as pools tell."""
     units = esn.units
     snapshots = rows.shape[1] // units - sum(parts if name == "segments" else 1 for name in pools if name != "snapshots")
     where = pooling.columns(pools, units, parts, snapshots)

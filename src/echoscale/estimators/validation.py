@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from echoscale._internal import checks
+from echoscale._internal.types import Array
 from echoscale.data.series import (
     Series,
     SeriesLike,
@@ -33,36 +34,14 @@ from echoscale.engine.esn import fresh_seed
 
 RandomState = int | np.random.RandomState | None
 
-Array = npt.NDArray[Any]
-
 
 def are_many(X: SeriesLike) -> bool:
-    """A batch or a list of series, which scikit-learn's own checks do not know.
-
-    Parameters
-    ----------
-    X : (T, F), (T,), (B, T, F) or list of (T_b, F)
-        Inputs.
-    """
+    """A batch or a list of series, which scikit-learn's own checks do not know."""
     return is_list_of_series(X) or axes(X) >= 3
 
 
 def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool = True) -> Series:
-    """Checked inputs without targets; sets `n_features_in_` of the model on its first fit.
-
-    Parameters
-    ----------
-    model : estimator
-        Whose data they are.
-    X : (T, F), (T,), (B, T, F) or list of (T_b, F)
-        Inputs.
-    reset : bool
-        Whether this is the first fit, when the number of features becomes known.
-    least : int
-        Steps that one series must have.
-    flat : bool
-        Whether data of one axis, (T,), are one column.
-    """
+    """Checked inputs without targets; sets `n_features_in_` of the model on its first fit."""
     features = None if reset else model.n_features_in_
     if are_many(X):
         series = as_series(X, features, name="X", columns=() if reset else getattr(model, "feature_names_in_", ()))
@@ -78,21 +57,7 @@ def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool
 
 
 def inputs_and_targets(model: Any, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
-    """Checked inputs and targets, NaN where a target is unknown; on the first fit, sets `flat_targets_` of the model too.
-
-    Parameters
-    ----------
-    model : estimator
-        Whose data they are.
-    X : (T, F), (T,), (B, T, F) or list of (T_b, F)
-        Inputs.
-    y : (T,), (T, O), (B, T), (B, T, O) or list
-        Targets of every step.
-    reset : bool
-        Whether this is the first fit, when the number of features becomes known.
-    least : int
-        Steps that one series must have.
-    """
+    """Checked inputs and targets, NaN where a target is unknown; on the first fit, sets `flat_targets_` of the model too."""
     if are_many(X):
         series = inputs(model, X, reset)
         targets = as_targets(y, series, gaps=True)
@@ -122,28 +87,14 @@ def inputs_and_targets(model: Any, X: SeriesLike, y: Any, reset: bool, least: in
 
 
 def as_table(X: SeriesLike, features: int | None = None) -> SeriesLike:
-    """Data of one axis, (T,), are a table of one column, where a model takes one; else scikit-learn says what is wrong.
-
-    Parameters
-    ----------
-    X : (T, F) or (T,)
-        One series.
-    features : int or None
-        How many columns the model takes; None: any number.
-    """
+    """Data of one axis, (T,), are a table of one column, where a model takes one; else scikit-learn says what is wrong."""
     if axes(X) != 1 or features not in (None, 1) or len(X) == 0:  # type: ignore[arg-type]
         return X
     return X.to_frame() if hasattr(X, "to_frame") else np.asarray(X)[:, None]
 
 
 def name_gaps(X: object, y: object) -> None:
-    """Refuse labels that are missing, masked, or of other rows than X.
-
-    Parameters
-    ----------
-    X, y : (T, F) and (T,)
-        One series, and its labels.
-    """
+    """Refuse labels that are missing, masked, or of other rows than X."""
     refuse_masked(X, "X")
     refuse_masked(y, "y")
     check_rows(y, X)
@@ -189,72 +140,30 @@ def seed_of(random_state: RandomState) -> int:
 
 
 def as_given(values: list[Array], series: Series) -> Any:
-    """One array for one series, a stack for a batch, a list for a list.
-
-    Parameters
-    ----------
-    values : list of arrays
-        One for every series.
-    series : Series
-        Whose form they take.
-    """
+    """One array for one series, a stack for a batch, a list for a list."""
     if series.kind == "list":
         return values
     return values[0] if series.kind == "one" else np.stack(values)
 
 
 def map_given(function: Callable[[Array], Array], values: Array | list[Array]) -> Any:
-    """`function` of an array, or of every array of a list.
-
-    Parameters
-    ----------
-    function : function of an array
-        What to do.
-    values : array or list of arrays
-        As `as_given` returns them.
-    """
+    """`function` of an array, or of every array of a list."""
     return [function(each) for each in values] if isinstance(values, list) else function(values)
 
 
 def counted(values: Sequence[npt.ArrayLike] | Array, washout: int) -> Array:
-    """The rows after the washout, of all series together.
-
-    Parameters
-    ----------
-    values : list of (T_b, ...)
-        One for every series.
-    washout : int
-        Steps at the start of every series that do not count.
-    """
+    """The rows after the washout, of all series together."""
     return np.concatenate([np.asarray(each)[washout:] for each in values])
 
 
 def last_rows(series: Series) -> Array:
-    """The last step of one series, (F,), or of several, (B, F).
-
-    Parameters
-    ----------
-    series : Series
-        Inputs or targets.
-    """
+    """The last step of one series, (F,), or of several, (B, F)."""
     ends = np.stack([each[-1] for each in series.values])
     return ends[0] if series.kind == "one" else ends
 
 
 def explained_share(targets: Series, outputs: Sequence[Array], washout: int, sample_weight: SeriesLike | None) -> float:
-    """R^2 = 1 - sum (y - y_hat)^2 / sum (y - mean)^2 over the steps after the washout that have a target.
-
-    Parameters
-    ----------
-    targets : Series
-        y.
-    outputs : list of (T_b, O)
-        y_hat, one array for every series.
-    washout : int
-        Steps at the start of every series that do not count.
-    sample_weight : as the targets, or None
-        How much each step counts; None: all alike.
-    """
+    """R^2 = 1 - sum (y - y_hat)^2 / sum (y - mean)^2 over the steps after the washout that have a target."""
     truth, found = counted(targets.values, washout), counted(outputs, washout)
     known = ~np.isnan(truth).any(axis=1)
     weights: Any = sample_weight if sample_weight is None or targets.kind != "one" else [sample_weight]

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal.table import Table
+from echoscale._internal.types import Floats
 from echoscale.forecasting.forecast import Forecast
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +125,7 @@ class Backtest:
 
 
 def scale_of(values: Floats, period: int | None) -> float:
-    """The mean change over a season, or over a step where there is none; gaps do not count.
-
-    Parameters
-    ----------
-    values : (T,)
-        Training data.
-    period : int or None
-        m.
-    """
+    """The mean change over a season, or over a step where there is none; gaps do not count."""
     lag = period or 1
     changes = np.abs(values[lag:] - values[:-lag])
     mean = float(np.nanmean(changes)) if np.isfinite(changes).any() else 0.0

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.forecasting import differencing, smoothing
 from echoscale.forecasting import lags as direct
 from echoscale.forecasting import networks as reservoirs
@@ -21,9 +21,6 @@ from echoscale.forecasting.model import NAIVE, NAIVE_NAMES, Option, Reader
 from echoscale.forecasting.networks import Net
 from echoscale.forecasting.splits import Timing
 from echoscale.readouts.statistics import Statistics
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 WINDOWS = (1, 2, 4, 8, 13, 21, 34, 49)
 # Rows for every lag, at the first cut.
@@ -160,15 +157,7 @@ class Contest:
     # ----------------------------------------------------------------------------------------------------------- networks
 
     def networks(self, best: dict[str, tuple[float, Recipe]], seed: int) -> list[Candidate]:
-        """Networks beside lags, from the bases that do best with lags alone.
-
-        Parameters
-        ----------
-        best : dict
-            What `lags` found.
-        seed : int
-            Of all that is drawn.
-        """
+        """Networks beside lags, from the bases that do best with lags alone."""
         if self.cut < LEAST_FOR_NETWORKS or not best:
             return []
         found = []
@@ -270,19 +259,7 @@ class Contest:
 
 
 def smoothed(line: Line, period: int | None, origins: Indices, horizon: int) -> tuple[smoothing.Smoothing, Floats]:
-    """The lanes after a line, and their forecasts at consecutive origins, (trends, O, H).
-
-    Parameters
-    ----------
-    line : Line
-        The series.
-    period : int or None
-        m.
-    origins : (O,)
-        Consecutive.
-    horizon : int
-        H.
-    """
+    """The lanes after a line, and their forecasts at consecutive origins, (trends, O, H)."""
     lanes = smoothing.begin(line.values, period)
     found = np.empty((len(smoothing.TRENDS), len(origins), horizon))
     for t, value in enumerate(np.where(line.known, line.values, np.nan).tolist()):

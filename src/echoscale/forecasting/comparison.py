@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal.table import Table
+from echoscale._internal.types import Floats
 from echoscale.forecasting import differencing
 from echoscale.forecasting.backtests import Backtest
 from echoscale.forecasting.data import held
 from echoscale.forecasting.fit import LEAST_STEPS
 from echoscale.forecasting.forecaster import Forecaster
 from echoscale.forecasting.model import NAIVE_NAMES
-
-Floats = npt.NDArray[np.float64]
 
 MOST_ORIGINS = 4
 ROUNDING = 1e-6  # a MASE below is that of the arithmetic
@@ -29,13 +27,6 @@ def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:
     """Steps and origins that can be judged: the horizon of the model, or less where the data are few.
 
     A horizon that nobody asked for gives way to three origins; one that was asked for is judged from as many as there are.
-
-    Parameters
-    ----------
-    model : Forecaster
-        Fitted.
-    most : int
-        Origins.
     """
     shortest = min(map(len, model._values))
     horizon = min(model.horizon_, shortest // (6 if model.horizon is None else 4), shortest - LEAST_STEPS)
@@ -45,17 +36,7 @@ def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:
 
 
 def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Table:
-    """One row for every method, the best first; persistence and the seasonal naive are added.
-
-    Parameters
-    ----------
-    model : Forecaster
-        Fitted to all data.
-    own : str
-        Its name among the backtests.
-    backtests : mapping of name to Backtest
-        Of the same origins and horizon.
-    """
+    """One row for every method, the best first; persistence and the seasonal naive are added."""
     judged = backtests[own]
     forecasts = {name: [each.means for each in one.forecasts] for name, one in backtests.items()}
     periods = [each for one in judged.seasons for each in one]

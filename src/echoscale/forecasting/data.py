@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from echoscale._internal.types import Floats
 
 # The logarithm is tried where the largest values are that much larger than the smallest.
 LEAST_RATIO = 1.3
@@ -47,23 +47,11 @@ class Line:
         return len(self.values)
 
     def last(self, count: int) -> Line:
-        """The last so many steps.
-
-        Parameters
-        ----------
-        count : int
-            How many; all where there are fewer.
-        """
+        """The last so many steps."""
         return self.between(max(len(self) - count, 0), None)
 
     def between(self, low: int, high: int | None) -> Line:
-        """Steps low to high, the end left out; None: all that is known.
-
-        Parameters
-        ----------
-        low, high : int
-            As places.
-        """
+        """Steps low to high, the end left out; None: all that is known."""
         some = slice(low, high)
         return replace(
             self,
@@ -92,50 +80,24 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, values: Floats, log: bool) -> Units:
-        """From training data; gaps (NaN) do not count, and what is constant has the spread 1.
-
-        Parameters
-        ----------
-        values : (T,)
-            y.
-        log : bool
-            Whether g is the logarithm.
-        """
+        """From training data; gaps (NaN) do not count, and what is constant has the spread 1."""
         known = values[~np.isnan(values)]
         known = np.log(known) if log else known
         mean, spread = float(known.mean()), float(known.std())
         return cls(log, mean, spread if spread > 1e-12 * np.abs(known).max() else 1.0)
 
     def forward(self, y: Floats) -> Floats:
-        """z.
-
-        Parameters
-        ----------
-        y : any shape
-            In units of the data.
-        """
+        """z."""
         return np.asarray(((np.log(y) if self.log else y) - self.mean) / self.spread)
 
     def back(self, z: Floats) -> Floats:
-        """y.
-
-        Parameters
-        ----------
-        z : any shape
-            In units of the model.
-        """
+        """y."""
         found = self.mean + self.spread * z
         return np.exp(np.minimum(found, MOST)) if self.log else np.asarray(found)
 
 
 def worth_a_logarithm(values: Floats) -> bool:
-    """Whether a series is positive and spans enough for a logarithm to matter.
-
-    Parameters
-    ----------
-    values : (T,)
-        y, gaps as NaN.
-    """
+    """Whether a series is positive and spans enough for a logarithm to matter."""
     known = values[~np.isnan(values)]
     if not (known > 0).all():
         return False
@@ -144,13 +106,7 @@ def worth_a_logarithm(values: Floats) -> bool:
 
 
 def held(values: Floats) -> Floats:
-    """Gaps (NaN) filled with the last value before them: what is known at the time, and no later.
-
-    Parameters
-    ----------
-    values : (T,) or (T, F)
-        Columns; one that begins with a gap has 0 there.
-    """
+    """Gaps (NaN) filled with the last value before them: what is known at the time, and no later."""
     table = values[:, None] if values.ndim == 1 else values
     known = ~np.isnan(table)
     place = np.maximum.accumulate(np.where(known, np.arange(len(table))[:, None], 0), axis=0)

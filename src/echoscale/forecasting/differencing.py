@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 from echoscale.timescales.season import trend
-
-Floats = npt.NDArray[np.float64]
 
 LEVEL, LAST, SEASON, BOTH = "level", "last", "season", "both"
 BASES = (LEVEL, LAST, SEASON, BOTH)
@@ -35,44 +34,18 @@ TREND = 0.6
 
 
 def far(history: Floats) -> Floats:
-    """What a forecast from every history may reach, (...,): many times what was seen. What goes beyond is lost, and held there.
-
-    Parameters
-    ----------
-    history : (..., W)
-        Values, the newest last.
-    """
+    """Bound on the forecasts from every history, (...,): many times the largest value seen. Forecasts are held there."""
     return np.asarray(FAR * np.maximum(np.abs(history).max(axis=-1), 1.0))
 
 
 def reach(base: str, period: int | None) -> int:
-    """How many steps back d(t) looks.
-
-    Parameters
-    ----------
-    base : str
-        One of `BASES`.
-    period : int or None
-        m.
-    """
+    """How many steps back d(t) looks."""
     m = period or 0
     return {LEVEL: 0, LAST: 1, SEASON: m, BOTH: m + 1}[base]
 
 
 def start(base: str, period: int | None, history: Floats, ahead: int) -> Floats:
-    """Where the forecast `ahead` steps from the end of every history starts from, (...,).
-
-    Parameters
-    ----------
-    base : str
-        One of `BASES`.
-    period : int or None
-        m.
-    history : (..., W)
-        Values, the newest last.
-    ahead : int
-        h.
-    """
+    """Where the forecast `ahead` steps from the end of every history starts from, (...,)."""
     if base == LEVEL:
         return np.zeros(history.shape[:-1])
     last = history[..., -1]
@@ -85,19 +58,7 @@ def start(base: str, period: int | None, history: Floats, ahead: int) -> Floats:
 
 
 def change(base: str, period: int | None, history: Floats, lag: int) -> Floats:
-    """d(t - lag), with t the end of every history, (...,).
-
-    Parameters
-    ----------
-    base : str
-        One of `BASES`.
-    period : int or None
-        m.
-    history : (..., W)
-        Values, the newest last.
-    lag : int
-        How long ago.
-    """
+    """d(t - lag), with t the end of every history, (...,)."""
     at = history.shape[-1] - 1 - lag
     now = history[..., at]
     if base == LEVEL:
@@ -110,17 +71,7 @@ def change(base: str, period: int | None, history: Floats, lag: int) -> Floats:
 
 
 def changes(base: str, period: int | None, values: Floats) -> Floats:
-    """d of a whole series, (T - reach, ...), along its first axis.
-
-    Parameters
-    ----------
-    base : str
-        One of `BASES`.
-    period : int or None
-        m.
-    values : (T, ...)
-        z.
-    """
+    """d of a whole series, (T - reach, ...), along its first axis."""
     found = values
     if base in (SEASON, BOTH):
         assert period is not None
@@ -136,41 +87,21 @@ class Drive(NamedTuple):
 
     @classmethod
     def of(cls, series: Series) -> Drive:
-        """By the trends of the longest series.
-
-        Parameters
-        ----------
-        series : Series
-            Inputs.
-        """
+        """By the trends of the longest series."""
         longest = np.asarray(max(series.values, key=len))
         changes = np.array([len(longest) > 2 and trend(column) > TREND for column in longest.T], bool)
         spread = np.std(np.concatenate([np.diff(np.asarray(each), axis=0) for each in series.values]), axis=0)
         return cls(changes, np.where(changes & (spread > 0), spread, 1.0))
 
     def heard(self, values: Floats, before: Floats | None = None) -> Floats:
-        """s(t) of every step, (T, F).
-
-        Parameters
-        ----------
-        values : (T, F)
-            Inputs.
-        before : (F,), optional
-            The input before the first; unless given, the first change is 0.
-        """
+        """s(t) of every step, (T, F)."""
         if not self.changes.any():
             return values
         earlier = np.concatenate([values[:1] if before is None else before[None], values[:-1]])
         return np.asarray(np.where(self.changes, (values - earlier) / self.spread, values))
 
     def over(self, series: Series) -> Series:
-        """s(t) of whole series.
-
-        Parameters
-        ----------
-        series : Series
-            Inputs.
-        """
+        """s(t) of whole series."""
         if not self.changes.any():
             return series
         values = [self.heard(np.asarray(each)) for each in series.values]

@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.forecasting import differencing, intervals
 from echoscale.forecasting.candidates import Candidate, Contest
 from echoscale.forecasting.data import Line, Units, held, worth_a_logarithm
@@ -27,8 +28,6 @@ from echoscale.forecasting.model import NAIVE, Core, Part, View
 from echoscale.forecasting.selection import weights as shares
 from echoscale.forecasting.splits import Timing, timing
 from echoscale.timescales.season import season as season_of
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_STEPS = 12
 # Steps before the first cut: so many seasons, and so many more.
@@ -88,40 +87,18 @@ class Choices:
 
 
 def longest_horizon(lengths: Sequence[int]) -> int:
-    """What errors can be judged at.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        Steps of every series.
-    """
+    """What errors can be judged at."""
     return min(lengths) // SHARE
 
 
 def default_horizon(lengths: Sequence[int], period: int | None) -> int:
-    """24 steps, or a season that is not much longer, if errors can be judged there.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        Steps of every series.
-    period : int or None
-        m.
-    """
+    """24 steps, or a season that is not much longer, if errors can be judged there."""
     season = period if period is not None and period <= LONGEST_DEFAULT else 0
     return min(max(DEFAULT_HORIZON, season), max(longest_horizon(lengths), 1))
 
 
 def period_of(values: Sequence[Floats], choices: Choices) -> int | None:
-    """The season of all series: as chosen, or what most of them show.
-
-    Parameters
-    ----------
-    values : sequence of (T_b,)
-        y, gaps as NaN.
-    choices : Choices
-        Of the user.
-    """
+    """The season of all series: as chosen, or what most of them show."""
     shortest = min(map(len, values))
     if choices.period != AUTO:
         period = choices.period
@@ -147,21 +124,7 @@ def learn(
     period: int | None,
     choices: Choices,
 ) -> Core:
-    """All that is known of some series, together.
-
-    Parameters
-    ----------
-    values : sequence of (T_b,)
-        y; gaps are NaN, none at the start.
-    future, past : sequence of (T_b, K) and (T_b, Q)
-        Inputs, scaled, without gaps.
-    horizon : int
-        H.
-    period : int or None
-        m.
-    choices : Choices
-        Of the user.
-    """
+    """All that is known of some series, together."""
     lengths = [len(each) for each in values]
     times = timing(lengths, SEASONS * (period or 0) + MORE, horizon)
     logs = [False]
@@ -286,15 +249,7 @@ def _scale(values: Floats) -> float:
 
 
 def by_horizon(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Floats:
-    """w of every horizon, (K, H).
-
-    Parameters
-    ----------
-    errors : sequence of K (O, H)
-        Of every candidate at judged origins; NaN where there is no target.
-    usable : (K,) of bool
-        Candidates without a forecast now get no weight.
-    """
+    """w of every horizon, (K, H)."""
     horizon = errors[0].shape[1]
     edges = [0, *(each for each in GROUPS if each < horizon), horizon]
     found = np.zeros((len(errors), horizon))
@@ -305,15 +260,7 @@ def by_horizon(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Float
 
 
 def weights(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Floats:
-    """w, (K,).
-
-    Parameters
-    ----------
-    errors : sequence of K (O, H)
-        Of every candidate at judged origins; NaN where there is no target.
-    usable : (K,) of bool
-        Candidates without a forecast now get no weight.
-    """
+    """w, (K,)."""
     every = np.stack(errors)
     counts = np.isfinite(every).sum(axis=(1, 2))
     good = np.flatnonzero(usable & (counts > 0) & (counts >= LEAST_SHARE * counts.max()))

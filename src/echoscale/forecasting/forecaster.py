@@ -7,11 +7,11 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
+from echoscale._internal.types import Floats
 from echoscale.data.clock import Clock
 from echoscale.data.frames import ONE, Form, Given, clocks_of, series_of, tables_of
 from echoscale.data.scaling import Scaling
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Floats = npt.NDArray[np.float64]
 
 MODES = (AUTO, "direct", "closed loop")
 DIFFERENCES = {"none": differencing.LEVEL, "first": differencing.LAST, "season": differencing.SEASON, "both": differencing.BOTH}

@@ -20,9 +20,8 @@ added for that, most in the tails.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from echoscale._internal.types import Floats
 
 FEW, CHOSEN, TAIL = 3.0, 1.05, 1.08
 # Of the judged span: after this share, origins count half.
@@ -41,13 +40,7 @@ MOST_LEVEL = 99.0
 
 
 def quantiles(errors: Floats) -> Floats:
-    """What has to be added to a forecast, (probabilities of `GRID`, H): at most 0 in the lower half, at least 0 in the upper.
-
-    Parameters
-    ----------
-    errors : (O, H)
-        Truth less forecast at judged origins, in the order of time; NaN where there is none.
-    """
+    """Offsets from a forecast, (probabilities of `GRID`, H): at most 0 in the lower half, at least 0 in the upper."""
     origins, horizon = errors.shape
     age = (origins - 1 - np.arange(origins)) / max(HALF * origins, 1.0)
     weights = np.where(np.isfinite(errors), 0.5 ** age[:, None], 0.0)
@@ -76,54 +69,24 @@ def quantiles(errors: Floats) -> Floats:
 
 
 def usual(scatter: Floats) -> Floats:
-    """Mean of d^2 at judged origins, (H,); 0 where there is none.
-
-    Parameters
-    ----------
-    scatter : (O, H)
-        d^2; NaN where there is none.
-    """
+    """Mean of d^2 at judged origins, (H,); 0 where there is none."""
     known = np.isfinite(scatter)
     return np.asarray(np.where(known, scatter, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1))
 
 
 def share_of(origins: int) -> float:
-    """c.
-
-    Parameters
-    ----------
-    origins : int
-        How many were judged.
-    """
+    """c."""
     return SHARE * origins / (origins + ORIGINS)
 
 
 def wider(scatter: Floats, usual: Floats, share: float) -> Floats:
-    """g, of the shape of `scatter`; 1 where members never differ.
-
-    Parameters
-    ----------
-    scatter : (..., H)
-        d^2.
-    usual : (H,)
-        Its mean at judged origins.
-    share : float
-        c.
-    """
+    """g, of the shape of `scatter`; 1 where members never differ."""
     ratio = np.where(usual > 0, scatter / np.where(usual > 0, usual, 1.0), 1.0)
     return np.asarray(np.sqrt(1 - share + share * np.minimum(ratio, FAR)))
 
 
 def at(table: Floats, probability: float) -> Floats:
-    """The quantiles of one probability, (H,), between those of `GRID`.
-
-    Parameters
-    ----------
-    table : (probabilities, H)
-        From `quantiles`.
-    probability : float
-        p.
-    """
+    """The quantiles of one probability, (H,), between those of `GRID`."""
     return np.array([np.interp(probability, GRID, column) for column in table.T])
 
 

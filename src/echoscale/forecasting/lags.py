@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.engine.devices import one_thread
 from echoscale.forecasting import differencing
 from echoscale.forecasting.data import Line
@@ -30,9 +31,6 @@ from echoscale.readouts import penalties as paths
 from echoscale.readouts.penalties import UNCHOSEN, in_units
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.statistics import Statistics
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 HARMONICS = 3
 # Steps about one season before the target.
@@ -71,30 +69,12 @@ class Recipe(NamedTuple):
 
 
 def histories(values: Floats, memory: int) -> Floats:
-    """(T - W + 1, W): row i ends at step i + W - 1.
-
-    Parameters
-    ----------
-    values : (T,)
-        z.
-    memory : int
-        W.
-    """
+    """(T - W + 1, W): row i ends at step i + W - 1."""
     return sliding_window_view(values, memory)
 
 
 def common(recipe: Recipe, history: Floats, times: Indices) -> Floats:
-    """The features that all horizons share but for states and inputs, (R, ...).
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Which.
-    history : (R, W)
-        Ending at `times`.
-    times : (R,)
-        t, from the beginning of the series.
-    """
+    """The features that all horizons share but for states and inputs, (R, ...)."""
     columns = [differencing.change(recipe.base, recipe.period, history, lag) for lag in range(recipe.window)]
     m = recipe.period
     if m is not None:
@@ -107,17 +87,7 @@ def common(recipe: Recipe, history: Floats, times: Indices) -> Floats:
 
 
 def ahead(recipe: Recipe, history: Floats, steps: int) -> Floats:
-    """The changes about one season before the target, (R, 3 or 0).
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Which.
-    history : (R, W)
-        As for `common`.
-    steps : int
-        h.
-    """
+    """The changes about one season before the target, (R, 3 or 0)."""
     m = recipe.period
     if m is None:
         return np.empty((len(history), 0))
@@ -127,21 +97,7 @@ def ahead(recipe: Recipe, history: Floats, steps: int) -> Floats:
 
 
 def inputs(recipe: Recipe, line: Line, at: Indices, steps: int, seen: Indices | None = None) -> Floats:
-    """Known inputs at t + h, changed as the series is, and the inputs known up to now with their lags, (R, K + 3 Q).
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Which.
-    line : Line
-        The inputs.
-    at : (R,)
-        t, as places in the line.
-    steps : int
-        h.
-    seen : (R,), optional
-        Up to where the inputs that are known up to now are known; they stand still after it. t unless given.
-    """
+    """Known inputs at t + h, changed as the series is, and the inputs known up to now with their lags, (R, K + 3 Q)."""
     x, base, m = line.future, recipe.base, recipe.period
     found = [np.empty((len(at), 0))]
     if x.shape[1]:
@@ -183,40 +139,18 @@ class Rows:
             self.shared = np.concatenate([states[self.at], self.shared], axis=1)
 
     def features(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
-        """f(t, h) of some origins, (R, F).
-
-        Parameters
-        ----------
-        steps : int
-            h.
-        rows : slice or array
-            Of `at`.
-        """
+        """f(t, h) of some origins, (R, F)."""
         history, at = self.history[rows], self.at[rows]
         return np.concatenate(
             [self.shared[rows], ahead(self.recipe, history, steps), inputs(self.recipe, self.line, at, steps)], axis=1
         )
 
     def starts(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
-        """start(t, h) of some origins, (R,).
-
-        Parameters
-        ----------
-        steps : int
-            h.
-        rows : slice or array
-            Of `at`.
-        """
+        """start(t, h) of some origins, (R,)."""
         return differencing.start(self.recipe.base, self.recipe.period, self.history[rows], steps)
 
     def learned(self, steps: int) -> tuple[Floats, Floats, Indices]:
-        """Features (R, F), what has to be added to the start (R,), and the times of the targets (R,), gaps left out.
-
-        Parameters
-        ----------
-        steps : int
-            h.
-        """
+        """Features (R, F), what has to be added to the start (R,), and the times of the targets (R,), gaps left out."""
         count = max(len(self.at) - steps, 0)
         targets = self.at[:count] + steps
         use = np.flatnonzero(self.line.known[targets])
@@ -228,28 +162,12 @@ class Rows:
 
 
 def some_horizons(horizon: int) -> list[int]:
-    """The first, one between, the last: where penalties are chosen.
-
-    Parameters
-    ----------
-    horizon : int
-        H.
-    """
+    """The first, one between, the last: where penalties are chosen."""
     return sorted({1, -(-horizon // 3), horizon})
 
 
 def statistics(rows: Sequence[Rows], edges: Sequence[npt.NDArray[np.int64]], steps: Sequence[int]) -> list[Statistics]:
-    """Of every segment of time, all series together, with a leading axis of horizons.
-
-    Parameters
-    ----------
-    rows : sequence of Rows
-        Of every series.
-    edges : sequence of (S + 1,)
-        Segment s of series b holds its targets at steps edges[b][s] to edges[b][s + 1]; the first begins at 0.
-    steps : sequence of int
-        The horizons.
-    """
+    """Of every segment of time, all series together, with a leading axis of horizons."""
     segments = len(edges[0]) - 1
     width = rows[0].features(1, slice(0, 0)).shape[1]
     count = np.zeros((segments, len(steps)))
@@ -273,19 +191,7 @@ def statistics(rows: Sequence[Rows], edges: Sequence[npt.NDArray[np.int64]], ste
 
 
 def penalties(parts: Sequence[Statistics], judging: Judging, origin: Origin, horizons: Sequence[int]) -> tuple[Floats, Floats]:
-    """log10 of the relative penalty, and the root mean squared error of the folds, at every one of the horizons.
-
-    Parameters
-    ----------
-    parts : sequence of Statistics
-        Of the segments, with a leading axis of these horizons.
-    judging : Judging
-        The parts of time.
-    origin : Origin
-        What is known: the parts before it.
-    horizons : sequence of int
-        Which.
-    """
+    """log10 of the relative penalty, and the root mean squared error of the folds, at every one of the horizons."""
     width = parts[0].features
     pairs = [pair for pair in judging.pairs(parts, origin) if np.min(pair[0].count) >= LEAST_ROWS]
     if not pairs:
@@ -295,30 +201,12 @@ def penalties(parts: Sequence[Statistics], judging: Judging, origin: Origin, hor
 
 
 def spread_out(chosen: Floats, some: Sequence[int], horizon: int) -> Floats:
-    """The relative penalty of every horizon 1 .. H, on straight lines between logarithms.
-
-    Parameters
-    ----------
-    chosen : (n,)
-        log10 of the penalties.
-    some : sequence of n int
-        At these horizons.
-    horizon : int
-        H.
-    """
+    """The relative penalty of every horizon 1 .. H, on straight lines between logarithms."""
     return np.asarray(10.0 ** np.interp(np.log(np.arange(1, horizon + 1)), np.log(some), chosen))
 
 
 def solve(whole: Statistics, relative: Floats) -> Readout:
-    """w_h and c_h of every horizon: coef (H, 1, F), intercept (H, 1).
-
-    Parameters
-    ----------
-    whole : Statistics
-        With a leading axis of horizons.
-    relative : (H,)
-        Penalties in units of the mean squared singular value.
-    """
+    """w_h and c_h of every horizon: coef (H, 1, F), intercept (H, 1)."""
     f = whole.features
     squares = np.einsum("hff->h", whole.scatter[:, :f, :f])
     # Series are standardised: features that vary by rounding alone say nothing.
@@ -328,19 +216,7 @@ def solve(whole: Statistics, relative: Floats) -> Readout:
 
 
 def forecasts(rows: Rows, readout: Readout, steps: Sequence[int], which: npt.NDArray[np.int64]) -> Floats:
-    """z(t+h) of some origins, (R, H); those whose known inputs are not there yet are NaN.
-
-    Parameters
-    ----------
-    rows : Rows
-        Of one series.
-    readout : Readout
-        Of every horizon.
-    steps : sequence of int
-        The horizons.
-    which : (R,)
-        Rows.
-    """
+    """z(t+h) of some origins, (R, H); those whose known inputs are not there yet are NaN."""
     found = np.full((len(which), len(steps)), np.nan)
     limit = len(rows.line.future) - 1 if rows.line.future.shape[1] else np.inf
     for k, each in enumerate(steps):

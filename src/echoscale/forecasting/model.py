@@ -25,6 +25,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.forecasting import differencing, intervals, lags, smoothing
 from echoscale.forecasting.data import Line, Units
 from echoscale.forecasting.lags import Recipe, Rows
@@ -33,9 +34,6 @@ from echoscale.forecasting.smoothing import Smoothing
 from echoscale.readouts import splits
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 # Steps of a block. Fewer make an update faster, more make the first update after loading faster.
 BLOCK = 64
@@ -136,15 +134,7 @@ class Core:
     blocks: int = 0
 
     def forecast(self, steps: int, future: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
-        """Of every series, (steps,), in units of the data; and what quantiles of errors are to be multiplied with there.
-
-        Parameters
-        ----------
-        steps : int
-            How many.
-        future : sequence of (steps, K)
-            Known inputs of every series after its end, scaled.
-        """
+        """Of every series, (steps,), in units of the data; and what quantiles of errors are to be multiplied with there."""
         found = []
         for b in range(len(self.scales)):
             each, weights = [], []
@@ -172,20 +162,7 @@ class Core:
         return found
 
     def updated(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> Core:
-        """With more values of every series.
-
-        Parameters
-        ----------
-        values : sequence of (n_b,)
-            In units of the data; gaps are NaN.
-        future, past : sequence of (n_b, K) and (n_b, Q)
-            Inputs of these steps, scaled.
-
-        Returns
-        -------
-        Core
-            After these values; this one stays as it is.
-        """
+        """With more values of every series."""
         core = self._copied()
         core._update(values, future, past)
         return core
@@ -337,31 +314,13 @@ class Reader:
         return lags.solve(self.statistics, self.relative)
 
     def forecasts(self, rows: Rows, steps: int, which: Indices) -> Floats:
-        """Of some origins, (R, steps).
-
-        Parameters
-        ----------
-        rows : Rows
-            Features of one series.
-        steps : int
-            How many.
-        which : (R,)
-            Rows.
-        """
+        """Of some origins, (R, steps)."""
         if self.loop:
             return closed_loop(rows, self.readout, steps, which, self.net)
         return lags.forecasts(rows, self.readout, range(1, steps + 1), which)
 
     def learn(self, blocks: Iterable[Statistics], whole: int) -> None:
-        """Add the rows of some blocks, in place of the recent ones.
-
-        Parameters
-        ----------
-        blocks : iterable of Statistics
-            From the first that is not settled.
-        whole : int
-            How many of them are complete.
-        """
+        """Add the rows of some blocks, in place of the recent ones."""
         assert self.settled is not None
         self.recent = None
         for place, each in enumerate(blocks):
@@ -392,21 +351,7 @@ class Option:
 
 
 def closed_loop(rows: Rows, readout: Readout, steps: int, which: npt.NDArray[np.int64], net: Net | None = None) -> Floats:
-    """z(t+1) .. z(t+steps) of some origins, (R, steps).
-
-    Parameters
-    ----------
-    rows : Rows
-        Of one series.
-    readout : Readout
-        One step ahead: coef (1, 1, F).
-    steps : int
-        How many.
-    which : (R,)
-        Rows.
-    net : Net, optional
-        Whose states are the first features.
-    """
+    """z(t+1) .. z(t+steps) of some origins, (R, steps)."""
     recipe, line = rows.recipe, rows.line
     history, at = np.array(rows.history[which]), rows.at[which]
     states = rows.shared[which][:, : net.esn.units] if net is not None else None

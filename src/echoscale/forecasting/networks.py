@@ -17,17 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.forecasting import differencing
 from echoscale.forecasting.data import Line
 from echoscale.forecasting.lags import Recipe
 from echoscale.network import Network, hierarchical, parallel, single
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 STRUCTURES = ("hierarchical", "residual", "ring", "parallel", "single", "delay line")
 LEAK_RATES = (0.05, 1.0)
@@ -70,15 +67,7 @@ class Net:
         return self.lanes.lane(self.lane)
 
     def states(self, recipe: Recipe, line: Line) -> Floats:
-        """x(t) of every step of a line, (T, N); 0 before the first change. All lanes run, as in the fit: the same bits.
-
-        Parameters
-        ----------
-        recipe : Recipe
-            Which changes.
-        line : Line
-            The series.
-        """
+        """x(t) of every step of a line, (T, N); 0 before the first change. All lanes run, as in the fit: the same bits."""
         return np.asarray(run_lanes(self.esn, self.lanes, self.spread, recipe, line)[self.lane])
 
     @cached_property
@@ -88,52 +77,20 @@ class Net:
         return found.W.toarray().T, found.W_in.T, found.bias, found.leak_rate
 
     def step(self, states: Floats, heard: Floats) -> Floats:
-        """x(t+1), (R, N), of many networks at once; one step is over before a compiled one is called.
-
-        Parameters
-        ----------
-        states : (R, N)
-            x(t).
-        heard : (R, F)
-            s(t+1).
-        """
+        """x(t+1), (R, N), of many networks at once; one step is over before a compiled one is called."""
         W, W_in, bias, leak = self.matrices
         return np.asarray((1 - leak) * states + leak * np.tanh(states @ W + heard @ W_in + bias))
 
 
 def heard(recipe: Recipe, line: Line, spread: float) -> Floats:
-    """s(t) from the first change on, (T - reach, F).
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Which changes.
-    line : Line
-        The series.
-    spread : float
-        Of the changes.
-    """
+    """s(t) from the first change on, (T - reach, F)."""
     first, count = differencing.reach(recipe.base, recipe.period), len(line)
     changes = differencing.changes(recipe.base, recipe.period, line.values) / spread
     return np.concatenate([changes[:, None], line.future[first:count], line.past[first:]], axis=1)
 
 
 def run_lanes(esn: ESN, hyper: Hyper, spread: float, recipe: Recipe, line: Line) -> Floats:
-    """States of all lanes, (lanes or 1, T, N); 0 before the first change.
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    hyper : Hyper
-        With lanes or without.
-    spread : float
-        Of the changes.
-    recipe : Recipe
-        Which changes.
-    line : Line
-        The series.
-    """
+    """States of all lanes, (lanes or 1, T, N); 0 before the first change."""
     driven = heard(recipe, line, spread)
     states = np.asarray(esn.run(driven, hyper=hyper), np.float64)
     found = np.zeros((hyper.lanes or 1, len(line), esn.units))
@@ -142,38 +99,14 @@ def run_lanes(esn: ESN, hyper: Hyper, spread: float, recipe: Recipe, line: Line)
 
 
 def draw_network(structure: str, units: int, lanes: int, features: int, seed: int, number: int) -> tuple[ESN, Hyper]:
-    """A network of this structure and hyper-parameters on lanes.
-
-    Parameters
-    ----------
-    structure : str
-        One of `design.STRUCTURES`.
-    units : int
-        Neurons.
-    lanes : int
-        How many.
-    features : int
-        Of s.
-    seed : int
-        Of all that is drawn.
-    number : int
-        Tells draws of one seed apart.
-    """
+    """A network of this structure and hyper-parameters on lanes."""
     rng = np.random.default_rng([seed, number])
     esn = network(structure, units).build(features, seed=int(rng.integers(2**31)), dtype="float64")
     return esn, draw_lanes(esn.hyper, structure, lanes, features, rng)
 
 
 def network(structure: str, units: int) -> Network:
-    """A network of this structure; its hyper-parameters are set on the lanes.
-
-    Parameters
-    ----------
-    structure : str
-        One of `STRUCTURES`.
-    units : int
-        Neurons in all.
-    """
+    """A network of this structure; its hyper-parameters are set on the lanes."""
     halves = [units - units // 2, units // 2]
     thirds = [units - 2 * (units // 3), units // 3, units // 3]
     made = {
@@ -188,43 +121,17 @@ def network(structure: str, units: int) -> Network:
 
 
 def units_for(rows: int) -> int:
-    """Neurons for so many rows: a quarter of them, within limits, and even.
-
-    Parameters
-    ----------
-    rows : int
-        What can be learned from.
-    """
+    """Neurons for so many rows: a quarter of them, within limits, and even."""
     return int(np.clip(rows // ROWS_PER_UNIT, *UNITS)) // 2 * 2
 
 
 def lanes_for(steps: int) -> int:
-    """Lanes for series of so many steps.
-
-    Parameters
-    ----------
-    steps : int
-        Of all series together.
-    """
+    """Lanes for series of so many steps."""
     return int(np.clip(STEPS // max(steps, 1), *LANES))
 
 
 def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random.Generator) -> Hyper:
-    """Random hyper-parameters on lanes.
-
-    Parameters
-    ----------
-    hyper : Hyper
-        Of the network, which says how many reservoirs and couplings there are.
-    structure : str
-        One of `STRUCTURES`.
-    lanes : int
-        How many.
-    features : int
-        Inputs, which share the drive.
-    rng : numpy.random.Generator
-        Where chance comes from.
-    """
+    """Random hyper-parameters on lanes."""
 
     def even(low: float, high: float) -> Floats:
         return rng.uniform(low, high, lanes)
@@ -253,15 +160,7 @@ def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.
 
 
 def with_first(hyper: Hyper, own: Hyper) -> Hyper:
-    """The lanes, the first of which has these hyper-parameters.
-
-    Parameters
-    ----------
-    hyper : Hyper
-        With lanes.
-    own : Hyper
-        Without lanes, of a network with as many reservoirs and couplings.
-    """
+    """The lanes, the first of which has these hyper-parameters."""
 
     def joined(leaf: Floats, lanes: Floats) -> Floats:
         return np.concatenate([[float(leaf)], lanes[1:]])
@@ -270,17 +169,7 @@ def with_first(hyper: Hyper, own: Hyper) -> Hyper:
 
 
 def near(good: Sequence[Hyper], lanes: int, rng: np.random.Generator) -> Hyper:
-    """Lanes that mix the hyper-parameters of good ones, each a little changed.
-
-    Parameters
-    ----------
-    good : sequence of Hyper
-        Without lanes, of the same structure.
-    lanes : int
-        How many.
-    rng : numpy.random.Generator
-        Where chance comes from.
-    """
+    """Lanes that mix the hyper-parameters of good ones, each a little changed."""
 
     def mixed(name: str, place: int) -> Floats:
         values = np.array([float(getattr(each, name)[place]) for each in good])

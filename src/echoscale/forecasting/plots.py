@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+from echoscale._internal.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from echoscale.data.clock import Clock
     from echoscale.forecasting.backtests import Backtest
     from echoscale.forecasting.forecast import Forecast
-
-Floats = npt.NDArray[np.float64]
 
 
 def new_axes() -> Axes:
@@ -34,15 +33,7 @@ def places(index: Any) -> Any:
 
 
 def name_dates(axes: Axes, index: Any) -> None:
-    """Few and short names of dates, so that they do not overlap; whole numbers of steps.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where.
-    index : pandas.Index
-        What was drawn.
-    """
+    """Few and short names of dates, so that they do not overlap; whole numbers of steps."""
     if np.asarray(index[:1]).dtype.kind == "M" or hasattr(index, "to_timestamp") or hasattr(index, "tz"):
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
@@ -56,38 +47,12 @@ def name_dates(axes: Axes, index: Any) -> None:
 
 
 def draw_history(axes: Axes, values: Floats, clock: Clock, name: str, color: str) -> None:
-    """The end of a series.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where.
-    values : (n,)
-        Its last values.
-    clock : Clock
-        At its end.
-    name : str
-        For the legend.
-    color : str
-        Of the line.
-    """
+    """The end of a series."""
     axes.plot(places(clock.index(1 - len(values), 1)), values, color=color, linewidth=1, label=name)
 
 
 def draw_forecast(axes: Axes, forecast: Forecast, only: int | None = None, labels: bool = True) -> None:
-    """Forecasts as lines, intervals as bands.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where.
-    forecast : Forecast
-        What.
-    only : int, optional
-        One series; all unless given.
-    labels : bool
-        Whether the legend names them.
-    """
+    """Forecasts as lines, intervals as bands."""
     shown = range(len(forecast.means)) if only is None else [only]
     for color, b in enumerate(shown):
         times = places(forecast.clocks[b].index(1, len(forecast.means[b]) + 1))
@@ -109,17 +74,7 @@ def _lighter(color: str, share: float) -> tuple[float, float, float]:
 
 
 def draw_backtest(axes: Axes, backtest: Backtest, series: int) -> None:
-    """What came in black, every forecast from its origin.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where.
-    backtest : Backtest
-        What.
-    series : int
-        Which.
-    """
+    """What came in black, every forecast from its origin."""
     for k, (forecast, truth) in enumerate(zip(backtest.forecasts, backtest.truths, strict=True)):
         times = places(forecast.clocks[series].index(1, len(truth[series]) + 1))
         axes.plot(times, truth[series], color="black", linewidth=1, label=forecast.form.names[series] if k == 0 else None)

@@ -31,12 +31,6 @@ class EchoscaleForecaster(BaseForecaster):
         Whether echo state networks take part.
     seed : int
         Of all that is drawn.
-
-    Examples
-    --------
-    >>> from echoscale.forecasting.sktime import EchoscaleForecaster  # doctest: +SKIP
-    >>> from sktime.datasets import load_airline  # doctest: +SKIP
-    >>> EchoscaleForecaster().fit(load_airline()).predict_interval(fh=[1, 2, 3], coverage=0.8)  # doctest: +SKIP
     """
 
     _tags: ClassVar[dict[str, Any]] = {
@@ -121,13 +115,7 @@ class EchoscaleForecaster(BaseForecaster):
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
-        """Settings that sktime tests with: small ones.
-
-        Parameters
-        ----------
-        parameter_set : str
-            Of no use here.
-        """
+        """Settings that sktime tests with: small ones."""
         return [{"networks": False}, {"networks": False, "mode": "direct", "difference": "first", "log": False}]
 
 

@@ -22,14 +22,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.forecasting.selection.candidates import ALIKE
 from echoscale.forecasting.selection.lags import LinearMap, every, matrix
 from echoscale.forecasting.selection.problem import Ahead, Question
 from echoscale.forecasting.splits import Judging, Origin
-
-Floats = npt.NDArray[np.float64]
 
 ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 0.999)
 BETAS = (0.01, 0.05, 0.15, 0.4)
@@ -91,13 +89,7 @@ class Smoothing:
     skip: int
 
     def step(self, value: float) -> None:
-        """Take one more value; a gap (NaN) moves all on as forecast.
-
-        Parameters
-        ----------
-        value : float
-            z(t).
-        """
+        """Take one more value; a gap (NaN) moves all on as forecast."""
         alpha, beta, phi, gamma, _ = self.factors
         phase = self.time % self.period
         slope = phi * self.slope
@@ -115,13 +107,7 @@ class Smoothing:
         self.time += 1
 
     def forecasts(self, steps: int) -> Floats:
-        """z(t+1), ..., z(t+steps) for every one of `TRENDS`, (trends, steps): means over its lanes.
-
-        Parameters
-        ----------
-        steps : int
-            How many.
-        """
+        """z(t+1), ..., z(t+steps) for every one of `TRENDS`, (trends, steps): means over its lanes."""
         weights = self.weights()
         used = np.flatnonzero(weights.max(axis=0) > 0)
         ahead = np.arange(1, steps + 1)[:, None]
@@ -146,15 +132,7 @@ class Smoothing:
 
 
 def begin(values: Floats, period: int | None) -> Smoothing:
-    """Lanes before the first value, with levels, slopes and seasons from the first few of them.
-
-    Parameters
-    ----------
-    values : (T,)
-        A series without gaps; only its start is looked at.
-    period : int or None
-        m.
-    """
+    """Lanes before the first value, with levels, slopes and seasons from the first few of them."""
     m = period or 1
     gammas = (0.0, *GAMMAS) if m > 1 else (0.0,)
     lanes = [(a, 0.0, 1.0, g, 0.0) for a in ALPHAS for g in gammas]
@@ -190,16 +168,7 @@ def begin(values: Floats, period: int | None) -> Smoothing:
 def answers(alpha: float, beta: float, phi: float, horizon: int, count: int) -> Floats:
     """f_k, k = 0, 1, ...: what an impulse k steps ago adds to the forecast. They add up to 1: a constant stays as it is.
 
-        e = u - l - phi b,   l <- l + phi b + alpha e,   b <- phi b + alpha beta e,   y(t + h) = l + (phi + ... + phi^h) b
-
-    Parameters
-    ----------
-    alpha, beta, phi : float
-        Factors of level and slope, and how the slope is damped.
-    horizon : int
-        h.
-    count : int
-        Lags at most.
+    e = u - l - phi b,   l <- l + phi b + alpha e,   b <- phi b + alpha beta e,   y(t + h) = l + (phi + ... + phi^h) b
     """
     ahead = sum(phi**i for i in range(1, horizon + 1))
     level, slope, found = alpha, alpha * beta, []
@@ -213,17 +182,7 @@ def answers(alpha: float, beta: float, phi: float, horizon: int, count: int) -> 
 
 
 def grid(horizon: int, season: int | None, reach: int) -> list[Weights]:
-    """All smoothers whose lags lie within the reach.
-
-    Parameters
-    ----------
-    horizon : int
-        h.
-    season : int or None
-        m.
-    reach : int
-        The longest lag.
-    """
+    """All smoothers whose lags lie within the reach."""
     count = max(min(MOST_LAGS, reach), 1)
     filters = [answers(alpha, 0.0, 1.0, horizon, count) for alpha in LEVELS]
     filters += [answers(alpha, beta, DAMPING, horizon, count) for alpha, beta in SLOPES]
@@ -246,17 +205,7 @@ def _corrected(forecast: Weights, f: Floats, shares: tuple[float, ...], season: 
 
 
 def smoothing(question: Question, judging: Judging, origin: Origin) -> LinearMap | None:
-    """The mean of the best smoothers by their errors before an origin; None where an output is not the future of an input.
-
-    Parameters
-    ----------
-    question : Question
-        The data.
-    judging : Judging
-        Their parts.
-    origin : Origin
-        Rows before it choose.
-    """
+    """The mean of the best smoothers by their errors before an origin; None where an output is not the future of an input."""
     if any(each is None for each in question.ahead):
         return None
     reach = int(REACH * question.series.lengths.min())

@@ -24,11 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.readouts import splits
 from echoscale.readouts.statistics import Statistics
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 MOST_PARTS, LEAST_PARTS = 12, 4
 ORIGIN_FOLDS = 6
@@ -67,17 +65,7 @@ class Judging:
 
     @classmethod
     def of(cls, known: Sequence[npt.NDArray[np.bool_]], washout: int, gap: int) -> Judging:
-        """As many parts as leave each at least as long as the gap, and the last half judged in at most three steps.
-
-        Parameters
-        ----------
-        known : list of (T_b,)
-            Of every series: which of its steps have a target. A part holds as many of them as another.
-        washout : int
-            Steps at the start of every series that do not count.
-        gap : int
-            Steps between two parts.
-        """
+        """As many parts as leave each at least as long as the gap, and the last half judged in at most three steps."""
         lengths = np.array([len(each) for each in known])
         counts = np.array([int(each[washout:].sum()) for each in known])
         rows = int(counts.sum())
@@ -138,15 +126,7 @@ def _origins(parts: int, rows: int) -> tuple[Origin, ...]:
 
 
 def standard_errors(better: Floats, other: Floats, horizon: int) -> float:
-    """By how many standard errors the mean of other - better, squared errors (rows,), is above 0.
-
-    Parameters
-    ----------
-    better, other : (rows,)
-        Squared errors of two methods on the same rows, in order of time.
-    horizon : int
-        Errors so many steps apart are alike.
-    """
+    """By how many standard errors the mean of other - better, squared errors (rows,), is above 0."""
     d = other - better
     apart = d - d.mean()
     variance = float((apart**2).mean())
@@ -186,28 +166,12 @@ class Timing:
     blocks: list[list[tuple[int, int]]]
 
     def judged(self, b: int) -> Indices:
-        """All judged origins of series b.
-
-        Parameters
-        ----------
-        b : int
-            Which.
-        """
+        """All judged origins of series b."""
         return np.arange(self.blocks[b][0][0], self.blocks[b][-1][1])
 
 
 def timing(lengths: Sequence[int], least: int, horizon: int) -> Timing:
-    """Parts of all series, and cuts over the second half of each, or less of long ones.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        Steps of every series.
-    least : int
-        Steps before the first cut, at least.
-    horizon : int
-        H.
-    """
+    """Parts of all series, and cuts over the second half of each, or less of long ones."""
     shortest = min(lengths)
     parts = int(np.clip(shortest // (2 * min(max(horizon // 2, 3), 12)), LEAST_PARTS, MOST_PARTS))
     gap = max(min(horizon, shortest // (3 * parts)), 0)

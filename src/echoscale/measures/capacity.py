@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy.stats import chi2
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.series import SeriesLike, washout_steps
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
@@ -30,7 +31,6 @@ from echoscale.measures.noise import check_white, polynomials, uniform_units
 if TYPE_CHECKING:
     import xarray
 
-Floats = npt.NDArray[np.float64]
 
 # Functions of one degree where no windows are given, and in all.
 FUNCTIONS_PER_DEGREE, MOST_FUNCTIONS = 1000, 20_000

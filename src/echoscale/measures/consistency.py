@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series, SeriesLike, washout_steps
 from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
@@ -31,8 +32,6 @@ from echoscale.measures.grids import check_steps, labelled, one_series, slabs
 if TYPE_CHECKING:
     import xarray
 
-
-Floats = npt.NDArray[np.float64]
 
 FEWEST_STEPS = 100
 
@@ -110,31 +109,13 @@ def _compared(states: Floats) -> Floats:
 
 
 def starts_of(esn: ESN, count: int, seed: int) -> Floats:
-    """Independent and uniform in [-1, 1], where states lie, (S, N).
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    count : int
-        S.
-    seed : int
-        Draws them.
-    """
+    """Independent and uniform in [-1, 1], where states lie, (S, N)."""
     rng = np.random.default_rng(checks.integer(seed, "seed"))
     return np.asarray(rng.uniform(-1, 1, (checks.integer(count, "starts", minimum=2), esn.units)))
 
 
 def copies(series: Series, count: int) -> Series:
-    """One series, so many times.
-
-    Parameters
-    ----------
-    series : Series
-        One series.
-    count : int
-        How many times.
-    """
+    """One series, so many times."""
     values = np.asarray(series.values[0])
     return Series(np.broadcast_to(values, (count, *values.shape)), "batch", series.name)
 

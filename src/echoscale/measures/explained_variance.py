@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.measures.grids import slabs
 
-Floats = npt.NDArray[np.float64]
 # (begin, end) -> the targets of these steps, (end - begin, K).
 Targets = Callable[[int, int], Floats]
 
@@ -45,23 +45,7 @@ class Explained(NamedTuple):
 
 
 def explained(esn: ESN, series: Series, targets: Targets, count: int, first: int, hyper: Hyper) -> Explained:
-    """C_k of every lane and target.
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    series : Series
-        One series of T steps.
-    targets : function of (begin, end)
-        Gives z of these steps, (end - begin, K).
-    count : int
-        K.
-    first : int
-        The first step that counts.
-    hyper : Hyper
-        With H lanes or without.
-    """
+    """C_k of every lane and target."""
     length, units, lanes = int(series.lengths[0]), esn.units, hyper.lanes or 1
     sums, squares = np.zeros(count), np.zeros(count)
     for begin in range(first, length, ROWS):
@@ -117,11 +101,6 @@ def whitening(scatter: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
     """L with L S L^T = 1 on the directions that are more than rounding, (..., N, N), zero elsewhere; and how many they are.
 
     Every neuron is first brought to the variance 1, so that those that move little count as much as the others.
-
-    Parameters
-    ----------
-    scatter : (..., N, N)
-        S.
     """
     size = np.sqrt(np.maximum(np.einsum("...nn->...n", scatter), 0))
     unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)

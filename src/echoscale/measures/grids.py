@@ -23,21 +23,7 @@ Values = Mapping[str, tuple[Sequence[str], npt.NDArray[Any]]]
 
 
 def labelled(measure: str, hyper: Hyper, values: Values, coords: Mapping[str, object], **attrs: object) -> xarray.Dataset:
-    """A Dataset of arrays with lanes in front; without lanes that axis is left out.
-
-    Parameters
-    ----------
-    measure : str
-        Which measure it is, by which `plot` knows it.
-    hyper : Hyper
-        What was run; leaves that differ from lane to lane are coordinates of "lane".
-    values : mapping of names to (axes after the lanes, (H, ...))
-        The results.
-    coords : mapping of names to values
-        Of the other axes.
-    **attrs : object
-        Said beside them.
-    """
+    """A Dataset of arrays with lanes in front; without lanes that axis is left out."""
     import xarray
 
     several = hyper.lanes is not None
@@ -52,15 +38,7 @@ def labelled(measure: str, hyper: Hyper, values: Values, coords: Mapping[str, ob
 
 
 def slabs(hyper: Hyper, bytes_per_lane: int) -> Iterator[tuple[slice, Hyper]]:
-    """Pieces of a grid that fit the memory: which lanes, and their hyper-parameters with lanes even where there is but one.
-
-    Parameters
-    ----------
-    hyper : Hyper
-        With lanes or without.
-    bytes_per_lane : int
-        What a lane needs.
-    """
+    """Pieces of a grid that fit the memory: which lanes, and their hyper-parameters with lanes even where there is but one."""
     count, most = hyper.lanes or 1, max(MOST_BYTES // bytes_per_lane, 1)
     wide = hyper.map(lambda leaf: np.broadcast_to(np.asarray(leaf, np.float64), (count,)))
     for begin in range(0, count, most):
@@ -69,15 +47,7 @@ def slabs(hyper: Hyper, bytes_per_lane: int) -> Iterator[tuple[slice, Hyper]]:
 
 
 def one_series(esn: ESN, u: SeriesLike | Series) -> Series:
-    """u as one checked series of this network.
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    u : (T, F)
-        Inputs.
-    """
+    """u as one checked series of this network."""
     series = as_series(u, esn.columns)
     if series.count != 1:
         raise ValueError(f"u holds {series.count} series: a network is measured along one. Give the longest.")
@@ -85,19 +55,7 @@ def one_series(esn: ESN, u: SeriesLike | Series) -> Series:
 
 
 def check_steps(length: int, first: int, counted: int, why: str) -> None:
-    """A series must be long enough, or is refused with the length that is needed.
-
-    Parameters
-    ----------
-    length : int
-        Its steps.
-    first : int
-        Steps at the start that do not count.
-    counted : int
-        How many must count.
-    why : str
-        What they are for.
-    """
+    """A series must be long enough, or is refused with the length that is needed."""
     if length < first + counted:
         raise ValueError(
             f"u has {length} steps, but {why} needs at least {first + counted}: {first} that do not count, and {counted}."

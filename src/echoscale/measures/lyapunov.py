@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.series import SeriesLike, washout_steps
 from echoscale.engine.devices import COMPILER_OPTIONS, precision_and_device
 from echoscale.engine.dynamics import State, Weights, step
@@ -28,7 +28,6 @@ from echoscale.measures.grids import check_steps, labelled, one_series, slabs
 if TYPE_CHECKING:
     import xarray
 
-Floats = npt.NDArray[np.float64]
 
 FEWEST_STEPS = 100
 # Decompositions of one call of the compiled program: series of any length share a few programs.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.series import SeriesLike, washout_steps
 from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
@@ -25,7 +26,6 @@ from echoscale.measures.noise import check_white
 if TYPE_CHECKING:
     import xarray
 
-Floats = npt.NDArray[np.float64]
 
 # Steps that count for every neuron: with fewer, what is subtracted for chance would be most of what is found.
 ROWS_PER_NEURON = 5

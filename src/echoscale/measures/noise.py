@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numpy.polynomial import legendre
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series
-
-Floats = npt.NDArray[np.float64]
 
 # Standard errors: what is farther from 0 than so many is no chance.
 CLEARLY = 6.0
@@ -42,13 +40,7 @@ def noise(length: int, features: int = 1, seed: int = 0, *, low: float | Floats 
 
 
 def check_white(series: Series) -> None:
-    """Refuse inputs that are not independent from step to step: of those, states know what the network does not remember.
-
-    Parameters
-    ----------
-    series : Series
-        One series.
-    """
+    """Refuse inputs that are not independent from step to step: of those, states know what the network does not remember."""
     u = np.asarray(series.values[0], np.float64)
     spread = u.std(axis=0)
     if not (spread > 0).all():
@@ -66,29 +58,13 @@ def check_white(series: Series) -> None:
 
 
 def polynomials(u: Floats, degree: int) -> Floats:
-    """sqrt(2 d + 1) P_d(u) for d = 0 ... degree, (degree + 1, T, F): Legendre's, orthonormal over uniform u in [-1, 1].
-
-    Parameters
-    ----------
-    u : (T, F)
-        Within [-1, 1].
-    degree : int
-        The largest d.
-    """
+    """sqrt(2 d + 1) P_d(u) for d = 0 ... degree, (degree + 1, T, F): Legendre's, orthonormal over uniform u in [-1, 1]."""
     scale = np.sqrt(2 * np.arange(degree + 1) + 1)
     return np.asarray(np.moveaxis(legendre.legvander(u, degree), -1, 0) * scale[:, None, None])
 
 
 def uniform_units(series: Series, degree: int) -> Floats:
-    """u brought to [-1, 1] by its extremes, (T, F); refused where it is not uniform.
-
-    Parameters
-    ----------
-    series : Series
-        One series.
-    degree : int
-        The polynomials that must have mean 0.
-    """
+    """u brought to [-1, 1] by its extremes, (T, F); refused where it is not uniform."""
     u = np.asarray(series.values[0], np.float64)
     low, high = u.min(axis=0), u.max(axis=0)
     scaled: Floats = 2 * (u - low) / (high - low) - 1

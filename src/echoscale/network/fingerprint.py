@@ -27,29 +27,7 @@ _MAPPINGS = (dict, OrderedDict, MappingProxyType)
 
 
 def plain(value: object) -> Any:
-    """The value as numbers, strings, lists and dictionaries.
-
-    Parameters
-    ----------
-    value : numbers, strings, None, lists, dictionaries, arrays, networks, enums, dataclasses, named tuples
-        Arrays become a fingerprint of their numbers; values of a class of their own a dictionary under the name of the class.
-
-    Returns
-    -------
-    object
-        What `json.dumps` can write.
-
-    Raises
-    ------
-    TypeError
-        Where a value cannot be told from others: functions, sets, masked arrays, objects of unknown classes.
-
-    Examples
-    --------
-    >>> from echoscale.network.fingerprint import plain
-    >>> plain({"order": 10, "levels": (0.5, 1.0)})
-    {'order': 10, 'levels': [0.5, 1.0]}
-    """
+    """The value as numbers, strings, lists and dictionaries."""
     kind = type(value)
     if value is None or kind in _NUMBERS_AND_TEXT:
         return value
@@ -66,24 +44,7 @@ def plain(value: object) -> Any:
 
 
 def fingerprint(value: object) -> str:
-    """sha256 of the value as JSON with sorted names; floats are written with all their digits.
-
-    Parameters
-    ----------
-    value : as `plain` takes them
-        What is to be named.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Examples
-    --------
-    >>> from echoscale.network.fingerprint import fingerprint
-    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1}) != fingerprint({"a": 1, "b": 2.5})
-    True
-    """
+    """sha256 of the value as JSON with sorted names; floats are written with all their digits."""
     return hashlib.sha256(json.dumps(plain(value), sort_keys=True).encode()).hexdigest()
 
 

@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 
 if TYPE_CHECKING:
     # What users may give as the leak rate of a reservoir.
     LeakLike: TypeAlias = "float | LogUniform | LogNormal | npt.ArrayLike"
 
-Floats = npt.NDArray[np.float64]
 Places: TypeAlias = str | tuple[float, ...]
 
 SHAPES = ("even", "normal")

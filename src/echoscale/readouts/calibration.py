@@ -19,34 +19,12 @@ from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout, mean_squared_errors
 from echoscale.readouts.statistics import Statistics
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-
 # Decimal logarithms of beta, in units of the outputs' standard deviation.
 BOUNDS = (-4.0, 4.0)
 
 
 def steepness(outputs: npt.ArrayLike, labels: npt.ArrayLike, loss: str = "softmax") -> float:
-    """beta, from outputs of rows that were held out.
-
-    Parameters
-    ----------
-    outputs : (R, O)
-        z.
-    labels : (R,)
-        Whole numbers from 0 to O - 1.
-    loss : "softmax" or "sigmoid"
-        What beta z means, see `echoscale.data.losses.probabilities`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from echoscale.readouts.calibration import steepness
-    >>> z = np.tile([[1.0, 0.0]], (1000, 1))
-    >>> beta = steepness(z, np.arange(1000) % 4 == 0)  # right in three of four cases
-    >>> round(float(1 / (1 + np.exp(-beta))), 2)
-    0.75
-    """
+    """beta, from outputs of rows that were held out."""
     z, right = np.asarray(outputs, np.float64), np.asarray(labels, np.int64)
     rows, classes = z.shape
     spread = float((z - z.mean(axis=1, keepdims=True)).std())
@@ -64,17 +42,7 @@ def steepness(outputs: npt.ArrayLike, labels: npt.ArrayLike, loss: str = "softma
 
 
 def steepness_of_steps(statistics: Statistics, readout: Readout, curve: RidgeCurve | None) -> float:
-    """beta = 1 / v: where z is a one-hot code with normal errors of variance v, p = softmax(z / v).
-
-    Parameters
-    ----------
-    statistics : Statistics
-        Of features and codes.
-    readout : Readout
-        Solved from them.
-    curve : RidgeCurve or None
-        Errors of held-out folds, from which v is; None where nothing was held out: v is then that of all steps.
-    """
+    """beta = 1 / v: where z is a one-hot code with normal errors of variance v, p = softmax(z / v)."""
     spread = np.diagonal(statistics.scatter)[statistics.features :] / statistics.count
     if curve is not None:
         variance = float((spread * curve.errors[curve.place] ** 2).mean())

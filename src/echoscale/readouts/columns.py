@@ -10,29 +10,19 @@ A linear readout of x, x = tanh(...), has few even terms of the inputs; products
 from __future__ import annotations
 
 from math import isqrt
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from echoscale._internal.types import Array
+
 Pairs = npt.NDArray[np.int32]
 
 STREAM = 8  # of the seed; those before draw weights
 
 
 def windows(inputs: Array, direct: int, before: Array | None = None) -> Array:
-    """(T, direct F): row t holds u(t), u(t-1), ..., u(t - direct + 1).
-
-    Parameters
-    ----------
-    inputs : (T, F)
-        u.
-    direct : int
-        How many.
-    before : ((direct - 1) F,), optional
-        The inputs before the first, newest first; 0 unless given.
-    """
+    """(T, direct F): row t holds u(t), u(t-1), ..., u(t - direct + 1)."""
     if direct <= 1:
         return inputs[:, : direct * inputs.shape[1]]
     view = np.lib.stride_tricks.sliding_window_view(
@@ -42,17 +32,7 @@ def windows(inputs: Array, direct: int, before: Array | None = None) -> Array:
 
 
 def carried(inputs: Array, direct: int, before: Array | None = None) -> Array:
-    """((direct - 1) F,): what the step after the last of `inputs` needs, newest first.
-
-    Parameters
-    ----------
-    inputs : (T, F)
-        u.
-    direct : int
-        How many inputs the readout sees.
-    before : ((direct - 1) F,), optional
-        The inputs before the first, newest first; 0 unless given.
-    """
+    """((direct - 1) F,): what the step after the last of `inputs` needs, newest first."""
     if direct <= 1:
         return np.zeros(0)
     return np.asarray(_padded(inputs, direct, before)[:-direct:-1].ravel())
@@ -67,19 +47,7 @@ def _padded(inputs: Array, direct: int, before: Array | None) -> Array:
 
 
 def pairs_of(units: int, squares: bool, products: int, seed: int) -> Pairs | None:
-    """Which products the readout sees, (P, 2): first all squares, then drawn pairs i < j, none of them twice; None for none.
-
-    Parameters
-    ----------
-    units : int
-        N.
-    squares : bool
-        Whether (0, 0), (1, 1), ... are among them.
-    products : int
-        How many pairs are drawn, at most N (N - 1) / 2; more of them begin with the same.
-    seed : int
-        Draws them.
-    """
+    """Which products the readout sees, (P, 2): first all squares, then drawn pairs i < j, none of them twice; None for none."""
     if not squares and not products:
         return None
     there = units * (units - 1) // 2
@@ -97,27 +65,11 @@ def pairs_of(units: int, squares: bool, products: int, seed: int) -> Pairs | Non
 
 
 def width_of(units: int, pairs: Pairs | None) -> int:
-    """N + P: how many features states and products are.
-
-    Parameters
-    ----------
-    units : int
-        N.
-    pairs : (P, 2) or None
-        The products.
-    """
+    """N + P: how many features states and products are."""
     return units + (0 if pairs is None else len(pairs))
 
 
 def with_products(states: Array, pairs: Pairs) -> Array:
-    """(..., N + P): x, then x_i x_j, in float64, in which the product of two float32 numbers is exact.
-
-    Parameters
-    ----------
-    states : (..., N)
-        x.
-    pairs : (P, 2)
-        i and j.
-    """
+    """(..., N + P): x, then x_i x_j, in float64, in which the product of two float32 numbers is exact."""
     wide = np.asarray(states, np.float64)
     return np.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)

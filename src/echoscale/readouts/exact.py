@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.readouts.penalties import RELATIVE, RidgeCurve, sum_of
 from echoscale.readouts.ridge import Readout, threads_for
-
-Floats = npt.NDArray[np.float64]
 
 # In relative units: where a penalty as small as this is the best, the Gram matrix may have lost what decides.
 FROM = 1e-10
@@ -64,30 +63,14 @@ class Factor:
 
 
 def factor(features: npt.ArrayLike, targets: npt.ArrayLike) -> Factor:
-    """R of rows that are there as arrays.
-
-    Parameters
-    ----------
-    features : (R, F)
-        Rows of features.
-    targets : (R, O)
-        Rows of targets.
-    """
+    """R of rows that are there as arrays."""
     x, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
     columns = [np.ones((len(x), 1)), x, y]
     return Factor(float(len(x)), _triangle(np.concatenate(columns, axis=1)), x.shape[1])
 
 
 def path(whole: Factor, ridge: Sequence[float] | Floats) -> Readout:
-    """V s / (s^2 + ridge) U^T Y for all penalties, from one decomposition; 0 is least squares of the least norm.
-
-    Parameters
-    ----------
-    whole : Factor
-        Of the training data.
-    ridge : sequence of float
-        The penalties; they are the first axis of the result.
-    """
+    """V s / (s^2 + ridge) U^T Y for all penalties, from one decomposition; 0 is least squares of the least norm."""
     penalties = np.asarray(ridge, np.float64)
     x, y = whole.centred
     with threads_for(x):
@@ -102,15 +85,7 @@ def path(whole: Factor, ridge: Sequence[float] | Floats) -> Readout:
 
 
 def mean_squares(readout: Readout, held_out: Factor) -> Floats:
-    """mean |y - W x - b|^2 per output, (..., outputs), from |R_y - R_x W^T - R_1 b^T|^2: no cancellation.
-
-    Parameters
-    ----------
-    readout : Readout
-        With or without penalties in front.
-    held_out : Factor
-        Of the data that it is judged on.
-    """
+    """mean |y - W x - b|^2 per output, (..., outputs), from |R_y - R_x W^T - R_1 b^T|^2: no cancellation."""
     r, f = held_out.r, held_out.features + 1
     apart = r[:, f:] - r[:, 1:f] @ np.swapaxes(readout.coef, -1, -2) - r[:, :1] * readout.intercept[..., None, :]
     return np.asarray((apart**2).sum(axis=-2) / held_out.count)
@@ -119,17 +94,7 @@ def mean_squares(readout: Readout, held_out: Factor) -> Floats:
 def choose(
     pairs: Sequence[tuple[Factor, Factor]], whole: Factor, relative: Sequence[float] | Floats = EXACT_RELATIVE
 ) -> RidgeCurve:
-    """The curve of errors against penalties, as `penalties.choose` finds it, without squares.
-
-    Parameters
-    ----------
-    pairs : sequence of (training, held out)
-        Factors, from `folds.leave_one_out`.
-    whole : Factor
-        Of all data, which the final readout is fitted to.
-    relative : sequence of float
-        Penalties, in units of the mean squared singular value of the features.
-    """
+    """The curve of errors against penalties, as `penalties.choose` finds it, without squares."""
     r = np.asarray(relative, np.float64)
 
     def judge(train: Factor, held_out: Factor) -> Floats:

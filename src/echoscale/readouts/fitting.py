@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats, Indices
 from echoscale.data.scaling import Scaling
 from echoscale.readouts import exact, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
@@ -16,9 +17,8 @@ from echoscale.readouts.ridge import Readout
 from echoscale.readouts.ridge import ridge as solve_ridge
 from echoscale.readouts.statistics import Statistics
 
-Floats = npt.NDArray[np.float64]
 # Features, targets, and the rows of every segment.
-Rows = Callable[[], tuple[npt.NDArray[Any], npt.NDArray[Any], list[splits.Indices]]]
+Rows = Callable[[], tuple[npt.NDArray[Any], npt.NDArray[Any], list[Indices]]]
 
 
 class Solved(NamedTuple):
@@ -43,20 +43,8 @@ def by_folds(validation: object) -> bool:
     return isinstance(validation, int | np.integer)
 
 
-def segments(validation: float | int, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> list[splits.Indices]:
-    """Edges of the segments of time for the statistics: fold, gap, ..., fold; training, gap, tail; or one for all.
-
-    Parameters
-    ----------
-    validation : int or float
-        Folds, or the share of a tail.
-    lengths : (B,)
-        Steps of every series.
-    washout : int
-        Steps at the start of every series that do not count.
-    several : bool
-        Whether there are penalties to choose from.
-    """
+def segments(validation: float | int, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> list[Indices]:
+    """Edges of the segments of time for the statistics: fold, gap, ..., fold; training, gap, tail; or one for all."""
     count = splits.possible(lengths, washout, int(validation)) if several and by_folds(validation) else 0
     if count:
         return splits.edges(lengths, washout, count)
@@ -66,17 +54,7 @@ def segments(validation: float | int, lengths: npt.NDArray[np.int64], washout: i
 
 
 def pairs(validation: float | int, parts: Sequence[splits.Part], gaps: bool) -> list[tuple[splits.Part, splits.Part]]:
-    """(training, held out) from the segments; none where there is one segment only.
-
-    Parameters
-    ----------
-    validation : int or float
-        Folds, or the share of a tail.
-    parts : sequence of Statistics or Factor
-        Of the segments.
-    gaps : bool
-        Whether every second segment is a gap.
-    """
+    """(training, held out) from the segments; none where there is one segment only."""
     if len(parts) == 1:
         return []
     if by_folds(validation):
@@ -94,21 +72,7 @@ def solve(
     *,
     gaps: bool = True,
 ) -> Solved:
-    """The readout of all parts together, with the penalty that held-out parts choose; exact where a Gram matrix fails.
-
-    Parameters
-    ----------
-    chosen_from : (n,) or None
-        Penalties, from `penalties.check`; None is "auto".
-    parts : sequence of Statistics
-        Of the segments.
-    rows : function or None
-        Features, targets and the rows of the segments: asked for only where they are needed. None: never.
-    validation : int or float
-        Folds, or the share of a tail.
-    gaps : bool
-        Whether every second segment is a gap.
-    """
+    """The readout of all parts together, with the penalty that held-out parts choose; exact where a Gram matrix fails."""
     whole = splits.total(parts)
     ridge, curve = penalties.decide(chosen_from, pairs(validation, parts, gaps), whole)
     # A choice near the end of the path may be rounding; a penalty that was given is not to be doubted before it is lost itself.

@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.readouts import fitting, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.pooling import standardising
 from echoscale.readouts.ridge import Readout, threads_for, turned
 from echoscale.readouts.statistics import of_rows
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 LEAST_PENALTY = 1e-9
 
@@ -49,17 +47,7 @@ class RowReadout(NamedTuple):
 
 
 def groups(classes: Indices, validation: float | int, several: bool) -> list[Indices]:
-    """The rows of every fold, with as many of every class in each as can be; or of training and validation; or all together.
-
-    Parameters
-    ----------
-    classes : (R,)
-        The class of every row, as a whole number.
-    validation : int or float
-        A number of folds, or a share: every k-th row.
-    several : bool
-        Whether there is something to choose.
-    """
+    """The rows of every fold, with as many of every class in each as can be; or of training and validation; or all together."""
     count = len(classes)
     if several and fitting.by_folds(validation) and count >= splits.FEWEST:
         fold = splits.of_sequences(classes, min(int(validation), count))
@@ -78,21 +66,7 @@ def solve(
     *,
     standardise: bool = True,
 ) -> RowReadout:
-    """The readout with the penalty that held-out rows choose.
-
-    Parameters
-    ----------
-    features : (R, F)
-        Rows.
-    codes : (R, O)
-        One-hot.
-    chosen_from : (n,) or None
-        Penalties, from `penalties.check`; None is "auto".
-    validation : int or float
-        Folds, or a share of the rows.
-    standardise : bool
-        Whether the penalty stands on the weights of standardised features, or of features as they are.
-    """
+    """The readout with the penalty that held-out rows choose."""
     scaling = standardising(features)
     if not standardise:
         scaling = scaling._replace(spread=np.ones_like(scaling.spread))
@@ -114,13 +88,6 @@ def least_error(features: npt.NDArray[Any], codes: Floats) -> float:
     """The least error of rows left out one by one, over a path of penalties: from one decomposition, for comparisons.
 
     With X = U s V^T, 1 - h = 1 - sum over k of U_k^2 s_k^2 / (s_k^2 + ridge) - 1 / R, the last for the intercept.
-
-    Parameters
-    ----------
-    features : (R, F)
-        Rows.
-    codes : (R, O)
-        One-hot.
     """
     x = standardising(features).forward(features)
     y = codes - codes.mean(axis=0)
@@ -149,15 +116,6 @@ def left_out(rows: Floats, codes: Floats, ridge: float) -> Floats:
     """z of every row from the readout of all others, without solving for it: y - (y - z) / (1 - h).
 
     h is the leverage of a row, the diagonal of X (X^T X + ridge I)^-1 X^T, plus 1 / R for the intercept.
-
-    Parameters
-    ----------
-    rows : (R, F)
-        Features.
-    codes : (R, O)
-        One-hot.
-    ridge : float
-        The penalty; at least 1e-9 of the mean squared singular value is taken, since h = 1 leaves nothing to divide.
     """
     x, y = (each - each.mean(axis=0) for each in (rows, codes))
     gram = x.T @ x

@@ -18,9 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.engine.devices import to_device
-
-Floats = npt.NDArray[np.float64]
 
 # Lanes or rows that are multiplied together: enough to hide the cost of a call, few enough to stay in the cache.
 SLAB_LANES, SLAB_ROWS = 16, 1024

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal.table import Table
+from echoscale._internal.types import Floats, Indices
 from echoscale.engine.devices import cores, in_threads, one_thread
 from echoscale.readouts.ridge import Readout, check_path, ridge
 from echoscale.readouts.splits import Part
@@ -29,8 +29,6 @@ from echoscale.readouts.statistics import Statistics
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-Floats = npt.NDArray[np.float64]
 
 AUTO = "auto"
 # Half decades. Below the first, a Gram matrix in float64 holds nothing but rounding (see `exact`).
@@ -42,7 +40,6 @@ ROBUST = 1e-8
 FEW_FEATURES = 128
 # Where there is too little data to choose by.
 UNCHOSEN = 1e-4
-Indices = npt.NDArray[np.int64]
 Pairs = Sequence[tuple[Statistics, Statistics]]
 
 
@@ -81,13 +78,7 @@ class RidgeCurve:
         return Table(("ridge", "relative", "error"), tuple(rows), "Error of held-out folds against the ridge penalty", (note,))
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """The curve, with the chosen penalty marked.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Where to draw; a new figure unless given.
-        """
+        """The curve, with the chosen penalty marked."""
         if axes is None:
             from matplotlib.figure import Figure
 
@@ -107,26 +98,14 @@ class RidgeCurve:
 
 
 def unit_of(statistics: Statistics) -> Any:
-    """trace(S_xx) / features, (...,); 1 where the features do not move at all.
-
-    Parameters
-    ----------
-    statistics : Statistics
-        Of features and targets, with or without lanes.
-    """
+    """trace(S_xx) / features, (...,); 1 where the features do not move at all."""
     f = statistics.features
     mean_square = np.einsum("...ff->...f", statistics.scatter[..., :f, :f]).sum(axis=-1) / max(f, 1)
     return np.where(mean_square > 0, mean_square, 1.0)
 
 
 def in_units(statistics: Statistics) -> Statistics:
-    """The same data with a mean squared singular value of 1: penalties of its ridge solutions are relative ones.
-
-    Parameters
-    ----------
-    statistics : Statistics
-        Of features and targets, with or without lanes.
-    """
+    """The same data with a mean squared singular value of 1: penalties of its ridge solutions are relative ones."""
     scatter = statistics.scatter / unit_of(statistics)[..., None, None]
     return Statistics(statistics.count, statistics.mean, scatter, statistics.features)
 
@@ -135,15 +114,7 @@ def fold_errors(
     pairs: Sequence[tuple[Statistics, Statistics]],
     relative: Sequence[float] | Floats = RELATIVE,
 ) -> Floats:
-    """Mean squared error of the held-out folds over the variance of the targets, (penalties, ..., outputs).
-
-    Parameters
-    ----------
-    pairs : sequence of (training, held out)
-        Statistics, from `folds.leave_one_out`.
-    relative : sequence of float
-        r.
-    """
+    """Mean squared error of the held-out folds over the variance of the targets, (penalties, ..., outputs)."""
     path = np.asarray(relative, np.float64)
 
     squares = sum_of(lambda train, held_out: path_squares(train, held_out, path), pairs, pairs[0][0].features)
@@ -159,15 +130,6 @@ def path_squares(train: Statistics, held_out: Statistics, relative: Floats) -> F
 
     S_xx = V L V^T,   W(r) = V (L + r unit)^-1 V^T S_xy
     sum |y - W^T x - b|^2 = W^T G W - 2 W^T c + sum y^2 + n (mean offset)^2      G, c: of the held-out rows
-
-    Parameters
-    ----------
-    train : Statistics
-        That readouts are fitted to, with or without lanes.
-    held_out : Statistics
-        That they are judged on.
-    relative : (R,)
-        r.
     """
     f = train.features
     unit = unit_of(train)
@@ -190,17 +152,7 @@ def path_squares(train: Statistics, held_out: Statistics, relative: Floats) -> F
 
 
 def sum_of(judge: Callable[[Part, Part], Floats], pairs: Sequence[tuple[Part, Part]], features: int) -> Floats:
-    """judge(training, held out) of all folds, added up in their order; large ones are judged at the same time.
-
-    Parameters
-    ----------
-    judge : function of (training, held out)
-        The squared errors of one fold.
-    pairs : sequence of (training, held out)
-        The folds.
-    features : int
-        F, by which the work grows.
-    """
+    """judge(training, held out) of all folds, added up in their order; large ones are judged at the same time."""
     found: list[Any] = [None] * len(pairs)
 
     def put(k: int) -> None:
@@ -216,29 +168,13 @@ def choose(
     whole: Statistics,
     relative: Sequence[float] | Floats = RELATIVE,
 ) -> RidgeCurve:
-    """The curve of errors against penalties, for one network (no lanes); its `ridge` is the choice.
-
-    Parameters
-    ----------
-    pairs : sequence of (training, held out)
-        Statistics, from `folds.leave_one_out`.
-    whole : Statistics
-        Of all data, which the final readout is fitted to.
-    relative : sequence of float
-        r.
-    """
+    """The curve of errors against penalties, for one network (no lanes); its `ridge` is the choice."""
     squares = fold_errors(pairs, relative).mean(axis=-1)
     return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(unit_of(whole)))
 
 
 def check(ridge: object) -> Floats | None:
-    """The penalties that a user gave, as an array; None for "auto".
-
-    Parameters
-    ----------
-    ridge : "auto", float or sequence of float
-        As the user gave it.
-    """
+    """The penalties that a user gave, as an array; None for "auto"."""
     if isinstance(ridge, str):
         if ridge != AUTO:
             raise ValueError(f"ridge must be 'auto', a number or a list of numbers, got {ridge!r}.")
@@ -251,17 +187,7 @@ def decide(
     pairs: Sequence[tuple[Statistics, Statistics]],
     whole: Statistics,
 ) -> tuple[float, RidgeCurve | None]:
-    """The penalty for all data, and the curve that chose it: None where there was nothing to choose, or too little data.
-
-    Parameters
-    ----------
-    penalties : (n,) or None
-        One penalty, or those to choose from, from `check`. None ("auto"): from `RELATIVE`.
-    pairs : sequence of (training, held out)
-        Statistics, from `folds.leave_one_out`; none where there is too little data: "auto" is then 1e-4 in relative units.
-    whole : Statistics
-        Of all data.
-    """
+    """The penalty for all data, and the curve that chose it: None where there was nothing to choose, or too little data."""
     if penalties is not None and len(penalties) == 1:
         return float(penalties[0]), None
     unit = float(unit_of(whole))

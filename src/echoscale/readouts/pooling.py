@@ -22,16 +22,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series, check_longer_than
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.readouts.ridge import turned
 from echoscale.readouts.statistics import Statistics
-
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 POOLS = ("mean", "std", "max", "min", "last", "segments", "snapshots")
 WHOLE = ("mean", "std", "max", "min")  # what a sequence is judged by where nothing else is said
@@ -41,13 +38,7 @@ LEAST_SPREAD = 1e-5
 
 
 def check_pools(pools: object) -> tuple[str, ...]:
-    """The names as a tuple; one that is not known, or stands there twice, is named.
-
-    Parameters
-    ----------
-    pools : str or sequence of str
-        As the user gave it.
-    """
+    """The names as a tuple; one that is not known, or stands there twice, is named."""
     names = (pools,) if isinstance(pools, str) else tuple(pools) if isinstance(pools, Sequence) else ()
     for name in names:
         if name not in POOLS:
@@ -58,19 +49,7 @@ def check_pools(pools: object) -> tuple[str, ...]:
 
 
 def columns(pools: Sequence[str], units: int, parts: int, snapshots: int) -> dict[str, slice]:
-    """Which columns of a row every pool has.
-
-    Parameters
-    ----------
-    pools : sequence of str
-        In the order of the columns.
-    units : int
-        N.
-    parts : int
-        P.
-    snapshots : int
-        How many of them.
-    """
+    """Which columns of a row every pool has."""
     widths = {name: units * {"segments": parts, "snapshots": snapshots}.get(name, 1) for name in pools}
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
@@ -87,27 +66,7 @@ def pooled(
     state: npt.ArrayLike | None = None,
     hyper: Hyper | None = None,
 ) -> Floats:
-    """One row for every sequence, (B, columns), or (H, B, columns) with lanes.
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    series : Series
-        B sequences.
-    pools : sequence of str
-        Out of `POOLS`; their columns stand side by side.
-    parts : int
-        P, of segments, and of snapshots without `every`.
-    every : int or None
-        M, the steps between two snapshots of sequences of one length.
-    washout : int
-        Steps at the start of every sequence that do not count (in snapshots they do).
-    state : (N,), (B, N) or (H, B, N), optional
-        Where to start; zero unless given.
-    hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with H lanes or none.
-    """
+    """One row for every sequence, (B, columns), or (H, B, columns) with lanes."""
     check_longer_than(series, washout, "X")
     lengths, count, lanes, units = series.lengths, series.count, (hyper or esn.hyper).lanes, esn.units
     first, end = _parts(lengths, washout, parts)
@@ -176,13 +135,7 @@ def _moments(lengths: Indices, parts: int, every: int | None) -> Indices:
 
 
 def standardising(features: npt.NDArray[Any]) -> Scaling:
-    """Means and spreads of features over the rows.
-
-    Parameters
-    ----------
-    features : (R, F)
-        Rows.
-    """
+    """Means and spreads of features over the rows."""
     found = Scaling.of(np.asarray(features)[None])
     constant = np.asarray(features).min(axis=0) == np.asarray(features).max(axis=0)
     moving = found.spread[~constant]
@@ -192,37 +145,13 @@ def standardising(features: npt.NDArray[Any]) -> Scaling:
 
 
 def standard_rows(esn: ESN, series: Series, pools: Sequence[str], hyper: Hyper, trains: npt.NDArray[np.bool_]) -> Floats:
-    """One row for every sequence and network, (H, B, min(B, columns)), turned where there are more columns than sequences.
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    series : Series
-        B sequences.
-    pools : sequence of str
-        Out of `pooling.POOLS`.
-    hyper : Hyper
-        Hyper-parameters with H lanes.
-    trains : (B,) of bool
-        The sequences that means and spreads are taken of.
-    """
+    """One row for every sequence and network, (H, B, min(B, columns)), turned where there are more columns than sequences."""
     rows = pooled(esn, series, pools, hyper=hyper)
     return np.stack([turned(standardising(each[trains]).forward(each)).rows for each in rows])
 
 
 def statistics_of(rows: Floats, codes: Floats, which: npt.NDArray[np.bool_]) -> Statistics:
-    """The statistics of some sequences, of every network.
-
-    Parameters
-    ----------
-    rows : (H, B, F)
-        From `standard_rows`.
-    codes : (B, O)
-        Targets.
-    which : (B,) of bool
-        The sequences that count.
-    """
+    """The statistics of some sequences, of every network."""
     count = int(which.sum())
     both = np.concatenate([rows[:, which], np.broadcast_to(codes[which], (len(rows), count, codes.shape[1]))], axis=2)
     mean = both.sum(axis=1) / max(count, 1)

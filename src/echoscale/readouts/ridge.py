@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.engine.devices import one_thread
 from echoscale.readouts.statistics import Statistics
 
-Floats = npt.NDArray[np.float64]
 One = int | slice | EllipsisType | npt.NDArray[Any]
 Index = One | tuple[One, ...]
 
@@ -138,15 +138,7 @@ def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats) -> Reado
 
 
 def mean_squared_errors(readout: Readout, statistics: Statistics) -> Floats:
-    """mean |y - W x - b|^2 per output, (..., outputs), on the data of the statistics; no prediction is made.
-
-    Parameters
-    ----------
-    readout : Readout
-        With or without penalties and lanes in front.
-    statistics : Statistics
-        Of the data that it is judged on.
-    """
+    """mean |y - W x - b|^2 per output, (..., outputs), on the data of the statistics; no prediction is made."""
     f = statistics.features
     scatter, mean = statistics.scatter, statistics.mean
     gram, cross, targets = scatter[..., :f, :f], scatter[..., f:, :f], scatter[..., f:, f:]
@@ -158,27 +150,13 @@ def mean_squared_errors(readout: Readout, statistics: Statistics) -> Floats:
 
 
 def normalised_errors(readout: Readout, statistics: Statistics) -> Floats:
-    """NRMSE, (...,): sqrt of mean squared error over variance, averaged over the outputs before the root.
-
-    Parameters
-    ----------
-    readout : Readout
-        With or without penalties and lanes in front.
-    statistics : Statistics
-        Of the data that it is judged on; no target may be constant there.
-    """
+    """NRMSE, (...,): sqrt of mean squared error over variance, averaged over the outputs before the root."""
     errors: Floats = np.sqrt((mean_squared_errors(readout, statistics) / target_variances(statistics)).mean(axis=-1))
     return errors
 
 
 def target_variances(statistics: Statistics) -> Floats:
-    """What errors are normalised by, (..., outputs); an error where a target is constant.
-
-    Parameters
-    ----------
-    statistics : Statistics
-        Of the data that a readout is judged on.
-    """
+    """What errors are normalised by, (..., outputs); an error where a target is constant."""
     f = statistics.features
     variances: Floats = np.einsum("...oo->...o", statistics.scatter[..., f:, f:]) / statistics.count[..., None]
     if not (variances > 0).all():
@@ -243,24 +221,12 @@ class Turned(NamedTuple):
     basis: Floats | None
 
     def back(self, readout: Readout) -> Readout:
-        """A readout of `rows` as one of the features.
-
-        Parameters
-        ----------
-        readout : Readout
-            W (..., O, R) and b.
-        """
+        """A readout of `rows` as one of the features."""
         return readout if self.basis is None else readout._replace(coef=readout.coef @ self.basis.T)
 
 
 def turned(features: npt.ArrayLike) -> Turned:
-    """The rows turned into the space that they span, where that is the smaller one.
-
-    Parameters
-    ----------
-    features : (R, F)
-        Rows; centre them first where there is an intercept.
-    """
+    """The rows turned into the space that they span, where that is the smaller one."""
     x = np.asarray(features, np.float64)
     if len(x) >= x.shape[1]:
         return Turned(x, None)

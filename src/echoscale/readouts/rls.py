@@ -24,14 +24,13 @@ import jax.numpy as jnp
 import jax.scipy.linalg
 import numpy as np
 import numpy.typing as npt
+from jax import Array
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.series import as_numbers
 from echoscale.engine.devices import one_thread, precision_and_device
 from echoscale.readouts.ridge import Readout
-
-Array = jax.Array
-Floats = npt.NDArray[np.float64]
 
 # Rows of one compiled call; a call with fewer does only those.
 BUFFER = 256
@@ -57,22 +56,7 @@ class RLSState(NamedTuple):
 
 
 def init(features: int, outputs: int, ridge: float) -> RLSState:
-    """Nothing seen: W = 0 and P = I / ridge, as arrays of NumPy.
-
-    Parameters
-    ----------
-    features : int
-        F.
-    outputs : int
-        O.
-    ridge : float
-        The penalty, above 0.
-
-    Returns
-    -------
-    RLSState
-        Before the first row.
-    """
+    """Nothing seen: W = 0 and P = I / ridge, as arrays of NumPy."""
     sizes = (), (features,), (outputs,), (features, outputs)
     leaves: list[Any] = [*(np.zeros(size) for size in sizes), np.eye(features) / ridge, np.zeros((), np.int32)]
     return RLSState(*leaves)
@@ -88,30 +72,7 @@ def update(
     back: int = 0,
     counts: Array | None = None,
 ) -> RLSState:
-    """One step of the equations above with R rows, forgetting once. Pure; for use inside compiled programs.
-
-    Parameters
-    ----------
-    state : RLSState
-        What the past left.
-    x : (R, F)
-        Features.
-    y : (R, O)
-        Targets.
-    ridge : float
-        The penalty, as in `init`.
-    forgetting : float
-        f; 1 forgets nothing.
-    back : int
-        How many features get their penalty restored in this step: see `returns`.
-    counts : (R,) of bool, or None
-        Which rows are there; None: all. Where no row counts, nothing changes: the past is not forgotten over a gap.
-
-    Returns
-    -------
-    RLSState
-        After the step.
-    """
+    """One step of the equations above with R rows, forgetting once. Pure; for use inside compiled programs."""
     features = x.shape[1]
     shown = jnp.ones(len(x), bool) if counts is None else counts
     rows = jnp.sum(shown, dtype=state.weight.dtype)
@@ -146,35 +107,12 @@ def returns(features: int, forgetting: float) -> int:
     """ceil(F (1 - forgetting)): how many features get their penalty restored in one step.
 
     So a round of all takes at most 1 / (1 - forgetting) steps.
-
-    Parameters
-    ----------
-    features : int
-        F.
-    forgetting : float
-        In (0, 1].
-
-    Returns
-    -------
-    int
-        From 0 to F.
     """
     return math.ceil(features * (1 - forgetting))
 
 
 def intercept_of(state: RLSState) -> Array:
-    """b = mean_y - W mean_x.
-
-    Parameters
-    ----------
-    state : RLSState
-        As it stands.
-
-    Returns
-    -------
-    (O,) array
-        The intercept.
-    """
+    """b = mean_y - W mean_x."""
     return state.target - state.mean @ state.coef
 
 

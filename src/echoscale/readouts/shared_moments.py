@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.engine.shared_runs import SharedRuns
 from echoscale.readouts.moments import SHIFT_ROWS
-
-Floats = npt.NDArray[np.float64]
 
 # Runs that are multiplied together: as float64 they should stay in the cache.
 SLAB_BYTES = 1 << 21

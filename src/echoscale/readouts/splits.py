@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Indices = npt.NDArray[np.int64]
+from echoscale._internal.types import Indices
 
 FOLDS = 5
 # The gap, where nobody knows better: this share of a fold.
@@ -40,17 +40,7 @@ Part = TypeVar("Part", bound=AddsUp)
 
 
 def possible(lengths: npt.ArrayLike, washout: int, folds: int = FOLDS) -> int:
-    """How many folds the data allow: as many as asked for, fewer where one would hold fewer than four steps; 0 for none.
-
-    Parameters
-    ----------
-    lengths : (B,)
-        Steps of every series.
-    washout : int
-        Steps at the start of every series that do not count.
-    folds : int
-        As many as asked for.
-    """
+    """How many folds the data allow: as many as asked for, fewer where one would hold fewer than four steps; 0 for none."""
     counted = int(np.maximum(np.asarray(lengths, np.int64) - washout, 0).sum())
     most = min(folds, counted // FEWEST)
     return most if most >= 2 else 0
@@ -61,22 +51,6 @@ def edges(lengths: npt.ArrayLike, washout: int, folds: int = FOLDS, gap: int | N
 
     One series, or fewer series than folds: every one is cut into K blocks of time. As many series as folds or more: whole
     series are held out, every K-th one, and no gap is needed.
-
-    Parameters
-    ----------
-    lengths : (B,)
-        Steps of every series.
-    washout : int
-        Steps at the start of every series that do not count.
-    folds : int
-        K.
-    gap : int, optional
-        Steps between two folds, which are in none; a twentieth of a fold, and at least one, unless given.
-
-    Returns
-    -------
-    list of (2 K,)
-        Segment s of series b is its steps edges[b][s] to edges[b][s + 1].
     """
     steps = np.atleast_1d(np.asarray(lengths, np.int64))
     if len(steps) >= folds:
@@ -96,19 +70,7 @@ def edges(lengths: npt.ArrayLike, washout: int, folds: int = FOLDS, gap: int | N
 
 
 def tail_edges(lengths: npt.ArrayLike, washout: int, share: float, gap: int | None = None) -> list[Indices]:
-    """Edges of the segments training, gap, validation of every series.
-
-    Parameters
-    ----------
-    lengths : (B,)
-        Steps of every series, each longer than the washout.
-    washout : int
-        Steps at the start of every series that do not count.
-    share : float
-        Of the steps after the washout: how many are the validation tail.
-    gap : int, optional
-        Steps before the tail that are in neither; a twentieth of the tail, and at least one, unless given.
-    """
+    """Edges of the segments training, gap, validation of every series."""
     found = []
     for length in np.atleast_1d(np.asarray(lengths, np.int64)):
         cut = washout + max(round((length - washout) * (1 - share)), 1)
@@ -118,30 +80,14 @@ def tail_edges(lengths: npt.ArrayLike, washout: int, share: float, gap: int | No
 
 
 def of_sequences(classes: Indices, folds: int, seen: int = 0) -> Indices:
-    """The fold of every sequence, (B,), with as many of every class in each as can be.
-
-    Parameters
-    ----------
-    classes : (B,)
-        The class of every sequence, as a whole number.
-    folds : int
-        K.
-    seen : int
-        Sequences that were dealt out before.
-    """
+    """The fold of every sequence, (B,), with as many of every class in each as can be."""
     found = np.empty(len(classes), np.int64)
     found[np.argsort(classes, kind="stable")] = (seen + np.arange(len(classes))) % folds
     return found
 
 
 def rows(cuts: Sequence[Indices]) -> list[Indices]:
-    """The rows of every segment, where the counted steps of all series stand one below the other.
-
-    Parameters
-    ----------
-    cuts : sequence of (S + 1,)
-        The edges of every series.
-    """
+    """The rows of every segment, where the counted steps of all series stand one below the other."""
     ends = np.cumsum([each[-1] - each[0] for each in cuts])
     shifted = [each + end - each[-1] for each, end in zip(cuts, ends, strict=True)]
     segments = zip(*(pairwise(each) for each in shifted), strict=True)
@@ -149,13 +95,7 @@ def rows(cuts: Sequence[Indices]) -> list[Indices]:
 
 
 def leave_one_out(folds: Sequence[Part]) -> list[tuple[Part, Part]]:
-    """(training, held out) for every fold that holds a step: all other folds, and the fold.
-
-    Parameters
-    ----------
-    folds : sequence of Statistics or Factor
-        What is known of every fold; of the segments of `edges`, every second one, since the others are gaps.
-    """
+    """(training, held out) for every fold that holds a step: all other folds, and the fold."""
     held = [part for part in folds if np.min(part.count) > 0]
     if len(held) < 2:
         raise ValueError("fewer than two folds hold a step that counts: give longer series, or a smaller washout.")
@@ -166,13 +106,7 @@ def leave_one_out(folds: Sequence[Part]) -> list[tuple[Part, Part]]:
 
 
 def total(parts: Sequence[Part]) -> Part:
-    """What is known of all parts together.
-
-    Parameters
-    ----------
-    parts : sequence of Statistics or Factor
-        Of pieces of the data.
-    """
+    """What is known of all parts together."""
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + part

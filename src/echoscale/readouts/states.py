@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Array
 from echoscale.data.series import Series, as_series
 from echoscale.engine import feed
 from echoscale.engine.esn import ESN
@@ -40,19 +41,9 @@ SATURATED, SATURATED_NEURON = 0.8, 0.9
 # A state that moves by less than so many roundings of its own size has hardly any digit to read.
 ROUNDINGS = 1000
 
-Array = npt.NDArray[Any]
-
 
 def at_rest(esn: ESN, hyper: Hyper | None = None) -> npt.NDArray[Any] | None:
-    """x*, (N,), or (H, N) with lanes; zero where a linear level grows; None where it is zero since there is no bias.
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    hyper : Hyper, optional
-        Other hyper-parameters than its own, with H lanes or none.
-    """
+    """x*, (N,), or (H, N) with lanes; zero where a linear level grows; None where it is zero since there is no bias."""
     used = esn.hyper if hyper is None else hyper
     if not any(np.any(scaling) and np.any(bias) for scaling, bias in zip(used.bias_scaling, esn.drawn.biases, strict=True)):
         return None
@@ -72,17 +63,7 @@ class StateWarning(UserWarning):
 
 
 def check_states(mean: Floats, variance: Floats, esn: ESN, above: int = 4) -> None:
-    """Warn where E[x^2] is near 1 for most neurons of tanh, or std(x) is near the rounding of x for most neurons.
-
-    Parameters
-    ----------
-    mean, variance : (n,)
-        Of every state, over the steps (or sequences) after the washout.
-    esn : ESN
-        The network: its precision, and which neurons are linear and have no bounds.
-    above : int
-        How many calls above this one the user's is.
-    """
+    """Warn where E[x^2] is near 1 for most neurons of tanh, or std(x) is near the rounding of x for most neurons."""
     square = mean**2 + variance
     still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(esn.dtype).eps * np.sqrt(square)
     bounded = square[np.repeat([each.activation != LINEAR for each in esn.network.reservoirs], esn.sizes)]
@@ -110,30 +91,7 @@ def state_rows(
     *,
     pairs: Pairs | None = None,
 ) -> tuple[Array, Array]:
-    """Run from the zero state and keep (x(t), u(t), u(t-1), ...) of every step after the washout, series after series.
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    series : Series
-        Inputs.
-    washout : int
-        Steps at the start of every series that are left out; every series is longer.
-    direct : int
-        How many of the last inputs stand beside the states.
-    dtype : data type, optional
-        Of the rows; that of the network unless given.
-    pairs : (P, 2), optional
-        Products of two states that stand after them.
-
-    Returns
-    -------
-    rows : (R, N + P + direct F)
-        Features.
-    last : (N,) or (B, N)
-        The last states.
-    """
+    """Run from the zero state and keep (x(t), u(t), u(t-1), ...) of every step after the washout, series after series."""
     lengths = series.lengths - washout
     ends = np.cumsum(lengths)
     width = width_of(esn.units, pairs)

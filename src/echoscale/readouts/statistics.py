@@ -17,16 +17,15 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
-from echoscale.engine.shared_runs import Indices, SharedRuns
+from echoscale.engine.shared_runs import SharedRuns
 from echoscale.readouts import columns as recent
 from echoscale.readouts.columns import Pairs, width_of, with_products
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
 from echoscale.readouts.shared_moments import SharedMoments
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,32 +80,14 @@ class Statistics:
 
 
 def with_noise(statistics: Statistics, variance: float | Floats, columns: int | None = None) -> Statistics:
-    """As if noise of this variance had been on the first `columns` features (all unless given): n variance I, on average.
-
-    Parameters
-    ----------
-    statistics : Statistics
-        Of clean features.
-    variance : float or (...,)
-        Of the noise, for all or for every lane.
-    columns : int or None
-        How many features have it.
-    """
+    """As if noise of this variance had been on the first `columns` features (all unless given): n variance I, on average."""
     scatter, f = statistics.scatter.copy(), statistics.features if columns is None else columns
     scatter[..., :f, :f] += (statistics.count * variance)[..., None, None] * np.eye(f)
     return Statistics(statistics.count, statistics.mean, scatter, statistics.features)
 
 
 def of_rows(features: npt.ArrayLike, targets: npt.ArrayLike) -> Statistics:
-    """The statistics of rows that are there as arrays.
-
-    Parameters
-    ----------
-    features : (R, F)
-        Rows of features.
-    targets : (R, O)
-        Rows of targets.
-    """
+    """The statistics of rows that are there as arrays."""
     rows = np.concatenate([np.asarray(features, np.float64), np.asarray(targets, np.float64)], axis=1)
     mean = rows.mean(axis=0)
     centred = rows - mean
@@ -175,29 +156,7 @@ def split_statistics(
     before: npt.NDArray[Any] | None = None,
     pairs: Pairs | None = None,
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
-    """The statistics of consecutive segments of time from one run, and the last states.
-
-    Parameters
-    ----------
-    esn : ESN
-        The network.
-    series : Series
-        Inputs, checked.
-    targets : Series
-        Targets of every step, checked.
-    edges : sequence of (S + 1,)
-        Segment s of series b is its steps edges[b][s] to edges[b][s + 1]. What lies before the first is washed out.
-    direct : bool or int
-        How many of the last inputs are features too; True is 1.
-    hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with lanes or without.
-    state : (N,), (B, N) or (H, B, N), optional
-        Where to start; zero unless given.
-    before : (B, (direct - 1) F), optional
-        The inputs before the first step, newest first; 0 unless given.
-    pairs : (P, 2), optional
-        Products of two states that are features too, after them.
-    """
+    """The statistics of consecutive segments of time from one run, and the last states."""
     used = hyper or esn.hyper
     extra = beside_states(series, targets, direct, before)
     width = width_of(esn.units, pairs)
@@ -232,17 +191,7 @@ def _multiplied(states: Any, pairs: Pairs) -> Any:
 
 
 def beside_states(series: Series, targets: Series, direct: bool | int, before: npt.NDArray[Any] | None = None) -> list[Floats]:
-    """The columns of the statistics that are no states, (T_b, E) of every series: inputs if they are features, and targets.
-
-    Parameters
-    ----------
-    series, targets : Series
-        Inputs, and targets of every step.
-    direct : bool or int
-        How many of the last inputs are features; True is 1.
-    before : (B, (direct - 1) F), optional
-        The inputs before the first step, newest first; 0 unless given.
-    """
+    """The columns of the statistics that are no states, (T_b, E) of every series: inputs if they are features, and targets."""
     if not direct:
         return list(targets.values)
     past = [None] * series.count if before is None else list(before)

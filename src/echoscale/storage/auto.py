@@ -28,17 +28,7 @@ KINDS = ("AutoModel", "SequenceModel")
 
 
 def pack(model: AutoModel | SequenceModel, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
-    """Put the arrays into `tensors`; what is left, as JSON.
-
-    Parameters
-    ----------
-    model : AutoModel or SequenceModel
-        The model.
-    tensors : dict
-        Gets the arrays.
-    pack_esn : function of (ESN, tensors)
-        Does the same with a network.
-    """
+    """Put the arrays into `tensors`; what is left, as JSON."""
     if isinstance(model, SequenceModel):
         return {"kind": "SequenceModel", "auto": _pack_sequences(model, tensors, pack_esn)}
     groups = []
@@ -115,19 +105,7 @@ def _readout(tensors: Tensors, start: str, outputs: int) -> Readout:
 
 
 def unpack(kind: str, about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> AutoModel | SequenceModel:
-    """The inverse of `pack`.
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    about : mapping
-        What was left as JSON.
-    tensors : dict
-        The arrays.
-    unpack_esn : function of (JSON, tensors)
-        Does the same with a network.
-    """
+    """The inverse of `pack`."""
     if kind == "SequenceModel":
         return _unpack_sequences(about, tensors, unpack_esn)
     groups = []

@@ -46,17 +46,7 @@ NUMBERS = (
 
 
 def pack(model: ESNRegressor | ESNClassifier, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
-    """Put the arrays into `tensors`; what is left, as JSON.
-
-    Parameters
-    ----------
-    model : ESNRegressor or ESNClassifier
-        Fitted.
-    tensors : dict
-        Gets the arrays.
-    pack_esn : function of (ESN, tensors)
-        Does the same with a network.
-    """
+    """Put the arrays into `tensors`; what is left, as JSON."""
     if not hasattr(model, "readout_"):
         raise ValueError(f"this {type(model).__name__} is not fitted yet: there is nothing to save. Call fit first.")
     for name in ARRAYS:
@@ -96,17 +86,7 @@ def _plain_parameters(model: ESNRegressor | ESNClassifier | ESNFeatures) -> dict
 
 
 def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> ESNRegressor | ESNClassifier:
-    """The inverse of `pack`; the content of the file is checked.
-
-    Parameters
-    ----------
-    about : mapping
-        What `pack` returned.
-    tensors : dict
-        The arrays.
-    unpack_esn : function of (description, tensors)
-        Makes a network.
-    """
+    """The inverse of `pack`; the content of the file is checked."""
     model: Any = KINDS[about["kind"]](**{name: _rich(value) for name, value in about["parameters"].items()})
     model._check_parameters()
     model.make_network()

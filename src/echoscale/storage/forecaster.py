@@ -39,17 +39,7 @@ LANES = ("factors", "level", "slope", "seasons", "squares")
 
 
 def pack(model: Forecaster, tensors: Tensors, pack_esn: PackESN) -> dict[str, Any]:
-    """Put the arrays into `tensors`; what is left, as JSON.
-
-    Parameters
-    ----------
-    model : Forecaster
-        Fitted.
-    tensors : dict
-        Gets the arrays.
-    pack_esn : function of (ESN, tensors)
-        Does the same with a network.
-    """
+    """Put the arrays into `tensors`; what is left, as JSON."""
     if not hasattr(model, "_cores"):
         raise ValueError("this Forecaster is not fitted yet: there is nothing to save. Call fit first.")
     for b, (values, table) in enumerate(zip(model._values, model._tables_given, strict=True)):
@@ -74,17 +64,7 @@ def pack(model: Forecaster, tensors: Tensors, pack_esn: PackESN) -> dict[str, An
 
 
 def unpack(about: Mapping[str, Any], tensors: Tensors, unpack_esn: UnpackESN) -> Forecaster:
-    """The inverse of `pack`.
-
-    Parameters
-    ----------
-    about : mapping
-        What was left as JSON.
-    tensors : dict
-        The arrays.
-    unpack_esn : function of (JSON, tensors)
-        Does the same with a network.
-    """
+    """The inverse of `pack`."""
     for name, array in tensors.items():
         if array.dtype.kind == "f" and not name.startswith(("y.", "X.")) and not name.endswith(".floors"):
             taken(tensors, name, (None,) * array.ndim)  # finite: only data have gaps, and floors may be minus infinity

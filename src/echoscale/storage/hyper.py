@@ -11,31 +11,13 @@ from echoscale.engine.hyper import Hyper
 
 
 def kept_hyper(hyper: Hyper, start: str) -> Tensors:
-    """All leaves as arrays, under names that begin so.
-
-    Parameters
-    ----------
-    hyper : Hyper
-        The hyper-parameters.
-    start : str
-        Of the names.
-    """
+    """All leaves as arrays, under names that begin so."""
     named = zip(Hyper._fields, hyper, strict=True)
     return {f"{start}.{name}.{k}": np.asarray(leaf, np.float64) for name, leaves in named for k, leaf in enumerate(leaves)}
 
 
 def read_hyper(like: Hyper, tensors: Tensors, start: str) -> Hyper:
-    """The inverse of `kept_hyper`; every leaf lies where it makes sense.
-
-    Parameters
-    ----------
-    like : Hyper
-        Of the same network.
-    tensors : dict of arrays
-        What the file holds.
-    start : str
-        Of the names.
-    """
+    """The inverse of `kept_hyper`; every leaf lies where it makes sense."""
     leaves: dict[str, list[Any]] = {}
     for name, own in zip(Hyper._fields, like, strict=True):
         found = [tensors[f"{start}.{name}.{k}"] for k in range(len(own))]

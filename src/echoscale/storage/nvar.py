@@ -20,15 +20,7 @@ SCALINGS = ("scaling_", "target_scaling_")
 
 
 def pack(model: NVAR, tensors: Tensors) -> dict[str, Any]:
-    """Put the arrays into `tensors`; what is left, as JSON.
-
-    Parameters
-    ----------
-    model : NVAR
-        A fitted model.
-    tensors : dict
-        Gets the arrays.
-    """
+    """Put the arrays into `tensors`; what is left, as JSON."""
     check_is_fitted(model, "readout_")
     tensors |= {f"readout.{name}": np.asarray(value) for name, value in model.readout_._asdict().items()}
     for scaling in SCALINGS:
@@ -48,15 +40,7 @@ def pack(model: NVAR, tensors: Tensors) -> dict[str, Any]:
 
 
 def unpack(about: Mapping[str, Any], tensors: Tensors) -> NVAR:
-    """The inverse of `pack`; the content of the file is checked.
-
-    Parameters
-    ----------
-    about : mapping
-        What was left as JSON.
-    tensors : dict
-        The arrays.
-    """
+    """The inverse of `pack`; the content of the file is checked."""
     model = NVAR(**about["parameters"])
     model._check_parameters()
     (features,) = taken(tensors, "scaling_.mean", (None,)).shape

@@ -143,13 +143,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What was kept with a model: the `notes` of `save`; empty where there are none. The file is checked as by `load`.
-
-    Parameters
-    ----------
-    path : path
-        What `save` wrote.
-    """
+    """What was kept with a model: the `notes` of `save`; empty where there are none. The file is checked as by `load`."""
     source = Path(path)
     header, _ = _read(source)
     try:

@@ -158,25 +158,13 @@ def in_order(data: xarray.Dataset) -> pandas.DataFrame:
 
 
 def over_seeds(data: xarray.Dataset) -> tuple[xarray.Dataset, bool]:
-    """The means over all axes of seeds, and whether there is one.
-
-    Parameters
-    ----------
-    data : xarray.Dataset
-        What `es.sweep` or `sweeps.recall` returned.
-    """
+    """The means over all axes of seeds, and whether there is one."""
     seeds = [name for name in SEEDS if name in data.dims]
     return (data.mean(seeds, keep_attrs=True) if seeds else data), bool(seeds)
 
 
 def best_points(data: xarray.Dataset) -> Table:
-    """The points with the least validation error, averaged over seeds, with their test error.
-
-    Parameters
-    ----------
-    data : xarray.Dataset
-        What `es.sweep` or `sweeps.recall` returned.
-    """
+    """The points with the least validation error, averaged over seeds, with their test error."""
     mean, averaged = over_seeds(data)
     frame = in_order(mean[["validation", "test"]]).sort_values("validation").head(SHOWN)
     rows = tuple(tuple(_plain(value) for value in row) for row in frame.itertuples(index=False))

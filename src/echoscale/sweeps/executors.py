@@ -36,33 +36,12 @@ class Executor(Protocol):
     """Takes jobs when it has room for them, and yields outcomes as they come, in any order."""
 
     def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
-        """Keys and jobs -> keys and outcomes.
-
-        Parameters
-        ----------
-        jobs : iterable of (key, Job)
-            Taken one by one, when there is room for them.
-
-        Yields
-        ------
-        key : str
-            Of a job that is done.
-        outcome : Outcome
-            What became of it.
-        """
+        """Keys and jobs -> keys and outcomes."""
         ...
 
 
 def attempt(job: Job, check: Check = unchecked) -> Outcome:
-    """Run a job; what it raises becomes part of the outcome, so that others go on.
-
-    Parameters
-    ----------
-    job : Job
-        What to do.
-    check : function
-        Raises where the run was interrupted.
-    """
+    """Run a job; what it raises becomes part of the outcome, so that others go on."""
     start = time.perf_counter()
     check()
     try:

@@ -43,16 +43,6 @@ def code_of(value: Callable[..., Any]) -> str:
 
     Functions, classes and constants (numbers, strings, tuples) count, to any depth; comments, lists and arrays of the module,
     and the code of other packages do not. Versions of Python compile to different code, and give different digests.
-
-    Parameters
-    ----------
-    value : function or class
-        Whose code it is.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
     """
     whole = hashlib.sha256(repr(sys.version_info[:2]).encode())
     for each in _code(value, getattr(value, "__module__", "") or "", set()):

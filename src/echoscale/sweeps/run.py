@@ -80,15 +80,7 @@ class Runner:
         self.seconds = 0.0  # of all jobs one after another, those of earlier runs too
 
     def __call__(self, jobs: Sequence[Job], threads: int = 1) -> Iterator[Arrays]:
-        """The results of jobs in this process, in their order. The first error ends them all; what was done is kept.
-
-        Parameters
-        ----------
-        jobs : sequence of Job
-            What to do.
-        threads : int
-            How many run at once.
-        """
+        """The results of jobs in this process, in their order. The first error ends them all; what was done is kept."""
         keys = [job.key() for job in jobs]
         by_key = dict(zip(keys, jobs, strict=True))
         found: dict[str, Arrays] = {}

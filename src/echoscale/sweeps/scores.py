@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.scaling import is_constant, scaling_of
 from echoscale.data.series import as_series, as_targets, teacher_forced
 from echoscale.engine.esn import ESN
@@ -26,8 +27,6 @@ from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.sweeps.job import Arrays
 from echoscale.sweeps.protocol import Protocol
 from echoscale.sweeps.task import Data, Task
-
-Floats = npt.NDArray[np.float64]
 
 
 class Scores(NamedTuple):
@@ -74,31 +73,13 @@ class PathErrors:
         score: str = "nrmse",
         apart: bool = False,
     ) -> PathErrors:
-        """From statistics of training, validation and test steps that are there already.
-
-        Parameters
-        ----------
-        parts : sequence of three Statistics
-            Of training, validation and test. Where nothing is tested, give the validation twice.
-        ridge : sequence of float
-            The penalties.
-        score : {"nrmse", "nmse", "mse"}
-            The error.
-        apart : bool
-            Whether every target is judged by itself and has a penalty of its own.
-        """
+        """From statistics of training, validation and test steps that are there already."""
         train, validation, test = parts
         path = ridge_path(train, ridge)
         return cls(path, train, validation, test, _errors(path, validation, score, apart), score, apart)
 
     def best(self, at_least: float = 0.0) -> Scores:
-        """The errors of the penalty with the least validation error.
-
-        Parameters
-        ----------
-        at_least : float
-            Smaller penalties of the path are not allowed. The path is decomposed once for all such floors.
-        """
+        """The errors of the penalty with the least validation error."""
         penalties = self.path.ridge.reshape(len(self.path.ridge), -1)[:, 0]
         allowed = np.flatnonzero(penalties >= at_least)
         if not len(allowed):
@@ -190,26 +171,7 @@ def point_scores(
     task_seed: int,
     lanes: Mapping[str, Sequence[float]],
 ) -> Arrays:
-    """The job of a sweep: scores of all points that share weights and series.
-
-    Parameters
-    ----------
-    network : Network
-        The description.
-    problem : Task or Data
-        Where the series come from.
-    protocol : Protocol
-        How they are cut, fitted and scored.
-    weights_seed, task_seed : int
-        Seeds of the weights and of the series.
-    lanes : mapping of names to values
-        Hyper-parameters that vary, "leak_rate[0]": one value a point; empty for one point, that of the network.
-
-    Returns
-    -------
-    dict of (points,)
-        "train", "validation" and "test" at the chosen "ridge".
-    """
+    """The job of a sweep: scores of all points that share weights and series."""
     u, y = problem.series(protocol.length, task_seed)
     esn = network.build(as_series(u).features, weights_seed, protocol.dtype, n_outputs=as_series(y).features)
     hyper = with_lanes(esn.hyper, lanes) if lanes else None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.engine.devices import precision_and_device
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["forward"]
 
-Floats = npt.NDArray[np.float64]
 
 # Steps of one compiled call, so that one program serves all lengths and memory holds one piece.
 PIECE = 8192

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Complex, Floats
 
-Floats = npt.NDArray[np.float64]
-Modes = npt.NDArray[np.complex128]
-Advance = Callable[[Modes], Modes]
+Advance = Callable[[Complex], Complex]
 
 # Points on a circle around every eigenvalue, over which the coefficients of the integrator are averaged (Kassam and Trefethen
 # 2005): by their formulas they would be differences of nearly equal numbers.
@@ -101,10 +99,10 @@ def _stepper(size: float, points: int, dt: float) -> Advance:
     slope = -0.5j * wave
     slope[-1] = 0
 
-    def bend(mode: Modes) -> Modes:
+    def bend(mode: Complex) -> Complex:
         return np.asarray(slope * np.fft.rfft(np.fft.irfft(mode, points) ** 2))
 
-    def advance(mode: Modes) -> Modes:
+    def advance(mode: Complex) -> Complex:
         now = bend(mode)
         a = half * mode + middle * now
         at_a = bend(a)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
-
-Floats = npt.NDArray[np.float64]
+from echoscale._internal.types import Floats
 
 # The attractor is about as large as its constants: this many times further out a solution no longer comes back.
 DIVERGED = 1e3

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 from numpy.polynomial import chebyshev, legendre
 
 from echoscale._internal import checks
-
-Floats = npt.NDArray[np.float64]
+from echoscale._internal.types import Floats
 
 # A panel is a stretch of time on which the solution is one polynomial: its values at these points, both ends among them.
 # 28 points, or panels half as long, change the default series by less than 1e-13 in the first ten delays.

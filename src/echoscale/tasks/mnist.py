@@ -91,18 +91,7 @@ def read(
     download: bool = True,
     progress: bool | Progress = False,
 ) -> tuple[Bytes, Bytes]:
-    """Images (B, 28, 28), 0 to 255, and labels (B,).
-
-    Parameters
-    ----------
-    split : "train" (B = 60,000) or "test" (B = 10,000)
-    directory : path, optional
-        A folder that has the files; without it the one in ECHOSCALE_DATA, and without that the cache.
-    download : bool
-        Whether files that the cache lacks are downloaded into it, all four at once.
-    progress : bool or function of (done, total, note)
-        Told of the bytes so far and in all while files are downloaded, in the thread that does so.
-    """
+    """Images (B, 28, 28), 0 to 255, and labels (B,)."""
     wanted = FILES[checks.choice(split, tuple(FILES), "split")]
     if not isinstance(download, bool):
         raise TypeError(f"download must be True or False, got {download!r}.")
@@ -125,13 +114,7 @@ def read(
 
 
 def available(directory: str | os.PathLike[str] | None = None) -> bool:
-    """Whether all four files are there; nothing is downloaded.
-
-    Parameters
-    ----------
-    directory : path, optional
-        As in `read`. That it does not exist or has a damaged file is an error: somebody means it to be used.
-    """
+    """Whether all four files are there; nothing is downloaded."""
     given = _given(directory)
     try:
         contents(given or cache(), every())
@@ -145,13 +128,7 @@ def available(directory: str | os.PathLike[str] | None = None) -> bool:
 
 
 def folder(directory: str | os.PathLike[str] | None = None) -> Path:
-    """Where the files are looked for.
-
-    Parameters
-    ----------
-    directory : path, optional
-        As in `read`.
-    """
+    """Where the files are looked for."""
     return _given(directory) or cache()
 
 

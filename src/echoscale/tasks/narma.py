@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
-
-Floats = npt.NDArray[np.float64]
+from echoscale._internal.types import Floats
 
 # No trajectory comes back from here: stable ones stay below about 1.3.
 DIVERGED = 10.0

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress
+from echoscale._internal.types import Indices
 from echoscale.tasks import mnist
-
-Integers = npt.NDArray[np.int64]
 
 SPLITS = ("train", "test")
 DIGITS_SPLIT_SEED = 0
@@ -40,8 +39,8 @@ class Sequences(NamedTuple):
     """
 
     u: npt.NDArray[np.float32]
-    labels: Integers
-    permutation: Integers
+    labels: Indices
+    permutation: Indices
     name: str
 
     @property
@@ -120,24 +119,24 @@ def psdigits(split: str = "train", permutation: int | None = 0) -> Sequences:
     return _sequences(digits.images[chosen], labels[chosen], order, 16, _name("Digits", split, permutation))
 
 
-def _order(permutation: int | None, steps: int) -> Integers:
+def _order(permutation: int | None, steps: int) -> Indices:
     """The pixel that each step shows, (steps,)."""
     if permutation is None:
         return np.arange(steps)
     return np.random.default_rng(checks.integer(permutation, "permutation (a seed, or None)")).permutation(steps)
 
 
-def _split(labels: Integers, split: str) -> Integers:
+def _split(labels: Indices, split: str) -> Indices:
     """Indices of the images to train on, or to test on."""
     shuffled = np.random.default_rng(DIGITS_SPLIT_SEED).permutation(len(labels))
     of_class = labels[shuffled] == np.arange(10)[:, None]  # (classes, B)
     is_first = DIGITS_TEST_ONE_IN * of_class.cumsum(axis=1) <= of_class.sum(axis=1, keepdims=True)
     is_test = (of_class & is_first).any(axis=0)
-    chosen: Integers = shuffled[is_test if split == "test" else ~is_test]
+    chosen: Indices = shuffled[is_test if split == "test" else ~is_test]
     return chosen
 
 
-def _sequences(images: npt.NDArray[Any], labels: npt.NDArray[Any], order: Integers, white: int, name: str) -> Sequences:
+def _sequences(images: npt.NDArray[Any], labels: npt.NDArray[Any], order: Indices, white: int, name: str) -> Sequences:
     # Permuted as they are, bytes, and widened after: less memory. take, unlike [:, order], keeps each sequence together.
     pixels = images.reshape(len(images), -1).take(order, axis=1)
     return Sequences(np.divide(pixels, white, dtype=np.float32)[..., None], labels.astype(np.int64), order, name)

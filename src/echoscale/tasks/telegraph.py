@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
-
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int8]
+from echoscale._internal.types import Floats, Labels
 
 CLASSES = ("regime 0, state 0", "regime 0, state 1", "regime 1, state 0", "regime 1, state 1")
 

@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats, Labels
 from echoscale.data.series import as_series
 from echoscale.tasks import hmm
 from echoscale.tasks.telegraph import Odds, Telegraph, in_time, standard_deviation
-
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int8]
 
 MEANS = np.array([0.0, 1.0, 0.0, 1.0])
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Array
 from echoscale.data.series import Series, SeriesLike, as_entries, as_series, as_targets, check_labels
-
-Array = npt.NDArray[Any]
 
 
 class Asked(NamedTuple):
@@ -37,17 +35,7 @@ class Asked(NamedTuple):
 
 
 def asked(u: SeriesLike, y: SeriesLike | None, labels: bool | None) -> Asked:
-    """Checked inputs and targets of a problem.
-
-    Parameters
-    ----------
-    u : (T, F), (B, T, F) or list of (T_b, F)
-        Inputs.
-    y : targets or labels of every step, one label for every sequence, or None
-        None: the next input.
-    labels : bool or None
-        Whether y holds classes; None: it does if it holds strings or truth values, or one whole number for every sequence.
-    """
+    """Checked inputs and targets of a problem."""
     series = as_series(u)
     if y is None:
         if series.lengths.min() < 2:

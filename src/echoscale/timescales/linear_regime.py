@@ -18,9 +18,8 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from echoscale._internal import checks
+from echoscale._internal.types import Complex, Floats
 
-Floats = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 Sparse = scipy.sparse.csr_array
 
 

@@ -17,11 +17,10 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.table import Table
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets
 from echoscale.engine.devices import one_thread
 from echoscale.timescales.signal import centred
-
-Floats = npt.NDArray[np.float64]
 
 MOST_ROWS = 8000  # more data would change little and cost time
 MOST_COLUMNS = 512  # lags times features

@@ -21,9 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.network.leaks import LogNormal, LogUniform, places_of
-
-Floats = npt.NDArray[np.float64]
 
 QUANTILES = 200  # of a distribution
 NODES = 24  # of the integral over y

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
-
-Floats = npt.NDArray[np.float64]
+from echoscale._internal.types import Floats
 
 
 def decay_bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> tuple[Any, Any]:

@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.series import as_numbers
 from echoscale.timescales.signal import correlation
-
-Floats = npt.NDArray[np.float64]
 
 LEVEL = 0.01  # the probability with which chance makes any p a season
 CYCLES = 3  # that the series must hold

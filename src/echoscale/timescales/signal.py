@@ -17,14 +17,13 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.table import Table
+from echoscale._internal.types import Flags, Floats
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 MOST_LAGS = 1000
 

@@ -7,17 +7,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.table import Table
+from echoscale._internal.types import Complex, Floats
 from echoscale.engine.weights.eigen import Square, eigenvalues
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 COLUMNS = ("part", "units", "tau_min", "tau_5%", "tau_median", "tau_95%", "tau_max", "period_min", "period_max")
 DECAY = ("decay_min", "decay_max")  # of networks whose modes turn

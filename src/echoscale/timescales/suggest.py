@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
 from echoscale.network import Network, hierarchical
@@ -40,8 +40,6 @@ from echoscale.timescales.suggest_search import (
     reduced,
 )
 from echoscale.timescales.theory import bounds
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_MEMORY, FINE_SAMPLING, SHARE_OF_MEMORY, LEAST_NONLINEARITY, BIAS = 3, 20, 4, 0.15, 0.2
 RADII = (0.5, 0.99)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series, washout_steps
 from echoscale.engine.hyper import with_lanes
 from echoscale.network import Network, hierarchical
@@ -28,8 +29,6 @@ from echoscale.readouts.splits import edges, leave_one_out, of_sequences
 from echoscale.readouts.splits import rows as rows_of
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.timescales.memory import lagged
-
-Floats = npt.NDArray[np.float64]
 
 MOST_STEPS, MOST_UNITS = 4000, 100  # of a trial: more would change little and cost time
 MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # where whole sequences are judged
@@ -78,29 +77,7 @@ def improved(
     per_sequence: bool = False,
     floor: float = ROBUST,
 ) -> tuple[Point, Point]:
-    """The start and the best point found from it, both with their errors.
-
-    Parameters
-    ----------
-    start : Point
-        Where to begin.
-    series : Series
-        Standardised inputs.
-    targets : sequence of Series
-        Standardised targets of every step; several count alike, however small their errors are.
-    levels, units : int
-        Of the network; a trial has 100 units at most.
-    bias : float
-        Bias scaling.
-    seed : int
-        Of the weights.
-    least_drive : float
-        No network has a weaker input.
-    per_sequence : bool
-        Whether targets are the same at every step of a sequence, which is then judged as a whole.
-    floor : float
-        The least relative penalty.
-    """
+    """The start and the best point found from it, both with their errors."""
     series, targets = reduced(series, targets, per_sequence)
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
     gain = clearly_less(series, per_sequence)
@@ -151,25 +128,7 @@ def errors_of(
     per_sequence: bool = False,
     floor: float = ROBUST,
 ) -> Floats:
-    """E of every point, (points,), from runs of as many lanes: the geometric mean over draws of the weights and over targets.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        The hyper-parameters.
-    network : Network
-        Sizes and couplings.
-    series : Series
-        Standardised inputs.
-    targets : sequence of Series
-        Standardised targets; each has an error and a ridge penalty of its own.
-    seed : int
-        Of the first draw of the weights.
-    per_sequence : bool
-        Whether sequences are judged as a whole.
-    floor : float
-        The least relative penalty.
-    """
+    """E of every point, (points,), one lane each: the geometric mean over draws of the weights and over targets."""
     rates = np.array([np.geomspace(each.fast, each.slow, len(network.reservoirs)) for each in points])
     lanes: dict[str, Sequence[float]] = {f"leak_rate[{k}]": column.tolist() for k, column in enumerate(rates.T)}
     lanes["spectral_radius"] = [each.radius for each in points]
@@ -190,21 +149,7 @@ def errors_of(
 def of_lags(
     windows: Sequence[int], series: Series, targets: Sequence[Series], per_sequence: bool = False, floor: float = ROBUST
 ) -> tuple[int, float]:
-    """The best of the windows, and E of ridge regression on the inputs u(t), ..., u(t - window + 1).
-
-    Parameters
-    ----------
-    windows : sequence of int
-        Numbers of steps.
-    series : Series
-        Standardised inputs.
-    targets : sequence of Series
-        Standardised targets.
-    per_sequence : bool
-        Whether sequences are judged as a whole, by windows pooled as the states are.
-    floor : float
-        The least relative penalty.
-    """
+    """The best of the windows, and E of ridge regression on the inputs u(t), ..., u(t - window + 1)."""
     series, targets = reduced(series, targets, per_sequence)
     beside = _side_by_side(targets)
     errors = []
@@ -287,15 +232,7 @@ def reduced(series: Series, targets: Sequence[Series], per_sequence: bool) -> tu
 
 
 def fewer(series: Series, targets: Sequence[Series]) -> tuple[Series, list[Series]]:
-    """Whole sequences, evenly from among every class, of so many steps in all at most; not fewer than there are folds.
-
-    Parameters
-    ----------
-    series : Series
-        Inputs.
-    targets : sequence of Series
-        One-hot labels, the first of them those that count.
-    """
+    """Whole sequences, evenly from among every class, of so many steps in all at most; not fewer than there are folds."""
     kept = max(int(MOST_SEQUENCE_STEPS / (series.lengths.sum() / series.count)), SEQUENCE_FOLDS)
     by_class = np.argsort(_classes(targets[0]), kind="stable")
     which = np.sort(by_class[np.unique(np.linspace(0, series.count - 1, min(kept, series.count)).round().astype(int))])

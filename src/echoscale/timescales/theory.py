@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.table import Table
+from echoscale._internal.types import Floats
 from echoscale.network.leaks import places_of
 from echoscale.network.matrix import IDENTITY
 from echoscale.timescales.mixtures import mixture_bounds, mixture_density
@@ -22,7 +23,6 @@ from echoscale.timescales.rotation import decay_bounds
 if TYPE_CHECKING:
     from echoscale.network import Network, Reservoir
 
-Floats = npt.NDArray[np.float64]
 
 ROUNDING = 1e-12  # a leak rate of 1 may come out of the inverse forms a little above it
 

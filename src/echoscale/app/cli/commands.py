@@ -43,13 +43,7 @@ data_app = typer.Typer(help="Data sets that are downloaded.", no_args_is_help=Tr
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        Of the whole program.
-    """
+    """Add the commands."""
     for command in (fit, predict, forecast, timescales, doctor):
         app.command()(command)
     app.add_typer(data_app, name="data")
@@ -234,28 +228,14 @@ def data_fetch(
 
 
 def notation_of(decimal: str | None, thousands: str | None, dayfirst: bool | None) -> Notation:
-    """How a data file writes numbers and dates.
-
-    Parameters
-    ----------
-    decimal, thousands : str or None
-        Signs in numbers.
-    dayfirst : bool or None
-        Whether the day stands before the month.
-    """
+    """How a data file writes numbers and dates."""
     from echoscale.data.tables import Notation
 
     return Notation(decimal, thousands, dayfirst)
 
 
 def levels_of(text: str) -> tuple[float, ...]:
-    """Levels in percent.
-
-    Parameters
-    ----------
-    text : str
-        Numbers with commas between them.
-    """
+    """Levels in percent."""
     try:
         found = tuple(float(each) for each in text.split(",") if each.strip())
     except ValueError:

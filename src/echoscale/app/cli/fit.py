@@ -77,13 +77,7 @@ class Made:
 
 
 def season_of(text: str) -> int | str | None:
-    """auto, none or a number of steps.
-
-    Parameters
-    ----------
-    text : str
-        As typed.
-    """
+    """auto, none or a number of steps."""
     if text in ("auto", "none"):
         return None if text == "none" else text
     if not text.isdecimal() or int(text) < 1:
@@ -92,15 +86,7 @@ def season_of(text: str) -> int | str | None:
 
 
 def fit(asked: FitRequest, quiet: bool) -> Made:
-    """All of it.
-
-    Parameters
-    ----------
-    asked : FitRequest
-        What the user typed.
-    quiet : bool
-        Whether to show no progress.
-    """
+    """All of it."""
     if not asked.seconds > 0:
         raise ValueError(f"--seconds must be above 0, got {asked.seconds:g}.")
     check_folder(asked.out)
@@ -123,13 +109,7 @@ def fit(asked: FitRequest, quiet: bool) -> Made:
 
 
 def described(data: DataFile) -> str:
-    """A file in a line.
-
-    Parameters
-    ----------
-    data : DataFile
-        Read.
-    """
+    """A file in a line."""
     index = data.frame.index
     span = f", {data.time} from {when(index[0])} to {when(index[-1])}" if data.time is not None else ", no column of times"
     return f"{data.path}: {len(data):,} row{'s' * (len(data) != 1)}{span}"
@@ -147,15 +127,7 @@ class Columns:
 
     @classmethod
     def of(cls, asked: FitRequest, data: DataFile) -> Columns:
-        """As the user named them; a file of one column needs no names.
-
-        Parameters
-        ----------
-        asked : FitRequest
-            What the user typed.
-        data : DataFile
-            Read.
-        """
+        """As the user named them; a file of one column needs no names."""
         given = [*asked.targets, *asked.inputs, *asked.past]
         data.check(given)
         targets = asked.targets
@@ -189,13 +161,7 @@ class Columns:
         return cls(targets, inputs, past, bool(text))
 
     def said(self, data: DataFile) -> list[str]:
-        """Which columns are inputs, and which are not used.
-
-        Parameters
-        ----------
-        data : DataFile
-            Read.
-        """
+        """Which columns are inputs, and which are not used."""
         past = f"; known only up to now: {', '.join(self.past)}" if self.past else ""
         lines = [f"Inputs: {', '.join(self.inputs) or 'none'}{past}"]
         used = {*self.targets, *self.inputs, *self.past, self.sequence}
@@ -316,19 +282,7 @@ def _known_ahead(rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFr
 
 
 def judged_within(left: float, took: float, most: int, rivals: Sequence[str]) -> tuple[int, list[str]]:
-    """Number of earlier origins, and rivals beside the model, that there is time for: all rivals, the first alone, or none.
-
-    Parameters
-    ----------
-    left : float
-        Seconds.
-    took : float
-        Seconds of the fit to all data.
-    most : int
-        Origins that the data allow.
-    rivals : sequence of str
-        Names, the most telling first. A rival is also fitted to all data.
-    """
+    """Number of earlier origins, and rivals beside the model, that there is time for: all rivals, the first alone, or none."""
     fits = left / max(took, 1e-3)
     for kept in (list(rivals), list(rivals[:1]), []):
         once = sum(COSTS[name] for name in kept)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.tables import DataFile
 from echoscale.forecasting.data import held
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
 ONE_SERIES = "none"  # the word by which a user says that all rows are one series
@@ -22,13 +22,7 @@ COUNTERS = ("t", "time", "step", "index", "row")  # columns of these names count
 
 
 def is_name(column: str) -> bool:
-    """Whether a column names rows or sequences, by its own name: row, id, patient_id.
-
-    Parameters
-    ----------
-    column : str
-        Its name.
-    """
+    """Whether a column names rows or sequences, by its own name: row, id, patient_id."""
     return column.lower() in ("row", "id") or column.lower().endswith("_id")
 
 
@@ -37,15 +31,6 @@ def check_one_series(data: DataFile, targets: Sequence[str], inputs: Sequence[st
 
     The signs: a column like id that takes several values; a counter that starts again; and, for targets of the same row, a
     column that divides the rows into more blocks than there are labels, each with one label.
-
-    Parameters
-    ----------
-    data : DataFile
-        Read. Rows with dates that rise are one series.
-    targets, inputs : sequence of str
-        Columns that the user named; an input is no name of sequences.
-    same_row : bool
-        Whether the target of the same row is learned.
     """
     import pandas as pd
 
@@ -102,15 +87,7 @@ def _blocks(names: pd.Series[Any], *labels: pd.Series[Any]) -> int:
 
 
 def grouped(data: DataFile, name: str) -> dict[Any, Rows]:
-    """The rows of every sequence, in the order of the file.
-
-    Parameters
-    ----------
-    data : DataFile
-        Read without times.
-    name : str
-        The column that names sequences.
-    """
+    """The rows of every sequence, in the order of the file."""
     data.check([name])
     empty = np.flatnonzero(data.frame[name].isna())
     if len(empty):
@@ -119,17 +96,7 @@ def grouped(data: DataFile, name: str) -> dict[Any, Rows]:
 
 
 def labels(data: DataFile, groups: dict[Any, Rows], target: str) -> npt.NDArray[np.str_]:
-    """The label of every sequence, (B,).
-
-    Parameters
-    ----------
-    data : DataFile
-        Read without times.
-    groups : dict
-        Rows of every sequence.
-    target : str
-        The column of labels.
-    """
+    """The label of every sequence, (B,)."""
     data.check([target])
     values = data.frame[target]
     empty = np.flatnonzero(values.isna())
@@ -155,17 +122,7 @@ def labels(data: DataFile, groups: dict[Any, Rows], target: str) -> npt.NDArray[
 
 
 def inputs_of(data: DataFile, groups: dict[Any, Rows], others: Sequence[str]) -> list[str]:
-    """All columns of numbers but names and counters of rows; rows must be sorted by a counter.
-
-    Parameters
-    ----------
-    data : DataFile
-        Read without times.
-    groups : dict
-        Rows of every sequence.
-    others : sequence of str
-        The columns of labels and of sequences.
-    """
+    """All columns of numbers but names and counters of rows; rows must be sorted by a counter."""
     found = []
     for name in data.numeric():
         if name in others or is_name(name):
@@ -185,16 +142,6 @@ def inputs_of(data: DataFile, groups: dict[Any, Rows], others: Sequence[str]) ->
 
 
 def values_of(data: DataFile, groups: dict[Any, Rows], inputs: Sequence[str]) -> list[Floats]:
-    """The inputs of every sequence, (T_b, F); gaps hold the last value of the same sequence.
-
-    Parameters
-    ----------
-    data : DataFile
-        Read without times.
-    groups : dict
-        Rows of every sequence.
-    inputs : sequence of str
-        Columns of numbers.
-    """
+    """The inputs of every sequence, (T_b, F); gaps hold the last value of the same sequence."""
     table = data.numbers(inputs).to_numpy()
     return [held(table[rows]) for rows in groups.values()]

@@ -35,13 +35,7 @@ STARTS_ANEW = "Nothing was written; the same command starts anew."
 
 @contextmanager
 def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
-    """What the user can mend is told in a line, with exit status 2; all else too, with 1; Ctrl-C says how to go on.
-
-    Parameters
-    ----------
-    go_on : str
-        What to do after Ctrl-C, in words.
-    """
+    """What the user can mend is told in a line, with exit status 2; all else too, with 1; Ctrl-C says how to go on."""
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
@@ -61,30 +55,14 @@ def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
 
 
 def say(words: str, quiet: bool = False) -> None:
-    """A line on standard error.
-
-    Parameters
-    ----------
-    words : str
-        What to say.
-    quiet : bool
-        Whether to say nothing.
-    """
+    """A line on standard error."""
     if not quiet:
         typer.echo(words, err=True)
 
 
 @contextmanager
 def working(what: str, quiet: bool = False) -> Iterator[None]:
-    """While something takes long and cannot say how far it is: its seconds on a terminal, else a line.
-
-    Parameters
-    ----------
-    what : str
-        In words.
-    quiet : bool
-        Whether to show nothing.
-    """
+    """While something takes long and cannot say how far it is: its seconds on a terminal, else a line."""
     if quiet:
         yield
         return
@@ -109,11 +87,6 @@ def loading(quiet: bool = False) -> Iterator[None]:
     """While the modules of a command are imported: on a terminal, a word that something is under way.
 
     JAX hooks into the collection of garbage, and a Ctrl-C that falls into its hook is lost: nothing is collected meanwhile.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether to show nothing.
     """
     gc.disable()
     try:
@@ -125,24 +98,12 @@ def loading(quiet: bool = False) -> Iterator[None]:
 
 
 def print_json(value: object) -> None:
-    """One JSON document on standard output; what is no number, or not finite, is null.
-
-    Parameters
-    ----------
-    value : object
-        Dicts, lists, numbers, text, None, paths and tables.
-    """
+    """One JSON document on standard output; what is no number, or not finite, is null."""
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def plain(value: object) -> object:
-    """The same of what JSON has: a table is a list of its rows, each a dict.
-
-    Parameters
-    ----------
-    value : object
-        Dicts, lists, numbers, text, None, paths and tables.
-    """
+    """The same of what JSON has: a table is a list of its rows, each a dict."""
     if type(value).__name__ == "Table":  # not imported here: it is not needed for help
         return records(cast("Table", value))
     if isinstance(value, dict):
@@ -157,36 +118,18 @@ def plain(value: object) -> object:
 
 
 def records(table: Table) -> list[dict[str, object]]:
-    """The rows of a table, each a dict whose keys a program can write: "inside_80" for "inside 80 %".
-
-    Parameters
-    ----------
-    table : Table
-        Any.
-    """
+    """The rows of a table, each a dict whose keys a program can write: "inside_80" for "inside 80 %"."""
     keys = [name.replace(" %", "").replace(" ", "_") for name in table.columns]
     return [{key: plain(value) for key, value in zip(keys, row, strict=True)} for row in table.rows]
 
 
 def named(given: Sequence[str] | None) -> list[str]:
-    """Names that were given one by one, or with commas between them.
-
-    Parameters
-    ----------
-    given : sequence of str
-        As typed.
-    """
+    """Names that were given one by one, or with commas between them."""
     return [name.strip() for each in given or () for name in each.split(",") if name.strip()]
 
 
 def check_folder(folder: Path) -> None:
-    """Raise where files could not be written into a folder that need not exist yet; nothing is made.
-
-    Parameters
-    ----------
-    folder : Path
-        Where results are to go.
-    """
+    """Raise where files could not be written into a folder that need not exist yet; nothing is made."""
     place = folder
     while not place.exists():
         if place.is_symlink():
@@ -202,15 +145,7 @@ def check_folder(folder: Path) -> None:
 
 
 def check_file(path: Path, endings: Sequence[str]) -> None:
-    """Raise where a file could not be written; nothing is made.
-
-    Parameters
-    ----------
-    path : Path
-        Where a result is to go.
-    endings : sequence of str
-        What its name may end in.
-    """
+    """Raise where a file could not be written; nothing is made."""
     from echoscale._internal.files import check_writable
 
     if path.suffix.lower() not in endings:

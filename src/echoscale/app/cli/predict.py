@@ -14,6 +14,7 @@ import typer
 import echoscale as es
 from echoscale._internal.files import make_folder, write_atomically
 from echoscale._internal.progress import shown
+from echoscale._internal.types import Floats
 from echoscale.app.cli import labelled_sequences as sequences
 from echoscale.app.cli.output import check_file, print_json, say, working
 from echoscale.data import tables as data_files
@@ -25,7 +26,6 @@ from echoscale.storage import save_load
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = npt.NDArray[np.float64]
 TABLES, PICTURES = (".csv", ".parquet"), (".png", ".svg")
 
 
@@ -41,31 +41,7 @@ def forecast(
     json: bool,
     quiet: bool,
 ) -> None:
-    """The next values of a forecaster.
-
-    Parameters
-    ----------
-    path : Path
-        The model.
-    steps : int or None
-        How many.
-    future : Path or None
-        Inputs of these steps.
-    after : Path or None
-        New rows, taken in first.
-    notation : Notation
-        How data files write numbers and dates.
-    levels : tuple of float
-        Of the intervals, in percent.
-    out : Path or None
-        A table to write.
-    picture : Path or None
-        A picture to write.
-    json : bool
-        Whether to print JSON.
-    quiet : bool
-        Whether to show no progress.
-    """
+    """The next values of a forecaster."""
     _check_targets(out, picture)
     model = _forecaster(path, "forecast")
     if after is not None:
@@ -109,33 +85,7 @@ def predict(
     json: bool,
     quiet: bool,
 ) -> None:
-    """The target of every row, or of every sequence.
-
-    Parameters
-    ----------
-    path : Path
-        The model.
-    source : Path
-        The data.
-    inputs : list of str
-        Columns of the inputs, where the model does not know them.
-    time : str or None
-        The column of times.
-    every : str or None
-        The step between rows.
-    notation : Notation
-        How the data file writes numbers and dates.
-    sequence : str or None
-        The column that names sequences, where the model does not know it.
-    levels : tuple of float
-        Of the intervals of a forecaster, in percent.
-    out : Path or None
-        A table to write.
-    json : bool
-        Whether to print JSON.
-    quiet : bool
-        Whether to show no progress.
-    """
+    """The target of every row, or of every sequence."""
     _check_targets(out)
     model = es.load(path)
     frame: pd.DataFrame

@@ -14,13 +14,7 @@ LedgerOption = Annotated[Path, typer.Option(help="The SQLite file.", exists=True
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        Of the whole program.
-    """
+    """Add the commands."""
     app.command()(sweep)
     app.add_typer(sweeps_app, name="sweeps")
 

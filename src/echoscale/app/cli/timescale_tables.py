@@ -41,27 +41,7 @@ def show(
     json: bool,
     quiet: bool,
 ) -> None:
-    """Print the table, and write the picture.
-
-    Parameters
-    ----------
-    source : Path
-        Data or model.
-    columns : list of str
-        Of the data; all of numbers unless given.
-    time : str or None
-        The column of times.
-    every : str or None
-        The step between rows.
-    notation : Notation
-        How the data file writes numbers and dates.
-    out : Path or None
-        Where to draw.
-    json : bool
-        Whether to print JSON.
-    quiet : bool
-        Whether to show no notes.
-    """
+    """Print the table, and write the picture."""
     data = source.suffix.lower() in tables.READERS
     picture = out or (Path("out") / f"{source.stem}-timescales.png" if data else source.with_name("timescales.png"))
     check_file(picture, PICTURES)
@@ -78,17 +58,7 @@ def show(
 
 
 def of_data(data: DataFile, columns: list[str], quiet: bool) -> tuple[Table, Figure]:
-    """Of every column: autocorrelation, trend and season; gaps are bridged by straight lines.
-
-    Parameters
-    ----------
-    data : DataFile
-        Read.
-    columns : list of str
-        Which; all of numbers unless given.
-    quiet : bool
-        Whether to say nothing.
-    """
+    """Of every column: autocorrelation, trend and season; gaps are bridged by straight lines."""
     names = columns or [name for name in data.numeric() if name != "row"]
     if not names:
         raise ValueError(f"{data.path} has no column of numbers.")
@@ -141,15 +111,7 @@ def _curves(kept: list[tuple[str, SignalTimescales]]) -> Figure:
 
 
 def of_model(model: Any, source: Path) -> tuple[Table, Figure]:
-    """Of every network in a model: measured in its linear regime, reservoir by reservoir.
-
-    Parameters
-    ----------
-    model : any that `es.load` returns
-        The model.
-    source : Path
-        Its file.
-    """
+    """Of every network in a model: measured in its linear regime, reservoir by reservoir."""
     networks = networks_of(model)
     if not networks:
         raise ValueError(f"{source} holds a {type(model).__name__} without a network: it has no timescales of its own.")
@@ -171,13 +133,7 @@ def of_model(model: Any, source: Path) -> tuple[Table, Figure]:
 
 
 def networks_of(model: Any) -> list[tuple[ESN, Hyper | None]]:
-    """The built networks of a model, each once, with hyper-parameters of its lane where they are not its own.
-
-    Parameters
-    ----------
-    model : any that `es.load` returns
-        The model.
-    """
+    """The built networks of a model, each once, with hyper-parameters of its lane where they are not its own."""
     if isinstance(model, es.Forecaster):
         readers = [part.reader for core in model._cores for part in core.parts if part.reader is not None]
         nets = {id(each.net): each.net for each in readers if each.net is not None}

@@ -83,26 +83,12 @@ class Controls(NamedTuple):
         return es.hierarchical(units, **factors, coupling=[each.coupling for each in levels[1:]])
 
     def value(self, name: str) -> float:
-        """One hyper-parameter.
-
-        Parameters
-        ----------
-        name : str
-            Such as "leak_rate[0]"; "coupling[0]" leads to the second level.
-        """
+        """One hyper-parameter."""
         kind, level = _place(name)
         return float(getattr(self.levels[level], kind))
 
     def changed(self, name: str, value: float) -> Controls:
-        """With another value of one hyper-parameter.
-
-        Parameters
-        ----------
-        name : str
-            Such as "leak_rate[0]".
-        value : float
-            The new one.
-        """
+        """With another value of one hyper-parameter."""
         kind, level = _place(name)
         levels = list(self.levels)
         levels[level] = levels[level]._replace(**{kind: value})  # type: ignore[arg-type]
@@ -110,15 +96,7 @@ class Controls(NamedTuple):
 
 
 def bounded(name: str, value: float) -> float:
-    """The value within the range of its slider. A browser may send any number.
-
-    Parameters
-    ----------
-    name : str
-        Such as "units" or "leak_rate".
-    value : float
-        What was sent; NaN becomes the least value.
-    """
+    """The value within the range of its slider. A browser may send any number."""
     low, high, _ = SIZES if name == "units" else RANGES[name]
     return min(high, max(low, value))
 

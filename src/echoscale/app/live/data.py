@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale import tasks
+from echoscale._internal.types import Floats
 from echoscale.data import tables
 from echoscale.data.metrics import nrmse
 from echoscale.data.scaling import is_constant
 from echoscale.data.series import washout_steps
 from echoscale.estimators import NVAR
 from echoscale.timescales.signal import of_signal
-
-Floats = npt.NDArray[np.float64]
 
 STEPS, TELEGRAPH_STEPS = 2000, 4000
 REGIME = 0.005  # how often the regime of the telegraph changes: often enough to be seen in so few steps
@@ -148,18 +146,6 @@ def from_csv(content: bytes, name: str) -> LabData:
     """A table of numbers: predict the next value of the last column from all columns.
 
     A first column that holds no numbers is taken for the time, and is left out.
-
-    Parameters
-    ----------
-    content : bytes
-        Of the file.
-    name : str
-        Of the file.
-
-    Returns
-    -------
-    LabData
-        One step shorter than the file.
     """
     table = tables.parse_csv(content, Path(name))
     if not FEWEST <= len(table) <= MOST:

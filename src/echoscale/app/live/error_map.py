@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.app.live.controls import RANGES, Controls
 from echoscale.app.live.data import LabData
 from echoscale.data.scaling import scaling_of
@@ -15,8 +15,6 @@ from echoscale.data.series import as_series, as_targets
 from echoscale.engine.hyper import with_lanes
 from echoscale.readouts.ridge import normalised_errors, ridge
 from echoscale.readouts.statistics import split_statistics
-
-Floats = npt.NDArray[np.float64]
 
 CELLS = 20  # along each axis
 
@@ -40,13 +38,7 @@ class MapAxis(NamedTuple):
 
 
 def axis(name: str) -> MapAxis:
-    """The range of the slider in equal cells; the logarithm of leak rates, since timescales are what differs.
-
-    Parameters
-    ----------
-    name : str
-        Such as "leak_rate[0]".
-    """
+    """The range of the slider in equal cells; the logarithm of leak rates, since timescales are what differs."""
     low, high, _ = RANGES[name.split("[")[0]]
     if name.startswith("leak_rate"):
         edges = np.geomspace(low, high, CELLS + 1)
@@ -65,22 +57,7 @@ def order() -> list[int]:
 
 
 def rows(controls: Controls, data: LabData, across: MapAxis, up: MapAxis) -> Iterator[tuple[int, Floats]]:
-    """NRMSE on the validation steps of readouts fitted on the training steps. The networks of a row are the lanes of one run.
-
-    Parameters
-    ----------
-    controls : Controls
-        All other hyper-parameters.
-    data : LabData
-        The series.
-    across, up : MapAxis
-        The two that vary.
-
-    Yields
-    ------
-    (row, errors)
-        The place on the axis `up`, and (CELLS,) errors along `across`.
-    """
+    """Validation NRMSE of readouts fitted on the training steps. The networks of a row are the lanes of one run."""
     washout, trained, validated, _ = data.cuts
     series = scaling_of("standard", as_series(data.u[:trained])).apply(as_series(data.u[:validated]))
     targets = scaling_of("standard", as_series(data.y[:trained])).apply(as_series(data.y[:validated]))

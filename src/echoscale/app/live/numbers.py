@@ -8,8 +8,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Complex, Floats
 from echoscale.app.live.controls import Controls
 from echoscale.app.live.data import LabData
 from echoscale.data.metrics import nrmse
@@ -18,8 +18,6 @@ from echoscale.timescales import theory
 if TYPE_CHECKING:
     from echoscale.estimators import ESNRegressor
 
-Floats = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 TIMES = np.geomspace(0.5, 1000, 300)
 DELAYS = 100
@@ -65,19 +63,7 @@ class Seen:
 
 
 def look(controls: Controls, data: LabData) -> Seen:
-    """Fit on the training steps, and see.
-
-    Parameters
-    ----------
-    controls : Controls
-        Where the sliders stand.
-    data : LabData
-        The series.
-
-    Returns
-    -------
-    Seen
-    """
+    """Fit on the training steps, and see."""
     washout, trained, validated, end = data.cuts
     with _RECORDING, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -104,20 +90,7 @@ def look(controls: Controls, data: LabData) -> Seen:
 
 
 def fitted(controls: Controls, data: LabData) -> ESNRegressor:
-    """The model: what "save model" saves, and what the copied Python makes.
-
-    Parameters
-    ----------
-    controls : Controls
-        Where the sliders stand.
-    data : LabData
-        The series.
-
-    Returns
-    -------
-    ESNRegressor
-        Fitted on the training steps.
-    """
+    """The model: what "save model" saves, and what the copied Python makes."""
     from echoscale.estimators import ESNRegressor
 
     washout, trained, *_ = data.cuts
@@ -127,15 +100,7 @@ def fitted(controls: Controls, data: LabData) -> ESNRegressor:
 
 
 def density(leak_rate: float, spectral_radius: float) -> Floats:
-    """tau p(tau) at `TIMES`, the largest scaled to 1: the density per factor e of time; empty beyond a radius of 1 and at 0.
-
-    Parameters
-    ----------
-    leak_rate : float
-        alpha.
-    spectral_radius : float
-        rho.
-    """
+    """tau p(tau) at `TIMES`, the largest scaled to 1: the density per factor e of time; empty beyond a radius of 1 and at 0."""
     if not 0 < spectral_radius <= 1:
         return np.empty(0)
     found = TIMES * theory.density(TIMES, leak_rate, spectral_radius)
@@ -151,20 +116,7 @@ def _accuracies(data: LabData, prediction: Floats) -> dict[str, float]:
 
 
 def as_python(controls: Controls, data: LabData) -> str:
-    """A program that prints the test error of the page.
-
-    Parameters
-    ----------
-    controls : Controls
-        Where the sliders stand.
-    data : LabData
-        The series.
-
-    Returns
-    -------
-    str
-        Of a few lines.
-    """
+    """A program that prints the test error of the page."""
     washout, trained, validated, _ = data.cuts
     levels, joined = controls.levels, controls.structure == "hierarchical" and len(controls.levels) > 1
     factors = [

@@ -264,18 +264,7 @@ class LivePage:
     # Data and sliders
 
     def take(self, made: Callable[[], lab_data.LabData]) -> bool:
-        """Other data. If they cannot be read, a message says why, and the data before stay.
-
-        Parameters
-        ----------
-        made : function
-            Makes them.
-
-        Returns
-        -------
-        bool
-            Whether they could be read.
-        """
+        """Other data. If they cannot be read, a message says why, and the data before stay."""
         self.stop_learning()
         try:
             data = made()
@@ -535,17 +524,7 @@ def _looked(controls: Controls, data: lab_data.LabData, baseline: lab_data.Basel
 
 
 def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) -> str:
-    """The line of numbers, as HTML.
-
-    Parameters
-    ----------
-    view : Seen
-        What was seen.
-    baseline : Baseline
-        Error of a plain method on the same data.
-    ceiling : dict of str to float
-        Of the exact Bayesian filter, where there is one.
-    """
+    """The line of numbers, as HTML."""
     errors = ", ".join(f"{name} <strong>{value:.4f}</strong>" for name, value in view.errors.items())
     words = f"NRMSE: {errors}. Baseline on test data, {baseline.name}: <strong>{baseline.error:.4f}</strong>."
     if view.errors["test"] > baseline.error:

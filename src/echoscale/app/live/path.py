@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.app.live.controls import RANGES, Controls
 from echoscale.app.live.data import LabData
 from echoscale.data.scaling import scaling_of
 from echoscale.data.series import as_series
 from echoscale.learning import Adam, OnlineLearner, tune
 from echoscale.readouts.rls import RLS
-
-Floats = npt.NDArray[np.float64]
 
 PIECE = 250  # steps of the stream between two points of the path
 RATE = 3e-4  # of the hyper-parameters, a step
@@ -26,22 +24,7 @@ LEAST = 1e-3  # where a search may go whose slider begins at 0: it walks along l
 
 
 def online(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[Floats]:
-    """An `OnlineLearner` that hears the training steps again and again: its readout by RLS, its hyper-parameters by Adam.
-
-    Parameters
-    ----------
-    controls : Controls
-        Where it begins.
-    data : LabData
-        The series.
-    names : sequence of str
-        What is learned.
-
-    Yields
-    ------
-    (P,) array
-        The hyper-parameters after the next steps of the stream.
-    """
+    """An `OnlineLearner` that hears the training steps again and again: its readout by RLS, its hyper-parameters by Adam."""
     _, trained, *_ = data.cuts
     u, y = (scaling_of("standard", as_series(each[:trained])).forward(each[:trained]) for each in (data.u, data.y))
     esn = controls.network().build(u.shape[1], controls.seed)
@@ -54,22 +37,7 @@ def online(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[
 
 
 def tuned(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[Floats]:
-    """`es.tune` on the steps before the test, two rounds at a time, until it stays where it is.
-
-    Parameters
-    ----------
-    controls : Controls
-        Where it begins.
-    data : LabData
-        The series.
-    names : sequence of str
-        What is learned.
-
-    Yields
-    ------
-    (P,) array
-        The hyper-parameters after the next rounds.
-    """
+    """`es.tune` on the steps before the test, two rounds at a time, until it stays where it is."""
     washout, _, validated, _ = data.cuts
     u, y = data.u[:validated], data.y[:validated]
     ranges = [RANGES[name.split("[")[0]] for name in names]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from bokeh.models import ColorBar, ColumnDataSource, FixedTicker, LinearColorMapper, Range1d
 from bokeh.plotting import figure
 
+from echoscale._internal.types import Floats
 from echoscale.app.live.data import SHOWN
 from echoscale.app.live.error_map import CELLS, MapAxis
 from echoscale.app.live.numbers import DELAYS, TIMES, Seen
@@ -17,7 +17,6 @@ from echoscale.app.live.numbers import DELAYS, TIMES, Seen
 if TYPE_CHECKING:
     from echoscale.app.live.data import LabData
 
-Floats = npt.NDArray[np.float64]
 
 # After Okabe and Ito's, which nearly everybody can tell apart, dark enough for words; one for each level.
 LEVELS = ("#0072b2", "#b34d00", "#007a5a")
@@ -110,15 +109,7 @@ class Pictures:
         return self.sources[name]
 
     def show(self, view: Seen, names: Iterable[str] = PICTURES) -> None:
-        """What was seen.
-
-        Parameters
-        ----------
-        view : Seen
-            All curves but those of the data and the map.
-        names : iterable of str
-            The pictures that are drawn anew, of `PICTURES`.
-        """
+        """What was seen."""
         colours = LEVELS[: len(view.states)]
         made = {
             "prediction": self._prediction,
@@ -152,13 +143,7 @@ class Pictures:
         return {**self.sources["prediction"].data, "prediction": view.prediction}
 
     def show_data(self, data: LabData) -> None:
-        """Other data: their correlations, and the target.
-
-        Parameters
-        ----------
-        data : LabData
-            The series.
-        """
+        """Other data: their correlations, and the target."""
         lags, inputs, targets = data.correlations()
         self.sources["data"].data = {"lag": lags, "input": inputs, "target": targets}
         shown = data.shown
@@ -168,18 +153,7 @@ class Pictures:
         self.steps.update(start=shown.start, end=shown.stop)
 
     def new_map(self, across: MapAxis, up: MapAxis) -> Any:
-        """An empty map over other hyper-parameters: a new figure, since an axis is logarithmic or not for good.
-
-        Parameters
-        ----------
-        across, up : MapAxis
-            Of the map.
-
-        Returns
-        -------
-        figure
-            The map; also in `figures`.
-        """
+        """An empty map over other hyper-parameters: a new figure, since an axis is logarithmic or not for good."""
         kinds = ["log" if axis.name.startswith("leak_rate") else "linear" for axis in (across, up)]
         made = self._figure(
             "map",
@@ -216,15 +190,7 @@ class Pictures:
         self.sources["map"].data = {**{k: v.ravel() for k, v in cells.items()}, "error": np.full(CELLS**2, np.nan)}
 
     def show_row(self, row: int, errors: Floats) -> None:
-        """One more row of the map, and the colours that this asks for: from the least error to the largest, to 1.2 at most.
-
-        Parameters
-        ----------
-        row : int
-            Its place, from below.
-        errors : (CELLS,)
-            The errors.
-        """
+        """One more row of the map, and the colours that this asks for: from the least error to the largest, to 1.2 at most."""
         source = self.sources["map"]
         source.patch({"error": [(slice(row * CELLS, (row + 1) * CELLS), errors)]})
         every = np.asarray(source.data["error"], np.float64)
@@ -232,13 +198,7 @@ class Pictures:
         self.colours.high = float(np.clip(np.nanmax(every), self.colours.low + 1e-9, max(1.2, 1.01 * self.colours.low)))
 
     def show_place(self, x: float, y: float) -> None:
-        """Where the sliders stand on the map.
-
-        Parameters
-        ----------
-        x, y : float
-            Values of the two hyper-parameters.
-        """
+        """Where the sliders stand on the map."""
         self.sources["here"].data = {"x": [x], "y": [y]}
 
 

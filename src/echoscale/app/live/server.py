@@ -28,22 +28,7 @@ UNWATCHED = 15_000  # milliseconds after which such a page is forgotten; a slow 
 
 
 def start(host: str, port: int, others: Sequence[str] = ()) -> BaseServer:
-    """Listen, and serve the page from then on to those who run the loop of the server.
-
-    Parameters
-    ----------
-    host : str
-        Address or name to listen on.
-    port : int
-        Port to listen on; 0 picks a free one.
-    others : sequence of str
-        Further names of the page, as "host:port".
-
-    Returns
-    -------
-    BaseServer
-        Started; its `port` is the one that it listens on.
-    """
+    """Listen, and serve the page from then on to those who run the loop of the server."""
     sockets = bind_sockets(port, host)
     port = sockets[0].getsockname()[1]
     names = [f"{each}:{port}" for each in dict.fromkeys((in_url(host), HOME, "localhost"))]
@@ -61,24 +46,12 @@ def start(host: str, port: int, others: Sequence[str] = ()) -> BaseServer:
 
 
 def in_url(host: str) -> str:
-    """An address or name as URLs spell it: IPv6 in brackets.
-
-    Parameters
-    ----------
-    host : str
-        Such as "127.0.0.1".
-    """
+    """An address or name as URLs spell it: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def open_page(document: Document) -> None:
-    """A page for a new visitor; a line of text where too many are open.
-
-    Parameters
-    ----------
-    document : Document
-        Bokeh's, of the session.
-    """
+    """A page for a new visitor; a line of text where too many are open."""
     context = document.session_context
     if context is not None and len(context.server_context.sessions) >= MOST_PAGES:
         document.title = "echoscale lab"
@@ -96,15 +69,7 @@ class _Application(BokehTornado):  # type: ignore[misc]
     """
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
-        """Called by Tornado for every request, before anything is done with it.
-
-        Parameters
-        ----------
-        request : HTTPServerRequest
-            Its method, path and headers.
-        kwargs
-            Passed on.
-        """
+        """Called by Tornado for every request, before anything is done with it."""
         if _is_own(request, list(self.websocket_origins)):
             return super().find_handler(request, **kwargs)
         return self.get_handler_delegate(request, _Refusal)

@@ -18,17 +18,7 @@ DRAWN = 3  # networks with a diagram
 
 
 def document(found: Found, more: Sequence[Html] = (), last: Sequence[Html] = ()) -> str:
-    """The page as text.
-
-    Parameters
-    ----------
-    found : Found
-        What `es.auto` returned.
-    more : sequence of Html
-        What stands below the reasons.
-    last : sequence of Html
-        What stands at the end.
-    """
+    """The page as text."""
     metric = found.table.columns[1]
     lines = [Dot(str(name), float(error), 0.0) for name, error, *_ in found.table.rows if error is not None]
     return page.page(
@@ -54,13 +44,7 @@ def document(found: Found, more: Sequence[Html] = (), last: Sequence[Html] = ())
 
 
 def table_of(table: echoscale.Table) -> Html:
-    """A `Table` with its title and its notes.
-
-    Parameters
-    ----------
-    table : Table
-        Any.
-    """
+    """A `Table` with its title and its notes."""
     numbers = [k for k in range(1, len(table.columns)) if any(isinstance(row[k], int | float) for row in table.rows)]
     rows = [[_shown(value) for value in row] for row in table.rows]
     header = [name if "[" in name else name.replace("_", " ") for name in table.columns]  # leak_rate[0] is a name to type

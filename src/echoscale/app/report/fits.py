@@ -26,19 +26,7 @@ SHOWN = 300  # steps of a target beside its model
 
 
 def forecast_picture(model: Forecaster, forecast: Forecast | None, judged: Backtest | None, ending: str = "png") -> bytes:
-    """For every target the end of the data and its forecast, or the forecasts of the past where there is none.
-
-    Parameters
-    ----------
-    model : Forecaster
-        Fitted.
-    forecast : Forecast or None
-        Of the steps to come.
-    judged : Backtest or None
-        Of earlier origins.
-    ending : str
-        "png" or "svg".
-    """
+    """For every target the end of the data and its forecast, or the forecasts of the past where there is none."""
     from echoscale.forecasting.plots import draw_backtest, draw_forecast, draw_history
 
     names = model.targets_[:MOST_PANELS]
@@ -66,27 +54,7 @@ def forecast_page(
     picture: bytes,
     commands: Sequence[str],
 ) -> str:
-    """The page of a forecaster.
-
-    Parameters
-    ----------
-    model : Forecaster
-        Fitted.
-    name : str
-        Of the data.
-    about : str
-        The data in a line.
-    table : Table or None
-        It and its rivals.
-    forecast : Forecast or None
-        Of the steps to come.
-    judged : Backtest or None
-        Its forecasts from earlier origins.
-    picture : bytes
-        Of `forecast_picture`.
-    commands : sequence of str
-        What to type next.
-    """
+    """The page of a forecaster."""
     parts = [page.paragraph(_verdict(table), "verdict"), page.paragraph(about, "quiet")]
     seen = (
         f"The end of {', '.join(model.targets_)} and {'the forecast with its intervals' if forecast else 'earlier forecasts'}."
@@ -135,21 +103,7 @@ def same_row_picture(
     y: npt.NDArray[Any],
     guess: npt.NDArray[np.float64] | None,
 ) -> bytes:
-    """PNG: errors of all methods; and the end of every target beside its model, which has seen these data.
-
-    Parameters
-    ----------
-    found : Found
-        What `es.auto` returned.
-    index : pandas.Index
-        Of the rows.
-    names : sequence of str
-        Of the targets.
-    y : (T, O)
-        Targets.
-    guess : (T, O) or None
-        The model's; None for labels.
-    """
+    """PNG: errors of all methods; and the end of every target beside its model, which has seen these data."""
     from echoscale.forecasting.plots import name_dates, places
 
     shown = 0 if guess is None else min(len(names), MOST_PANELS)
@@ -171,19 +125,7 @@ def same_row_picture(
 
 
 def same_row_page(found: Found, about: str, picture: bytes, commands: Sequence[str]) -> str:
-    """The page of what `es.auto` found.
-
-    Parameters
-    ----------
-    found : Found
-        What it returned.
-    about : str
-        The data in a line.
-    picture : bytes
-        Of `same_row_picture`.
-    commands : sequence of str
-        What to type next.
-    """
+    """The page of what `es.auto` found."""
     seen = "Errors of all methods, and the end of the data beside the model."
     more = [page.paragraph(about, "quiet"), page.picture(picture, seen, page.text(seen))]
     return auto.document(found, more, [_origin(commands)])

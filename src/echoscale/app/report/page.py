@@ -85,131 +85,53 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-s
 
 
 def text(words: object) -> Html:
-    """Any words, escaped; `Html` stays as it is.
-
-    Parameters
-    ----------
-    words : object
-        What is to be read.
-    """
+    """Any words, escaped; `Html` stays as it is."""
     return words if isinstance(words, Html) else Html(html.escape(str(words)))
 
 
 def join(*parts: Html) -> Html:
-    """Pieces one after the other.
-
-    Parameters
-    ----------
-    *parts : Html
-        In this order.
-    """
+    """Pieces one after the other."""
     return Html("\n".join(parts))
 
 
 def paragraph(words: str, kind: str = "") -> Html:
-    """A paragraph of plain words.
-
-    Parameters
-    ----------
-    words : str
-        Escaped here.
-    kind : str
-        "verdict", "quiet" or "banner"; none of them unless given.
-    """
+    """A paragraph of plain words."""
     return element("p", text(words), kind)
 
 
 def element(tag: str, content: Html, kind: str = "") -> Html:
-    """<tag class="kind">content</tag>.
-
-    Parameters
-    ----------
-    tag : str
-        Such as "p" or "li".
-    content : Html
-        What it holds.
-    kind : str
-        Its class, if any.
-    """
+    """<tag class="kind">content</tag>."""
     named = f' class="{kind}"' if kind else ""
     return Html(f"<{tag}{named}>{content}</{tag}>")
 
 
 def items(each: Sequence[Html]) -> Html:
-    """A list of points.
-
-    Parameters
-    ----------
-    each : sequence of Html
-        The points.
-    """
+    """A list of points."""
     return element("ul", join(*(element("li", one) for one in each)))
 
 
 def section(title: str, *parts: Html, level: int = 2) -> Html:
-    """A heading that can be linked to, and what stands below it.
-
-    Parameters
-    ----------
-    title : str
-        Of the heading; its words are its address too.
-    *parts : Html
-        What stands below.
-    level : int
-        Of the heading, 2 or 3.
-    """
+    """A heading that can be linked to, and what stands below it."""
     return join(Html(f'<h{level} id="{address(title)}">{text(title)}</h{level}>'), *parts)
 
 
 def address(title: str) -> str:
-    """The part after # that leads to a heading.
-
-    Parameters
-    ----------
-    title : str
-        Of the heading.
-    """
+    """The part after # that leads to a heading."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def link(target: str, words: str) -> Html:
-    """A link to a file beside the page, or to a heading.
-
-    Parameters
-    ----------
-    target : str
-        A relative address.
-    words : str
-        What is read.
-    """
+    """A link to a file beside the page, or to a heading."""
     return Html(f'<a href="{html.escape(target)}">{text(words)}</a>')
 
 
 def command(line: str) -> Html:
-    """What to type, as it is.
-
-    Parameters
-    ----------
-    line : str
-        One line or several.
-    """
+    """What to type, as it is."""
     return Html(f"<pre>{text(line)}</pre>")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str, numbers: Sequence[int] = ()) -> Html:
-    """A table that scrolls by itself where it is too wide; on a phone rows of words are cards.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : sequence of sequences
-        Cells; what is not `Html` is escaped.
-    name : str
-        What the table shows, for those who do not see it.
-    numbers : sequence of int
-        Columns that stand to the right.
-    """
+    """A table that scrolls by itself where it is too wide; on a phone rows of words are cards."""
 
     names = [f' data-label="{html.escape(each)}"' if each else "" for each in header]
 
@@ -230,19 +152,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str, nu
 
 
 def picture(png: bytes, seen: str, caption: Html, is_map: bool = False) -> Html:
-    """A picture inside the page that opens large.
-
-    Parameters
-    ----------
-    png : bytes
-        The picture.
-    seen : str
-        What it shows, for those who do not see it.
-    caption : Html
-        Below it.
-    is_map : bool
-        Whether its colours are values: these are not turned round in the dark.
-    """
+    """A picture inside the page that opens large."""
     source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
     kind = ' class="map"' if is_map else ""
     image = f'<img{kind} src="{source}" alt="{html.escape(seen)}">'
@@ -250,15 +160,7 @@ def picture(png: bytes, seen: str, caption: Html, is_map: bool = False) -> Html:
 
 
 def page(title: str, *parts: Html) -> str:
-    """The whole document.
-
-    Parameters
-    ----------
-    title : str
-        Of the window, and its first heading.
-    *parts : Html
-        Everything below it.
-    """
+    """The whole document."""
     body = join(element("h1", text(title)), *parts)
     dialog = '<dialog aria-label="Picture, enlarged"><img alt=""></dialog>' if "<img " in body else ""
     return (
@@ -295,15 +197,7 @@ class Dot(NamedTuple):
 
 
 def dots(lines: Sequence[Dot], axis: str) -> Html:
-    """A line for each, on a common axis.
-
-    Parameters
-    ----------
-    lines : sequence of Dot
-        From top to bottom.
-    axis : str
-        What the axis shows.
-    """
+    """A line for each, on a common axis."""
     marks = [each for line in lines for each in (line.mean - line.error, line.mean + line.error, line.paper, line.ceiling)]
     known = [each for each in marks if each is not None]
     step = _step((max(known) - min(known)) or 1.0)

@@ -20,13 +20,7 @@ MANY = 6  # ticks of an axis
 
 
 def document(data: xarray.Dataset) -> str:
-    """The page as text.
-
-    Parameters
-    ----------
-    data : xarray.Dataset
-        What `es.sweep` or `sweeps.recall` returned.
-    """
+    """The page as text."""
     settings = json.loads(data.attrs["settings"])
     best = best_points(data)
     axes = [(axis, len(labels), ", ".join(map(_short, labels))) for axis, _, labels, _ in settings["axes"]]

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+from echoscale._internal.types import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = npt.NDArray[np.float64]
 
 SHOWN = 12  # names of columns in an error
 
@@ -45,13 +45,7 @@ class DataFile:
         return len(self.frame)
 
     def check(self, columns: Sequence[str]) -> None:
-        """Raise where a column is missing, or named twice.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Their names.
-        """
+        """Raise where a column is missing, or named twice."""
         counts = Counter(columns)
         for name in columns:
             if name not in self.frame.columns:
@@ -66,26 +60,14 @@ class DataFile:
                 raise ValueError(f"column {name!r} is named twice: give it once.")
 
     def numbers(self, columns: Sequence[str]) -> pd.DataFrame:
-        """Columns as numbers; empty cells are NaN.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Their names.
-        """
+        """Columns as numbers; empty cells are NaN."""
         import pandas as pd
 
         self.check(columns)
         return pd.DataFrame({name: self._numbers(name) for name in columns}, self.frame.index)
 
     def is_text(self, column: str) -> bool:
-        """Whether a column holds no number at all, but words.
-
-        Parameters
-        ----------
-        column : str
-            Its name.
-        """
+        """Whether a column holds no number at all, but words."""
         values, found = self._converted(column)
         return bool(values.notna().any() and np.isnan(found).all())
 
@@ -96,23 +78,11 @@ class DataFile:
         ]
 
     def at(self, row: int) -> str:
-        """A row in words: its number from 1, and its time.
-
-        Parameters
-        ----------
-        row : int
-            From 0.
-        """
+        """A row in words: its number from 1, and its time."""
         return f"row {row + 1}" + (f" ({when(self.frame.index[row])})" if self.time is not None else "")
 
     def rows(self, first: int, end: int | None = None) -> DataFile:
-        """Some of the rows.
-
-        Parameters
-        ----------
-        first, end : int
-            From 0; the end is not among them.
-        """
+        """Some of the rows."""
         return replace(self, frame=self.frame.iloc[first:end])
 
     def _times(self) -> list[str]:
@@ -142,24 +112,12 @@ class DataFile:
 
 
 def when(time: object) -> str:
-    """A time in words: a date without the hours where there are none.
-
-    Parameters
-    ----------
-    time : object
-        An entry of an index.
-    """
+    """A time in words: a date without the hours where there are none."""
     said = str(time)
     return said[:10] if re.fullmatch(r"\d{4}-\d\d-\d\d 00:00:00", said) else said
 
 
 def listed(names: Sequence[object] | pd.Index[Any]) -> str:
-    """Names in words, the first 12 of many.
-
-    Parameters
-    ----------
-    names : sequence
-        Any.
-    """
+    """Names in words, the first 12 of many."""
     shown = ", ".join(str(each) for each in list(names)[:SHOWN])
     return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown or "none"

@@ -53,13 +53,7 @@ class Notation:
         return rf"\s*[+-]?(?=\D?\d){whole}?(?:{point}\d*)?(?:[eE][+-]?\d+)?\s*"
 
     def converted(self, column: pd.Series[Any]) -> pd.Series[Any]:
-        """A column of text as numbers; where some cells are words, those remain and numbers have a decimal point.
-
-        Parameters
-        ----------
-        column : pandas.Series of str
-            Cells; both signs are known.
-        """
+        """A column of text as numbers; where some cells are words, those remain and numbers have a decimal point."""
         import pandas as pd
 
         if self.decimal == ".":
@@ -76,13 +70,7 @@ class Notation:
 
 
 def is_number(cell: str) -> bool:
-    """Whether text is a number in some notation.
-
-    Parameters
-    ----------
-    cell : str
-        The text.
-    """
+    """Whether text is a number in some notation."""
     return any(re.fullmatch(each.pattern(), cell) for each in Notation().choices())
 
 
@@ -91,17 +79,6 @@ def found(columns: Mapping[str, pd.Series[Any]], given: Notation, delimiter: str
 
     A dot in a file with commas between its cells is a decimal point, unless whole numbers below 1,000 stand in the column
     of 1.950.
-
-    Parameters
-    ----------
-    columns : mapping of name to pandas.Series of str
-        All columns.
-    given : Notation
-        As the user said.
-    delimiter : str
-        What stands between cells.
-    path : Path
-        What errors call the file.
     """
     fitting, _ = _fitting({name: each[:FIRST] for name, each in columns.items()}, given, delimiter, path)
     if len(fitting) == 2 or fitting[0].decimal == ",":  # cells that do not fit a decimal point are no numbers later

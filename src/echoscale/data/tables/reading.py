@@ -25,22 +25,7 @@ DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}")
 def read(
     path: str | os.PathLike[str], time: str | None = None, every: str | None = None, notation: Notation | None = None
 ) -> DataFile:
-    """A table out of a file, with its times as the index.
-
-    Parameters
-    ----------
-    path : path
-        Ends in .csv, .tsv, .txt, .parquet or .npz.
-    time : str, optional
-        The column of times; "none": there is none. Unless given, a column of dates is looked for, or one that is named
-        "time", "year", "step", ... and rises.
-    every : str, optional
-        The step between two rows ("D", "h", "MS", ...; a whole number for whole numbers): rows that are missing become gaps.
-        Unless given, times must be evenly spaced.
-    notation : Notation, optional
-        Decimal sign, separator of thousands and order of day and month. Unless given, they are taken from the cells, and a
-        file that allows two readings is refused.
-    """
+    """A table out of a file, with its times as the index."""
     notation = notation or Notation()
     source = Path(path)
     if not source.is_file():
@@ -59,15 +44,6 @@ def parse_csv(content: bytes, path: Path, notation: Notation | None = None) -> D
 
     The delimiter, the notation of numbers and missing names are taken from the text. In a file of one column an empty line is
     a gap.
-
-    Parameters
-    ----------
-    content : bytes
-        Of the file.
-    path : Path
-        What errors call it.
-    notation : Notation, optional
-        How numbers are written.
     """
     import pandas as pd
 

@@ -33,19 +33,7 @@ MOST_GAPS = 100  # for every row
 
 
 def with_times(data: DataFile, time: str | None, every: str | None, dayfirst: bool | None = None) -> DataFile:
-    """The same table with its times as the index.
-
-    Parameters
-    ----------
-    data : DataFile
-        As it was read.
-    time : str or None
-        The column of times; `NO_TIME`: there is none; None: it is looked for.
-    every : str or None
-        The step between two rows; None: times must be evenly spaced.
-    dayfirst : bool or None
-        Whether 01.02.2020 is 1 February; None: dates decide, or are refused.
-    """
+    """The same table with its times as the index."""
     if time == NO_TIME:
         if every is not None:
             raise ValueError("--every needs a column of times.")

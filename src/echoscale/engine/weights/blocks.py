@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from echoscale._internal.types import Floats
 from echoscale.engine.hyper import Hyper
 from echoscale.engine.weights.drawn import Drawn
 from echoscale.network import Network
-
-Floats = npt.NDArray[np.float64]
 
 
 class Matrices(NamedTuple):
@@ -48,17 +47,7 @@ class Matrices(NamedTuple):
 
 
 def block_matrices(network: Network, drawn: Drawn, hyper: Hyper) -> Matrices:
-    """Every block in its place, times its factor.
-
-    Parameters
-    ----------
-    network : Network
-        The description.
-    drawn : Drawn
-        Its matrices without factors.
-    hyper : Hyper
-        The factors, scalars all.
-    """
+    """Every block in its place, times its factor."""
     count = len(network.reservoirs)
     blocks: list[list[Any]] = [[None] * count for _ in range(count)]
     for k, matrix in enumerate(drawn.recurrent):

@@ -7,10 +7,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 import scipy.sparse.linalg
 
+from echoscale._internal.types import Floats
 from echoscale.engine.weights.eigen import spectral_radius
 from echoscale.engine.weights.inputs import bias_vector, input_matrix
 from echoscale.engine.weights.residuals import residual_matrix
@@ -21,7 +21,6 @@ from echoscale.network.matrix import Matrix
 from echoscale.network.topologies import FILES, name_of
 
 Sparse = scipy.sparse.csr_array
-Floats = npt.NDArray[np.float64]
 
 
 class Drawn(NamedTuple):

@@ -14,13 +14,12 @@ import scipy.sparse
 import scipy.sparse.csgraph
 import scipy.sparse.linalg
 
+from echoscale._internal.types import Complex, Floats
 from echoscale.engine.devices import one_thread
 
 Sparse: TypeAlias = scipy.sparse.csr_array
 Square: TypeAlias = Sparse | npt.NDArray[Any]  # (n, n), dense or sparse
 Which = Literal["LM", "LR", "SR", "LI"]
-Floats = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 # For the spectral radius alone: below this size LAPACK is faster than ARPACK.
 DENSE_RADIUS_UP_TO = 100

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.network import Reservoir
-
-Floats = npt.NDArray[np.float64]
 
 
 def input_matrix(

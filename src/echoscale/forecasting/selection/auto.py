@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
+from echoscale._internal.types import Floats
 from echoscale.data.series import SeriesLike
 from echoscale.engine.hyper import chosen, into_network
 from echoscale.forecasting import networks as design
@@ -26,8 +26,6 @@ from echoscale.forecasting.splits import standard_errors
 from echoscale.network import EchoStateWarning, Network
 from echoscale.timescales.memory import counted
 from echoscale.timescales.suggest import Suggestion, suggest
-
-Floats = npt.NDArray[np.float64]
 
 # Limits on the number of rounds: with few rows, the best of many networks is chance.
 ROUNDS, ROWS_PER_ROUND = (5, 40), 25

@@ -46,17 +46,7 @@ class Budget:
         return max(self.spent / used, 1.0) if used > 0 else 1.0
 
     def ends_with(self, rounds: Sequence[float], networks: int, *, tuning: bool = False) -> bool:
-        """Whether there is no time for another round and the end.
-
-        Parameters
-        ----------
-        rounds : sequence of float
-            Seconds of every round so far, without those of tuning.
-        networks : int
-            Networks in use.
-        tuning : bool
-            Whether the next round tunes hyper-parameters.
-        """
+        """Whether there is no time for another round and the end."""
         if self.seconds is None or not rounds:
             return False
         coming = next_round(rounds) * (TUNING if tuning else 1.0)
@@ -66,13 +56,7 @@ class Budget:
 
 
 def next_round(rounds: Sequence[float]) -> float:
-    """Seconds that the next round may take.
-
-    Parameters
-    ----------
-    rounds : sequence of float
-        Seconds of every round so far.
-    """
+    """Seconds that the next round may take."""
     last = rounds[-1]
     growth = last / rounds[-2] if len(rounds) > 1 and rounds[-2] > 0 else 1.0
     return ROUND * max(*rounds, last * min(max(growth, 1.0), GROWTH), 0.0)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.forecasting.selection.lags import LinearMap, ProductMap, mean_of
 from echoscale.forecasting.selection.problem import Question
 from echoscale.forecasting.splits import Judging, Origin
@@ -23,8 +23,6 @@ from echoscale.readouts.statistics import Statistics
 if TYPE_CHECKING:
     from echoscale.forecasting.selection.search import TimeRows
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 MEMBERS = 8
 # A member's error over the best one's: worse ones would not help the mean.
@@ -111,29 +109,7 @@ def network_members(
     lanes: Indices,
     workers: int,
 ) -> tuple[list[Member], Indices]:
-    """The best candidates of a round at an origin, and the lanes, the best first: all sets of features, both kinds of targets.
-
-    Parameters
-    ----------
-    rows : TimeRows
-        The data.
-    statistics : sequence of Statistics
-        Of states, lags and targets, for every segment, with lanes.
-    units : int
-        N, the states of the network.
-    origin : Origin
-        Where.
-    beside : sequence of sets of lags
-        What may stand beside the states; () is nothing.
-    number : int
-        Of the round.
-    bound : float
-        Errors above it are of no use.
-    lanes : (L,) of int
-        Which are judged.
-    workers : int
-        Folds at the same time.
-    """
+    """The best candidates of a round at an origin, over sets of features and kinds of targets; and the lanes, best first."""
     judging: Judging = rows.judging
     if len(lanes) < len(statistics[0].mean):
         statistics = [each.lane(lanes) for each in statistics]

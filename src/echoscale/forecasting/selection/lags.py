@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 from echoscale.forecasting.selection.problem import Question
-
-Floats = npt.NDArray[np.float64]
 
 WINDOWS = (1, 2, 3, 5, 8, 13, 21, 34, 49)
 MOST_COLUMNS = 120
@@ -56,13 +55,7 @@ def product_windows(question: Question) -> list[tuple[int, ...]]:
 
 
 def products(z: Floats) -> Floats:
-    """z_i z_j for i <= j, (rows, n (n + 1) / 2).
-
-    Parameters
-    ----------
-    z : (rows, n)
-        Lags.
-    """
+    """z_i z_j for i <= j, (rows, n (n + 1) / 2)."""
     i, j = np.triu_indices(z.shape[1])
     return np.asarray(z[:, i] * z[:, j])
 
@@ -79,17 +72,7 @@ def columns(lags: Sequence[int], among: Sequence[int], features: int) -> npt.NDA
 
 
 def matrix(values: Floats, lags: Sequence[int], past: Floats | None = None) -> Floats:
-    """u(t - l) for every lag l, (T, lags * F): lag by lag, all features of each. Before the start stands the past, or 0.
-
-    Parameters
-    ----------
-    values : (T, F)
-        A series.
-    lags : sequence of int
-        l.
-    past : (most, F), optional
-        The steps before the first, the newest first.
-    """
+    """u(t - l) for every lag l, (T, lags * F): lag by lag, all features of each. Before the start stands the past, or 0."""
     length, features = values.shape
     most = max(lags, default=0)
     padded = np.concatenate([before_of(most, features, past), values])

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.table import Table
+from echoscale._internal.types import Floats
 from echoscale.data.losses import probabilities
 from echoscale.data.normal_scores import heard_of
 from echoscale.data.scaling import Scaling
@@ -34,8 +35,6 @@ from echoscale.forecasting.selection.problem import Range, warn_of_range
 from echoscale.network import Network
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.states import at_rest
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,13 +258,7 @@ class SequenceMember(NamedTuple):
     backwards: bool = False
 
     def scores(self, series: Series) -> Floats:
-        """W f + b of every sequence, (B, O).
-
-        Parameters
-        ----------
-        series : Series
-            Sequences, in units of the network.
-        """
+        """W f + b of every sequence, (B, O)."""
         return self.readout.predict(self.transformer.pool(heard_of(series, self.changes, self.backwards)))
 
 
@@ -347,13 +340,7 @@ class SequenceModel:
 
 
 def summary_of(series: Series) -> Floats:
-    """Mean, standard deviation, first and last value of every input, (B, 4 F).
-
-    Parameters
-    ----------
-    series : Series
-        Sequences.
-    """
+    """Mean, standard deviation, first and last value of every input, (B, 4 F)."""
     rows = [np.asarray(each) for each in series.values]
     return np.stack([np.concatenate([each.mean(axis=0), each.std(axis=0), each[0], each[-1]]) for each in rows])
 

@@ -20,11 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike, as_entries, as_numbers, as_series, axes, check_labels, washout_steps
 from echoscale.timescales.season import season
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_STEPS = 12
 # Whole numbers of more different values than that are numbers, not labels, unless the user says otherwise.
@@ -107,19 +106,7 @@ class Question:
 
 
 def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | None) -> Question:
-    """The checked question.
-
-    Parameters
-    ----------
-    u : (T,), (T, F), (B, T, F) or list of (T_b, F)
-        Inputs.
-    y : (T,), (T, O), (B, T), (B, T, O), list, labels (B,), or None
-        Targets; None: the next step of u.
-    labels : bool or None
-        Whether y holds labels; None: text, booleans and whole numbers of few values that are not the future of u do.
-    scale : "standard" or None
-        Units of the network.
-    """
+    """The checked question."""
     series = as_series(u)
     if y is None:
         if series.lengths.min() < 2:
@@ -293,24 +280,12 @@ class Range(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[Floats]) -> Range:
-        """The range of several series.
-
-        Parameters
-        ----------
-        values : list of (T_b, F)
-            Series.
-        """
+        """The range of several series."""
         rows = np.concatenate([np.asarray(each) for each in values])
         return cls(rows.min(axis=0), rows.max(axis=0))
 
     def left_by(self, values: Sequence[Floats]) -> Floats:
-        """Share of the steps outside the extended range, (F,); 0 where these are few.
-
-        Parameters
-        ----------
-        values : list of (T_b, F)
-            Series.
-        """
+        """Share of the steps outside the extended range, (F,); 0 where these are few."""
         rows, margin = np.concatenate([np.asarray(each) for each in values]), MARGIN * (self.high - self.low)
         outside = ((rows < self.low - margin) | (rows > self.high + margin)).sum(axis=0)
         share = outside / max(len(rows), 1)
@@ -318,17 +293,7 @@ class Range(NamedTuple):
 
 
 def warn_of_range(known: Range, values: Sequence[Floats], names: Sequence[str]) -> None:
-    """Warn where inputs leave the range of the training data.
-
-    Parameters
-    ----------
-    known : Range
-        Range of the training data.
-    values : list of (T_b, F)
-        New inputs, in the same units.
-    names : sequence of str
-        Names of the inputs, or none.
-    """
+    """Warn where inputs leave the range of the training data."""
     share = known.left_by(values)
     left = [f"{called(names, f)} at {share[f]:.0%} of the steps" for f in np.flatnonzero(share).tolist()]
     if left:
@@ -341,13 +306,7 @@ def warn_of_range(known: Range, values: Sequence[Floats], names: Sequence[str]) 
 
 
 def drifting(before: Sequence[Floats], after: Sequence[Floats]) -> npt.NDArray[np.bool_]:
-    """Which columns leave the range of an earlier part, or have another mean, (F,).
-
-    Parameters
-    ----------
-    before, after : list of (T_b, F)
-        Two parts of the same series; steps with a gap (NaN) do not count.
-    """
+    """Which columns leave the range of an earlier part, or have another mean, (F,)."""
     first, then = (np.concatenate([np.asarray(each) for each in part]) for part in (before, after))
     first, then = (rows[~np.isnan(rows).any(axis=1)] for rows in (first, then))
     if not len(first) or not len(then):

@@ -22,8 +22,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Flags, Floats, Indices
 from echoscale.data.series import Series
 from echoscale.engine import devices
 from echoscale.engine.esn import ESN
@@ -41,9 +41,6 @@ from echoscale.learning import tune
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.timescales.suggest import Suggestion
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-
 # So many lanes of a round, the best before the first origin, are judged at the later ones.
 LATER_LANES = 6
 # Above that many steps float32 is twice as fast, and short data need the digits.
@@ -51,7 +48,6 @@ LONG = 20_000
 
 LEAST_ROWS = 300
 STARTS, STEPS = 4, 10
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass
@@ -82,13 +78,7 @@ class Rounds:
         self.tried = []
 
     def play(self, late: Callable[[], bool] = lambda: False) -> None:
-        """One more network, or, after all structures have had their turn, the best one with tuned hyper-parameters.
-
-        Parameters
-        ----------
-        late : function
-            Whether time is up; asked while hyper-parameters are tuned.
-        """
+        """One more network, or, after all structures have had their turn, the best one with tuned hyper-parameters."""
         number = len(self.tried)
         if self.tunes_next():
             number_of_best = self.members[0][0].round
@@ -197,21 +187,7 @@ class OutOfTimeError(Exception):
 
 
 def tuned_lanes(rows: TimeRows, esn: ESN, hyper: Hyper, members: list[Member], late: Callable[[], bool]) -> Hyper:
-    """The hyper-parameters after some steps downhill, one lane for every start.
-
-    Parameters
-    ----------
-    rows : TimeRows
-        The data.
-    esn : ESN
-        The network whose lanes the members read.
-    hyper : Hyper
-        All its lanes.
-    members : list of Member
-        The best candidates of the first origin; those of this network are the starts.
-    late : function
-        Whether time is up; asked after every step.
-    """
+    """The hyper-parameters after some steps downhill, one lane for every start."""
     origin = rows.judging.origins[0]
     [edges] = rows.judging.edges
     end = int(edges[2 * origin.trained - 1])

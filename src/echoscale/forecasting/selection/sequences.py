@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from echoscale._internal.progress import Progress
 from echoscale._internal.table import Table
+from echoscale._internal.types import Floats
 from echoscale.data.normal_scores import ONLY, heard_of
 from echoscale.data.series import Series
 from echoscale.estimators.features import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS, ESNFeatures
@@ -32,8 +33,6 @@ from echoscale.network import Network, hierarchical, parallel
 from echoscale.readouts import calibration, leave_one_out, splits
 from echoscale.readouts.pooling import WHOLE, columns
 from echoscale.readouts.ridge import Readout
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_SEQUENCES = 4
 # Networks in a mean, and the least share of a set of pools.
@@ -84,17 +83,7 @@ def first_plans() -> list[Plan]:
 
 
 def later_plan(number: int, good: Sequence[Plan], rng: np.random.Generator) -> Plan:
-    """Near a good one of the first, but hearing something else: networks that differ are worth most in a mean.
-
-    Parameters
-    ----------
-    number : int
-        Counts the later ones.
-    good : sequence of Plan
-        The best of the first.
-    rng : numpy.random.Generator
-        Where chance comes from.
-    """
+    """Near a good one of the first, but hearing something else: networks that differ are worth most in a mean."""
     changes, backwards = HEARD[number % len(HEARD)]
     near = good[(number + number // len(HEARD)) % len(good)]
     strength = float(near.network.reservoirs[0].input_scaling * 2 ** rng.uniform(-1, 1))
@@ -106,21 +95,7 @@ def later_plan(number: int, good: Sequence[Plan], rng: np.random.Generator) -> P
 
 
 def find(question: Question, budget: Budget, rounds: int | None, seed: int, tell: Progress) -> Found:
-    """The best mean of networks, or the ridge on a summary where that is better.
-
-    Parameters
-    ----------
-    question : Question
-        Sequences with one label each.
-    budget : Budget
-        No round begins that would end later.
-    rounds : int or None
-        Play so many; None: as many as fit.
-    seed : int
-        Of all that is drawn.
-    tell : function
-        progress(rounds done, rounds, note).
-    """
+    """The best mean of networks, or the ridge on a summary where that is better."""
     series, classes = question.series, question.classes
     if series.count < LEAST_SEQUENCES:
         raise ValueError(f"{series.count} sequences are too few to choose by: give at least {LEAST_SEQUENCES}.")
@@ -148,21 +123,7 @@ def find(question: Question, budget: Budget, rounds: int | None, seed: int, tell
 
 
 def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> list[Judged]:
-    """Both sets of pools of one network.
-
-    Parameters
-    ----------
-    series : Series
-        Sequences, in units of the network.
-    codes : (B, O)
-        One-hot labels.
-    plan : Plan
-        The network, and what it hears.
-    number : int
-        Tells networks apart.
-    seed : int
-        Of its weights.
-    """
+    """Both sets of pools of one network."""
     sets = (WHOLE, IN_PARTS)
     # The changes come before the transformer, which hears nothing beside what it is given.
     options: dict[str, Any] = {"network": plan.network, "ranks": plan.ranks, "changes": False, "random_state": seed}
@@ -190,15 +151,7 @@ class Mean(NamedTuple):
 
 
 def best_mean(judged: Sequence[Judged], codes: Floats) -> Mean:
-    """The mean with the shares of `shares.of_errors`, of the networks with the largest.
-
-    Parameters
-    ----------
-    judged : sequence of Judged
-        All there are.
-    codes : (B, O)
-        One-hot labels.
-    """
+    """The mean with the shares of `shares.of_errors`, of the networks with the largest."""
     spread = np.where(codes.std(axis=0) > 0, codes.std(axis=0), 1.0)
     errors = np.stack([((each.outputs - codes) / spread).ravel() for each in judged])
     found = shares.of_errors(errors)
@@ -215,13 +168,7 @@ def best_mean(judged: Sequence[Judged], codes: Floats) -> Mean:
 
 
 def joined(members: Sequence[tuple[float, Judged]]) -> tuple[SequenceMember, ...]:
-    """One member for every network, with all pools that it is read from, and its share inside its readout.
-
-    Parameters
-    ----------
-    members : sequence of (share, Judged)
-        Of a mean.
-    """
+    """One member for every network, with all pools that it is read from, and its share inside its readout."""
     found = []
     for network in dict.fromkeys(each.network for _, each in members):
         mine = [(share, each.member) for share, each in members if each.network == network]

@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.forecasting.selection import lags
 from echoscale.forecasting.selection.candidates import on_lags
 from echoscale.forecasting.selection.lags import LinearMap
@@ -28,8 +28,6 @@ from echoscale.forecasting.selection.model import Group
 from echoscale.forecasting.selection.problem import Question
 from echoscale.forecasting.selection.search import Rounds
 from echoscale.forecasting.splits import standard_errors
-
-Floats = npt.NDArray[np.float64]
 
 RIDGE, CHANGE = "ridge on lags", "ridge on lags, of the change"
 PRODUCTS = "ridge on products of lags"
@@ -89,13 +87,7 @@ def answers(question: Question, played: Rounds) -> Rivals:
 
 
 def weights_of(errors: Mapping[str, Floats]) -> dict[str, float]:
-    """Of every method whose weight counts; they add up to 1.
-
-    Parameters
-    ----------
-    errors : mapping of names to (rows,)
-        Squared errors on the same rows.
-    """
+    """Of every method whose weight counts; they add up to 1."""
     mean = {name: max(float(each.mean()), np.finfo(float).tiny) for name, each in errors.items()}
     best = min(mean.values())
     raw = {name: (best / each) ** SHARPNESS for name, each in mean.items()}
@@ -105,17 +97,7 @@ def weights_of(errors: Mapping[str, Floats]) -> dict[str, float]:
 
 
 def best_alone(errors: Mapping[str, Floats], averaged: Floats, horizon: int) -> dict[str, float] | None:
-    """All the weight for the best simple method, where the mean of them is clearly worse; else None.
-
-    Parameters
-    ----------
-    errors : mapping of names to (rows,)
-        Squared errors of the simple methods on the same rows.
-    averaged : (rows,)
-        Squared errors of their mean.
-    horizon : int
-        Number of steps over which errors are correlated.
-    """
+    """All the weight for the best simple method, where the mean of them is clearly worse; else None."""
     best = min(errors, key=lambda name: float(errors[name].mean()))
     return {best: 1.0} if standard_errors(errors[best], averaged, horizon) >= CLEARLY else None
 
@@ -143,17 +125,7 @@ def squares(outputs: list[Floats], truth: list[tuple[Floats, Floats]]) -> Floats
 
 
 def winner_of(errors: Mapping[str, Floats], weights: Mapping[str, float], horizon: int) -> str:
-    """The simple methods, unless networks are clearly better than they and than ridge on lags.
-
-    Parameters
-    ----------
-    errors : mapping of names to (rows,)
-        Squared errors on the same rows.
-    weights : mapping of names to float
-        Of the simple methods.
-    horizon : int
-        Errors so many steps apart are alike.
-    """
+    """The simple methods, unless networks are clearly better than they and than ridge on lags."""
     simple = only_one(weights) or SIMPLE
     better = [
         name
@@ -191,13 +163,7 @@ def final(played: Rounds, winner: str, weights: Mapping[str, float]) -> tuple[Li
 
 
 def of_errors(errors: Floats) -> Floats:
-    """u, (K,); equal shares where nothing can be said.
-
-    Parameters
-    ----------
-    errors : (K, n)
-        e of every member.
-    """
+    """u, (K,); equal shares where nothing can be said."""
     from scipy.optimize import nnls
 
     count = len(errors)

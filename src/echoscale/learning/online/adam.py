@@ -20,11 +20,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
+from jax import Array
 
 from echoscale._internal import checks
 from echoscale.engine.hyper import Hyper, Parameter, chosen
-
-Array = jax.Array
 
 
 @dataclass(frozen=True)

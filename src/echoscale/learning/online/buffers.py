@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Array, Flags, Floats
 from echoscale.engine import traces
 from echoscale.engine.lanes import lane_count
 from echoscale.learning.online import adam, constraints, history, loop, reinitialise
@@ -19,10 +20,6 @@ from echoscale.learning.online.reinitialise import ProtocolMemory
 from echoscale.learning.online.settings import LearnerSettings
 from echoscale.readouts import rls
 from echoscale.readouts.rls import RLS
-
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 # Steps of one compiled call; a call with fewer does only those.
 BUFFER = 1024
@@ -37,7 +34,7 @@ class Stream(NamedTuple):
     step: int
     history: History
     memory: ProtocolMemory
-    frozen: Mask
+    frozen: Flags
 
 
 def plan(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
@@ -130,7 +127,7 @@ def fresh(
     settings: LearnerSettings,
     plan: loop.LoopPlan,
     carry: loop.Carry,
-    reset: Mask,
+    reset: Flags,
     resets: npt.NDArray[np.int64],
 ) -> loop.Carry:
     """A small random W_out without memory of its moments for the starts (S,) that begin anew, the n-th alike for all of them.

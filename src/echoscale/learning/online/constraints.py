@@ -13,12 +13,11 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.engine.hyper import Parameter
 
-Floats = npt.NDArray[np.float64]
 CONSTRAINTS = ("clip", "logistic", "free")
 LEAST_LEAK = 0.001
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from echoscale._internal.types import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
 
-Floats = npt.NDArray[np.float64]
 MOST = 10_000
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.transaction import all_or_nothing
+from echoscale._internal.types import Array, Floats
 from echoscale.data import losses
 from echoscale.data.series import Series, SeriesLike, as_series, washout_steps
 from echoscale.engine.esn import ESN
@@ -34,10 +35,6 @@ from echoscale.readouts.rls import RLS
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 
 class OnlineLearner:

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from echoscale.data import losses
 from echoscale.engine import devices, traces
-from echoscale.engine.dynamics import Array, State, Weights
+from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.hyper import Hyper, Parameter, put
 from echoscale.engine.traces import Traces
 from echoscale.learning.online import adam, constraints

@@ -17,12 +17,12 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Indices
 from echoscale.engine import devices
 from echoscale.engine.devices import device_of
 from echoscale.learning.online import buffers, loop
 from echoscale.learning.online.settings import LearnerSettings
 
-Indices = npt.NDArray[np.int64]
 VECTOR = 16  # fewer lanes take as long
 
 

@@ -13,17 +13,15 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data.series import SeriesLike, as_series
 from echoscale.engine.devices import precision_and_device
 from echoscale.engine.dynamics import State, Weights, step
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, Parameter, into_network
-
-Floats = npt.NDArray[np.float64]
 
 
 def intrinsic_plasticity(

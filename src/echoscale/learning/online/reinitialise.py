@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
-
-Floats = npt.NDArray[np.float64]
+from echoscale._internal.types import Floats
 
 
 @dataclass(frozen=True)

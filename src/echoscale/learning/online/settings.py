@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.data import losses
 from echoscale.engine import traces
 from echoscale.engine.devices import device_of, one_thread, precision_and_device
@@ -20,8 +20,6 @@ from echoscale.learning.online import constraints
 from echoscale.learning.online.adam import PRESETS, Adam
 from echoscale.learning.online.reinitialise import Reinitialise
 from echoscale.readouts.rls import RLS
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.engine import devices, dynamics, lanes
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning.losses import Loss, Model, Networks, Value
@@ -27,9 +27,6 @@ from echoscale.learning.tuning.runs import stacked, unit_per_step
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.statistics import gather
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 # Of forecasts, over all folds together: one for so many steps as two forecasts have, within these. Few miss that some run away.
 LEAST_ORIGINS, MOST_ORIGINS = 20, 100

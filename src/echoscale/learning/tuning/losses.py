@@ -35,6 +35,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
+from echoscale._internal.types import Floats
 from echoscale.engine.devices import one_thread
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning.runs import Runs, Tangents, unstacked
@@ -42,8 +43,6 @@ from echoscale.learning.tuning.space import BOUNDS, SHARPNESS
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge
 from echoscale.readouts.splits import total
 from echoscale.readouts.statistics import Statistics
-
-Floats = npt.NDArray[np.float64]
 
 
 class Value(NamedTuple):

@@ -14,14 +14,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning.losses import Entropy, Model, Networks
 from echoscale.learning.tuning.runs import STATISTICS_BYTES, Runs
 from echoscale.readouts.pooling import WHOLE, columns, standard_rows, statistics_of
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.statistics import Statistics
-
-Floats = npt.NDArray[np.float64]
 
 PARTS = 4  # of segments and snapshots, as the estimators have it
 

@@ -18,6 +18,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.data.series import Series
 from echoscale.engine import devices, feed, lanes
 from echoscale.engine.esn import ESN
@@ -32,9 +33,6 @@ from echoscale.readouts.penalties import RELATIVE, in_units, unit_of
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
 from echoscale.readouts.splits import total
 from echoscale.readouts.statistics import Statistics, beside_states, gather, split_statistics, with_noise
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 BLOCK_LANES = 128
 CHUNK_BYTES, LONGEST_CHUNK = 8 << 20, 512

@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import lsq_linear
 
+from echoscale._internal.types import Floats
 from echoscale.learning.tuning.losses import Loss, Value
 from echoscale.readouts.ridge import Readout
-
-Floats = npt.NDArray[np.float64]
 
 LENGTHS = np.array([0.3, 1.0, 3.0])  # of the steps tried, in units of that which the model asks for
 FIRST_BOX, LARGEST_BOX, SMALLEST_BOX = 1.0, 4.0, 1e-3  # half sides, in logarithms: 1 is a factor of e

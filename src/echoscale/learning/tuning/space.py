@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.engine.hyper import Hyper, Parameter, chosen, put
-
-Floats = npt.NDArray[np.float64]
 
 RIDGE, SHARPNESS = "ridge", "sharpness"
 BOUNDS = {

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Indices
 from echoscale.data.scaling import Scaling, is_constant, scaling_of
 from echoscale.data.series import (
     Series,
@@ -30,8 +31,6 @@ from echoscale.data.series import (
     washout_steps,
 )
 from echoscale.readouts import splits as blocks
-
-Indices = npt.NDArray[np.int64]
 
 # Steps of a fold at least, all series together: fewer folds where the data are shorter.
 FOLD_STEPS = 10

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from echoscale.engine import devices, traces
-from echoscale.engine.dynamics import Array, State, Weights
+from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.hyper import Hyper, Parameter
 from echoscale.engine.traces import Traces
 

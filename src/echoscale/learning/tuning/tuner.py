@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, is_next_input
 from echoscale.engine.hyper import Hyper, into_network
 from echoscale.learning.tuning import search as searching
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from echoscale.engine.devices import DeviceLike
 
-Floats = npt.NDArray[np.float64]
 
 ALL = ("leak_rate", "leak_spread", "spectral_radius", "input_scaling", "bias_scaling", "coupling", "feedback_scaling", "ridge")
 LOSSES = ("mse", "cross_entropy")

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.data.scaling import Scaling
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning.losses import Entropy, Loss, Networks
@@ -26,8 +26,6 @@ from echoscale.readouts.penalties import RELATIVE, fold_errors, in_units, unit_o
 from echoscale.readouts.ridge import mean_squared_errors, ridge, ridge_path
 from echoscale.readouts.splits import leave_one_out, total
 from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
-
-Floats = npt.NDArray[np.float64]
 
 NOISE = 1e-4
 # Blocks of the test part whose errors are compared, and how many rows each has at least.

@@ -9,8 +9,8 @@ from math import hypot
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Floats
 from echoscale.network import Concentric, Network, Reservoir
 from echoscale.network.diagram.layout import layout, radius_of
 from echoscale.network.diagram.plan import AIR, CORNER, FONT, LINE, Caption, Drawing, Point, Spot, Wire, name_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.path import Path
 
-Floats = npt.NDArray[np.float64]
 
 # Told apart by the colour-blind, and in grey by their widths.
 COLOURS = {"input": "#009E73", "coupling": "#000000", "readout": "#D55E00", "feedback": "#CC79A7", "silent": "#8C8C8C"}
@@ -34,16 +33,6 @@ def draw(network: Network, ax: Axes | None = None, *, seed: int = 0) -> Figure:
 
     Numbers: gamma on the arrows of the input; phi on those of output feedback; the strength on those between reservoirs (grey
     and dashed where it is 0); units, alpha and rho at each reservoir, which is the darker the slower it is.
-
-    Parameters
-    ----------
-    network : Network
-        What to draw.
-    ax : matplotlib Axes or None
-        Where. They should be as large as `layout(network)`; in smaller ones circles and gaps shrink, text keeps its 8 points.
-        For several networks in a row: `figure.subplots(1, n, width_ratios=[layout(each).width for each in networks])`.
-    seed : int
-        Places the neurons.
     """
     if ax is None:
         from matplotlib.figure import Figure

@@ -14,15 +14,7 @@ MANY_ROWS = 4  # from here on captions are wide rather than high
 
 
 def layout(network: Network, *, size: float = 1.0) -> Drawing:
-    """Where everything stands. Pure: the same network, the same numbers.
-
-    Parameters
-    ----------
-    network : Network
-        What to draw.
-    size : float
-        Scales circles and gaps, but not text.
-    """
+    """Where everything stands. Pure: the same network, the same numbers."""
     pairs = [(each.source, each.target) for each in network.couplings]
     column = _columns(pairs, len(network.reservoirs))
     row = _rows(pairs, column)

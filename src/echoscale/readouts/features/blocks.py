@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
+from echoscale._internal.types import Indices
 from echoscale.data.series import Numbers, Series, SeriesLike, as_series
 from echoscale.engine import devices, dynamics, lanes
 from echoscale.engine.devices import device_of, precision_and_device
@@ -197,7 +198,7 @@ def _on_their_way(esn: ESN, u: SeriesLike | jax.Array, every: int) -> jax.Array:
 def _run(esn: ESN, values: npt.NDArray[Any], every: int, hyper: Hyper, begin: int, end: int, put: Put) -> None:
     """The snapshots of sequences begin .. end - 1, in pieces to `put`, which counts sequences from `begin`."""
 
-    def consume(which: lanes.Indices, start: int, states: Any) -> None:
+    def consume(which: Indices, start: int, states: Any) -> None:
         put(int(which[0]), start // every, states)  # sequences of one length stay in their order
 
     esn.run_chunks(Series(values[begin:end], "batch"), consume, every=every, hyper=hyper)

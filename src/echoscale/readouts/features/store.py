@@ -149,20 +149,7 @@ class FileFeatures(Features):
         self.path, self.header = path, header
 
     def block(self, begin: int, end: int) -> npt.NDArray[np.float32]:
-        """Sequences begin .. end - 1 as float32, (rows, S N); always a copy.
-
-        Parameters
-        ----------
-        begin : int
-            The first sequence.
-        end : int
-            The one after the last.
-
-        Returns
-        -------
-        (rows, S N) array
-            Read from the file.
-        """
+        """Sequences begin .. end - 1 as float32, (rows, S N); always a copy."""
         rows = super().block(begin, end)
         copied: npt.NDArray[np.float32] = rows.copy() if self.array.dtype == rows.dtype else rows
         if hasattr(self._mapped, "madvise"):

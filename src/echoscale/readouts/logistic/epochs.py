@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
+from jax import Array
 
 from echoscale.data import losses
 from echoscale.engine import devices
-
-Array = jax.Array
 
 ADAM = optax.scale_by_adam(0.9, 0.999, 1e-8)  # paper, table of parameters; the rate comes afterwards
 

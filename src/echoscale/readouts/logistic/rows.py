@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Array
 
-Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
 BLOCK_BYTES = 256 << 20  # of one block of a stream; two are in memory

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.types import Array, Floats
 from echoscale.data.losses import probabilities
 from echoscale.readouts.logistic.epochs import ReadoutWeights, Scale
 from echoscale.readouts.ridge import Readout
-
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 
 class TrainingHistory(NamedTuple):

@@ -424,26 +424,7 @@ def cut(rows: Rows, minibatch: int, height: int | None = None) -> Table:
 
 
 def rates(schedule: str, rate: float, first: int, count: int, total: int) -> npt.NDArray[np.float64]:
-    """rate_k of the minibatches k = first .. first + count - 1 of a training with `total` of them.
-
-    Parameters
-    ----------
-    schedule : "constant" or "cosine"
-        See above.
-    rate : float
-        The first rate.
-    first : int
-        The number of the first minibatch.
-    count : int
-        How many.
-    total : int
-        K, those of all epochs.
-
-    Returns
-    -------
-    (count,) array
-        Their rates.
-    """
+    """rate_k of the minibatches k = first .. first + count - 1 of a training with `total` of them."""
     if schedule == "constant":
         return np.full(count, rate)
     return np.asarray(rate * (1 + np.cos(np.pi * np.arange(first, first + count) / total)) / 2)

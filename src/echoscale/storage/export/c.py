@@ -17,19 +17,7 @@ TYPES = {"float64": ("double", 17, ""), "float32": ("float", 9, "f")}
 
 
 def c_source(formula: Formula, name: str, dtype: str, version: str) -> str:
-    """The file.
-
-    Parameters
-    ----------
-    formula : Formula
-        The model.
-    name : str
-        What all names in the file begin with.
-    dtype : "float64" or "float32"
-        The precision of all numbers.
-    version : str
-        Of echoscale, for the comment at the top.
-    """
+    """The file."""
     kind, digits, suffix = TYPES[dtype]
     lines = [*_head(formula, name, kind, version), *_arrays(formula, name, digits, suffix), *_step(formula, name, suffix)]
     return "\n".join(lines) + "\n"

@@ -16,10 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from echoscale._internal.types import Floats, Indices
 from echoscale.data.scaling import Scaling
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 VALUES, SOFTMAX, SIGMOID = "values", "softmax", "sigmoid"
 

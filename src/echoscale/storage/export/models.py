@@ -7,28 +7,19 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
+from echoscale._internal.types import Flags, Floats, Indices
 from echoscale.engine.esn import ESN
 from echoscale.engine.weights.blocks import Matrices
 from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor
 from echoscale.forecasting import AutoModel
-from echoscale.storage.export.formula import SIGMOID, SOFTMAX, Formula, Indices
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from echoscale.storage.export.formula import SIGMOID, SOFTMAX, Formula
 
 
 def formula_of(model: object) -> Formula:
-    """The step of a fitted model; raises where it has none that files can say.
-
-    Parameters
-    ----------
-    model : ESNRegressor, ESNClassifier with one label per step, NVAR or AutoModel
-        Fitted.
-    """
+    """The step of a fitted model; raises where it has none that files can say."""
     if not isinstance(model, ESNRegressor | ESNClassifier | NVAR | AutoModel):
         raise TypeError(
             "export takes a fitted ESNRegressor, ESNClassifier (one label per step), NVAR or AutoModel, got "
@@ -162,7 +153,7 @@ def _factors(states: Indices, products: Indices, inputs: Indices) -> Indices:
 
 def _networks(
     members: Sequence[tuple[ESN, Matrices]], memory: int, columns: int
-) -> tuple[Any, Any, Floats, Bools, tuple[slice, ...]]:
+) -> tuple[Any, Any, Floats, Flags, tuple[slice, ...]]:
     """drive, keep, leak rates, which neurons are linear, and blocks of neurons that move at once, of networks side by side."""
     blocks: list[slice] = []
     heard: list[Floats] = []

@@ -20,19 +20,7 @@ MOST_BYTES = 2**31 - 2**20  # of one file
 
 
 def onnx_bytes(formula: Formula, name: str, dtype: str, version: str) -> bytes:
-    """The file.
-
-    Parameters
-    ----------
-    formula : Formula
-        The model.
-    name : str
-        Of the graph.
-    dtype : "float64" or "float32"
-        The precision of all numbers.
-    version : str
-        Of echoscale, which is the producer.
-    """
+    """The file."""
     try:
         import onnx
     except ImportError as error:
@@ -130,15 +118,7 @@ class Body:
 
 
 def step(f: Formula, body: Body) -> None:
-    """From `before` (batch, S) and `input` (batch, F) to `after` and `output`.
-
-    Parameters
-    ----------
-    f : Formula
-        The model.
-    body : Body
-        Gets the nodes.
-    """
+    """From `before` (batch, S) and `input` (batch, F) to `after` and `output`."""
     z = body.add("Div", body.add("Sub", "input", f.inputs.mean), f.inputs.spread)
     heard = np.arange(f.units + f.past, f.state)
     x = body.take("before", f.x_at + np.arange(f.units)) if f.units else ""
