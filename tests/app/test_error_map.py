@@ -7,8 +7,7 @@ import pytest
 
 from echoscale.app.live.controls import Controls, Level
 from echoscale.app.live.data import TASKS
-from echoscale.app.live.error_map import CELLS, axis, order, rows
-from echoscale.app.live.numbers import look
+from echoscale.app.live.numbers import CELLS, axis, look, order, rows
 
 SMALL = Controls((Level(12, 0.7), Level(8, 0.2, 0.9, 0.1, 0.3, 0.5)))
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from echoscale.app.live.controls import Controls, Level
 from echoscale.app.live.data import TASKS
-from echoscale.app.live.numbers import look
-from echoscale.app.live.path import PIECE, RATE, online, tuned
+from echoscale.app.live.numbers import PIECE, RATE, look, online, tuned
 
 SMALL = Controls((Level(12, 0.15, input_scaling=0.05),))
 NAMES = ["leak_rate[0]", "input_scaling[0]"]

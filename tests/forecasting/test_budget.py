@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from echoscale.forecasting.selection import auto
-from echoscale.forecasting.selection.budget import FINISH_SECONDS, Budget, next_round
+from echoscale.forecasting.selection.problem import FINISH_SECONDS, Budget, next_round
 
 
 @dataclass

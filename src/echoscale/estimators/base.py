@@ -18,7 +18,7 @@ from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, check_longer_than, washout_steps
 from echoscale.engine.esn import ESN
-from echoscale.estimators.validation import RandomState, as_given, counted, last_rows, seed_of
+from echoscale.estimators._validation import RandomState, as_given, counted, last_rows, seed_of
 from echoscale.readouts import columns, fitting, penalties, splits
 from echoscale.readouts.columns import Pairs, pairs_of, width_of, with_products
 from echoscale.readouts.penalties import RidgeCurve

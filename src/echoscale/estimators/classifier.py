@@ -20,11 +20,10 @@ from echoscale.data import losses
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than
 from echoscale.engine.esn import ESN
-from echoscale.estimators import minibatches, sequences
-from echoscale.estimators import validation as checked_data
+from echoscale.estimators import _validation, minibatches, sequences
+from echoscale.estimators._validation import RandomState, counted, map_given, seed_of
 from echoscale.estimators.class_labels import classes_of, codes_of, in_columns, labels_of, refuse_single_sequences, warn_of_axes
 from echoscale.estimators.features import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, ESNFeatures, SequenceNetwork
-from echoscale.estimators.validation import RandomState, counted, map_given, seed_of
 from echoscale.network import Network
 from echoscale.readouts import calibration, fitting, leave_one_out, logistic, splits
 from echoscale.readouts.states import check_states, state_rows
@@ -364,7 +363,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             z, without the last axis for two classes.
         """
         self._check_ready()
-        scores, _ = self._scores(checked_data.inputs(self, in_columns(X), reset=False), state)
+        scores, _ = self._scores(_validation.inputs(self, in_columns(X), reset=False), state)
         if len(self.classes_) > 2:
             return scores
         return map_given(lambda each: each[..., 1] - each[..., 0], scores)
@@ -389,7 +388,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             They add up to 1 over the last axis.
         """
         self._check_ready()
-        scores, _ = self._scores(checked_data.inputs(self, in_columns(X), reset=False), state)
+        scores, _ = self._scores(_validation.inputs(self, in_columns(X), reset=False), state)
         return map_given(lambda each: losses.probabilities(self._loss, self.steepness_ * each), scores)
 
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
@@ -412,7 +411,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         self._check_ready()
         if return_state and self.per_sequence_:
             raise ValueError("return_state=True is for one label per step: every sequence is judged as a whole.")
-        scores, last = self._scores(checked_data.inputs(self, in_columns(X), reset=False), state)
+        scores, last = self._scores(_validation.inputs(self, in_columns(X), reset=False), state)
         labels = map_given(lambda each: self.classes_[np.argmax(each, axis=-1)], scores)
         return (labels, last) if return_state else labels
 
@@ -448,14 +447,14 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
     def _data(self, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Any]:
         """Checked series and labels: (T,) for one series, (B,) per sequence, otherwise (T_b,) for every series."""
         X = in_columns(X)
-        if not checked_data.are_many(X):
-            checked_data.name_gaps(X, y)
-            table, rules = checked_data.as_table(X), {"ensure_min_samples": least, "ensure_all_finite": False}
+        if not _validation.are_many(X):
+            _validation.name_gaps(X, y)
+            table, rules = _validation.as_table(X), {"ensure_min_samples": least, "ensure_all_finite": False}
             X, y = validate_data(self, table, y, reset=reset, dtype=np.float64, **rules)
             check_classification_targets(y)
             series, labels, per_sequence = as_series(X, name="X"), y, False
         else:
-            series = checked_data.inputs(self, X, reset)
+            series = _validation.inputs(self, X, reset)
             labels, per_sequence = labels_of(y, series)
         if reset:
             self.per_sequence_ = per_sequence

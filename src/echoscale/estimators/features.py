@@ -19,9 +19,9 @@ from echoscale.data.normal_scores import NormalScores, heard_of
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
 from echoscale.engine.esn import ESN
-from echoscale.estimators import validation
+from echoscale.estimators import _validation
+from echoscale.estimators._validation import RandomState
 from echoscale.estimators.base import ESNEstimator
-from echoscale.estimators.validation import RandomState
 from echoscale.network import Network
 from echoscale.readouts import pooling
 from echoscale.readouts.pooling import WHOLE, standardising
@@ -232,7 +232,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
         (B, columns) or (T, N)
             Features.
         """
-        series = validation.inputs(self, X, reset=True)
+        series = _validation.inputs(self, X, reset=True)
         self.begin(series)
         rows = self.pool(series)
         wanted = bool(self.standardise)
@@ -253,7 +253,7 @@ class ESNFeatures(TransformerMixin, SequenceNetwork):
             Features.
         """
         check_is_fitted(self, "feature_scaling_")
-        rows = self.pool(validation.inputs(self, X, reset=False))
+        rows = self.pool(_validation.inputs(self, X, reset=False))
         if rows.shape[1] != len(self.feature_scaling_.mean):
             raise ValueError(
                 f"these data give {rows.shape[1]} features, those of the fit gave {len(self.feature_scaling_.mean)}: sequences "

@@ -24,9 +24,9 @@ from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
 from echoscale.engine.devices import precision_and_device
-from echoscale.estimators import validation as checked_data
+from echoscale.estimators import _validation
+from echoscale.estimators._validation import as_given, counted, explained_share, last_rows, map_given
 from echoscale.estimators.closed_loop import why_not
-from echoscale.estimators.validation import as_given, counted, explained_share, last_rows, map_given
 from echoscale.readouts import fitting, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
@@ -143,7 +143,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             Itself.
         """
         chosen_from = self._check_parameters()
-        series, targets = checked_data.inputs_and_targets(self, X, y, reset=True, least=2)
+        series, targets = _validation.inputs_and_targets(self, X, y, reset=True, least=2)
         washout, places = self._span(series), self._places(series.features)
         inputs, outputs = scaling_of(self.scale, series), scaling_of(self.scale, targets)
         scaled, wanted = inputs.apply(series), outputs.apply(targets)
@@ -198,7 +198,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             Outputs, without the last axis where y of the fit had none; with `return_state`, also the state.
         """
         check_is_fitted(self, "readout_")
-        series = self.scaling_.apply(checked_data.inputs(self, X, reset=False))
+        series = self.scaling_.apply(_validation.inputs(self, X, reset=False))
         before = self._before(state, series)
         found = [checks.finite(each, "predictions") for each in self._outputs(series, before)]
         outputs = as_given(found, series)
@@ -224,7 +224,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             1 is best.
         """
         check_is_fitted(self, "readout_")
-        series, targets = checked_data.inputs_and_targets(self, X, y, reset=False)
+        series, targets = _validation.inputs_and_targets(self, X, y, reset=False)
         self._span(series)
         outputs = self._outputs(self.scaling_.apply(series), None)
         return explained_share(targets, outputs, self.washout_, sample_weight)
@@ -271,7 +271,7 @@ class NVAR(RegressorMixin, BaseEstimator):
                 )
             past = np.concatenate([self.scaling_.forward(self.last_target_), self.state_], axis=-1)
         else:
-            series = self.scaling_.apply(checked_data.inputs(self, warmup, reset=False))
+            series = self.scaling_.apply(_validation.inputs(self, warmup, reset=False))
             whole = [_padded(u, None, self.washout_ + 1)[::-1][: self.washout_ + 1].ravel() for u in series.values]
             past = whole[0] if series.kind == "one" else np.stack(whole)
         windows = np.atleast_2d(past).reshape(-1, self.washout_ + 1, features)

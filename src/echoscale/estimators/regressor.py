@@ -15,12 +15,10 @@ from echoscale._internal.types import Array, Floats
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike, as_targets, check_longer_than
 from echoscale.engine.esn import ESN
-from echoscale.estimators import change
-from echoscale.estimators import closed_loop as own_outputs
-from echoscale.estimators import validation as checked_data
+from echoscale.estimators import _validation, change
+from echoscale.estimators._validation import RandomState, as_given, explained_share, map_given
 from echoscale.estimators.base import ESNEstimator
-from echoscale.estimators.closed_loop import NOT_SHOWN, closed_loop, why_not
-from echoscale.estimators.validation import RandomState, as_given, explained_share, map_given
+from echoscale.estimators.closed_loop import NOT_SHOWN, closed_loop, followed, taught, why_not
 from echoscale.network import Network
 from echoscale.readouts import columns, splits
 from echoscale.readouts.ridge import Readout
@@ -233,7 +231,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         ESNRegressor
             Itself.
         """
-        series, targets = checked_data.inputs_and_targets(self, X, y, reset=True, least=2)
+        series, targets = _validation.inputs_and_targets(self, X, y, reset=True, least=2)
         self._fit_steps(series, targets)
         self.no_forecast_ = why_not(series, targets)
         return self
@@ -259,7 +257,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             Itself.
         """
         first = not hasattr(self, "esn_")
-        series, targets = checked_data.inputs_and_targets(self, X, y, reset=first)
+        series, targets = _validation.inputs_and_targets(self, X, y, reset=first)
         ends = None if first or new_series else self.last_target_
         self._partial_fit_steps(series, targets, new_series)
         found = why_not(series, targets, ends)
@@ -295,7 +293,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             Outputs, without the last axis where y of the fit had none; with `return_state`, also the states, as `state_`.
         """
         self._check_ready()
-        series = checked_data.inputs(self, X, reset=False)
+        series = _validation.inputs(self, X, reset=False)
         if y is not None and not self.esn_.n_outputs:
             raise ValueError("y has a meaning for a model with output feedback alone (feedback_scaling above 0): leave it out.")
         known = None if y is None else as_targets(y, series, gaps=True)
@@ -324,7 +322,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             1 is best. The default washout is that of these series.
         """
         self._check_ready()
-        series, targets = checked_data.inputs_and_targets(self, X, y, reset=False)
+        series, targets = _validation.inputs_and_targets(self, X, y, reset=False)
         washout = self._washout(series)
         check_longer_than(series, washout, "X")
         guess, _ = self._outputs(series, None)
@@ -382,7 +380,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             state = self.esn_.step(last_input, self.state_[..., :units])
             inputs = np.concatenate([last_input, self.state_[..., units:]], axis=-1)
         else:
-            series = self.scaling_.apply(checked_data.inputs(self, warmup, reset=False))
+            series = self.scaling_.apply(_validation.inputs(self, warmup, reset=False))
             state = self.esn_.run_chunks(series)
             windows = [columns.windows(each, direct)[-1] for each in series.values]
             inputs = windows[0] if series.kind == "one" else np.stack(windows)
@@ -408,7 +406,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         """The inputs, and with output feedback the targets of the step before."""
         if not esn.n_outputs:
             return scaled
-        return own_outputs.taught(scaled, targets, None if begin else self.state_[..., -esn.n_outputs :])
+        return taught(scaled, targets, None if begin else self.state_[..., -esn.n_outputs :])
 
     def _fitted_to(self, heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, direct: int) -> Series:
         """The targets, or what they add to the last value that is known: both in units of the network."""
@@ -448,7 +446,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         units = self.target_scaling_
         truth = None if known is None else units.apply(known)
         scaled, start = self.scaling_.apply(series), (begins, before, heard)
-        made, last = own_outputs.followed(esn, self.readout_, scaled, truth, start, direct, units, self._pairs(esn))
+        made, last = followed(esn, self.readout_, scaled, truth, start, direct, units, self._pairs(esn))
         return as_given(made.outputs, series), last[0] if series.kind == "one" else last
 
     def __sklearn_tags__(self) -> Any:

@@ -1,7 +1,6 @@
 """From data to a fitted model: `auto` gives one output for every step, `Forecaster` the steps to come."""
 
-from echoscale.forecasting.backtests import Backtest
-from echoscale.forecasting.forecast import Forecast
+from echoscale.forecasting.forecast import Backtest, Forecast
 from echoscale.forecasting.forecaster import Forecaster
 from echoscale.forecasting.selection.auto import auto
 from echoscale.forecasting.selection.model import AutoModel, Found, SequenceModel

@@ -13,12 +13,10 @@ import numpy as np
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.forecasting import differencing, smoothing
-from echoscale.forecasting import lags as direct
-from echoscale.forecasting import networks as reservoirs
 from echoscale.forecasting.data import Line
-from echoscale.forecasting.lags import Recipe, Rows, histories
+from echoscale.forecasting.lags import LEAST_ROWS, Recipe, Rows, histories, penalties, some_horizons, spread_out, statistics
 from echoscale.forecasting.model import NAIVE, NAIVE_NAMES, Option, Reader
-from echoscale.forecasting.networks import Net
+from echoscale.forecasting.networks import Net, draw_network, run_lanes
 from echoscale.forecasting.splits import Timing
 from echoscale.readouts.statistics import Statistics
 
@@ -95,7 +93,7 @@ class Contest:
         self.lines, self.period, self.horizon, self.timing, self.loops = list(lines), period, horizon, timing, tuple(loops)
         self.used = [base for base in used if period is not None or base in (differencing.LEVEL, differencing.LAST)]
         self.cut = min(blocks[0][0] + 1 for blocks in timing.blocks)
-        self.some = direct.some_horizons(horizon)
+        self.some = some_horizons(horizon)
         self._parts: dict[int, list[Statistics]] = {}
         self._few: dict[int, list[Statistics]] = {}
         self._penalties: dict[tuple[int, int], tuple[Floats, Floats]] = {}
@@ -152,7 +150,7 @@ class Contest:
             windows.add(self.period + 1)
         recipes = [Recipe(base, window, self.period) for window in sorted(windows)]
         most = max(self.cut // ROWS_PER_LAG, 1)
-        return [each for each in recipes if each.window <= most and each.memory + direct.LEAST_ROWS < self.cut]
+        return [each for each in recipes if each.window <= most and each.memory + LEAST_ROWS < self.cut]
 
     # ----------------------------------------------------------------------------------------------------------- networks
 
@@ -179,8 +177,8 @@ class Contest:
         changes = np.concatenate([differencing.changes(recipe.base, recipe.period, each) for each in known])
         spread = float(changes.std()) or 1.0
         features = 1 + self.lines[0].future.shape[1] + self.lines[0].past.shape[1]
-        esn, hyper = reservoirs.draw_network(structure, units, lanes, features, seed, number)
-        states = [reservoirs.run_lanes(esn, hyper, spread, recipe, line) for line in self.lines]
+        esn, hyper = draw_network(structure, units, lanes, features, seed, number)
+        states = [run_lanes(esn, hyper, spread, recipe, line) for line in self.lines]
         return [
             Option(
                 recipe,
@@ -204,14 +202,14 @@ class Contest:
         key = id(option), cut
         if key not in self._penalties:
             judging, few = self.timing.judging, self._statistics_of(option, few=True)
-            self._penalties[key] = direct.penalties(few, judging, judging.origins[cut], self.some)
+            self._penalties[key] = penalties(few, judging, judging.origins[cut], self.some)
         return self._penalties[key]
 
     def _statistics_of(self, option: Option, few: bool) -> list[Statistics]:
         kept = self._few if few else self._parts
         if id(option) not in kept:
             steps = self.some if few else range(1, self.horizon + 1)
-            kept[id(option)] = direct.statistics(option.rows, self.timing.judging.edges, steps)
+            kept[id(option)] = statistics(option.rows, self.timing.judging.edges, steps)
         return kept[id(option)]
 
     def _candidates(self, name: str, options: Sequence[Option]) -> list[Candidate]:
@@ -244,7 +242,7 @@ class Contest:
             relative = 10.0 ** chosen[:1]
         else:
             parts = self._statistics_of(option, few=False)
-            relative = direct.spread_out(chosen, self.some, self.horizon)
+            relative = spread_out(chosen, self.some, self.horizon)
         return Reader(option.recipe, option.net, loop, relative, judging.training(parts, origin))
 
     def _judged(self, readers: Sequence[Reader], options: Sequence[Option], b: int, cut: int) -> Floats:

@@ -12,9 +12,9 @@ import numpy as np
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.forecasting import differencing
-from echoscale.forecasting.backtests import Backtest
 from echoscale.forecasting.data import held
 from echoscale.forecasting.fit import LEAST_STEPS
+from echoscale.forecasting.forecast import Backtest
 from echoscale.forecasting.forecaster import Forecaster
 from echoscale.forecasting.model import NAIVE_NAMES
 

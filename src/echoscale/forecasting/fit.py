@@ -25,7 +25,7 @@ from echoscale.forecasting import differencing, intervals
 from echoscale.forecasting.candidates import Candidate, Contest
 from echoscale.forecasting.data import Line, Units, held, worth_a_logarithm
 from echoscale.forecasting.model import NAIVE, Core, Part, View
-from echoscale.forecasting.selection import weights as shares
+from echoscale.forecasting.selection.weights import of_errors
 from echoscale.forecasting.splits import Timing, timing
 from echoscale.timescales.season import season as season_of
 
@@ -287,4 +287,4 @@ def _least_squares(errors: Floats) -> Floats:
     """u of candidates (K, O, H)."""
     both = np.isfinite(errors).all(axis=0)
     far = FAR * np.nanmean(np.abs(errors), axis=1, keepdims=True)
-    return shares.of_errors(np.clip(errors, -far, far)[:, both])
+    return of_errors(np.clip(errors, -far, far)[:, both])

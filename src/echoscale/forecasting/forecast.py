@@ -1,4 +1,10 @@
-"""A forecast with its intervals, in the form of the data."""
+"""A forecast with its intervals, in the form of the data.
+
+Forecasts of the past, made as if the future were unknown, and what they were worth.
+
+MASE = mean |y - forecast| / mean |y(t) - y(t-m)| of the training data        (Hyndman and Koehler 2006)
+pinball = 2 / |P| sum over p of max(p (y - q_p), (p - 1) (y - q_p)), over the same scale; P the bounds and the forecast
+"""
 
 from __future__ import annotations
 
@@ -9,12 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data.clock import Clock
 from echoscale.data.frames import Form, returned
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
@@ -107,3 +117,116 @@ class Forecast:
 
     def __repr__(self) -> str:
         return repr(self.frame())
+
+
+@dataclass(frozen=True, eq=False)
+class Backtest:
+    """Forecasts from earlier origins, and what came; made by `Forecaster.backtest`.
+
+    Attributes
+    ----------
+    forecasts : tuple of Forecast
+        One for every origin.
+    truths : tuple of list of (horizon,)
+        What came, of every series; gaps are NaN.
+    scales : tuple of (B,)
+        The mean change over a season (or a step) before every origin.
+    seasons : tuple of list of int or None
+        The season of every series as known at every origin.
+    """
+
+    forecasts: tuple[Forecast, ...]
+    truths: tuple[list[Floats], ...]
+    scales: tuple[Floats, ...]
+    seasons: tuple[list[int | None], ...]
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """Of the intervals, in percent."""
+        return tuple(self.forecasts[0].bounds)
+
+    def mase(self) -> float:
+        """Mean absolute error over the mean absolute change of the training data in a season (a step, where there is none)."""
+        return float(np.nanmean([[np.abs(t - f) / s for t, f, s in each] for each in self._each()]))
+
+    def pinball(self) -> float:
+        """Mean pinball loss of the forecast and of all bounds, over the same scale."""
+        losses = []
+        for forecast, truth, scale in zip(self.forecasts, self.truths, self.scales, strict=True):
+            for b, y in enumerate(truth):
+                quantiles = [(0.5, forecast.means[b])]
+                for level, bounds in forecast.bounds.items():
+                    quantiles += [(0.5 - level / 200, bounds[b][0]), (0.5 + level / 200, bounds[b][1])]
+                each = [np.maximum(p * (y - q), (p - 1) * (y - q)) for p, q in quantiles]
+                losses.append(2 * np.nanmean(each) / scale[b])
+        return float(np.nanmean(losses))
+
+    def coverage(self, level: float) -> float:
+        """The share of values inside the interval.
+
+        Parameters
+        ----------
+        level : float
+            In percent.
+        """
+        inside, count = 0, 0
+        for forecast, truth in zip(self.forecasts, self.truths, strict=True):
+            for b, y in enumerate(truth):
+                low, high = forecast._level(level)[b]
+                known = ~np.isnan(y)
+                inside += int(((y >= low) & (y <= high) & known).sum())
+                count += int(known.sum())
+        return inside / count if count else float("nan")
+
+    def _each(self) -> list[list[tuple[Floats, Floats, float]]]:
+        return [
+            [(t, f, float(s)) for t, f, s in zip(truth, forecast.means, scale, strict=True)]
+            for forecast, truth, scale in zip(self.forecasts, self.truths, self.scales, strict=True)
+        ]
+
+    def table(self) -> Table:
+        """One row for every origin, and one for all."""
+        rows = []
+        for k, forecast in enumerate(self.forecasts):
+            one = Backtest((forecast,), (self.truths[k],), (self.scales[k],), (self.seasons[k],))
+            last = forecast.clocks[0].index(0, 1)[0]
+            rows.append(
+                (
+                    str(last).removesuffix(" 00:00:00"),
+                    one.mase(),
+                    one.pinball(),
+                    *(one.coverage(level) for level in self.levels),
+                )
+            )
+        rows.append(("all", self.mase(), self.pinball(), *(self.coverage(level) for level in self.levels)))
+        heads = ("origin", "MASE", "pinball", *(f"inside {level:g} %" for level in self.levels))
+        steps, count = len(self.truths[0][0]), len(self.forecasts)
+        title = f"Forecasts of {steps} step{'s' * (steps != 1)} from {count} origin{'s' * (count != 1)}"
+        return Table(heads, tuple(rows), title)
+
+    def plot(self, axes: Axes | None = None, *, series: int = 0) -> Axes:
+        """What came, and the forecasts with their intervals, of one series.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; a new figure unless given.
+        series : int
+            Which, from 0.
+        """
+        from echoscale.forecasting.plots import draw_backtest, new_axes
+
+        axes = new_axes() if axes is None else axes
+        draw_backtest(axes, self, series)
+        return axes
+
+    def __repr__(self) -> str:
+        return str(self.table())
+
+
+def scale_of(values: Floats, period: int | None) -> float:
+    """The mean change over a season, or over a step where there is none; gaps do not count."""
+    lag = period or 1
+    changes = np.abs(values[lag:] - values[:-lag])
+    mean = float(np.nanmean(changes)) if np.isfinite(changes).any() else 0.0
+    return mean if mean > 0 else 1.0

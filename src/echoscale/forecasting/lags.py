@@ -27,8 +27,7 @@ from echoscale.engine.devices import one_thread
 from echoscale.forecasting import differencing
 from echoscale.forecasting.data import Line
 from echoscale.forecasting.splits import Judging, Origin
-from echoscale.readouts import penalties as paths
-from echoscale.readouts.penalties import UNCHOSEN, in_units
+from echoscale.readouts.penalties import UNCHOSEN, choose_by_group, in_units
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.statistics import Statistics
 
@@ -196,7 +195,7 @@ def penalties(parts: Sequence[Statistics], judging: Judging, origin: Origin, hor
     pairs = [pair for pair in judging.pairs(parts, origin) if np.min(pair[0].count) >= LEAST_ROWS]
     if not pairs:
         return np.full(len(horizons), np.log10(UNCHOSEN)), np.full(len(horizons), np.inf)
-    best = paths.choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)
+    best = choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)
     return np.log10(best.relative[..., 0]), best.error[..., 0]
 
 

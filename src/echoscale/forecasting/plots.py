@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from echoscale.data.clock import Clock
-    from echoscale.forecasting.backtests import Backtest
-    from echoscale.forecasting.forecast import Forecast
+    from echoscale.forecasting.forecast import Backtest, Forecast
 
 
 def new_axes() -> Axes:

@@ -22,8 +22,7 @@ from echoscale.data.series import Series, SeriesLike, as_series, as_targets, che
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.engine.shared_runs import SharedRuns
-from echoscale.readouts import columns as recent
-from echoscale.readouts.columns import Pairs, width_of, with_products
+from echoscale.readouts.columns import Pairs, width_of, windows, with_products
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
 from echoscale.readouts.shared_moments import SharedMoments
 
@@ -195,7 +194,7 @@ def beside_states(series: Series, targets: Series, direct: bool | int, before: n
     if not direct:
         return list(targets.values)
     past = [None] * series.count if before is None else list(before)
-    inputs = [recent.windows(u, int(direct), first) for u, first in zip(series.values, past, strict=True)]
+    inputs = [windows(u, int(direct), first) for u, first in zip(series.values, past, strict=True)]
     return [np.concatenate(pair, axis=1) for pair in zip(inputs, targets.values, strict=True)]
 
 

@@ -5,8 +5,11 @@ from .cluster import Cluster as Cluster
 from .executors import InProcess as InProcess
 from .grid import SweepWarning as SweepWarning
 from .grid import sweep as sweep
+from .job import NUMERICS as NUMERICS
 from .job import Arrays as Arrays
+from .job import Check as Check
 from .job import Job as Job
+from .job import unchecked as unchecked
 from .ledger import Ledger as Ledger
 from .ledger import LedgerError as LedgerError
 from .ledger import Record as Record

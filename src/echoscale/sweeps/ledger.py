@@ -27,8 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from echoscale._internal import checks
-from echoscale.sweeps import ledger_file as claims
-from echoscale.sweeps import ledger_file as file
+from echoscale.sweeps import ledger_file
 from echoscale.sweeps.ledger_file import LedgerError as LedgerError
 from echoscale.sweeps.ledger_file import Owner, Packed, digest_of, pack, sweep_digest, unpack
 
@@ -100,12 +99,12 @@ class Ledger:
             )
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {self.path.parent} for the ledger {self.path.name}. Make it first.")
-        self._owner = claims.this_process()
+        self._owner = ledger_file.this_process()
         self._held: set[str] = set()
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        with file.explained(self.path, "the ledger was not opened"):
-            self._connection = file.connect(self.path)
+        with ledger_file.explained(self.path, "the ledger was not opened"):
+            self._connection = ledger_file.connect(self.path)
 
     def __enter__(self) -> Ledger:
         return self
@@ -119,7 +118,7 @@ class Ledger:
             return
         if self._held:
             with contextlib.suppress(OSError, LedgerError):  # they fall by themselves; the error under way matters more
-                self._write("claims were not given back", lambda c: claims.release(c, self._held, self._owner))
+                self._write("claims were not given back", lambda c: ledger_file.release(c, self._held, self._owner))
         with self._lock:
             connection, self._connection = self._connection, None
             with contextlib.suppress(sqlite3.Error):  # tidying the log away may fail; the log is read by the next who opens
@@ -262,12 +261,12 @@ class Ledger:
         key : str
             The job.
         """
-        self._write(f"the claim of job {key} was not given back", lambda c: claims.release(c, [key], self._owner))
+        self._write(f"the claim of job {key} was not given back", lambda c: ledger_file.release(c, [key], self._owner))
         self._held.discard(key)
 
     def heartbeat(self) -> None:
         """Say that this process is alive: all its claims are fresh again. To be called every few seconds, from any thread."""
-        self._write("claims were not kept fresh", lambda c: claims.beat(c, self._owner))
+        self._write("claims were not kept fresh", lambda c: ledger_file.beat(c, self._owner))
 
     def sweeps(self) -> list[dict[str, Any]]:
         """Each sweep, oldest first: id, created (ISO 8601, UTC), settings, jobs, done, failed, and the seconds of its jobs.
@@ -290,8 +289,8 @@ class Ledger:
         with self._lock:
             if self._connection is None:
                 raise ValueError(f"the ledger {self.path} is closed. Open it again.")
-            with file.explained(self.path, unmet):
-                return file.transaction(self._connection, start, work)
+            with ledger_file.explained(self.path, unmet):
+                return ledger_file.transaction(self._connection, start, work)
 
 
 def _begin(connection: sqlite3.Connection, sweep: str, text: str) -> None:
@@ -385,7 +384,7 @@ def _forget(connection: sqlite3.Connection, keys: Sequence[str]) -> None:
 
 
 def _claim(connection: sqlite3.Connection, key: str, owner: Owner, stale_after: float) -> bool:
-    return not _is_done(connection, key) and claims.take(connection, key, owner, stale_after)
+    return not _is_done(connection, key) and ledger_file.take(connection, key, owner, stale_after)
 
 
 def _finish(connection: sqlite3.Connection, key: str, sweep: str, packed: Sequence[Packed], seconds: float) -> None:
@@ -398,7 +397,7 @@ def _finish(connection: sqlite3.Connection, key: str, sweep: str, packed: Sequen
 
 
 def _fail(connection: sqlite3.Connection, key: str, sweep: str, error: str, seconds: float, owner: Owner) -> None:
-    claims.release(connection, [key], owner)
+    ledger_file.release(connection, [key], owner)
     if not _is_done(connection, key):
         connection.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, NULL)", (key, sweep, error, seconds))
 

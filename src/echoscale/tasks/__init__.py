@@ -17,6 +17,7 @@ from echoscale.tasks.telegraph import schedule as schedule
 from echoscale.tasks.telegraph import telegraph as telegraph
 from echoscale.tasks.telegraph_filter import Posterior as Posterior
 from echoscale.tasks.telegraph_filter import telegraph_filter as telegraph_filter
+from echoscale.tasks.telegraph_filter import transitions as transitions
 
 # All of the above: classes, functions, and the two modules that have functions of their own.
 __all__ = sorted(name for name, value in dict(globals()).items() if callable(value) or name in ("hmm", "mnist"))

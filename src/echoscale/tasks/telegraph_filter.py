@@ -120,7 +120,29 @@ def telegraph_filter(
 
 
 def transitions(p1: float, p2: float, p3: float) -> Floats:
-    """P(class j | class i), (4, 4): the regime moves, then the state by the odds of the new regime."""
+    """Return P(class j | class i) of the telegraph: the regime moves, then the state by the odds of the new regime.
+
+    Parameters
+    ----------
+    p1, p2 : float
+        Probability per step that the state goes from 1 to 0 in regime 0 and in regime 1; from 0 to 1 the other way round.
+    p3 : float
+        Probability per step that the regime changes.
+
+    Returns
+    -------
+    (4, 4) array
+        Row i, column j: the probability of class j one step after class i, with class = 2 regime + state.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.tasks.transitions(p1=0.1, p2=0.3, p3=0.0).round(2)
+    array([[0.7, 0.3, 0. , 0. ],
+           [0.1, 0.9, 0. , 0. ],
+           [0. , 0. , 0.9, 0.1],
+           [0. , 0. , 0.3, 0.7]])
+    """
     regime = np.array([[1 - p3, p3], [p3, 1 - p3]])
     state = np.array([[[1 - p2, p2], [p1, 1 - p1]], [[1 - p1, p1], [p2, 1 - p2]]])  # (new regime, from, to)
     return np.asarray(np.einsum("rq,qst->rsqt", regime, state)).reshape(4, 4)

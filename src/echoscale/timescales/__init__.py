@@ -1,6 +1,6 @@
 """Which timescales a network has, and which ones a problem needs."""
 
-from echoscale.timescales.linear_regime import LinearSystem
+from echoscale.timescales.linear_regime import LinearSystem, mode_relaxation
 from echoscale.timescales.memory import Memory, memory
 from echoscale.timescales.mixtures import mixture_bounds, mixture_cumulative, mixture_density
 from echoscale.timescales.rotation import decay_bounds, decay_cumulative, decay_density, period_cumulative
@@ -28,6 +28,7 @@ __all__ = [
     "mixture_bounds",
     "mixture_cumulative",
     "mixture_density",
+    "mode_relaxation",
     "of_signal",
     "peak",
     "period_cumulative",

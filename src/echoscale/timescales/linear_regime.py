@@ -169,7 +169,31 @@ def linearise(
 
 
 def mode_relaxation(values: Complex, start: Complex, steps: int) -> Complex:
-    """y_i(t) = lambda_i^t y_i(0) for t = 0 ... steps, (steps + 1, modes)."""
+    """Relax every mode of a linear system from its start: y_i(t) = lambda_i^t y_i(0).
+
+    Parameters
+    ----------
+    values : (modes,) complex array
+        Eigenvalues lambda of the modes, as `LinearSystem.modes` returns them.
+    start : (..., modes) complex array
+        Values y(0) of the modes.
+    steps : int
+        Number of steps after the start.
+
+    Returns
+    -------
+    (steps + 1, modes) complex array
+        y(t) for t = 0 ... steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from echoscale.timescales import mode_relaxation
+    >>> mode_relaxation(np.array([0.5, -1.0]), np.array([8.0, 1.0]), steps=2).real
+    array([[ 8.,  1.],
+           [ 4., -1.],
+           [ 2.,  1.]])
+    """
     times = np.arange(checks.integer(steps, "steps") + 1)
     return np.asarray(values[None, :] ** times[:, None] * start, np.complex128)
 

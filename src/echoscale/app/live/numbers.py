@@ -1,18 +1,31 @@
-"""Sliders and data -> all numbers and curves of the page."""
+"""Sliders and data -> all numbers and curves of the page.
+
+The validation error over two hyper-parameters, row after row: what the map shows while it fills.
+
+Learning step by step: the path on the map. Whoever stops asking stops the learning.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from echoscale._internal.types import Complex, Floats
-from echoscale.app.live.controls import Controls
+from echoscale.app.live.controls import RANGES, Controls
 from echoscale.app.live.data import LabData
 from echoscale.data.metrics import nrmse
+from echoscale.data.scaling import scaling_of
+from echoscale.data.series import as_series, as_targets
+from echoscale.engine.hyper import with_lanes
+from echoscale.learning import Adam, OnlineLearner, tune
+from echoscale.readouts.ridge import normalised_errors, ridge
+from echoscale.readouts.rls import RLS
+from echoscale.readouts.statistics import split_statistics
 from echoscale.timescales import theory
 
 if TYPE_CHECKING:
@@ -23,6 +36,16 @@ TIMES = np.geomspace(0.5, 1000, 300)
 DELAYS = 100
 NEURONS = 3  # of each level, whose states are shown
 _RECORDING = Lock()  # warnings are recorded for the whole process
+
+CELLS = 20  # along each axis
+
+PIECE = 250  # steps of the stream between two points of the path
+RATE = 3e-4  # of the hyper-parameters, a step
+FORGETTING = 0.9995
+ROUNDS = 2  # of `tune` between two points
+MOST = 100  # of these
+PASSES = 200  # over the training steps
+LEAST = 1e-3  # where a search may go whose slider begins at 0: it walks along logarithms
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,3 +167,106 @@ def as_python(controls: Controls, data: LabData) -> str:
             f"print(es.nrmse(y[{validated}:], prediction[{validated - trained}:]))",
         ]
     )
+
+
+class MapAxis(NamedTuple):
+    """Cells along a hyper-parameter.
+
+    Attributes
+    ----------
+    name : str
+        Such as "leak_rate[0]".
+    values : (CELLS,) array
+        The middles of the cells.
+    edges : (CELLS + 1,) array
+        Their edges.
+    """
+
+    name: str
+    values: Floats
+    edges: Floats
+
+
+def axis(name: str) -> MapAxis:
+    """The range of the slider in equal cells; the logarithm of leak rates, since timescales are what differs."""
+    low, high, _ = RANGES[name.split("[")[0]]
+    if name.startswith("leak_rate"):
+        edges = np.geomspace(low, high, CELLS + 1)
+        return MapAxis(name, np.sqrt(edges[1:] * edges[:-1]), edges)
+    edges = np.linspace(low, high, CELLS + 1)
+    return MapAxis(name, (edges[1:] + edges[:-1]) / 2, edges)
+
+
+def order() -> list[int]:
+    """Rows from coarse to fine: every second one between two that are there."""
+    places, step = [0], 1 << (CELLS - 1).bit_length()
+    while step > 1:
+        step //= 2
+        places += [k for k in range(step, CELLS, 2 * step)]
+    return places
+
+
+def rows(controls: Controls, data: LabData, across: MapAxis, up: MapAxis) -> Iterator[tuple[int, Floats]]:
+    """Validation NRMSE of readouts fitted on the training steps. The networks of a row are the lanes of one run."""
+    washout, trained, validated, _ = data.cuts
+    series = scaling_of("standard", as_series(data.u[:trained])).apply(as_series(data.u[:validated]))
+    targets = scaling_of("standard", as_series(data.y[:trained])).apply(as_series(data.y[:validated]))
+    targets = as_targets(targets.values[0], series)
+    esn = controls.network().build(series.features, controls.seed)
+    for row in order():
+        lanes = {across.name: across.values.tolist(), up.name: [float(up.values[row])] * CELLS}
+        edges = [np.array([washout, trained, validated])]
+        (train, validation), _ = split_statistics(esn, series, targets, edges, hyper=with_lanes(esn.hyper, lanes))
+        yield row, normalised_errors(ridge(train, controls.ridge), validation)
+
+
+def online(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[Floats]:
+    """An `OnlineLearner` that hears the training steps again and again: its readout by RLS, its hyper-parameters by Adam."""
+    _, trained, *_ = data.cuts
+    u, y = (scaling_of("standard", as_series(each[:trained])).forward(each[:trained]) for each in (data.u, data.y))
+    esn = controls.network().build(u.shape[1], controls.seed)
+    readout, rates = RLS(controls.ridge, FORGETTING), Adam(RATE)
+    learner = OnlineLearner(esn, y.shape[1], parameters=list(names), readout=readout, rates=rates, record=PIECE)
+    for _ in range(PASSES):
+        for begin in range(0, trained, PIECE):
+            learner.partial_fit(u[begin : begin + PIECE], y[begin : begin + PIECE])
+            yield np.asarray(learner.values[0], np.float64)
+
+
+def tuned(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[Floats]:
+    """`es.tune` on the steps before the test, two rounds at a time, until it stays where it is."""
+    washout, _, validated, _ = data.cuts
+    u, y = data.u[:validated], data.y[:validated]
+    ranges = [RANGES[name.split("[")[0]] for name in names]
+    bounds = {name: (max(low, LEAST), high) for name, (low, high, _) in zip(names, ranges, strict=True)}
+    here = np.array([np.clip(controls.value(name), *bounds[name]) for name in names])
+    controls = _moved(controls, names, here)
+    for _ in range(MOST):
+        network = controls.network()
+        starts = network.build(u.shape[1], controls.seed).hyper.map(lambda leaf: np.full(1, float(leaf)))
+        found = tune(
+            network,
+            u,
+            y,
+            list(names),
+            starts=starts,
+            seed=controls.seed,
+            washout=washout,
+            test=0,
+            ridge=controls.ridge,
+            bounds=bounds,
+            rounds=ROUNDS,
+            relocate=False,
+        )
+        there = found.history["value"].sel(parameter=list(names)).values[-1, 0]
+        if np.allclose(there, here, rtol=1e-4):
+            return
+        here = there
+        controls = _moved(controls, names, here)
+        yield here
+
+
+def _moved(controls: Controls, names: Sequence[str], values: Floats) -> Controls:
+    for name, value in zip(names, values.tolist(), strict=True):
+        controls = controls.changed(name, value)
+    return controls

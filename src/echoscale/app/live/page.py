@@ -37,9 +37,8 @@ from bokeh.models import (
 
 from echoscale._internal import checks
 from echoscale.app.live import data as lab_data
-from echoscale.app.live import error_map, path
 from echoscale.app.live.controls import MOST_LEVELS, PENALTIES, RANGES, SIZES, STRUCTURES, Controls, Level, bounded
-from echoscale.app.live.numbers import Seen, as_python, look
+from echoscale.app.live.numbers import MapAxis, Seen, as_python, axis, look, online, rows, tuned
 from echoscale.app.live.plots import LEVELS, PICTURES, Pictures
 from echoscale.storage.save_load import save
 
@@ -55,7 +54,7 @@ TITLES = {
     "bias_scaling": "bias scaling",
     "coupling": "coupling from the level before",
 }
-WAYS = {"online": path.online, "tune": path.tuned}
+WAYS = {"online": online, "tune": tuned}
 PAUSE = 1 / 20  # seconds between two points of the path, at least: a browser draws no more
 DOWNLOAD = """
 const bytes = Uint8Array.from(atob(cb_obj.data.content[0]), (each) => each.charCodeAt(0));
@@ -361,10 +360,10 @@ class LivePage:
     # The map
 
     @property
-    def axes(self) -> tuple[error_map.MapAxis, error_map.MapAxis]:
+    def axes(self) -> tuple[MapAxis, MapAxis]:
         """Those of the map."""
         names = [checks.choice(each.value, self.controls.names, "axis") for each in (self.across, self.up)]
-        return error_map.axis(names[0]), error_map.axis(names[1])
+        return axis(names[0]), axis(names[1])
 
     def _new_axes(self) -> None:
         """Other names to choose from: the leak rates of two levels, or leak rate and radius of one."""
@@ -403,11 +402,9 @@ class LivePage:
         self.pictures.path.data = {"x": [], "y": []}
         self._threads["map"].submit(self._compute_map, self._numbers["map"], self.controls, self.data, across, up)
 
-    def _compute_map(
-        self, number: int, controls: Controls, data: lab_data.LabData, across: error_map.MapAxis, up: error_map.MapAxis
-    ) -> None:
+    def _compute_map(self, number: int, controls: Controls, data: lab_data.LabData, across: MapAxis, up: MapAxis) -> None:
         try:
-            for place, errors in error_map.rows(controls, data, across, up):
+            for place, errors in rows(controls, data, across, up):
                 if number != self._numbers["map"]:
                     return
                 self._post(partial(self._show_row, number, place, errors))

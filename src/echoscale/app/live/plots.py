@@ -11,8 +11,7 @@ from bokeh.plotting import figure
 
 from echoscale._internal.types import Floats
 from echoscale.app.live.data import SHOWN
-from echoscale.app.live.error_map import CELLS, MapAxis
-from echoscale.app.live.numbers import DELAYS, TIMES, Seen
+from echoscale.app.live.numbers import CELLS, DELAYS, TIMES, MapAxis, Seen
 
 if TYPE_CHECKING:
     from echoscale.app.live.data import LabData

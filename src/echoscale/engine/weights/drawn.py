@@ -1,23 +1,29 @@
-"""Seed -> matrices. Everything is drawn in float64 by NumPy, one child seed per matrix, and never changes afterwards."""
+"""Seed -> matrices. Everything is drawn in float64 by NumPy, one child seed per matrix, and never changes afterwards.
+
+W_in (n, F) and b (n,) of a reservoir: U[-1, 1], with zeros where inputs are sparse, or a user's own.
+
+O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...), (n, n): identity, shift, random orthogonal, or a user's own.
+"""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 import scipy.sparse.linalg
 
 from echoscale._internal.types import Floats
+from echoscale.engine.devices import one_thread
 from echoscale.engine.weights.eigen import spectral_radius
-from echoscale.engine.weights.inputs import bias_vector, input_matrix
-from echoscale.engine.weights.residuals import residual_matrix
 from echoscale.engine.weights.topologies.random_links import random_sparse
 from echoscale.network import Coupling, Network, Reservoir
 from echoscale.network.leaks import places_of
-from echoscale.network.matrix import Matrix
+from echoscale.network.matrix import IDENTITY, SHIFT, Matrix
 from echoscale.network.topologies import FILES, name_of
 
 Sparse = scipy.sparse.csr_array
@@ -124,3 +130,62 @@ def unit_radius(matrix: Sparse, what: str) -> Sparse:
         )
     # Ten digits: eigen-solvers differ from machine to machine in the last ones, the weights must not.
     return scipy.sparse.csr_array(matrix / float(f"{radius:.10g}"))
+
+
+def input_matrix(
+    rng: np.random.Generator, mask_rng: Callable[[], np.random.Generator], reservoir: Reservoir, n_inputs: int, place: int
+) -> Floats:
+    """W_in of reservoir number `place`, (n, F)."""
+    own = reservoir.input_weights
+    if own is not None:
+        if own.shape[1] != n_inputs:
+            raise ValueError(
+                f"the input_weights of reservoir {place} have {own.shape[1]} columns, but the network is built for "
+                f"n_inputs={n_inputs}."
+            )
+        return np.asarray(own.sparse().toarray())
+    # Drawn feature by feature, so that one more input does not change the weights of the others.
+    weights = rng.uniform(-1, 1, (n_inputs, reservoir.units)).T.copy()
+    if reservoir.input_connections is None:
+        return weights
+    return weights * _heard(mask_rng(), reservoir.input_connections, weights.shape, place)
+
+
+def bias_vector(rng: np.random.Generator, reservoir: Reservoir) -> Floats:
+    """b of one reservoir, (n,)."""
+    return rng.uniform(-1, 1, reservoir.units) if reservoir.bias is None else np.array(reservoir.bias)
+
+
+def _heard(rng: np.random.Generator, connections: int | float, shape: tuple[int, int], place: int) -> npt.NDArray[np.bool_]:
+    """Which neuron hears which input, (n, F): so many inputs a neuron, or such a share of the neurons for every input."""
+    units, inputs = shape
+    if isinstance(connections, int):
+        if connections > inputs:
+            raise ValueError(
+                f"input_connections={connections} of reservoir {place} is above the {inputs} inputs; use at most {inputs}, or "
+                "a share of the neurons, below 1.0."
+            )
+        return rng.random(shape).argsort(axis=1).argsort(axis=1) < connections
+    count = max(round(connections * units), 1)
+    return (rng.random((inputs, units)).argsort(axis=1).argsort(axis=1) < count).T
+
+
+def residual_matrix(rng: np.random.Generator, reservoir: Reservoir) -> scipy.sparse.csr_array:
+    """O of one reservoir, (n, n)."""
+    size, residual = reservoir.units, reservoir.residual
+    if isinstance(residual, Matrix):
+        return residual.sparse()
+    if residual == IDENTITY:
+        return scipy.sparse.csr_array(scipy.sparse.eye_array(size))
+    if residual == SHIFT:
+        place = np.arange(size)
+        return scipy.sparse.csr_array((np.ones(size), (place, (place - 1) % size)), shape=(size, size))
+    return scipy.sparse.csr_array(random_orthogonal(rng, size))
+
+
+def random_orthogonal(rng: np.random.Generator, size: int) -> npt.NDArray[np.float64]:
+    """A uniformly distributed rotation or reflection, (n, n): Q of a normal matrix, its signs set by the diagonal of R."""
+    with one_thread():
+        Q, R = np.linalg.qr(rng.standard_normal((size, size)))
+    # Twelve digits: LAPACK differs from machine to machine in the last ones, the weights must not.
+    return np.asarray(np.round(Q * np.sign(np.diagonal(R)), 12))

@@ -15,11 +15,10 @@ from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data.series import SeriesLike
 from echoscale.engine.hyper import chosen, into_network
-from echoscale.forecasting import networks as design
+from echoscale.forecasting.networks import units_for
 from echoscale.forecasting.selection import sequences
-from echoscale.forecasting.selection.budget import Budget
 from echoscale.forecasting.selection.model import Found, Group
-from echoscale.forecasting.selection.problem import Question, ask, called
+from echoscale.forecasting.selection.problem import Budget, Question, ask, called
 from echoscale.forecasting.selection.search import OutOfTimeError, Rounds, TimeRows
 from echoscale.forecasting.selection.weights import BOTH, NETWORKS, RIDGE, SIMPLE, answers, final, squares, winner_of
 from echoscale.forecasting.splits import standard_errors
@@ -118,7 +117,7 @@ def _suggestion(question: Question, rows: Any, seed: int) -> Suggestion | None:
     still = any((np.ptp(each, axis=0) == 0).any() for each in (u, y))
     if end < LEAST_FOR_SUGGESTING or np.isnan(y).any() or still:
         return None
-    return suggest(u, y, units=design.units_for(question.rows), seed=seed, scale=None)
+    return suggest(u, y, units=units_for(question.rows), seed=seed, scale=None)
 
 
 def _play(played: Rounds, budget: Budget, most: int | None, tell: Progress) -> None:

@@ -7,13 +7,21 @@ Whether data leave the range of the data that a model was fitted to, or drift be
     outside(t) :  u(t) < low - MARGIN (high - low)   or   u(t) > high + MARGIN (high - low)
 
 A few steps beyond the lowest and the highest training value are normal. Errors are to be expected where many steps are outside.
+
+Whether another round fits into the time that is left: wall time of the next round, and of the end that follows it.
+
+    now + next round + end <= deadline,   next round = ROUND max(longest, last g),   g = last / the one before, between 1 and 2
+    end = networks max(FINISH longest, FINISH_SECONDS load)
+
+load is wall time over processor time so far. It is above 1 where other programs use the processors.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -37,6 +45,11 @@ SHARE, FEW = 0.05, 3
 # Standard deviations of the first part, by which the mean of the second part moves. Values are clipped to these quantiles of
 # the first part, since the mean of a few far values is chance.
 DRIFT, QUANTILES = 1.0, (0.05, 0.95)
+
+# A round may be longer than those before it; a round of tuning compiles gradients.
+ROUND, GROWTH, TUNING = 1.3, 2.0, 2.0
+# The end, for every network in use: a share of a round, but at least the seconds of a compilation on an idle machine.
+FINISH, FINISH_SECONDS = 0.25, 0.6
 
 
 class Ahead(NamedTuple):
@@ -320,3 +333,47 @@ def drifting(before: Sequence[Floats], after: Sequence[Floats]) -> npt.NDArray[n
 def called(names: Sequence[str], f: int) -> str:
     """Name of an input in messages."""
     return f"input {names[f]!r}" if names else f"input {f}"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A deadline, and the clocks that it is measured by.
+
+    seconds   the budget, from now on; None: no deadline
+    wall, cpu clocks
+    """
+
+    seconds: float | None
+    wall: Callable[[], float] = time.perf_counter
+    cpu: Callable[[], float] = time.process_time
+    began: tuple[float, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "began", (self.wall(), self.cpu()))
+
+    @property
+    def spent(self) -> float:
+        """Seconds of wall time so far."""
+        return self.wall() - self.began[0]
+
+    @property
+    def load(self) -> float:
+        """Wall time over processor time so far, at least 1."""
+        used = self.cpu() - self.began[1]
+        return max(self.spent / used, 1.0) if used > 0 else 1.0
+
+    def ends_with(self, rounds: Sequence[float], networks: int, *, tuning: bool = False) -> bool:
+        """Whether there is no time for another round and the end."""
+        if self.seconds is None or not rounds:
+            return False
+        coming = next_round(rounds) * (TUNING if tuning else 1.0)
+        # The next round may bring another network into use.
+        end = (networks + 1) * max(FINISH * max(rounds), FINISH_SECONDS * self.load)
+        return self.spent + coming + end > self.seconds
+
+
+def next_round(rounds: Sequence[float]) -> float:
+    """Seconds that the next round may take."""
+    last = rounds[-1]
+    growth = last / rounds[-2] if len(rounds) > 1 and rounds[-2] > 0 else 1.0
+    return ROUND * max(*rounds, last * min(max(growth, 1.0), GROWTH), 0.0)

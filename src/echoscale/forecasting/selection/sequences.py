@@ -25,10 +25,9 @@ from echoscale.data.normal_scores import ONLY, heard_of
 from echoscale.data.series import Series
 from echoscale.estimators.features import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS, ESNFeatures
 from echoscale.estimators.sequences import IN_PARTS, INPUT_SCALINGS, union
-from echoscale.forecasting.selection import weights as shares
-from echoscale.forecasting.selection.budget import Budget
 from echoscale.forecasting.selection.model import Found, SequenceMember, SequenceModel, summary_of
-from echoscale.forecasting.selection.problem import Question
+from echoscale.forecasting.selection.problem import Budget, Question
+from echoscale.forecasting.selection.weights import of_errors
 from echoscale.network import Network, hierarchical, parallel
 from echoscale.readouts import calibration, leave_one_out, splits
 from echoscale.readouts.pooling import WHOLE, columns
@@ -151,16 +150,16 @@ class Mean(NamedTuple):
 
 
 def best_mean(judged: Sequence[Judged], codes: Floats) -> Mean:
-    """The mean with the shares of `shares.of_errors`, of the networks with the largest."""
+    """The mean with the shares of `of_errors`, of the networks with the largest."""
     spread = np.where(codes.std(axis=0) > 0, codes.std(axis=0), 1.0)
     errors = np.stack([((each.outputs - codes) / spread).ravel() for each in judged])
-    found = shares.of_errors(errors)
+    found = of_errors(errors)
     by_network: dict[int, float] = {}
     for share, each in zip(found, judged, strict=True):
         by_network[each.network] = by_network.get(each.network, 0.0) + share
     best = sorted(by_network, key=lambda network: -by_network[network])[:MOST_MEMBERS]
     kept = [k for k, each in enumerate(judged) if each.network in best]
-    found = shares.of_errors(errors[kept])
+    found = of_errors(errors[kept])
     found = np.where(found >= LEAST_SHARE, found, 0.0)
     members = [(float(share), judged[k]) for share, k in zip(found / found.sum(), kept, strict=True) if share > 0]
     outputs = np.sum([share * each.outputs for share, each in members], axis=0)
