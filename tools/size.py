@@ -16,7 +16,9 @@ import json
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "echoscale"
@@ -26,9 +28,10 @@ WIDEST = 8
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Counts = dict[str, int]
+Sizes = dict[str, Any]
 
 
-def measure() -> dict[str, object]:
+def measure() -> Sizes:
     """All counts of the tree as it stands."""
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
     names = Counter(name for path in trees for name in re.findall(r"\w+", path.read_text(encoding="utf-8")))
@@ -94,10 +97,10 @@ def public_names() -> Counts:
     return {"echoscale": len(spaces) - len(rooms), **counts}
 
 
-def widest(trees: object) -> list[tuple[str, int]]:
+def widest(trees: Iterable[ast.Module]) -> list[tuple[str, int]]:
     """Public classes and functions with the most parameters; a data class has its fields."""
     found: Counter[str] = Counter()
-    for tree in trees:  # type: ignore[attr-defined]
+    for tree in trees:
         for node in tree.body:
             if isinstance(node, Function) and not node.name.startswith("_"):
                 found[node.name] = max(found[node.name], parameters(node))
@@ -114,13 +117,13 @@ def parameters(node: Function) -> int:
     return len([*given.posonlyargs, *given.args, *given.kwonlyargs])
 
 
-def table(found: dict[str, object]) -> str:
+def table(found: Sizes) -> str:
     """Rooms down, counts across."""
-    rooms = {**found["rooms"], "**sum**": found["total"]}  # type: ignore[dict-item]
+    rooms = {**found["rooms"], "**sum**": found["total"]}
     head = f"| room | {' | '.join(KINDS)} |\n|---|{'---:|' * len(KINDS)}\n"
     body = "\n".join(f"| {name} | {' | '.join(f'{counts[kind]:,}' for kind in KINDS)} |" for name, counts in rooms.items())
-    names = ", ".join(f"{name} {count}" for name, count in found["public names"].items())  # type: ignore[attr-defined]
-    wide = ", ".join(f"{name} {count}" for name, count in found["widest"].items())  # type: ignore[attr-defined]
+    names = ", ".join(f"{name} {count}" for name, count in found["public names"].items())
+    wide = ", ".join(f"{name} {count}" for name, count in found["widest"].items())
     return f"{head}{body}\n\nPublic names: {names}\nMost parameters: {wide}"
 
 

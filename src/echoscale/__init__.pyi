@@ -56,3 +56,4 @@ from .sweeps import sweep as sweep
 from .timescales import suggest as suggest
 
 __version__: str
+__all__: list[str]

@@ -197,9 +197,9 @@ def test_the_command_ends_at_once_while_pages_compute(sent: signal.Signals) -> N
     code = (
         # A shell starts programs in the background with Ctrl-C ignored.
         "import signal, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from echoscale.app.cli import app\nfrom echoscale.app.live import live_page\n"
+        "from echoscale.app.cli import app\nfrom echoscale.app.live import page\n"
         "def never(*given):\n    print('looking', flush=True)\n    time.sleep(10_000)\n"
-        "live_page.look = never\napp(['lab', '--no-browser', '--port', '0'])"
+        "page.look = never\napp(['lab', '--no-browser', '--port', '0'])"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as lab:
         assert lab.stdout is not None

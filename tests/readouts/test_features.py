@@ -311,7 +311,7 @@ import os, signal, sys
 from pathlib import Path
 import numpy as np
 import echoscale as es
-from echoscale import features
+from echoscale.readouts import features
 from echoscale.readouts.features import blocks as driver, store
 
 path, log, moment, when = sys.argv[1:]

@@ -1,1 +1,6 @@
-"""Keep and ship: model files, and export to C and ONNX."""
+"""Keep and ship models: `save`, `load`, and `export` to C and ONNX."""
+
+from echoscale.storage.export import export
+from echoscale.storage.save_load import StorageError, load, save
+
+__all__ = ["StorageError", "export", "load", "save"]

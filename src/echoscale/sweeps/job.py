@@ -22,7 +22,18 @@ Check = Callable[[], None]
 
 
 def unchecked() -> None:
-    """Nobody interrupts: the `check` of a job that runs by itself."""
+    """Do nothing: the default for the argument `check` of a function that runs as a job.
+
+    Examples
+    --------
+    >>> from echoscale.sweeps import Check, unchecked
+    >>> def total(steps: int, check: Check = unchecked) -> dict:
+    ...     for _ in range(steps):
+    ...         check()  # raises an error if the run was interrupted
+    ...     return {"total": steps}
+    >>> total(3)
+    {'total': 3}
+    """
 
 
 class Job(NamedTuple):

@@ -114,7 +114,7 @@ class Ledger:
 
     def close(self) -> None:
         """Give back the claims this object still holds, and let go of the file. Closing twice is fine."""
-        if self._connection is None or os.getpid() != self._owner.pid:
+        if self._connection is None:
             return
         if self._held:
             with contextlib.suppress(OSError, LedgerError):  # they fall by themselves; the error under way matters more
@@ -284,8 +284,6 @@ class Ledger:
         return self._transact("BEGIN IMMEDIATE", unmet, work)
 
     def _transact(self, start: str, unmet: str, work: Callable[[sqlite3.Connection], T]) -> T:
-        if os.getpid() != self._owner.pid:
-            raise RuntimeError(f"the ledger {self.path} was opened before a fork. Open it anew in each process.")
         with self._lock:
             if self._connection is None:
                 raise ValueError(f"the ledger {self.path} is closed. Open it again.")

@@ -175,7 +175,7 @@ def mode_relaxation(values: Complex, start: Complex, steps: int) -> Complex:
     ----------
     values : (modes,) complex array
         Eigenvalues lambda of the modes, as `LinearSystem.modes` returns them.
-    start : (..., modes) complex array
+    start : (modes,) complex array
         Values y(0) of the modes.
     steps : int
         Number of steps after the start.

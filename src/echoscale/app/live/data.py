@@ -157,8 +157,8 @@ def from_csv(content: bytes, name: str) -> LabData:
         raise ValueError(f"{name}: no number at {table.at(row)}, column {columns[column]!r}: the lab takes no gaps.")
     _check_moves(values, columns, name)
     code = (
-        "from echoscale import data_files\n"
-        f"table = data_files.read({name!r}, time={tables.NO_TIME!r}).numbers({columns}).to_numpy()\n"
+        "from echoscale.data import tables\n"
+        f"table = tables.read({name!r}, time={tables.NO_TIME!r}).numbers({columns}).to_numpy()\n"
         "u, y = table[:-1], table[1:, -1:]"
     )
     return LabData(name, values[:-1], values[1:, -1:], (f"{columns[-1]}, next step",), code, (values.shape[1] - 1,))

@@ -1,4 +1,7 @@
-"""Results as a page: one HTML file that opens anywhere, with its pictures and its style inside."""
+"""Results as a page: one HTML file that opens anywhere, with its pictures and its style inside.
+
+`page` holds the blocks of such a page, `style` the look of figures.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echoscale._internal.files import write_atomically
-from echoscale.forecasting import Found
+from echoscale.app.report import page, style
 
 if TYPE_CHECKING:
     import xarray
+
+    from echoscale.forecasting import Found
+
+__all__ = ["page", "style", "write_report"]
 
 
 def write_report(result: Found | xarray.Dataset, path: str | os.PathLike[str]) -> Path:
@@ -41,6 +48,7 @@ def write_report(result: Found | xarray.Dataset, path: str | os.PathLike[str]) -
     import xarray
 
     from echoscale.app.report import auto, sweeps
+    from echoscale.forecasting import Found
 
     if isinstance(result, Found):
         text = auto.document(result)

@@ -23,7 +23,7 @@ def test_version_names_the_version() -> None:
 
 
 COMMANDS: tuple[list[str], ...] = (
-    [], ["fit"], ["predict"], ["forecast"], ["timescales"], ["doctor"], ["figure"], ["reproduce"], ["report"], ["lab"],
+    [], ["fit"], ["predict"], ["forecast"], ["timescales"], ["doctor"], ["lab"],
     ["sweep"], ["sweeps"], ["sweeps", "list"], ["sweeps", "show"], ["sweeps", "export"], ["data"], ["data", "fetch"],
 )  # fmt: skip
 
@@ -60,24 +60,6 @@ def test_ctrl_c_is_not_lost_while_modules_are_imported() -> None:
 def test_shells_complete_commands() -> None:
     typed = {"_ECHOSCALE_COMPLETE": "complete_bash", "COMP_WORDS": "echoscale fo", "COMP_CWORD": "1"}
     assert CliRunner().invoke(app, [], prog_name="echoscale", env=typed).stdout.split() == ["forecast"]
-
-
-def test_figures_are_made_and_compiled_programs_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)  # a folder of the user's own would be taken instead
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # a fast machine compiles all of it at once
-    command = [sys.executable, "-m", "echoscale", "figure", "8", "--scale", "smoke", "--out", str(tmp_path / "out")]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "Figure 8" in result.stdout
-    assert (tmp_path / "out" / "fig8-smoke.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    compiled = list((tmp_path / "cache" / "echoscale" / "jax").iterdir())
-    assert any("scan" in each.name for each in compiled), "compiled programs are kept for the next run"
-
-
-def test_bad_options_are_named() -> None:
-    result = CliRunner().invoke(app, ["figure", "99"])
-    assert result.exit_code == 2
-    assert "no figure 99" in result.output
 
 
 # ---------------------------------------------------------------------------------------------------- nothing shows a traceback
@@ -120,14 +102,19 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_compiled_programs_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC)
+    # A folder of the user's own would be taken instead; a fast machine compiles everything at once.
+    own = {"JAX_COMPILATION_CACHE_DIR": "", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    assert called("sweep", "spec.toml", folder=tmp_path, **own).returncode == 0
+    assert any("scan" in each.name for each in (tmp_path / "cache" / "echoscale" / "jax").iterdir())
+
+
 REFUSED: dict[str, tuple[list[str], str]] = {
     "out is a folder": (["sweep", "spec.toml", "--out", "folder.nc"], "is a folder"),
     "out has no folder": (["sweep", "spec.toml", "--out", "nowhere/x.nc"], "no folder"),
     "out has markup": (["sweep", "spec.toml", "--out", "x [/].nc [red]"], "x [/].nc [red] must end in"),
     "out is read-only": (["sweep", "spec.toml", "--out", "locked.csv"], "read-only"),
-    "figures into a file": (["figure", "2", "--scale", "smoke", "--out", "spec.toml"], "there is a file of that name"),
-    "figures below a file": (["reproduce", "--scale", "smoke", "--figures", "2", "--out", "spec.toml/x"], "there is a file"),
-    "no such figure": (["reproduce", "--figures", "2,x"], "got 'x'"),
     "a ledger that is none": (["sweeps", "list", "--ledger", "spec.toml"], "not a ledger"),
     "a spec that is a folder": (["sweep", "folder.nc"], "folder.nc"),
     "a matrix of nothing": (["sweep", "matrix.toml"], "a matrix is described by shape"),
