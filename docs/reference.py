@@ -22,6 +22,7 @@ PAGES = ROOT / "docs" / "api"
 MARK = "<!-- objects -->"
 # Short names of types that modules give themselves.
 ALIASES = {"Floats": "NDArray[float64]", "Complex": "NDArray[complex128]", "Labels": "NDArray[int8]", "Sparse": "csr_array"}
+LAST = ("data", "_internal")  # rooms that a user needs least
 sys.path.insert(0, str(ROOT / "tools"))
 
 import public  # noqa: E402
@@ -30,9 +31,8 @@ from rooms import ROOMS  # noqa: E402
 
 def objects() -> dict[str, dict[str, object]]:
     """Room -> name -> public object, the modules that hold some of them too."""
-    order = list(ROOMS)
-    start = order.index("network")  # what a user meets first
-    found: dict[str, dict[str, object]] = {room: {} for room in (*order[start:], *order[:start])}
+    order = [*(room for room in ROOMS if room not in LAST), *LAST]
+    found: dict[str, dict[str, object]] = {room: {} for room in order}
     for name, value in public.public_names():
         # es.tasks.narma stands under tasks; es.ridge, which has no room in its name, where it is defined.
         found[name.split(".")[1] if name.count(".") > 1 else public.room(value)][name] = value

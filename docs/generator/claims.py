@@ -529,7 +529,7 @@ FACTS = [
         lambda: [wins_both(each) for each in VARIANTS] == [True, False, False, False],
     ),
     Fact("README.md", "The telegraph gap needs a small spectral radius, and is largest with an online readout", gap_of_radius),
-    Fact("README.md", "the parallel network, which is no better than a single one", parallel_is_no_better),
+    Fact("README.md", "On 60 other seeds the parallel network is no better than a single one", parallel_is_no_better),
     Fact(
         "narma.md",
         "The paper's claim holds on both tasks only for lag 1 and a penalty from `1e-5` up.",
@@ -537,7 +537,7 @@ FACTS = [
     ),
     Fact(
         "narma.md",
-        "(lag 0) the second level has not heard of the last one yet, and the hierarchy does not beat the parallel network.",
+        "(lag 0) the second level has not received the last input yet, and the hierarchy does not beat the parallel network.",
         lambda: all(hierarchy_loses(each) for each in VARIANTS[2:]),
     ),
     Fact(

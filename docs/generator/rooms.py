@@ -1,17 +1,20 @@
-"""The rooms of the library as a tree, a table and a picture."""
+"""The rooms of the library as a tree, tables and a picture."""
 
 from __future__ import annotations
 
+import json
 import textwrap
 from functools import cache
 from html import escape
+from typing import Any
 
 import rooms
 
 from generator.results import ROOT, table
 
 PICTURE = ROOT / "docs" / "figures" / "rooms.svg"
-LINE, LEFT, WIDTH = 22, 130, 600
+LINE, LEFT, WIDTH = 22, 130, 600  # of the picture
+COLUMN = 20  # of the tree, where the modules begin
 
 
 @cache
@@ -39,21 +42,21 @@ def necessary() -> list[tuple[str, str]]:
 
 
 def tree() -> str:
-    """The source: packages with their modules, then the modules beside them."""
-    folders: dict[str, list[str]] = {}
-    for module in sorted(rooms.MODULES):
-        top, _, inner = module.partition(".")
-        folders.setdefault(top, []).extend([inner] if inner else [])
-    order = [room for room in rooms.ROOMS if "." not in room]
-    packages = [top for top in order if folders[top]]
+    """The source, folder by folder, with the modules of each."""
     lines = ["src/echoscale/"]
-    for top in packages:
-        inner = [each for each in folders[top] if "." not in each]
-        nested = {each.split(".")[0] for each in folders[top] if "." in each}
-        names = " ".join(f"{each}/" if each in nested else each for each in inner)
-        lines += textwrap.wrap(names, 100, initial_indent=f"  {top + '/':14}", subsequent_indent=" " * 16)
-    lines.append("  " + " ".join(f"{top}.py" for top in order if not folders[top]))
+    for room in rooms.ROOMS:
+        lines += branch(room, 1)
     return "\n".join(["```text", *lines, "```"])
+
+
+def branch(folder: str, depth: int) -> list[str]:
+    """One line for the modules of a folder such as "app.cli", then the lines of the folders in it."""
+    inside = sorted(module.removeprefix(f"{folder}.") for module in rooms.MODULES if module.startswith(f"{folder}."))
+    folders = {name.split(".")[0] for name in inside if "." in name}
+    names = " ".join(name for name in inside if "." not in name and name not in folders)
+    title = "  " * depth + folder.rpartition(".")[2] + "/"
+    lines = textwrap.wrap(names, 100, initial_indent=f"{title:{COLUMN}}", subsequent_indent=" " * COLUMN) or [title]
+    return [*lines, *(line for name in sorted(folders) for line in branch(f"{folder}.{name}", depth + 1))]
 
 
 def listed() -> str:
@@ -65,6 +68,29 @@ def listed() -> str:
             for room, text in rooms.ROOMS.items()
         ],
     )
+
+
+def sizes() -> dict[str, Any]:
+    """The counts that `python tools/size.py --write` kept: "before", "after", or both."""
+    return dict(json.loads((ROOT / "tools" / "size.json").read_text(encoding="utf-8")))
+
+
+def size() -> str:
+    """The whole library, before the rooms were rebuilt and after."""
+    kept = sizes()
+    states = [name for name in ("before", "after") if name in kept]
+    rows = [(kind, *(f"{kept[state]['total'][kind]:,}" for state in states)) for kind in kept[states[0]]["total"]]
+    return table(("in `src/echoscale`", *states), rows, numbers=True)
+
+
+def size_of_rooms() -> str:
+    """The same counts room by room, the latest that were kept."""
+    kept = sizes()
+    counts = kept["after" if "after" in kept else "before"]["rooms"]
+    order = [f"{room}/" for room in rooms.ROOMS if f"{room}/" in counts]
+    order += sorted(counts.keys() - set(order))
+    rows = [(f"`{name}`", *(f"{count:,}" for count in counts[name].values())) for name in order]
+    return table(("room", *counts[order[0]]), rows, numbers=True)
 
 
 def picture() -> str:

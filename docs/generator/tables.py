@@ -387,7 +387,7 @@ def choices() -> str:
 
 
 def walks() -> str:
-    """Calls, functions, files and switches of five calls; before and after where both are kept."""
+    """Calls, functions, files and switches of each call; before and after where both are kept."""
     now = benchmark("walks")
     if now is None:
         return NOT_YET.format("walks")
@@ -560,4 +560,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "tree": rooms.tree,
     "rooms": rooms.listed,
     "walks": walks,
+    "size": rooms.size,
+    "size-of-rooms": rooms.size_of_rooms,
 }
