@@ -1,7 +1,7 @@
 """echoscale: echo state networks with several timescales.
 
-Names are loaded when they are first used, so that `import echoscale` is quick and JAX is not touched before it is needed. Their
-list is `__init__.pyi`, which type checkers read too.
+Names are loaded when they are first used, so that `import echoscale` is quick and JAX is not touched before it is needed. The
+list of names is `__init__.pyi`, which type checkers read too.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
-"""The update of the states.
+"""The update of the states: one time step of all reservoirs, and the fixed arrays that it takes.
 
     x_k(t+1) = (1 - leak_rate_k) O_k x_k(t) + leak_rate_k tanh(h_k(t))
     h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
                + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
 
-O is the identity unless a reservoir is residual. A leak rate is one number, or one for every neuron (`neuron_leaks`). Fed-back
-outputs y(t-1) are further columns of the input, after those of s(t).
+O is the identity unless a reservoir is residual. A linear reservoir has h in place of tanh(h). Fed-back outputs y(t-1) are
+further columns of the input, after the columns of s(t).
 
-Layout: a state is neuron-major, one array (n_k, lanes) per reservoir, lanes contiguous; a lane is one network with its own
-series or its own hyper-parameters.
-
-A leak rate for every neuron, out of the hyper-parameters of its reservoir.
+A leak rate is one number for a reservoir, or one for every neuron i, from the spread s of the reservoir and the place q_i:
 
     alpha_i = alpha exp(-s q_i),   d alpha_i / d alpha = exp(-s q_i),   d alpha_i / d s = -q_i alpha_i
 
-The step takes leaves `leak_rate` of shape (lanes,) or (n_k, lanes) alike: nothing else knows of the spread s and the places q.
+The step takes leaves `leak_rate` of shape (lanes,) or (n_k, lanes) alike. In this module only `resolved` and `moved_leaf`
+compute with s and q.
+
+Layout: a state is neuron-major, one array (n_k, lanes) per reservoir, lanes contiguous. A lane is one network with its own
+series or its own hyper-parameters.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,10 +36,6 @@ from echoscale.engine.matrices import Shift, apply, project, store_matrix, turn
 from echoscale.engine.weights.drawn import Drawn
 from echoscale.network import Network
 from echoscale.network.matrix import IDENTITY, SHIFT, Residual
-
-if TYPE_CHECKING:
-    pass
-
 
 State = tuple[Array, ...]
 

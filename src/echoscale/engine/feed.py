@@ -1,9 +1,7 @@
-"""Series fed to the network chunk by chunk, over the cores: one loop for all that runs along time.
+"""Feed series to the network chunk by chunk, over the cores: the one loop for everything that runs along time.
 
-No state is kept here: every chunk of states goes to a consumer (collect, snapshots, statistics), so memory does not grow
-with the length of a series.
-
-Consumers that put the states of a run, handed on chunk by chunk, into arrays.
+Every chunk of states goes to a consumer (collect, snapshots, statistics). No state is kept here, so memory does not grow with
+the length of a series. Only the consumers of `into_array` and `into_list` collect all states of a run.
 """
 
 from __future__ import annotations
@@ -28,9 +26,6 @@ from echoscale.engine.shared_runs import SharedRuns
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
-
-if TYPE_CHECKING:
-    pass
 
 
 Block = TypeVar("Block")

@@ -1,8 +1,8 @@
-"""Data through scikit-learn's checks and ours: one series as a table, several as they are, targets with gaps.
+"""Data of estimators: checked by scikit-learn and by us on their way in, and brought back into their form on the way out.
 
-scikit-learn's `random_state` as a seed.
-
-Results in the form of the data: one array, a stack or a list; and the steps of them that count.
+One series is checked as a table by scikit-learn, several series are checked by `as_series`. Targets may have gaps (NaN).
+`seed_of` makes a seed of scikit-learn's `random_state`. Results have the form of the data: one array, a stack or a list.
+`counted` returns the steps of them that count.
 """
 
 from __future__ import annotations
@@ -108,28 +108,6 @@ def name_gaps(X: object, y: object) -> None:
         check_labels([values])
 
 
-def _remember_names(model: Any, series: Series) -> None:
-    """As scikit-learn does for one series."""
-    if series.columns:
-        model.feature_names_in_ = np.array(series.columns, dtype=object)
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
-
-
-def _filled(y: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
-    """Targets as scikit-learn lets them through, and where they are unknown (NaN); None where all are known."""
-    refuse_masked(y, "y")
-    try:
-        values = np.asarray(y)
-    except ValueError:
-        return y, None
-    if values.dtype.kind != "f" or values.ndim not in (1, 2) or not values.size:
-        return y, None
-    as_series(values, name="y", gaps=True)  # says where a target is infinite
-    unknown = np.isnan(values)
-    return (np.where(unknown, 0.0, values), unknown) if unknown.any() else (y, None)
-
-
 def seed_of(random_state: RandomState) -> int:
     """None takes fresh entropy, a whole number is the seed itself, a generator is asked for one."""
     if random_state is None:
@@ -169,3 +147,25 @@ def explained_share(targets: Series, outputs: Sequence[Array], washout: int, sam
     weights: Any = sample_weight if sample_weight is None or targets.kind != "one" else [sample_weight]
     weights = None if weights is None else counted(weights, washout)[known]
     return float(r2_score(truth[known], found[known], sample_weight=weights))
+
+
+def _remember_names(model: Any, series: Series) -> None:
+    """As scikit-learn does for one series."""
+    if series.columns:
+        model.feature_names_in_ = np.array(series.columns, dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+
+
+def _filled(y: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """Targets as scikit-learn lets them through, and where they are unknown (NaN); None where all are known."""
+    refuse_masked(y, "y")
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        return y, None
+    if values.dtype.kind != "f" or values.ndim not in (1, 2) or not values.size:
+        return y, None
+    as_series(values, name="y", gaps=True)  # says where a target is infinite
+    unknown = np.isnan(values)
+    return (np.where(unknown, 0.0, values), unknown) if unknown.any() else (y, None)

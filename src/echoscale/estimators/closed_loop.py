@@ -1,8 +1,10 @@
-"""Closed loop: the network hears the readout's output in the next step, as its only input or beside others.
+"""Closed loop and output feedback: networks that receive the readout's output as an input of the next step.
 
-Output feedback of a regressor: the network hears the targets while it is fitted, and its own outputs afterwards.
+    closed loop       u(t+1) = y(t)              the output is the only input
+    output feedback   u(t) = (s(t), y(t-1))      the output stands beside other inputs
 
-Whether a model was fitted one step ahead, y(t) = u(t + 1), so that its outputs can be its next inputs.
+With output feedback, the network receives the targets while it is fitted, and its own outputs afterwards. `why_not` says
+whether a model was fitted one step ahead, y(t) = u(t + 1), so that its outputs can be its next inputs.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from echoscale.engine.hyper import Hyper
 from echoscale.readouts.columns import Pairs
 from echoscale.readouts.ridge import Readout
 
+# For readouts without products of states.
 NO_PAIRS: Pairs = np.zeros((0, 2), np.int32)
-
-
+# The reason of `why_not` where no data can decide.
 NOT_SHOWN = "nothing that it was fitted to shows that y[t] is X[t + 1]."
 
 
@@ -87,7 +89,7 @@ def generated(
     outputs: Scaling,
     pairs: Pairs | None = None,
 ) -> Generated:
-    """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, where the network hears u(t) = (s(t), y(t-1))."""
+    """y(t) = W_out (x(t), u(t), u(t-1), ...) + b, where the network receives u(t) = (s(t), y(t-1))."""
     longest, size = int(series.lengths.max()), len(readout.intercept)
     steps = lanes.round_up(longest)  # so that another length seldom compiles again
     s = np.zeros((steps, series.features, series.count))
@@ -123,69 +125,8 @@ def generated(
     )
 
 
-@partial(jax.jit, static_argnames="direct")
-def _generate(
-    weights: dynamics.Weights,
-    hyper: Hyper,
-    start: tuple[dynamics.State, jax.Array, jax.Array],
-    given: tuple[jax.Array, jax.Array, jax.Array],
-    coef: jax.Array,
-    intercept: jax.Array,
-    direct: int,
-    pairs: jax.Array,
-) -> tuple[jax.Array, tuple[dynamics.State, jax.Array, jax.Array]]:
-    """Outputs (T, O, B) from s (T, F, B), known outputs (T, O, B) and which series still run (T, B)."""
-    Carry = tuple[dynamics.State, jax.Array, jax.Array]
-
-    def body(carry: Carry, now: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Carry, jax.Array]:
-        (state, recent, heard), (s, known, live) = carry, now
-        u = jnp.concatenate([s, heard])
-        new = dynamics.step(weights, hyper, state, u.astype(state[0].dtype))
-        window = jnp.concatenate([u, recent])
-        features = _features(new, window[: direct * len(u)], pairs)
-        y = jnp.matmul(coef, features, precision="highest") + intercept
-        after = new, window[: len(recent)], jnp.where(jnp.isnan(known), y, known)
-        return jax.tree.map(lambda one, other: jnp.where(live, one, other), after, carry), y
-
-    last, outputs = jax.lax.scan(body, start, given)
-    return outputs, last
-
-
-def _features(state: dynamics.State, inputs: jax.Array, pairs: jax.Array) -> jax.Array:
-    """What a readout sees, (features, B), in the precision of the inputs."""
-    wide = jnp.concatenate(state).astype(inputs.dtype)
-    return jnp.concatenate([wide, wide[pairs[:, 0]] * wide[pairs[:, 1]], inputs])
-
-
-@partial(jax.jit, static_argnames="steps")
-def _scan(
-    weights: dynamics.Weights,
-    hyper: Hyper,
-    state: dynamics.State,
-    recent: jax.Array,
-    coef: jax.Array,
-    intercept: jax.Array,
-    steps: int,
-    pairs: jax.Array,
-) -> jax.Array:
-    Carry = tuple[dynamics.State, jax.Array, jax.Array]
-
-    def read(state: dynamics.State, recent: jax.Array) -> jax.Array:
-        features = _features(state, recent, pairs)[: coef.shape[1]]
-        return jnp.matmul(coef, features, precision="highest") + intercept
-
-    def body(carry: Carry, _: None) -> tuple[Carry, jax.Array]:
-        state, recent, y = carry
-        new = dynamics.step(weights, hyper, state, y.astype(state[0].dtype))
-        shifted = jnp.concatenate([y, recent])[: len(recent)]
-        return (new, shifted, read(new, shifted)), y
-
-    _, outputs = jax.lax.scan(body, (state, recent, read(state, recent)), None, length=steps)
-    return jnp.transpose(outputs, (2, 0, 1))
-
-
 def taught(scaled: Series, targets: Series, before: npt.ArrayLike | None) -> Series:
-    """(s(t), y(t-1)): what the network hears while it is fitted."""
+    """(s(t), y(t-1)): the input of the network while it is fitted."""
     # Says where a target is unknown.
     as_targets(targets.values[0] if scaled.kind == "one" else list(targets.values), scaled)
     return teacher_forced(scaled, targets, before)
@@ -233,6 +174,67 @@ def why_not(series: Series, targets: Series, ends: Array | None = None) -> str:
             'scale="standard" does the same inside.'
         )
     return "y[t] is not X[t + 1] in what it was fitted to (a model for more than one step ahead, or of another quantity)."
+
+
+@partial(jax.jit, static_argnames="direct")
+def _generate(
+    weights: dynamics.Weights,
+    hyper: Hyper,
+    start: tuple[dynamics.State, jax.Array, jax.Array],
+    given: tuple[jax.Array, jax.Array, jax.Array],
+    coef: jax.Array,
+    intercept: jax.Array,
+    direct: int,
+    pairs: jax.Array,
+) -> tuple[jax.Array, tuple[dynamics.State, jax.Array, jax.Array]]:
+    """Outputs (T, O, B) from s (T, F, B), known outputs (T, O, B) and which series still run (T, B)."""
+    Carry = tuple[dynamics.State, jax.Array, jax.Array]
+
+    def body(carry: Carry, now: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Carry, jax.Array]:
+        (state, recent, heard), (s, known, live) = carry, now
+        u = jnp.concatenate([s, heard])
+        new = dynamics.step(weights, hyper, state, u.astype(state[0].dtype))
+        window = jnp.concatenate([u, recent])
+        features = _features(new, window[: direct * len(u)], pairs)
+        y = jnp.matmul(coef, features, precision="highest") + intercept
+        after = new, window[: len(recent)], jnp.where(jnp.isnan(known), y, known)
+        return jax.tree.map(lambda one, other: jnp.where(live, one, other), after, carry), y
+
+    last, outputs = jax.lax.scan(body, start, given)
+    return outputs, last
+
+
+@partial(jax.jit, static_argnames="steps")
+def _scan(
+    weights: dynamics.Weights,
+    hyper: Hyper,
+    state: dynamics.State,
+    recent: jax.Array,
+    coef: jax.Array,
+    intercept: jax.Array,
+    steps: int,
+    pairs: jax.Array,
+) -> jax.Array:
+    Carry = tuple[dynamics.State, jax.Array, jax.Array]
+
+    def read(state: dynamics.State, recent: jax.Array) -> jax.Array:
+        features = _features(state, recent, pairs)[: coef.shape[1]]
+        return jnp.matmul(coef, features, precision="highest") + intercept
+
+    def body(carry: Carry, _: None) -> tuple[Carry, jax.Array]:
+        state, recent, y = carry
+        new = dynamics.step(weights, hyper, state, y.astype(state[0].dtype))
+        shifted = jnp.concatenate([y, recent])[: len(recent)]
+        return (new, shifted, read(new, shifted)), y
+
+    _, outputs = jax.lax.scan(body, (state, recent, read(state, recent)), None, length=steps)
+    return jnp.transpose(outputs, (2, 0, 1))
+
+
+def _features(state: dynamics.State, inputs: jax.Array, pairs: jax.Array) -> jax.Array:
+    """What a readout sees, (features, B), in the precision of the inputs."""
+    wide = jnp.concatenate(state).astype(inputs.dtype)
+    return jnp.concatenate([wide, wide[pairs[:, 0]] * wide[pairs[:, 1]], inputs])
 
 
 def _next(pairs: Sequence[tuple[Array, Array]]) -> tuple[list[Array], list[Array]]:

@@ -1,4 +1,4 @@
-"""`ESNFeatures`: from series to features of a network's states, for any readout of scikit-learn."""
+"""`ESNFeatures`: turn series into features of a network's states, for any readout of scikit-learn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from echoscale.readouts.pooling import WHOLE, standardising
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
-
 
 # Set on half of the data sets of benchmarks/classification.py.
 UNITS = (100, 100, 100, 100)

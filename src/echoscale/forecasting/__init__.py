@@ -1,4 +1,4 @@
-"""From data to a fitted model: `auto` gives one output for every step, `Forecaster` the steps to come."""
+"""From data to a fitted model: `auto` gives one output for every step or sequence, `Forecaster` gives the steps to come."""
 
 from echoscale.forecasting.forecast import Backtest, Forecast
 from echoscale.forecasting.forecaster import Forecaster

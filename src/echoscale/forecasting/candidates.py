@@ -76,7 +76,7 @@ class Contest:
     timing : Timing
         Parts, cuts, origins.
     used : sequence of str
-        Which of `bases.BASES`.
+        Which of `differencing.BASES`.
     loops : sequence of bool
         Direct (False), closed loop (True), or both.
     """

@@ -1,6 +1,6 @@
-"""One series in units of the model, with what is known beside it.
+"""One series in units of the model, with the inputs that are known beside it, and its units.
 
-Units of the data, units of the model: z = (g(y) - mean) / spread, with g the identity or the logarithm.
+z = (g(y) - mean) / spread        y in units of the data, g the identity or the logarithm
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Floats
 
-# The logarithm is tried where the largest values are that much larger than the smallest.
+# The logarithm is tried where the largest values are this many times the smallest: below that it is nearly a straight line.
 LEAST_RATIO = 1.3
-# Of the exponent: e^700 is still a number.
+# The largest exponent: e^700 is still a finite number.
 MOST = 700.0
 
 
@@ -26,7 +26,7 @@ class Line:
     Attributes
     ----------
     values : (T,)
-        z, gaps bridged by straight lines.
+        z; gaps hold the last value before them.
     known : (T,) of bool
         Where there is no gap: only those are targets.
     future : (T + more, K)

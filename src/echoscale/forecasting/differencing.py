@@ -1,17 +1,20 @@
-"""What a forecast starts from, and the changes that go with it: of every history, a row with the newest value last.
+"""Where a forecast starts, the changes that a readout learns, and the changes that networks receive in place of rising inputs.
+
+A base is a start together with its changes d. A history is a row with the newest value last.
 
     level:    0                                        d(t) = z(t)
     last:     z(t)                                     d(t) = z(t) - z(t-1)
     season:   z(t + h - k m)                           d(t) = z(t) - z(t-m)                       k = ceil(h / m)
     both:     z(t + h - k m) + k (z(t) - z(t-m))       d(t) = z(t) - z(t-1) - z(t-m) + z(t-m-1)
 
-A readout learns what has to be added; shrunk to nothing, it leaves the mean, persistence, or the seasonal naive.
+A readout learns what has to be added to the start. A readout shrunk to nothing leaves the mean, persistence, or the seasonal
+naive forecast.
 
-What the networks hear: the inputs, but the changes of those that have a trend.
+`Drive` replaces the inputs of a network that have a trend by their changes:
 
     s(t) = u(t),   or   s(t) = (u(t) - u(t-1)) / spread        where a straight line explains most of u
 
-A network knows what it has heard. A level that goes on to rise leads it where it has never been; its changes do not.
+A level that keeps rising leads a network out of the range seen in training. Its changes stay in this range.
 """
 
 from __future__ import annotations
@@ -27,9 +30,10 @@ from echoscale.timescales.season import trend
 
 LEVEL, LAST, SEASON, BOTH = "level", "last", "season", "both"
 BASES = (LEVEL, LAST, SEASON, BOTH)
+# Forecasts stay within this many times the largest value of a history: a smaller bound would cut off real growth, a larger one
+# lets closed loops run away.
 FAR = 10.0
-
-# The share of the variance that a straight line explains.
+# Share of the variance of an input that a straight line explains, above which the network receives its changes.
 TREND = 0.6
 
 

@@ -1,14 +1,15 @@
-"""From series to what is used: candidates in the units of the data and in logarithms, judged and weighted; intervals.
+"""Fit a forecasting model: candidates in the units of the data and in logarithms, their weights, and the intervals.
 
-Weights of the candidates, from their errors at judged origins.
+The weights w of the candidates follow from their errors e at judged origins:
 
     w = (u + v) / 2
     u = argmin mean over origins and horizons of (sum_k u_k e_k)^2 + sum_k u_k^2 mean e_k^2,   u >= 0,   sum u = 1
     v_k proportional to (error_k / least error)^-8, 0 for errors far above the least
 
-Errors are in units of the least error of their horizon, so that all horizons count alike. u knows which errors cancel, with
-variances counted twice, since the best of many looks better than it is (Bates and Granger 1969), and with errors that are far
-from a candidate's others drawn in; v knows sizes alone. Short and long horizons have their own weights.
+Errors are in units of the least error of their horizon, so that all horizons count alike. u takes into account which errors
+cancel. In u, variances are counted twice, since the best of many candidates looks better than it is (Bates and Granger 1969),
+and errors far from the other errors of a candidate are clipped. v takes into account the sizes of errors alone. Short and long
+horizons have their own weights.
 """
 
 from __future__ import annotations
@@ -29,27 +30,30 @@ from echoscale.forecasting.selection.weights import of_errors
 from echoscale.forecasting.splits import Timing, timing
 from echoscale.timescales.season import season as season_of
 
+# Values of a series, at least: fewer leave no forecast to judge.
 LEAST_STEPS = 12
-# Steps before the first cut: so many seasons, and so many more.
+# Steps before the first cut: this number of seasons, and this number of steps more.
 SEASONS, MORE = 2, 10
-# Weights below this are not worth their work.
+# Candidates with smaller weights are left out: they would change the forecast little, and take as long as the others.
 LEAST_WEIGHT = 0.02
+# Steps that are forecast unless the user says otherwise: these, or a season of at most the second number of steps.
 DEFAULT_HORIZON, LONGEST_DEFAULT = 24, 60
-# Of the values, at most: what errors can be judged at.
+# The values are this many times the longest horizon, at least: longer horizons leave too few forecasts to judge.
 SHARE = 3
-# Of a longer series the last values count.
+# The last values of a series that are used: more take longer, and older values may mislead.
 MOST_STEPS = 10_000
 AUTO = "auto"
 
+# The exponent of v, and the error above which v is 0, in least errors: larger exponents trust the best candidate more.
 POWER, WORST = 8.0, 1.3
-# In mean absolute errors of a candidate: what is farther is drawn in.
+# Errors beyond this many mean absolute errors of their candidate are clipped: a few of them would decide u.
 FAR = 4.0
 # Horizons up to these share weights, which come from the horizons from two thirds of the first to one and a half of the last.
 GROUPS = (2, 6, 12, 24, 48)
 ABOUT = 1.5
-# Candidates that may share u, the best first.
+# Candidates that may share u, the best first: among more of them, chance decides.
 MOST = 12
-# Judged rows that a candidate must have, of those that others have.
+# Judged rows that a candidate must have, as a share of the largest number that a candidate has.
 LEAST_SHARE = 0.8
 
 
@@ -63,7 +67,7 @@ class Choices:
         Of the season.
     mode : "auto", "direct" or "closed loop"
         Which readers.
-    difference : "auto" or one of `bases.BASES`
+    difference : "auto" or one of `differencing.BASES`
         What readers start from.
     log : bool or "auto"
         Whether logarithms are used.
@@ -169,6 +173,41 @@ def learn(
     return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report), times.judging.edges)
 
 
+def by_horizon(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Floats:
+    """w of every horizon, (K, H)."""
+    horizon = errors[0].shape[1]
+    edges = [0, *(each for each in GROUPS if each < horizon), horizon]
+    found = np.zeros((len(errors), horizon))
+    for low, high in pairwise(edges):
+        first, last = int(low / ABOUT), int(np.ceil(high * ABOUT))
+        found[:, low:high] = weights([each[:, first:last] for each in errors], usable)[:, None]
+    return found
+
+
+def weights(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Floats:
+    """w, (K,)."""
+    every = np.stack(errors)
+    counts = np.isfinite(every).sum(axis=(1, 2))
+    good = np.flatnonzero(usable & (counts > 0) & (counts >= LEAST_SHARE * counts.max()))
+    found = np.zeros(len(every))
+    if not len(good):
+        found[usable] = 1 / max(int(usable.sum()), 1)
+        return found
+    some = every[good]
+    # Horizons that nobody could be judged at say nothing.
+    some = some[:, :, np.isfinite(some).any(axis=(0, 1))]
+    size = np.nanmean(np.abs(some), axis=1)
+    least = np.where(size.min(axis=0) > 0, size.min(axis=0), 1.0)
+    score = np.exp(np.log(np.maximum(size / least, 1e-12)).mean(axis=1))
+    score = score / score.min()
+    v = np.where(score <= WORST, score**-POWER, 0.0)
+    best = np.argsort(score, kind="stable")[:MOST]
+    u = np.zeros(len(good))
+    u[best] = _least_squares(some[best] / least)
+    found[good] = (u + v / v.sum()) / 2
+    return found
+
+
 def _candidates(
     lines: list[Line], period: int | None, horizon: int, times: Timing, choices: Choices, first: bool
 ) -> tuple[list[Candidate], list]:  # type: ignore[type-arg]
@@ -246,41 +285,6 @@ def _scale(values: Floats) -> float:
     changes = np.abs(np.diff(values[~np.isnan(values)]))
     mean = float(changes.mean()) if len(changes) else 0.0
     return mean if mean > 0 else 1.0
-
-
-def by_horizon(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Floats:
-    """w of every horizon, (K, H)."""
-    horizon = errors[0].shape[1]
-    edges = [0, *(each for each in GROUPS if each < horizon), horizon]
-    found = np.zeros((len(errors), horizon))
-    for low, high in pairwise(edges):
-        first, last = int(low / ABOUT), int(np.ceil(high * ABOUT))
-        found[:, low:high] = weights([each[:, first:last] for each in errors], usable)[:, None]
-    return found
-
-
-def weights(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Floats:
-    """w, (K,)."""
-    every = np.stack(errors)
-    counts = np.isfinite(every).sum(axis=(1, 2))
-    good = np.flatnonzero(usable & (counts > 0) & (counts >= LEAST_SHARE * counts.max()))
-    found = np.zeros(len(every))
-    if not len(good):
-        found[usable] = 1 / max(int(usable.sum()), 1)
-        return found
-    some = every[good]
-    # Horizons that nobody could be judged at say nothing.
-    some = some[:, :, np.isfinite(some).any(axis=(0, 1))]
-    size = np.nanmean(np.abs(some), axis=1)
-    least = np.where(size.min(axis=0) > 0, size.min(axis=0), 1.0)
-    score = np.exp(np.log(np.maximum(size / least, 1e-12)).mean(axis=1))
-    score = score / score.min()
-    v = np.where(score <= WORST, score**-POWER, 0.0)
-    best = np.argsort(score, kind="stable")[:MOST]
-    u = np.zeros(len(good))
-    u[best] = _least_squares(some[best] / least)
-    found[good] = (u + v / v.sum()) / 2
-    return found
 
 
 def _least_squares(errors: Floats) -> Floats:

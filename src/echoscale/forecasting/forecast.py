@@ -1,9 +1,9 @@
-"""A forecast with its intervals, in the form of the data.
+"""Forecasts with intervals, in the form of the data (`Forecast`), and forecasts of the past with their errors (`Backtest`).
 
-Forecasts of the past, made as if the future were unknown, and what they were worth.
+A backtest makes forecasts from earlier origins as if the future were unknown, and compares them with the values that came:
 
-MASE = mean |y - forecast| / mean |y(t) - y(t-m)| of the training data        (Hyndman and Koehler 2006)
-pinball = 2 / |P| sum over p of max(p (y - q_p), (p - 1) (y - q_p)), over the same scale; P the bounds and the forecast
+    MASE = mean |y - forecast| / mean |y(t) - y(t-m)| of the training data        (Hyndman and Koehler 2006)
+    pinball = 2 / |P| sum over p of max(p (y - q_p), (p - 1) (y - q_p)), over the same scale; P the bounds and the forecast
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ from echoscale.data.frames import Form, returned
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-
-if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 

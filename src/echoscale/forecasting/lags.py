@@ -1,16 +1,15 @@
-"""Features and targets of direct forecasts: of every origin t and horizon h, from the history that ends at t.
+"""Direct forecasts: a ridge readout for every horizon h, from features of the history that ends at the origin t.
 
     z(t+h) = start(t, h) + w_h . f(t, h) + c_h
     f(t, h) = d(t), d(t-1), ...;  d about one season before t + h;  the phase of the season;  known inputs at t + h, changed as
               z is;  inputs known up to now;  states of a network
 
-What is learned, forecast, looped and updated uses the same functions of histories, so they cannot differ.
-
-Direct forecasts: a ridge readout for every horizon, from statistics that add up over parts of time and over series.
+Fits, forecasts, closed loops and updates use the same functions of histories, so their features cannot differ.
 
     w_h, c_h = argmin sum over t of (z(t+h) - start(t, h) - w . f(t, h) - c)^2 + r_h unit |w|^2
 
-The penalty is chosen by folds that are blocks of time, at a few horizons, and runs on straight lines between them.
+The statistics of this fit add up over parts of time and over series. The penalty r_h is chosen at a few horizons, by folds that
+are blocks of time. Between these horizons it is interpolated.
 """
 
 from __future__ import annotations
@@ -31,13 +30,17 @@ from echoscale.readouts.penalties import UNCHOSEN, choose_by_group, in_units
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.statistics import Statistics
 
+# Harmonics of the phase of a season: more follow a sharper form, and need more seasons to be fitted.
 HARMONICS = 3
 # Steps about one season before the target.
 ABOUT = (-1, 0, 1)
+# Lags of the inputs that are known up to now: more of them cost features.
 PAST_LAGS = (0, 1, 2)
-
+# Relative penalties to choose from: a finer path takes longer, and the errors of the folds hardly tell its penalties apart.
 RELATIVE = 10.0 ** np.arange(-9, 3.1, 0.5)
+# Training rows of a fold, at least: fewer say nothing of penalties.
 LEAST_ROWS = 8
+# Mean square of a feature up to which it counts as constant: its variation is rounding.
 STILL = 1e-20
 
 
@@ -47,7 +50,7 @@ class Recipe(NamedTuple):
     Attributes
     ----------
     base : str
-        One of `bases.BASES`.
+        One of `differencing.BASES`.
     window : int
         How many of the last changes.
     period : int or None

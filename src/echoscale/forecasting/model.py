@@ -1,19 +1,20 @@
-"""What was learned of some series: the forecasters in use, their weights, and where they stand in time.
+"""The fitted forecasting model: the forecasters in use, their weights, and their states at the end of the series.
 
     forecast = sum over parts of weight * part,   interval = forecast + scale * g * quantile of the judged errors
     g from the scatter of the parts about the forecast, see `intervals`
 
-A value more moves all on: states and smoothing by a step, statistics by the rows whose targets it is. Statistics grow by blocks
-of time, and the last block is summed again at every update. They depend on the data and the length at fit, not on the sizes of
-the updates: a file need not hold them, and the first update after loading computes the same bits.
+A part is exponential smoothing, a naive forecast or a `Reader`: a ridge readout of lags, alone or beside a network. A reader
+forecasts every horizon directly, or works in closed loop. In closed loop it forecasts one step, takes the forecast for the
+truth, and continues:
 
-The forecasters that are combined: ridge readouts of lags, alone or beside a network, direct or in closed loop.
+    z(t+1) = start(t, 1) + w . f(t, 1) + c,   then the history ends at t + 1, and the network receives the change
 
-Closed loop: forecast one step, take it for the truth, and go on.
+Closed loops follow many origins at once. Inputs that are known only up to now stand still.
 
-    z(t+1) = start(t, 1) + w . f(t, 1) + c,   then the history ends at t + 1, and the network hears the change
-
-Many origins are followed at once. Inputs that are known only up to now stand still.
+A new value moves everything on: states and smoothing by one step, statistics by the rows that have this value as their target.
+Statistics grow by blocks of time, and the last block is summed again at every update. They depend on the data and on the length
+at fit, not on the sizes of the updates. A file therefore does not hold statistics: the first update after loading computes the
+same bits.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ from echoscale.readouts.statistics import Statistics
 
 # Steps of a block. Fewer make an update faster, more make the first update after loading faster.
 BLOCK = 64
-
 # Forecasts that need no fit, by the numbers that follow those of `smoothing.TRENDS`.
 NAIVE = {len(smoothing.TRENDS): differencing.LAST, len(smoothing.TRENDS) + 1: differencing.SEASON}
 NAIVE_NAMES = {differencing.LAST: "persistence", differencing.SEASON: "seasonal naive"}
@@ -256,19 +256,6 @@ class Core:
         part.trails[b] = np.concatenate(found)
 
 
-def _rows(part: Part, line: Line, b: int, start: int, end: int | None = None) -> Rows:
-    """The origins of a line between two places; states that are not in the trail are 0."""
-    assert part.reader is not None
-    short = line.between(start, end)
-    if part.reader.net is None:
-        return Rows(part.reader.recipe, short)
-    states = np.zeros((len(short), part.reader.net.esn.units))
-    before = len(line) - len(part.trails[b])  # steps without a state
-    known = part.trails[b][max(start - before, 0) : max(start + len(short) - before, 0)]
-    states[len(short) - len(known) :] = known
-    return Rows(part.reader.recipe, short, states)
-
-
 @dataclass(eq=False)
 class Reader:
     """z(t+h) = start(t, h) + w_h . f(t, h) + c_h for every horizon, or for one step that is fed back.
@@ -380,3 +367,16 @@ def closed_loop(rows: Rows, readout: Readout, steps: int, which: npt.NDArray[np.
             known = line.future[np.minimum(now + 1, len(line.future) - 1)] if line.future.shape[1] else past[:, :0]
             states = net.step(states, np.concatenate([change[:, None], known, past], axis=1))
     return found
+
+
+def _rows(part: Part, line: Line, b: int, start: int, end: int | None = None) -> Rows:
+    """The origins of a line between two places; states that are not in the trail are 0."""
+    assert part.reader is not None
+    short = line.between(start, end)
+    if part.reader.net is None:
+        return Rows(part.reader.recipe, short)
+    states = np.zeros((len(short), part.reader.net.esn.units))
+    before = len(line) - len(part.trails[b])  # steps without a state
+    known = part.trails[b][max(start - before, 0) : max(start + len(short) - before, 0)]
+    states[len(short) - len(known) :] = known
+    return Rows(part.reader.recipe, short, states)

@@ -1,13 +1,10 @@
-"""Networks that hear the changes of a series: their states stand beside the lags.
+"""Networks whose states stand beside the lags: their input, structures, and random hyper-parameters on lanes.
 
     s(t) = (d(t) / spread, known inputs at t, inputs known up to now)
 
-Structures and hyper-parameters are drawn as `es.auto` draws them; lanes of one structure run together.
-
-Which networks are tried: structures one after another, each with many hyper-parameters at once on lanes.
-
-Leak rates, scalings and couplings are drawn evenly in their logarithms, spectral radii evenly, for standardised inputs. Later
-rounds draw near the best so far.
+Structures are tried one after another, each with many hyper-parameters at once: lanes of one structure run together. `es.auto`
+and `Forecaster` draw from the same distributions. Leak rates, scalings and couplings are drawn evenly in their logarithms,
+spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best networks so far.
 """
 
 from __future__ import annotations
@@ -26,15 +23,20 @@ from echoscale.forecasting.data import Line
 from echoscale.forecasting.lags import Recipe
 from echoscale.network import Network, hierarchical, parallel, single
 
+# Structures of `es.auto`, in the order in which they are tried: each takes a round, and suits other data.
 STRUCTURES = ("hierarchical", "residual", "ring", "parallel", "single", "delay line")
+# Ranges of the draws: wider ones suit more series, and hit good hyper-parameters more rarely. Cyclic: rings and delay lines.
 LEAK_RATES = (0.05, 1.0)
 RADII, CYCLIC_RADII = (0.2, 1.0), (0.5, 1.0)
-INPUTS, LATER_INPUTS = (0.05, 1.5), (0.02, 0.5)
+INPUTS, LATER_INPUTS = (0.05, 1.5), (0.02, 0.5)  # of the first level, and of the others of a hierarchy
 BIASES, COUPLINGS = (0.1, 1.0), (0.1, 1.0)
+# Draws near good networks: standard deviation of the logarithms, and bound on spectral radii. More jitter explores more.
 JITTER = 0.3
 LARGEST_RADIUS = 1.2
+# Neurons: one for this many rows, within limits. More neurons fit more, overfit sooner and take longer.
 UNITS = (20, 200)
 ROWS_PER_UNIT = 4
+# Lanes of a round, at least and at most.
 LANES = (4, 16)
 # Steps times lanes of a round: more lanes where series are short.
 STEPS = 80_000

@@ -1,19 +1,22 @@
-"""Exponential smoothing of level, slope and season, with many smoothing factors at once on lanes.
+"""Exponential smoothing of level, slope and season: step by step for `Forecaster`, and as linear maps of lags for `es.auto`.
+
+`Smoothing` takes a series value by value, with many smoothing factors at once on lanes (Holt 1957; Winters 1960; Gardner and
+McKenzie 1985):
 
     e(t)   = z(t) - l - phi b - s(t mod m)
     l <- l + phi b + alpha e,   b <- phi b + alpha beta e,   s(t mod m) <- s(t mod m) + (1 - alpha) gamma e
     z(t+h) = l + (phi + ... + phi^h) b + s((t+h) mod m)
 
-(Holt 1957; Winters 1960; Gardner and McKenzie 1985). One pass over a series gives the forecasts of every origin. Lanes are
-averaged with weights n^k exp(-n/2 log sum e^2), k the penalty of Akaike: no lane is chosen, and none is fitted by a search.
+One pass over a series gives the forecasts of every origin. Lanes are averaged with weights exp(-n/2 log sum e^2 - k), where n
+errors count and k is the penalty of Akaike: m with a season, 0 without. No lane is chosen, and no lane is fitted by a search.
 
-Exponential smoothing of level, slope and season, as linear maps of lags: y(t) = u(t + h) out of u(t), u(t - 1), ...
+`smoothing` makes linear maps that give y(t) = u(t + h) from u(t), u(t - 1), ...:
 
     s(t) = sum_j g_j u(t - j m),   j = 1, 2, ...        the same phase of the last seasons; 0 without a season
     y(t) = s(t + h) + c sum_k f_k (u(t - k) - s(t - k))
 
-f_k is what a smoother (Holt 1957; Gardner and McKenzie 1985) makes of an impulse k steps ago. Its factors are of a small grid:
-those whose errors before an origin cannot be told from the least are averaged.
+f_k is the response of a smoother (Holt 1957; Gardner and McKenzie 1985) to an impulse k steps ago. Its factors are from a small
+grid. Smoothers whose errors before an origin cannot be told from the least error are averaged.
 """
 
 from __future__ import annotations
@@ -29,27 +32,29 @@ from echoscale.forecasting.selection.lags import LinearMap, every, matrix
 from echoscale.forecasting.selection.problem import Ahead, Question
 from echoscale.forecasting.splits import Judging, Origin
 
+# Smoothing factors of the lanes: a finer grid takes longer, and its lanes forecast nearly the same.
 ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 0.999)
 BETAS = (0.01, 0.05, 0.15, 0.4)
 PHIS = (0.8, 0.9, 0.97)
 GAMMAS = (0.001, 0.05, 0.15, 0.4)
 NO_TREND, DAMPED, LINEAR = "smoothing", "damped trend", "linear trend"
 TRENDS = (NO_TREND, DAMPED, LINEAR)
-# Lanes of less weight are left out of a forecast.
+# Lanes of less weight, relative to the best lane, are left out of a forecast.
 LEAST_WEIGHT = 1e-3
-# Errors before the forecast are forgotten over so many steps, at least; of few more count than there are.
+# Steps over which errors are forgotten: fewer follow a change of the series sooner, more judge the lanes more surely.
 MEMORY = 500
 
+# The grid of the linear maps.
 LEVELS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)  # alpha without a slope
 SLOPES = ((0.2, 0.05), (0.2, 0.2), (0.5, 0.05), (0.5, 0.2), (0.9, 0.05), (0.9, 0.2))  # alpha and beta of a damped slope
-DAMPING = 0.95
+DAMPING = 0.95  # phi of these slopes
 SEASONS = ((1.0,), (2 / 3, 1 / 3), (0.46, 0.32, 0.22))  # g
 SHARES = (0.3, 0.6, 1.0)  # c, where there is a season
 MOST_LAGS = 40  # k
 LEAST = 0.02  # of the sum of |f|: lags behind which less is left are dropped
-# Of the shortest series, as far back a smoother may look: the steps before cannot judge it.
+# Share of the shortest series that a smoother may look back: the first steps cannot judge it, since it has no inputs there.
 REACH = 0.25
-MOST_ROWS = 20_000
+MOST_ROWS = 20_000  # that judge the smoothers, the last ones: more take longer
 
 Weights = dict[int, float]  # of lags
 
@@ -195,15 +200,6 @@ def grid(horizon: int, season: int | None, reach: int) -> list[Weights]:
     return [each for each in found if max(each) <= reach]
 
 
-def _corrected(forecast: Weights, f: Floats, shares: tuple[float, ...], season: int) -> Weights:
-    """The seasonal forecast, and f of how far the last steps were from theirs."""
-    weights = dict(forecast)
-    for k, each in enumerate(f.tolist()):
-        for lag, weight in ((k, each), *((k + season * (j + 1), -g * each) for j, g in enumerate(shares))):
-            weights[lag] = weights.get(lag, 0.0) + weight
-    return weights
-
-
 def smoothing(question: Question, judging: Judging, origin: Origin) -> LinearMap | None:
     """The mean of the best smoothers by their errors before an origin; None where an output is not the future of an input."""
     if any(each is None for each in question.ahead):
@@ -235,3 +231,12 @@ def _chosen(question: Question, output: int, ahead: Ahead, reach: int, ends: lis
         squares += np.nansum(errors**2, axis=0)
     best = weights[squares <= ALIKE**2 * squares.min()].mean(axis=0)
     return {lag: float(each) for lag, each in zip(lags, best, strict=True) if each}
+
+
+def _corrected(forecast: Weights, f: Floats, shares: tuple[float, ...], season: int) -> Weights:
+    """The seasonal forecast, and f of how far the last steps were from theirs."""
+    weights = dict(forecast)
+    for k, each in enumerate(f.tolist()):
+        for lag, weight in ((k, each), *((k + season * (j + 1), -g * each) for j, g in enumerate(shares))):
+            weights[lag] = weights.get(lag, 0.0) + weight
+    return weights

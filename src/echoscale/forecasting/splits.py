@@ -1,17 +1,14 @@
-"""Who chooses on what, and who is judged on what: time in S parts, an origin that moves forward, folds before it.
+"""Time splits of `es.auto` and `Forecaster`: parts of time, origins that move forward, and the folds before each origin.
 
-    | 1 | 2 | ... | s |  judged: s+1 .. s'  |        all that is chosen for an origin is chosen by folds of parts 1 .. s
+    | 1 | 2 | ... | s |  judged: s+1 .. s'  |        every choice for an origin is made by folds of parts 1 .. s
 
-The last choice is made by folds of all parts; it is judged by nothing, and is what the user gets. Errors in the report are
-those of the earlier origins, on rows that took no part in any choice made for them.
+The choices for the last origin are made by folds of all parts. No rows are left to judge them, and their result is what the
+user gets. Errors in the report are those of the earlier origins, on held-out rows that no choice for these origins has used.
 
-    a rival is taken instead of ridge on lags where the mean of d(t) = e_lags(t)^2 - e(t)^2 exceeds its standard error
+`standard_errors` compares two methods on the same rows.
 
-The standard error knows that neighbouring errors are alike (Bartlett's weights up to the horizon).
-
-Who is judged on what: time in parts, cuts that move forward, and the origins between them.
-
-All that is fitted for an origin t is fitted to targets before the last cut up to t + 1. Every series is cut at the same shares.
+`timing` cuts the series of `Forecaster` at several cuts, and judges all origins between them. Every fit for an origin t uses
+targets before the last cut up to t + 1. All series are cut at the same shares of their lengths.
 """
 
 from __future__ import annotations
@@ -28,13 +25,16 @@ from echoscale._internal.types import Floats, Indices
 from echoscale.readouts import splits
 from echoscale.readouts.statistics import Statistics
 
+# Parts of time: more of them give more origins and folds, fewer give longer ones.
 MOST_PARTS, LEAST_PARTS = 12, 4
+# Folds before an origin: more leave more data to train on, and take longer.
 ORIGIN_FOLDS = 6
 # Rows from which on one origin says enough.
 MANY_ROWS = 3000
+# Cuts of `timing`, and folds before a cut: few, since all windows of lags and all lanes are judged again at every cut.
 CUTS = 4
 CUT_FOLDS = 4
-# More origins than that say nothing new.
+# Judged origins of a series, at most: more of them say nothing new.
 MOST_JUDGED = 1500
 
 
@@ -56,7 +56,7 @@ class Origin:
 class Judging:
     """The parts of the data, and the origins.
 
-    edges    of the 2 S - 1 segments part, gap, part, ..., part of every series (`folds.edges`)
+    edges    of the 2 S - 1 segments part, gap, part, ..., part of every series (`readouts.splits.edges`)
     """
 
     edges: list[Indices]
@@ -107,26 +107,14 @@ class Judging:
         return [(int(each[2 * origin.trained]), int(each[2 * origin.judged - 1])) for each in self.edges]
 
 
-def _times(known: npt.NDArray[np.bool_], washout: int, parts: int, gap: int) -> Indices:
-    """Edges of one series, counted in steps that have a target: a part of a long gap in them would hold nothing."""
-    if known[washout:].all():
-        return splits.edges([len(known)], washout, parts, gap)[0]
-    steps = washout + np.flatnonzero(known[washout:])
-    return np.append(steps, steps[-1] + 1)[splits.edges([len(steps)], 0, parts, gap)[0]]
-
-
-def _origins(parts: int, rows: int) -> tuple[Origin, ...]:
-    first = max(parts // 2, 2) if parts > 2 else 1
-    steps = 1 if rows > MANY_ROWS else min(3, parts - first)
-    if rows > MANY_ROWS:
-        first = max(2 * parts // 3, 1)
-    ends = np.linspace(first, parts, steps + 1).round().astype(int)
-    judged = [Origin(int(low), int(high)) for low, high in itertools.pairwise(ends)]
-    return (*judged, Origin(parts, parts))
-
-
 def standard_errors(better: Floats, other: Floats, horizon: int) -> float:
-    """By how many standard errors the mean of other - better, squared errors (rows,), is above 0."""
+    """By how many standard errors the mean of other - better, squared errors (rows,), is above 0.
+
+        d(t) = e_other(t)^2 - e_better(t)^2
+
+    The standard error of the mean of d takes into account that neighbouring errors are alike (Bartlett's weights up to the
+    horizon).
+    """
     d = other - better
     apart = d - d.mean()
     variance = float((apart**2).mean())
@@ -185,3 +173,21 @@ def timing(lengths: Sequence[int], least: int, horizon: int) -> Timing:
         cuts = [int(edges[b][2 * each.trained - 1]) for each in origins]
         blocks.append([(cut - 1, after - 1) for cut, after in itertools.pairwise([*cuts, length])])
     return Timing(Judging(edges, parts, (*origins, Cut(parts, parts))), blocks)
+
+
+def _times(known: npt.NDArray[np.bool_], washout: int, parts: int, gap: int) -> Indices:
+    """Edges of one series, counted in steps that have a target: a part of a long gap in them would hold nothing."""
+    if known[washout:].all():
+        return splits.edges([len(known)], washout, parts, gap)[0]
+    steps = washout + np.flatnonzero(known[washout:])
+    return np.append(steps, steps[-1] + 1)[splits.edges([len(steps)], 0, parts, gap)[0]]
+
+
+def _origins(parts: int, rows: int) -> tuple[Origin, ...]:
+    first = max(parts // 2, 2) if parts > 2 else 1
+    steps = 1 if rows > MANY_ROWS else min(3, parts - first)
+    if rows > MANY_ROWS:
+        first = max(2 * parts // 3, 1)
+    ends = np.linspace(first, parts, steps + 1).round().astype(int)
+    judged = [Origin(int(low), int(high)) for low, high in itertools.pairwise(ends)]
+    return (*judged, Origin(parts, parts))

@@ -1,4 +1,4 @@
-"""What a network remembers, computes and forgets: capacities, ranks, exponents, each for a whole grid at once."""
+"""Memory and computation of a network: capacities, ranks, exponents, each for a whole grid at once."""
 
 from echoscale.measures.capacity import processing_capacity
 from echoscale.measures.consistency import consistency, echo_index

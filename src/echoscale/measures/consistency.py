@@ -1,16 +1,18 @@
-"""Consistency (Uchida et al. 2004; Lymburn et al. 2019): how alike the responses to one drive are, whatever the start.
+"""Consistency and echo state index: how alike the responses of a network to one input are, whatever the start.
+
+Consistency (Uchida et al. 2004; Lymburn et al. 2019):
 
     gamma   = mean over neurons of the correlation of x(t) and x'(t), two responses to the same input
     Theta   = tr(C^-1 C'),   C = <x x^T>,  C' = <x x'^T>, centred: consistent directions, at most the rank of C
 
-1 (and N) where the start is forgotten; below that the network adds something of its own to what it hears.
+gamma is 1 and Theta is N where the start is forgotten. Below these values the network adds something of its own to the input.
 
-The same drive from different starts: what echo index and consistency compare.
+Echo state index (Ceni et al. 2020), the number of different responses that one and the same input can have:
 
-Echo state index (Ceni et al. 2020): how many different responses one and the same input can have.
+    index 1       the echo state property holds for this input: all starts end in one response
+    index n > 1   n stable responses, and the start decides which of them the network reaches
 
-Index 1: the echo state property holds for this input; all starts end in one response. Index n > 1: n stable responses, and
-the start decides which. Where every start goes its own way, the network is chaotic under this input, or u too short to tell.
+If every start ends in a response of its own, the network is chaotic under this input, or u is too short to tell.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from echoscale.measures.grids import check_steps, labelled, one_series, slabs
 if TYPE_CHECKING:
     import xarray
 
-
+# Steps of u that count, at least: fewer leave the results to chance.
 FEWEST_STEPS = 100
 
 
@@ -89,37 +91,6 @@ def consistency(
     return labelled("consistency", used, {name: ((), each) for name, each in zip(names, values, strict=True)}, {})
 
 
-def _compared(states: Floats) -> Floats:
-    """gamma, Theta and the rank, (3, H), of states (H, S, T, N)."""
-    count = states.shape[1]
-    states -= states.mean(axis=2, keepdims=True)
-    own = np.einsum("hstn,hstn->hsn", states, states)
-    # sum over pairs s != s' of x_s x_s' = (sum over s)^2 - sum over s of x_s^2, for correlations and for covariances.
-    scale = np.divide(1.0, np.sqrt(own), out=np.zeros_like(own), where=own > 0)
-    alike = np.einsum("hstn,hsn->htn", states, scale)
-    moving = (own > 0).all(axis=1)
-    pairs = ((alike**2).sum(axis=1) - count) / (count * (count - 1))
-    gamma = np.where(moving, pairs, 0).sum(axis=1) / np.maximum(moving.sum(axis=1), 1)
-    summed = states.sum(axis=1)
-    within = np.matmul(np.swapaxes(states, 2, 3), states).sum(axis=1)
-    between = (np.swapaxes(summed, 1, 2) @ summed - within) / (count - 1)
-    white, rank = whitening(within)
-    theta = np.einsum("hin,hnm,him->h", white, between, white, optimize=True)
-    return np.stack([gamma, theta, rank])
-
-
-def starts_of(esn: ESN, count: int, seed: int) -> Floats:
-    """Independent and uniform in [-1, 1], where states lie, (S, N)."""
-    rng = np.random.default_rng(checks.integer(seed, "seed"))
-    return np.asarray(rng.uniform(-1, 1, (checks.integer(count, "starts", minimum=2), esn.units)))
-
-
-def copies(series: Series, count: int) -> Series:
-    """One series, so many times."""
-    values = np.asarray(series.values[0])
-    return Series(np.broadcast_to(values, (count, *values.shape)), "batch", series.name)
-
-
 def echo_index(
     esn: ESN,
     u: SeriesLike,
@@ -172,6 +143,37 @@ def echo_index(
         labels[which] = _numbered(last, least)
     values = {"index": ((), labels.max(axis=1) + 1), "response": (("start",), labels)}
     return labelled("echo index", used, values, {"start": np.arange(len(begin))}, tolerance=least)
+
+
+def starts_of(esn: ESN, count: int, seed: int) -> Floats:
+    """Independent and uniform in [-1, 1], where states lie, (S, N)."""
+    rng = np.random.default_rng(checks.integer(seed, "seed"))
+    return np.asarray(rng.uniform(-1, 1, (checks.integer(count, "starts", minimum=2), esn.units)))
+
+
+def copies(series: Series, count: int) -> Series:
+    """One series, so many times."""
+    values = np.asarray(series.values[0])
+    return Series(np.broadcast_to(values, (count, *values.shape)), "batch", series.name)
+
+
+def _compared(states: Floats) -> Floats:
+    """gamma, Theta and the rank, (3, H), of states (H, S, T, N)."""
+    count = states.shape[1]
+    states -= states.mean(axis=2, keepdims=True)
+    own = np.einsum("hstn,hstn->hsn", states, states)
+    # sum over pairs s != s' of x_s x_s' = (sum over s)^2 - sum over s of x_s^2, for correlations and for covariances.
+    scale = np.divide(1.0, np.sqrt(own), out=np.zeros_like(own), where=own > 0)
+    alike = np.einsum("hstn,hsn->htn", states, scale)
+    moving = (own > 0).all(axis=1)
+    pairs = ((alike**2).sum(axis=1) - count) / (count * (count - 1))
+    gamma = np.where(moving, pairs, 0).sum(axis=1) / np.maximum(moving.sum(axis=1), 1)
+    summed = states.sum(axis=1)
+    within = np.matmul(np.swapaxes(states, 2, 3), states).sum(axis=1)
+    between = (np.swapaxes(summed, 1, 2) @ summed - within) / (count - 1)
+    white, rank = whitening(within)
+    theta = np.einsum("hin,hnm,him->h", white, between, white, optimize=True)
+    return np.stack([gamma, theta, rank])
 
 
 def _numbered(states: npt.NDArray[np.float64], tolerance: float) -> npt.NDArray[np.int64]:

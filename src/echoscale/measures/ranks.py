@@ -1,9 +1,11 @@
-"""Kernel rank and generalisation rank (Legenstein and Maass 2007): how well states tell inputs apart, and what they ignore.
+"""Ranks and dimension of the states: how well a network separates inputs, and how many directions its states use.
 
-kernel rank           rank of the last states of m different inputs: large where different inputs are kept apart
-generalisation rank   the same for inputs whose last steps are all the same: small where what is long past is forgotten
+Kernel rank and generalisation rank (Legenstein and Maass 2007):
 
-How many directions the states use: the participation ratio of their covariance.
+    kernel rank           rank of the last states of m different inputs: large where different inputs are kept apart
+    generalisation rank   the same for inputs whose last steps are all the same: small where the distant past is forgotten
+
+Dimension: the participation ratio of the covariance of the states.
 """
 
 from __future__ import annotations
@@ -23,8 +25,7 @@ from echoscale.readouts.statistics import statistics
 if TYPE_CHECKING:
     import xarray
 
-
-# Steps of an input before those that are shared.
+# Steps of an input before the shared steps, at least: with fewer, the inputs would hardly differ.
 OLD_STEPS = 10
 
 

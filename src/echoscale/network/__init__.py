@@ -1,4 +1,4 @@
-"""What the user writes: reservoirs, couplings, and the networks that they make."""
+"""The description of a network: reservoirs, couplings, topologies, leak rates, and builders."""
 
 from echoscale.network.builders import hierarchical, parallel, single
 from echoscale.network.description import Coupling, EchoStateWarning, Network, Reservoir

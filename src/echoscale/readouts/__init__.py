@@ -1,8 +1,7 @@
 """Readouts: ridge regression from sufficient statistics, recursive least squares, classes by minibatches.
 
-`es.ridge`, `es.ridge_path`, `es.statistics` and `es.RLS` are the names that users know; `es.readouts.logistic` is for classes,
-`es.readouts.features` computes the snapshots of many sequences.
-A new readout is a file here and one line below.
+`es.ridge`, `es.ridge_path`, `es.statistics` and `es.RLS` are the names that users know. `es.readouts.logistic` is for classes,
+and `es.readouts.features` computes the snapshots of many sequences. A new readout is a file here and one line below.
 """
 
 from echoscale.readouts import features as features

@@ -1,10 +1,10 @@
-"""The last inputs beside the states: u(t), u(t-1), ..., u(t - direct + 1), newest first; 0 before the start.
+"""Columns of a readout beside the states x: the last inputs, and products of two states.
 
-A readout that sees `direct` of them needs the last direct - 1 to carry on a stream: they are part of its state.
+    inputs      u(t), u(t-1), ..., u(t - direct + 1), newest first; 0 before the start
+    products    (x, x_i x_j of some pairs (i, j)); squares are the pairs (i, i)
 
-Products of two states beside the states: (x, x_i x_j of some pairs). Squares are the pairs (i, i).
-
-A linear readout of x, x = tanh(...), has few even terms of the inputs; products of two states have them.
+A readout that sees `direct` inputs needs the last direct - 1 of them to continue a stream: they are part of its state. A linear
+readout of x = tanh(...) has few even terms of the inputs; products of two states have them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from echoscale._internal.types import Array
 
 Pairs = npt.NDArray[np.int32]
 
-STREAM = 8  # of the seed; those before draw weights
+STREAM = 8  # spawn key of the pairs under the seed; the keys before it draw weights
 
 
 def windows(inputs: Array, direct: int, before: Array | None = None) -> Array:

@@ -2,7 +2,7 @@
 
     z = W (f - mean) / spread + b
 
-Where there are more features than rows, the rows are turned first (`readouts.few_rows`), so that folds cost little.
+Where there are more features than rows, the rows are turned first (`ridge.turned`), so that folds cost little.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""The ridge penalty relative to the states, chosen by folds: ridge = relative * mean squared singular value of the features.
+"""The ridge penalty relative to the size of the states, and its choice by folds, for one network or for many candidates.
 
+    ridge = relative * mean squared singular value of the features
     unit = trace(S_xx) / features,   ridge = r unit,   r* = argmin over r of the summed error of the folds
 
-The same r means the same shrinkage for ten units or a thousand, for a hundred steps or a million, for states of any size.
+The unit is the mean squared singular value. The same r therefore means the same shrinkage for ten units or a thousand, for a
+hundred steps or a million, for states of any size.
 
-Ridge paths of many candidates at an origin: which penalty the folds choose, and the readout that goes with it.
-
-A candidate is a set of features of one lane, and what it is fitted to: the target, or its change since now. Those of one lane
-share the statistics; those of one set of features share the eigendecompositions.
+`choose_by_group` and `fit_columns` serve the many candidates at an origin of a forecast. A candidate is a set of features of
+one lane with its target: the value, or its change since now. Candidates of one lane share the statistics. Candidates with the
+same features share the eigendecompositions.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ RELATIVE = 10.0 ** np.arange(-12, 4.5, 0.5)
 # Noise of standard deviation 1e-4 of the states' adds 1e-8 to the relative penalty. float32 rounds states by as much where the
 # input scaling is about 0.001. Networks are judged with no less: a smaller penalty rewards digits that such noise takes away.
 ROBUST = 1e-8
-# Solutions of so many features are over before a thread has started.
+# Systems of at most this many features are solved before a thread would have started.
 FEW_FEATURES = 128
-# Where there is too little data to choose by.
+# Relative penalty where there is too little data to choose one.
 UNCHOSEN = 1e-4
 Pairs = Sequence[tuple[Statistics, Statistics]]
 

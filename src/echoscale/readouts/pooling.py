@@ -1,4 +1,4 @@
-"""What a whole sequence is judged by: its states x(1), ..., x(T), pooled to one row of fixed length.
+"""Pool the states x(1), ..., x(T) of a whole sequence to one row of fixed length: the features of one label per sequence.
 
     mean       1/T sum over t of x(t)
     std        the standard deviation of x(t) over t
@@ -7,11 +7,11 @@
     segments   means over P parts of equal length, side by side
     snapshots  x(M), x(2M), ..., x(SM), side by side; or P of them at relative positions, x(ceil(k T / P)), k = 1, ..., P
 
-States are pooled as they come, chunk by chunk: memory does not grow with the length of a sequence.
+States are pooled chunk by chunk as they are computed: memory does not grow with the length of a sequence.
 
-Rows that whole sequences are judged by, one of each network on lanes: pooled states, standardised, and their statistics.
+`standard_rows` standardises the rows of many networks on lanes, and `statistics_of` gives their statistics:
 
-f = (pool(x(1), ..., x(T)) - mean) / spread        mean and spread of every column, over the sequences that train
+    f = (pool(x(1), ..., x(T)) - mean) / spread        mean and spread of every column, over the training sequences
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from echoscale.readouts.ridge import turned
 from echoscale.readouts.statistics import Statistics
 
 POOLS = ("mean", "std", "max", "min", "last", "segments", "snapshots")
-WHOLE = ("mean", "std", "max", "min")  # what a sequence is judged by where nothing else is said
+WHOLE = ("mean", "std", "max", "min")  # the pools of a sequence unless the user names others
 
-# Of the largest spread of all features: what varies by less is rounding of the states.
+# Share of the largest spread of all features: a smaller variation is rounding of the states, and is not scaled up to size 1.
 LEAST_SPREAD = 1e-5
 
 

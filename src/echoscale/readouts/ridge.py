@@ -1,16 +1,9 @@
-"""Ridge readouts from sufficient statistics: one penalty or the whole path, and errors on data that is long gone.
+"""Ridge readouts from sufficient statistics: for one penalty or a whole path, with errors on data that is no longer in memory.
 
     W_out = argmin sum |y - W x - b|^2 + ridge |W|^2   =>   W_out (S_xx + ridge I) = S_yx,   b = mean_y - W_out mean_x
 
-The penalty stands on the summed, not the averaged, Gram matrix (paper, NARMA10, with the sign corrected), and the intercept
-is not penalised.
-
-Rows with more features than there are rows, turned into as many features as rows: ridge regression sees no difference.
-
-    X^T = Q R   =>   X = R^T Q^T,     W on X  =  (W on R^T) Q^T        with Q^T Q = 1
-
-The least-norm solution lies in the span of the rows, and turning it changes no norm. A hundred sequences with a thousand
-features each cost as much as a hundred features.
+The penalty is added to the summed Gram matrix, not to the averaged one (paper, NARMA10, with the sign corrected). The intercept
+is not penalised. If there are more features than rows, `turned` reduces the features to as many as rows.
 """
 
 from __future__ import annotations
@@ -226,7 +219,13 @@ class Turned(NamedTuple):
 
 
 def turned(features: npt.ArrayLike) -> Turned:
-    """The rows turned into the space that they span, where that is the smaller one."""
+    """The rows turned into the space that they span, where that is the smaller one.
+
+        X^T = Q R   =>   X = R^T Q^T,     W on X  =  (W on R^T) Q^T        with Q^T Q = 1
+
+    Ridge regression sees no difference: the least-norm solution lies in the span of the rows, and turning it changes no norm. A
+    hundred sequences with a thousand features each cost as much as a hundred features.
+    """
     x = np.asarray(features, np.float64)
     if len(x) >= x.shape[1]:
         return Turned(x, None)

@@ -1,15 +1,7 @@
-"""Where a series begins whose past is not known: the state of a network that has heard the mean input for long.
+"""States for a readout: the state that a series starts from, a check that states can be read out, and all states as rows.
 
-    x* = f(x*, u = 0)     in units of the network, where the mean of the training inputs is 0
-
-A readout has seen no state near zero where biases hold the network elsewhere, and its weights may be large: from the zero state
-the first outputs can be a thousand times too large. From x* every state is that of a possible past. So is every state of a
-network that never comes to rest but stays bounded, as all of tanh do. A linear level may grow without bound: it has no such
-state, and begins at zero.
-
-Networks that cannot be read out: states that stand at +-1, or that hardly move.
-
-All states after the washout as one matrix, for readouts that need the rows themselves.
+`at_rest` is the start of a series whose past is not known. `check_states` warns of states that are saturated at +-1 or hardly
+move. `state_rows` returns all states after the washout as one matrix, for readouts that need the rows themselves.
 """
 
 from __future__ import annotations
@@ -29,21 +21,29 @@ from echoscale.network.description import LINEAR
 from echoscale.readouts import columns
 from echoscale.readouts.columns import Pairs, width_of, with_products
 
-STEPS = 1000  # of the mean input
-# Over the second half of them, a level that sums up its bias doubles, and one that forgets within 700 steps grows by less.
+STEPS = 1000  # of the mean input: more come closer to x*, and cost time
+# Over the second half of these steps, a level that sums up its bias doubles. One that forgets within 700 steps grows by less.
 GROWS = 1.5
 
 Floats = npt.NDArray[Any]
 
-
-# E[x^2]: its mean over the neurons, and that of one neuron.
+# E[x^2] from which on a network counts as saturated: its mean over the neurons, and its value for one neuron.
 SATURATED, SATURATED_NEURON = 0.8, 0.9
-# A state that moves by less than so many roundings of its own size has hardly any digit to read.
+# A state that moves by less than this number of roundings of its own size has hardly any digit to read.
 ROUNDINGS = 1000
 
 
 def at_rest(esn: ESN, hyper: Hyper | None = None) -> npt.NDArray[Any] | None:
-    """x*, (N,), or (H, N) with lanes; zero where a linear level grows; None where it is zero since there is no bias."""
+    """x*, (N,), or (H, N) with lanes; zero where a linear level grows; None where it is zero since there is no bias.
+
+        x* = f(x*, u = 0)     in units of the network, where the mean of the training inputs is 0
+
+    x* is the state of a network that has received the mean input for a long time. A series whose past is not known starts from
+    it. Where biases hold the network away from zero, a readout has seen no state near zero, and its weights may be large: from
+    the zero state the first outputs can be a thousand times too large. From x* every state is the state of a possible past.
+    This also holds for a network that never comes to rest but stays bounded, as every network of tanh does. A linear level may
+    grow without bound: it has no such state, and starts at zero.
+    """
     used = esn.hyper if hyper is None else hyper
     if not any(np.any(scaling) and np.any(bias) for scaling, bias in zip(used.bias_scaling, esn.drawn.biases, strict=True)):
         return None

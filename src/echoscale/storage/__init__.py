@@ -1,4 +1,4 @@
-"""Keep and ship models: `save`, `load`, and `export` to C and ONNX."""
+"""Save and load models, and export them to C and ONNX."""
 
 from echoscale.storage.export import export
 from echoscale.storage.save_load import StorageError, load, save

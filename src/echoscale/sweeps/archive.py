@@ -1,6 +1,6 @@
-"""Sweeps out of a ledger: their results as a Dataset without running anything, and as files.
+"""Results of sweeps out of a ledger: as a Dataset without running anything, as files, and as a table of the best points.
 
-The best points of a grid, by the error on validation data.
+The best points of a grid are those with the least error on validation data, averaged over seeds.
 """
 
 from __future__ import annotations
@@ -22,13 +22,8 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-if TYPE_CHECKING:
-    import xarray
-
-
 FORMATS = ("nc", "csv", "parquet")
-
-SHOWN = 5
+SHOWN = 5  # best points: more make a longer table
 SEEDS = ("seed", "weights_seed", "task_seed")  # axes that errors are averaged over
 
 
@@ -74,21 +69,6 @@ def recall(path: str | Path, sweep: str) -> xarray.Dataset:
         for (outer, begin), key in zip(places, keys, strict=True)
     ]
     return dataset(axes, slots, settings, [record.error or "unknown" for record in failed.values()])
-
-
-def _find(ledger: Ledger, sweep: str) -> tuple[str, dict[str, Any], list[str]]:
-    """The id, the settings and the jobs of the sweep whose id begins so."""
-    # A ledger may hold figures of the paper too, which have no axes.
-    known = {each["id"]: each["settings"] for each in ledger.sweeps() if each["settings"] is None or "axes" in each["settings"]}
-    matches = [name for name in known if name.startswith(sweep)]
-    if len(matches) != 1:
-        what = "is not unique" if matches else "is not in the ledger"
-        raise ValueError(f"the sweep {sweep!r} {what}: there are {', '.join(matches or known) or 'none'}.")
-    keys = ledger.linked(matches[0])  # raises where the sweep has changed in the file
-    settings = known[matches[0]]
-    if settings is None:
-        raise LedgerError(f"the settings of sweep {matches[0]} have changed in the ledger: run the sweep again.")
-    return matches[0], dict(settings), keys
 
 
 def export(data: xarray.Dataset, target: str | Path) -> Path:
@@ -170,6 +150,21 @@ def best_points(data: xarray.Dataset) -> Table:
     rows = tuple(tuple(_plain(value) for value in row) for row in frame.itertuples(index=False))
     title = f"The best {len(rows)} of {mean['test'].size} points by validation error" + ", mean over seeds" * averaged
     return Table(tuple(map(str, frame.columns)), rows, title)
+
+
+def _find(ledger: Ledger, sweep: str) -> tuple[str, dict[str, Any], list[str]]:
+    """The id, the settings and the jobs of the sweep whose id begins so."""
+    # A ledger may hold figures of the paper too, which have no axes.
+    known = {each["id"]: each["settings"] for each in ledger.sweeps() if each["settings"] is None or "axes" in each["settings"]}
+    matches = [name for name in known if name.startswith(sweep)]
+    if len(matches) != 1:
+        what = "is not unique" if matches else "is not in the ledger"
+        raise ValueError(f"the sweep {sweep!r} {what}: there are {', '.join(matches or known) or 'none'}.")
+    keys = ledger.linked(matches[0])  # raises where the sweep has changed in the file
+    settings = known[matches[0]]
+    if settings is None:
+        raise LedgerError(f"the settings of sweep {matches[0]} have changed in the ledger: run the sweep again.")
+    return matches[0], dict(settings), keys
 
 
 def _plain(value: object) -> Any:

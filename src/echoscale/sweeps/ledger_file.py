@@ -1,8 +1,10 @@
-"""The file of a ledger: SQLite, its tables and its header, transactions that come whole or not at all, errors in words.
+"""The file of a ledger: an SQLite database with its tables, the arrays of results, and claims of jobs.
 
-Named arrays of numbers as a ledger keeps them: their bits, and a digest of all that belong to a job.
+A transaction is done completely or not at all. Errors of SQLite become errors that say what to do.
 
-Who is at work on which job: claims of processes, which fall when their owners die or are silent for too long.
+Results are named arrays of numbers. The file holds their bits, and a digest of all that belongs to a job.
+
+A claim says that a process is at work on a job. It falls when the process dies, or is silent for too long.
 """
 
 from __future__ import annotations
@@ -22,8 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 if TYPE_CHECKING:  # NumPy is loaded when the first array comes
     import numpy.typing as npt
 
-
-FORMAT_VERSION = 1
+FORMAT_VERSION = 1  # of the tables: a file of another version is refused
 APPLICATION_ID = int.from_bytes(b"echo", "big")  # in the file's header: tells a ledger from another program's database
 BUSY_SECONDS = 30.0  # a transaction takes milliseconds; who waits this long waits for a process that is stopped
 
@@ -37,10 +38,10 @@ TABLES = (
     "CREATE TABLE claims (key TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, beat REAL NOT NULL)",
 )
 
-T = TypeVar("T")
-
 # What arrays may hold: numbers of a fixed size, the same bits on every machine.
 DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
+
+T = TypeVar("T")
 
 
 class LedgerError(ValueError):
@@ -59,39 +60,6 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    kind, version, tables = (
-        connection.execute(query).fetchone()[0]
-        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
-    )
-    if kind == version == tables == 0:
-        for table in TABLES:
-            connection.execute(table)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    elif kind != APPLICATION_ID:
-        raise LedgerError(f"{path} is a database of another program, not a ledger of sweeps. Give another file name.")
-    elif version != FORMAT_VERSION:
-        raise LedgerError(
-            f"{path} was made by a newer echoscale: it has format {version}, this one knows {FORMAT_VERSION}. "
-            "Install a newer echoscale, or start a ledger under another name."
-        )
-    # Written each time: SQLite opens a read-only file without a word, and it is better refused now than after the first job.
-    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Readers do not wait for writers. The file remembers it; while others open it, the change can be refused for a moment."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()
-            return
-        except sqlite3.OperationalError as error:
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-        time.sleep(0.01)
 
 
 def transaction(connection: sqlite3.Connection, start: str, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -116,34 +84,6 @@ def explained(path: Path, unmet: str) -> Iterator[None]:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the second: what SQLite says of a damaged file may be no text
         raise _explain(error, path, unmet) from error
-
-
-def _explain(error: Exception, path: Path, unmet: str) -> Exception:
-    code, kept = _code(error), "Jobs finished before are kept"
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return TimeoutError(
-            f"{path} was locked by another process for more than {BUSY_SECONDS:g} s: {unmet}. {kept}; look for a process that "
-            "hangs or is stopped with the file open, end it, and run again."
-        )
-    if code == sqlite3.SQLITE_FULL:
-        full = OSError(f"no space left for {path}: {unmet}. {kept}; free some space and run again.")
-        full.errno = errno.ENOSPC
-        return full
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return PermissionError(
-            f"{path} cannot be written ({error}): {unmet}. Both the file and its folder must be writable, since SQLite keeps "
-            "its log beside the file. Change their permissions or give a path elsewhere."
-        )
-    if code == sqlite3.SQLITE_NOTADB:
-        return LedgerError(f"{path} is not an SQLite database, so not a ledger: {unmet}. Give another file name.")
-    if code == sqlite3.SQLITE_IOERR:
-        return OSError(f"{path} could not be read or written ({error}): {unmet}. {kept}; see whether the disk is full or gone.")
-    return LedgerError(f"{path} is damaged ({error}): {unmet}. Start a ledger under another name.")
-
-
-def _code(error: Exception) -> int:
-    """The primary result code; its extensions are in the upper bytes. 0 if the error came from Python."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 class Packed(NamedTuple):
@@ -223,6 +163,67 @@ def beat(connection: sqlite3.Connection, owner: Owner) -> None:
 def this_process() -> Owner:
     """This process as an owner of claims."""
     return Owner(platform.node(), os.getpid())
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    kind, version, tables = (
+        connection.execute(query).fetchone()[0]
+        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    )
+    if kind == version == tables == 0:
+        for table in TABLES:
+            connection.execute(table)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    elif kind != APPLICATION_ID:
+        raise LedgerError(f"{path} is a database of another program, not a ledger of sweeps. Give another file name.")
+    elif version != FORMAT_VERSION:
+        raise LedgerError(
+            f"{path} was made by a newer echoscale: it has format {version}, this one knows {FORMAT_VERSION}. "
+            "Install a newer echoscale, or start a ledger under another name."
+        )
+    # Written each time: SQLite opens a read-only file without a word, and it is better refused now than after the first job.
+    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Readers do not wait for writers. The file remembers it; while others open it, the change can be refused for a moment."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            return
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.01)
+
+
+def _explain(error: Exception, path: Path, unmet: str) -> Exception:
+    code, kept = _code(error), "Jobs finished before are kept"
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return TimeoutError(
+            f"{path} was locked by another process for more than {BUSY_SECONDS:g} s: {unmet}. {kept}; look for a process that "
+            "hangs or is stopped with the file open, end it, and run again."
+        )
+    if code == sqlite3.SQLITE_FULL:
+        full = OSError(f"no space left for {path}: {unmet}. {kept}; free some space and run again.")
+        full.errno = errno.ENOSPC
+        return full
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return PermissionError(
+            f"{path} cannot be written ({error}): {unmet}. Both the file and its folder must be writable, since SQLite keeps "
+            "its log beside the file. Change their permissions or give a path elsewhere."
+        )
+    if code == sqlite3.SQLITE_NOTADB:
+        return LedgerError(f"{path} is not an SQLite database, so not a ledger: {unmet}. Give another file name.")
+    if code == sqlite3.SQLITE_IOERR:
+        return OSError(f"{path} could not be read or written ({error}): {unmet}. {kept}; see whether the disk is full or gone.")
+    return LedgerError(f"{path} is damaged ({error}): {unmet}. Start a ledger under another name.")
+
+
+def _code(error: Exception) -> int:
+    """The primary result code; its extensions are in the upper bytes. 0 if the error came from Python."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _is_gone(pid: int) -> bool:

@@ -9,7 +9,7 @@ of the input, and e the error that a linear filter of m inputs makes, the search
     drive              e / (1 + m / tau_u), e kept in [0.15, 1]: the root mean square of what the input adds inside tanh
     bias_scaling       0.2, which breaks the odd symmetry of tanh
 
-and `trial` moves it where folds of time say so. The constants here and there were set on one group of problems and judged on
+and `improved` moves it where folds of time say so. The constants here and there were set on one group of problems and judged on
 another that took no part (benchmarks/suggest.py).
 """
 

@@ -1,1 +1,1 @@
-"""The live page: sliders, and at once what they do to a network."""
+"""The live page: sliders for the hyper-parameters of a network, and their effects at once."""

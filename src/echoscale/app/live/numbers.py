@@ -1,8 +1,8 @@
-"""Sliders and data -> all numbers and curves of the page.
+"""All numbers and curves of the live page, from sliders and data: the fitted model, the error map, and learning step by step.
 
-The validation error over two hyper-parameters, row after row: what the map shows while it fills.
-
-Learning step by step: the path on the map. Whoever stops asking stops the learning.
+`look` fits a model on the training steps and returns the numbers and curves of the page. `rows` computes the validation error
+over two hyper-parameters row after row, so that the map shows what is there while it fills. `online` and `tuned` give the path
+on the map, point by point: learning stops as soon as no further point is asked for.
 """
 
 from __future__ import annotations
@@ -31,19 +31,16 @@ from echoscale.timescales import theory
 if TYPE_CHECKING:
     from echoscale.estimators import ESNRegressor
 
-
-TIMES = np.geomspace(0.5, 1000, 300)
-DELAYS = 100
-NEURONS = 3  # of each level, whose states are shown
+TIMES = np.geomspace(0.5, 1000, 300)  # at which densities of timescales are shown
+DELAYS = 100  # steps of the impulse response
+NEURONS = 3  # of each level, whose states are shown: more lines cannot be told apart
 _RECORDING = Lock()  # warnings are recorded for the whole process
-
-CELLS = 20  # along each axis
-
-PIECE = 250  # steps of the stream between two points of the path
+CELLS = 20  # of the map along each axis: more of them take longer
+PIECE = 250  # steps of the stream between two points of the path: fewer show more points, and take longer
 RATE = 3e-4  # of the hyper-parameters, a step
 FORGETTING = 0.9995
 ROUNDS = 2  # of `tune` between two points
-MOST = 100  # of these
+MOST = 100  # points of the path of `tune`
 PASSES = 200  # over the training steps
 LEAST = 1e-3  # where a search may go whose slider begins at 0: it walks along logarithms
 
@@ -128,14 +125,6 @@ def density(leak_rate: float, spectral_radius: float) -> Floats:
         return np.empty(0)
     found = TIMES * theory.density(TIMES, leak_rate, spectral_radius)
     return np.asarray(found / found.max()) if found.max() > 0 else np.empty(0)
-
-
-def _accuracies(data: LabData, prediction: Floats) -> dict[str, float]:
-    if data.telegraph is None:
-        return {}
-    *_, begin, _ = data.cuts
-    right = (prediction > 0.5)[begin:] == (data.y > 0.5)[begin:]
-    return {"state": float(right[:, 0].mean()), "regime": float(right[:, 1].mean()), "joint": float(right.all(axis=1).mean())}
 
 
 def as_python(controls: Controls, data: LabData) -> str:
@@ -264,6 +253,14 @@ def tuned(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[F
         here = there
         controls = _moved(controls, names, here)
         yield here
+
+
+def _accuracies(data: LabData, prediction: Floats) -> dict[str, float]:
+    if data.telegraph is None:
+        return {}
+    *_, begin, _ = data.cuts
+    right = (prediction > 0.5)[begin:] == (data.y > 0.5)[begin:]
+    return {"state": float(right[:, 0].mean()), "regime": float(right[:, 1].mean()), "joint": float(right.all(axis=1).mean())}
 
 
 def _moved(controls: Controls, names: Sequence[str], values: Floats) -> Controls:

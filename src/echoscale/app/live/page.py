@@ -1,10 +1,10 @@
-"""One visitor's page: widgets, pictures, and the threads that compute behind them.
+"""One visitor's page: widgets, pictures, the HTML around them, and the threads that compute behind them.
 
-Bokeh's loop alone changes what is on the page. Threads compute, and hand what they found back to it. Of looks at the network
-the newest counts: those asked for while one is under way are one. Map and learning end when their number is no longer the
-newest.
+Only Bokeh's loop changes the page. Threads compute, and hand their results back to the loop. Only the newest look at the
+network counts: all looks that are asked for while one is under way become one. Map and learning end when their number is no
+longer the newest.
 
-The HTML around the widgets and pictures: headings, style, and a script of ours that names what Bokeh leaves unnamed.
+The HTML has headings, a style, and a script of ours that names the elements that Bokeh leaves unnamed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from echoscale.storage.save_load import save
 if TYPE_CHECKING:
     from bokeh.document import Document
 
-
+# The name of every hyper-parameter on the page.
 TITLES = {
     "units": "neurons",
     "leak_rate": "leak rate",
@@ -56,6 +56,7 @@ TITLES = {
 }
 WAYS = {"online": online, "tune": tuned}
 PAUSE = 1 / 20  # seconds between two points of the path, at least: a browser draws no more
+# Hands the visitor a file that the server made.
 DOWNLOAD = """
 const bytes = Uint8Array.from(atob(cb_obj.data.content[0]), (each) => each.charCodeAt(0));
 const link = document.createElement('a');
@@ -65,6 +66,7 @@ link.click();
 setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 """
 
+# The heading of every picture, and the sentence below it.
 WORDS = {
     "prediction": ("Prediction", "Beside the target, on held-out test data."),
     "map": (
@@ -515,11 +517,6 @@ class LivePage:
             each.shutdown(wait=False, cancel_futures=True)
 
 
-def _looked(controls: Controls, data: lab_data.LabData, baseline: lab_data.Baseline | None) -> tuple[Seen, lab_data.Baseline]:
-    """A look at the network, and the baseline of the data unless it is known."""
-    return look(controls, data), baseline or data.baseline()
-
-
 def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) -> str:
     """The line of numbers, as HTML."""
     errors = ", ".join(f"{name} <strong>{value:.4f}</strong>" for name, value in view.errors.items())
@@ -532,3 +529,8 @@ def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) 
         )
         words += f" Accuracy on test data, beside that of the exact Bayesian filter: {each}."
     return f'<p role="status" style="margin:0">{words}</p>'
+
+
+def _looked(controls: Controls, data: lab_data.LabData, baseline: lab_data.Baseline | None) -> tuple[Seen, lab_data.Baseline]:
+    """A look at the network, and the baseline of the data unless it is known."""
+    return look(controls, data), baseline or data.baseline()

@@ -1,8 +1,8 @@
-"""One self-contained page: HTML with its style and its pictures inside, and nothing from elsewhere.
+"""The blocks of a self-contained page: HTML with its style and its pictures inside, which loads nothing from elsewhere.
 
-Text is escaped where it becomes `Html`, and only there. The page asks the browser to load nothing but what stands in it.
+Text is escaped where it becomes `Html`, and only there.
 
-Means with their errors as dots on one line each, with the paper's values and what is possible: a drawing inside the page.
+`dots` draws means with their errors as dots on one line each, beside the paper's values and the ceilings.
 """
 
 from __future__ import annotations
@@ -14,15 +14,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+# Sizes of a drawing of dots, in its own units: a wider one has smaller letters on a phone.
 WIDTH, ROW, EDGE, FOOT = 600, 26, 20, 44
 LETTER = 9.4  # width of one, on average, on a phone
-
-
-class Html(str):
-    """Words that are HTML already, and are not escaped again."""
-
-    __slots__ = ()
-
 
 STYLE = """
 :root { --ground: #fff; --ink: #1a1a1a; --quiet: #595959; --line: #d0d0d0; --soft: #f4f4f2; --link: #0b5394;
@@ -81,7 +75,14 @@ if (shown) {
   shown.addEventListener('click', () => shown.close());
 }
 """
+# The browser loads nothing but what stands in the page.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'"
+
+
+class Html(str):
+    """Words that are HTML already, and are not escaped again."""
+
+    __slots__ = ()
 
 
 def text(words: object) -> Html:

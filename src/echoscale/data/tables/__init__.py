@@ -1,7 +1,7 @@
 """Data files as tables: CSV, Parquet and NPZ, with a time column or without one.
 
-Nothing is sorted, filled or dropped silently. A file that allows two readings is refused, and options decide (`Notation`).
-What is wrong is refused, with its row and column; the first row below the header is row 1.
+Nothing is sorted, filled or dropped silently. A file that allows two readings raises an error, and options decide (`Notation`).
+Errors name the row and the column; the first row below the header is row 1.
 """
 
 from echoscale.data.tables.file import DataFile, listed, when

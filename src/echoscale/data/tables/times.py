@@ -1,6 +1,9 @@
-"""The times of a table's rows: which column holds them, and what they are.
+"""Times of a table's rows: find the column of times, read its dates or numbers, and check that its steps are even.
 
-Times with one step between them; rows that are missing become gaps where the user says the step.
+Dates such as 1/5/2020 are read in the order of day and month that makes the times rise. If several readings remain possible, an
+error asks for the order.
+
+Times must have one step between them. If the user gives the step, missing rows become gaps.
 """
 
 from __future__ import annotations
@@ -21,15 +24,14 @@ if TYPE_CHECKING:
 
 # The word by which a user says that no column holds times.
 NO_TIME = "none"
-# Whole numbers that rise are times where their column has one of these names.
+# Whole numbers that rise are times only if their column has one of these names: more names would take data for times.
 NAMES_OF_TIME = ("time", "date", "day", "week", "month", "quarter", "year", "ds", "t", "step", "index", "row", "hour", "period")
-
 
 # A date whose parts have no order of their own, and the text after it; a year of two digits may come first or last.
 UNORDERED = r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)(.*)"
 CENTURY = 69  # years of two digits from here on are those of the last century, as in POSIX
-
-MOST_GAPS = 100  # for every row
+# Gaps for every row, at most: a step that makes more of them is a mistake, and would fill the memory.
+MOST_GAPS = 100
 
 
 def with_times(data: DataFile, time: str | None, every: str | None, dayfirst: bool | None = None) -> DataFile:
@@ -58,6 +60,48 @@ def with_times(data: DataFile, time: str | None, every: str | None, dayfirst: bo
     made = replace(data, frame=frame, time=name, notes=notes)
     _check_order(made)
     return even(made, every)
+
+
+def even(data: DataFile, every: str | None) -> DataFile:
+    """With a step between the times that pandas knows; missing rows become gaps where the user says the step."""
+    import pandas as pd
+
+    index, name = data.frame.index, data.time
+    if every is not None:
+        grid = _grid(index, every, MOST_GAPS * len(index))
+        if grid is None:
+            raise ValueError(f"{data.path}: steps of {every!r} make more than {MOST_GAPS} gaps of every row: is that the step?")
+        off = np.flatnonzero(~index.isin(grid))
+        if len(off):
+            row = int(off[0])
+            raise ValueError(f"{data.path}: {when(index[row])} at row {row + 1} is no step of {every!r} from {when(index[0])}.")
+        more = len(grid) - len(index)
+        notes = (*data.notes, f"{more} missing row{'s' * (more != 1)} became gaps") if more else data.notes
+        return replace(data, frame=data.frame.reindex(grid).rename_axis(name), notes=notes)
+    if len(index) < 3:
+        return data
+    if isinstance(index, pd.DatetimeIndex):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what a later pandas will return
+            frequency = pd.infer_freq(index)
+            if frequency is None:
+                raise ValueError(_irregular(data))
+            return replace(data, frame=data.frame.set_axis(pd.DatetimeIndex(index, freq=frequency, name=name)))
+    steps = np.diff(np.asarray(index))
+    off = np.flatnonzero(steps != steps[0])
+    if len(off):
+        step, row = int(np.gcd.reduce(steps)), int(off[0])
+        raise ValueError(
+            uneven(data.path, name, index[row], row, index[row + 1], f"--every {step} makes gaps of missing rows.")
+        )
+    return data
+
+
+def uneven(path: Path, name: str | None, before: object, row: int, after: object, remedy: str) -> str:
+    return (
+        f"{path}: the times in {name!r} are not evenly spaced: {when(before)} at row {row + 1} is followed by {when(after)}. "
+        f"{remedy}"
+    )
 
 
 def _column_of_times(data: DataFile, dayfirst: bool | None) -> str | None:
@@ -216,41 +260,6 @@ def _check_order(data: DataFile) -> None:
         )
 
 
-def even(data: DataFile, every: str | None) -> DataFile:
-    """With a step between the times that pandas knows; missing rows become gaps where the user says the step."""
-    import pandas as pd
-
-    index, name = data.frame.index, data.time
-    if every is not None:
-        grid = _grid(index, every, MOST_GAPS * len(index))
-        if grid is None:
-            raise ValueError(f"{data.path}: steps of {every!r} make more than {MOST_GAPS} gaps of every row: is that the step?")
-        off = np.flatnonzero(~index.isin(grid))
-        if len(off):
-            row = int(off[0])
-            raise ValueError(f"{data.path}: {when(index[row])} at row {row + 1} is no step of {every!r} from {when(index[0])}.")
-        more = len(grid) - len(index)
-        notes = (*data.notes, f"{more} missing row{'s' * (more != 1)} became gaps") if more else data.notes
-        return replace(data, frame=data.frame.reindex(grid).rename_axis(name), notes=notes)
-    if len(index) < 3:
-        return data
-    if isinstance(index, pd.DatetimeIndex):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what a later pandas will return
-            frequency = pd.infer_freq(index)
-            if frequency is None:
-                raise ValueError(_irregular(data))
-            return replace(data, frame=data.frame.set_axis(pd.DatetimeIndex(index, freq=frequency, name=name)))
-    steps = np.diff(np.asarray(index))
-    off = np.flatnonzero(steps != steps[0])
-    if len(off):
-        step, row = int(np.gcd.reduce(steps)), int(off[0])
-        raise ValueError(
-            uneven(data.path, name, index[row], row, index[row + 1], f"--every {step} makes gaps of missing rows.")
-        )
-    return data
-
-
 def _grid(index: pd.Index[Any], every: str, most: int) -> pd.Index[Any] | None:
     """All steps from the first time to the last; None where there are more than `most`, by the width of the first."""
     import pandas as pd
@@ -292,10 +301,3 @@ def _irregular(data: DataFile) -> str:
     else:
         row = int(np.flatnonzero((widths != usual).to_numpy())[0])
     return uneven(data.path, data.time, index[row], row, index[row + 1], remedy)
-
-
-def uneven(path: Path, name: str | None, before: object, row: int, after: object, remedy: str) -> str:
-    return (
-        f"{path}: the times in {name!r} are not evenly spaced: {when(before)} at row {row + 1} is followed by {when(after)}. "
-        f"{remedy}"
-    )

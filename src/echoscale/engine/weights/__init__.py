@@ -1,1 +1,1 @@
-"""From a seed to matrices, and their eigenvalues. A topology is a file in `topologies`."""
+"""Matrices drawn from a seed, and their eigenvalues. A topology is a file in `topologies`."""

@@ -1,8 +1,10 @@
-"""Seed -> matrices. Everything is drawn in float64 by NumPy, one child seed per matrix, and never changes afterwards.
+"""Draw the fixed arrays of a network from a seed: recurrent, coupling, input, feedback and residual matrices, and biases.
 
-W_in (n, F) and b (n,) of a reservoir: U[-1, 1], with zeros where inputs are sparse, or a user's own.
+    W_in (n, F), b (n,)  U[-1, 1], with zeros in W_in where inputs are sparse; or the user's own
+    O (n, n)             of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): identity, shift, random orthogonal, or the user's own
 
-O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...), (n, n): identity, shift, random orthogonal, or a user's own.
+All arrays are drawn in float64 by NumPy and never change afterwards. Every matrix has a child seed of its own, so that one more
+level, coupling or input does not change the other matrices.
 """
 
 from __future__ import annotations

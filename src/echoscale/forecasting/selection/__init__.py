@@ -1,1 +1,1 @@
-"""The search of `auto`: problem, candidates, splits, weights and the fitted model."""
+"""The search of `auto`: problem, candidates, rounds of networks, weights and the fitted model."""

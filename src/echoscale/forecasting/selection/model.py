@@ -1,14 +1,11 @@
-"""The fitted model, whatever won: a linear map of recent inputs, plus readouts of some networks.
+"""What `es.auto` returns: `Found` with the fitted model, an `AutoModel` for steps or a `SequenceModel` for whole sequences.
 
-    y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum over networks and lanes of W_m x_m(t)
+    y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum over networks and lanes of W_m x_m(t)              `AutoModel`
+    z_b = sum over members m of (W_m f_m,b + b_m),   f_m,b pooled states of network m (`ESNFeatures`)    `SequenceModel`
 
-The simple methods have no networks. From outside all is in units of the data.
-
-What `es.auto` returns for one label per sequence.
-
-z_b = sum over members m of (W_m f_m,b + b_m),   f_m,b pooled states of network m (`ESNFeatures`)
-
-What `es.auto` returns: the fitted model, the rivals beside it, and the reasons.
+An `AutoModel` is a linear map of recent inputs plus readouts of some networks, whatever method won: the simple methods have no
+networks. A `SequenceModel` gives one label per sequence. Inputs and outputs are in units of the data. `Found` adds the table of
+all methods and the reasons.
 """
 
 from __future__ import annotations
@@ -213,30 +210,6 @@ class AutoModel:
         return np.broadcast_to(given, (series.count, size))
 
 
-def _recent(values: Floats, past: Floats) -> Floats:
-    """The last steps, the newest first, as many as `past` holds."""
-    return np.asarray(np.concatenate([values[::-1][: len(past)], past])[: len(past)].ravel())
-
-
-def _add_outputs(group: Group, series: Series, states: Floats, outputs: list[Floats]) -> Floats:
-    """Add the readouts of all lanes of a group to the outputs; returns the last states (M, B, N)."""
-    count = series.count
-    parts = [[np.zeros_like(each) for each in outputs] for _ in range(len(group.coef))]
-
-    def consume(which: npt.NDArray[np.int64], start: int, block: Any) -> None:
-        rows = np.asarray(block)
-        for at, (lane, b) in enumerate(zip(*np.divmod(which, count), strict=True)):
-            out = parts[lane][b][start : start + len(rows)]
-            out += rows[: len(out), at].astype(np.float64) @ group.coef[lane].T
-
-    start = states[:, 0] if series.kind == "one" else states
-    last = group.esn.run_chunks(series, consume, hyper=group.hyper, state=start)
-    for lane in parts:
-        for b, part in enumerate(lane):
-            outputs[b] += part
-    return np.asarray(last, np.float64).reshape(len(group.coef), count, group.esn.units)
-
-
 class SequenceMember(NamedTuple):
     """A network with its pools, and the readout of them.
 
@@ -380,3 +353,27 @@ class Found:
 
     def __repr__(self) -> str:
         return "\n".join([str(self.table), "", *(f"- {reason}" for reason in self.reasons)])
+
+
+def _recent(values: Floats, past: Floats) -> Floats:
+    """The last steps, the newest first, as many as `past` holds."""
+    return np.asarray(np.concatenate([values[::-1][: len(past)], past])[: len(past)].ravel())
+
+
+def _add_outputs(group: Group, series: Series, states: Floats, outputs: list[Floats]) -> Floats:
+    """Add the readouts of all lanes of a group to the outputs; returns the last states (M, B, N)."""
+    count = series.count
+    parts = [[np.zeros_like(each) for each in outputs] for _ in range(len(group.coef))]
+
+    def consume(which: npt.NDArray[np.int64], start: int, block: Any) -> None:
+        rows = np.asarray(block)
+        for at, (lane, b) in enumerate(zip(*np.divmod(which, count), strict=True)):
+            out = parts[lane][b][start : start + len(rows)]
+            out += rows[: len(out), at].astype(np.float64) @ group.coef[lane].T
+
+    start = states[:, 0] if series.kind == "one" else states
+    last = group.esn.run_chunks(series, consume, hyper=group.hyper, state=start)
+    for lane in parts:
+        for b, part in enumerate(lane):
+            outputs[b] += part
+    return np.asarray(last, np.float64).reshape(len(group.coef), count, group.esn.units)

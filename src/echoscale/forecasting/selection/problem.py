@@ -1,19 +1,12 @@
-"""What is asked: the user's data in units of the network, numbers or labels, and whether the target is the input's own future.
+"""The problem that `es.auto` solves: checked data in units of the network, their range and drift, and the budget of time.
 
-ahead: y_o(t) = u_f(t + h)     found by equality; then "no change" and "as one season ago" are answers too
+`ask` checks the data and returns a `Question`. It says whether targets are numbers or labels, and whether a target is the
+future of an input:
 
-Whether data leave the range of the data that a model was fitted to, or drift between two parts of it.
+    ahead: y_o(t) = u_f(t + h)     found by equality; then "no change" and "as one season ago" are answers too
 
-    outside(t) :  u(t) < low - MARGIN (high - low)   or   u(t) > high + MARGIN (high - low)
-
-A few steps beyond the lowest and the highest training value are normal. Errors are to be expected where many steps are outside.
-
-Whether another round fits into the time that is left: wall time of the next round, and of the end that follows it.
-
-    now + next round + end <= deadline,   next round = ROUND max(longest, last g),   g = last / the one before, between 1 and 2
-    end = networks max(FINISH longest, FINISH_SECONDS load)
-
-load is wall time over processor time so far. It is above 1 where other programs use the processors.
+`Range` and `drifting` find data that leave the range of the training data, or drift between two parts of time. `Budget` says
+whether another round fits into the time that is left.
 """
 
 from __future__ import annotations
@@ -33,8 +26,9 @@ from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike, as_entries, as_numbers, as_series, axes, check_labels, washout_steps
 from echoscale.timescales.season import season
 
+# Steps with a target, at least: fewer leave too few rows to fit and to judge.
 LEAST_STEPS = 12
-# Whole numbers of more different values than that are numbers, not labels, unless the user says otherwise.
+# Whole numbers with more different values are numbers, not labels, unless the user says otherwise.
 MOST_CLASSES = 10
 
 # A small margin warns of stationary data, a large one is late. Set on drawn stationary series: normal, uniform, Student's t
@@ -170,6 +164,118 @@ def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | N
     return question
 
 
+class RangeWarning(UserWarning):
+    """Inputs leave the range of the training data: errors may be larger than expected."""
+
+
+class Range(NamedTuple):
+    """The lowest and the highest value of every column, (F,) each.
+
+        outside(t) :  u(t) < low - MARGIN (high - low)   or   u(t) > high + MARGIN (high - low)
+
+    A few steps beyond the lowest and the highest training value are normal. Errors are to be expected where many steps are
+    outside.
+    """
+
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, values: Sequence[Floats]) -> Range:
+        """The range of several series."""
+        rows = np.concatenate([np.asarray(each) for each in values])
+        return cls(rows.min(axis=0), rows.max(axis=0))
+
+    def left_by(self, values: Sequence[Floats]) -> Floats:
+        """Share of the steps outside the extended range, (F,); 0 where these are few."""
+        rows, margin = np.concatenate([np.asarray(each) for each in values]), MARGIN * (self.high - self.low)
+        outside = ((rows < self.low - margin) | (rows > self.high + margin)).sum(axis=0)
+        share = outside / max(len(rows), 1)
+        return np.where((outside >= min(FEW, len(rows))) & (share > SHARE), share, 0.0)
+
+
+def warn_of_range(known: Range, values: Sequence[Floats], names: Sequence[str]) -> None:
+    """Warn where inputs leave the range of the training data."""
+    share = known.left_by(values)
+    left = [f"{called(names, f)} at {share[f]:.0%} of the steps" for f in np.flatnonzero(share).tolist()]
+    if left:
+        warnings.warn(
+            f"X leaves the range of the training data: {', '.join(left)}. The error may be much larger than the expected one; "
+            "fit again with data of this range.",
+            RangeWarning,
+            stacklevel=4,
+        )
+
+
+def drifting(before: Sequence[Floats], after: Sequence[Floats]) -> npt.NDArray[np.bool_]:
+    """Which columns leave the range of an earlier part, or have another mean, (F,)."""
+    first, then = (np.concatenate([np.asarray(each) for each in part]) for part in (before, after))
+    first, then = (rows[~np.isnan(rows).any(axis=1)] for rows in (first, then))
+    if not len(first) or not len(then):
+        return np.zeros(first.shape[1], bool)
+    near = np.quantile(first, QUANTILES, axis=0)
+    usual, later = np.clip(first, *near), np.clip(then, *near)
+    moved = np.abs(later.mean(axis=0) - usual.mean(axis=0)) > DRIFT * usual.std(axis=0)
+    return np.asarray(moved | (Range.of([first]).left_by([then]) > 0))
+
+
+def called(names: Sequence[str], f: int) -> str:
+    """Name of an input in messages."""
+    return f"input {names[f]!r}" if names else f"input {f}"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A deadline, and the clocks that it is measured by.
+
+        now + next round + end <= deadline
+        next round = ROUND max(longest, last g),   g = last / the one before, between 1 and 2
+        end = networks max(FINISH longest, FINISH_SECONDS load)
+
+    All times are wall time. `end` is the work after the last round, for all networks in use: the next round may bring one more.
+    A round of tuning takes TUNING times as long. `load` is wall time over processor time so far: it is above 1 where other
+    programs use the processors.
+
+    seconds   the budget, from now on; None: no deadline
+    wall, cpu clocks
+    """
+
+    seconds: float | None
+    wall: Callable[[], float] = time.perf_counter
+    cpu: Callable[[], float] = time.process_time
+    began: tuple[float, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "began", (self.wall(), self.cpu()))
+
+    @property
+    def spent(self) -> float:
+        """Seconds of wall time so far."""
+        return self.wall() - self.began[0]
+
+    @property
+    def load(self) -> float:
+        """Wall time over processor time so far, at least 1."""
+        used = self.cpu() - self.began[1]
+        return max(self.spent / used, 1.0) if used > 0 else 1.0
+
+    def ends_with(self, rounds: Sequence[float], networks: int, *, tuning: bool = False) -> bool:
+        """Whether there is no time for another round and the end."""
+        if self.seconds is None or not rounds:
+            return False
+        coming = next_round(rounds) * (TUNING if tuning else 1.0)
+        # The next round may bring another network into use.
+        end = (networks + 1) * max(FINISH * max(rounds), FINISH_SECONDS * self.load)
+        return self.spent + coming + end > self.seconds
+
+
+def next_round(rounds: Sequence[float]) -> float:
+    """Seconds that the next round may take."""
+    last = rounds[-1]
+    growth = last / rounds[-2] if len(rounds) > 1 and rounds[-2] > 0 else 1.0
+    return ROUND * max(*rounds, last * min(max(growth, 1.0), GROWTH), 0.0)
+
+
 def _like(series: Series, values: list[npt.NDArray[Any]]) -> Series:
     return Series(values if series.kind == "list" else np.stack(values), series.kind, series.name, series.columns)
 
@@ -279,101 +385,3 @@ def _equal(x: Floats, y: Floats, steps: int) -> bool:
     later, now = x[steps:], y[: len(x) - steps]
     known = ~np.isnan(now)
     return len(later) > 0 and bool(known.any()) and bool((later[known] == now[known]).all())
-
-
-class RangeWarning(UserWarning):
-    """Inputs leave the range of the training data: errors may be larger than expected."""
-
-
-class Range(NamedTuple):
-    """The lowest and the highest value of every column, (F,) each."""
-
-    low: Floats
-    high: Floats
-
-    @classmethod
-    def of(cls, values: Sequence[Floats]) -> Range:
-        """The range of several series."""
-        rows = np.concatenate([np.asarray(each) for each in values])
-        return cls(rows.min(axis=0), rows.max(axis=0))
-
-    def left_by(self, values: Sequence[Floats]) -> Floats:
-        """Share of the steps outside the extended range, (F,); 0 where these are few."""
-        rows, margin = np.concatenate([np.asarray(each) for each in values]), MARGIN * (self.high - self.low)
-        outside = ((rows < self.low - margin) | (rows > self.high + margin)).sum(axis=0)
-        share = outside / max(len(rows), 1)
-        return np.where((outside >= min(FEW, len(rows))) & (share > SHARE), share, 0.0)
-
-
-def warn_of_range(known: Range, values: Sequence[Floats], names: Sequence[str]) -> None:
-    """Warn where inputs leave the range of the training data."""
-    share = known.left_by(values)
-    left = [f"{called(names, f)} at {share[f]:.0%} of the steps" for f in np.flatnonzero(share).tolist()]
-    if left:
-        warnings.warn(
-            f"X leaves the range of the training data: {', '.join(left)}. The error may be much larger than the expected one; "
-            "fit again with data of this range.",
-            RangeWarning,
-            stacklevel=4,
-        )
-
-
-def drifting(before: Sequence[Floats], after: Sequence[Floats]) -> npt.NDArray[np.bool_]:
-    """Which columns leave the range of an earlier part, or have another mean, (F,)."""
-    first, then = (np.concatenate([np.asarray(each) for each in part]) for part in (before, after))
-    first, then = (rows[~np.isnan(rows).any(axis=1)] for rows in (first, then))
-    if not len(first) or not len(then):
-        return np.zeros(first.shape[1], bool)
-    near = np.quantile(first, QUANTILES, axis=0)
-    usual, later = np.clip(first, *near), np.clip(then, *near)
-    moved = np.abs(later.mean(axis=0) - usual.mean(axis=0)) > DRIFT * usual.std(axis=0)
-    return np.asarray(moved | (Range.of([first]).left_by([then]) > 0))
-
-
-def called(names: Sequence[str], f: int) -> str:
-    """Name of an input in messages."""
-    return f"input {names[f]!r}" if names else f"input {f}"
-
-
-@dataclass(frozen=True)
-class Budget:
-    """A deadline, and the clocks that it is measured by.
-
-    seconds   the budget, from now on; None: no deadline
-    wall, cpu clocks
-    """
-
-    seconds: float | None
-    wall: Callable[[], float] = time.perf_counter
-    cpu: Callable[[], float] = time.process_time
-    began: tuple[float, float] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "began", (self.wall(), self.cpu()))
-
-    @property
-    def spent(self) -> float:
-        """Seconds of wall time so far."""
-        return self.wall() - self.began[0]
-
-    @property
-    def load(self) -> float:
-        """Wall time over processor time so far, at least 1."""
-        used = self.cpu() - self.began[1]
-        return max(self.spent / used, 1.0) if used > 0 else 1.0
-
-    def ends_with(self, rounds: Sequence[float], networks: int, *, tuning: bool = False) -> bool:
-        """Whether there is no time for another round and the end."""
-        if self.seconds is None or not rounds:
-            return False
-        coming = next_round(rounds) * (TUNING if tuning else 1.0)
-        # The next round may bring another network into use.
-        end = (networks + 1) * max(FINISH * max(rounds), FINISH_SECONDS * self.load)
-        return self.spent + coming + end > self.seconds
-
-
-def next_round(rounds: Sequence[float]) -> float:
-    """Seconds that the next round may take."""
-    last = rounds[-1]
-    growth = last / rounds[-2] if len(rounds) > 1 and rounds[-2] > 0 else 1.0
-    return ROUND * max(*rounds, last * min(max(growth, 1.0), GROWTH), 0.0)

@@ -1,15 +1,14 @@
-"""Rounds of networks, each a structure with hyper-parameters on lanes, until time is up; and what they come to.
+"""The rounds of `es.auto`: networks with many hyper-parameters on lanes, tried until the time is up; the best are kept.
 
-A round: draw weights, run all lanes over the data once, judge every candidate by folds before the first origin and the best of
-them at the later ones, keep the best.
+A round draws weights and runs all lanes over the data once. It judges every candidate by folds before the first origin, judges
+the best of them at the later origins too, and keeps the best.
 
-Hyper-parameters that `tune` makes of the best lanes, from the data before the first origin alone.
+After all structures have been tried, one round tunes the hyper-parameters of the best lanes with `tune`, from the data before
+the first origin alone (`tuned_lanes`). The tuned lanes compete like all others: at every origin folds decide, on data that the
+tuning has not seen too.
 
-What it finds takes part in a round like all others: at every origin folds decide, on data that the tuning has not seen too.
-
-Rows that are time steps: statistics of states, lags and targets for every part, and outputs at the rows that judge.
-
-Nothing but the lags grows with the length of a series: states are summed up or read out chunk by chunk.
+`TimeRows` holds rows that are time steps: statistics of states, lags and targets for every part, and outputs at the rows that
+judge. Only the lags grow with the length of a series: states are summed up or read out chunk by chunk.
 """
 
 from __future__ import annotations
@@ -41,12 +40,13 @@ from echoscale.learning import tune
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.timescales.suggest import Suggestion
 
-# So many lanes of a round, the best before the first origin, are judged at the later ones.
+# Lanes of a round, the best before the first origin, that are judged at the later origins too: more take longer.
 LATER_LANES = 6
-# Above that many steps float32 is twice as fast, and short data need the digits.
+# Steps above which networks run in float32: it is twice as fast there, and short data need the digits.
 LONG = 20_000
-
+# Rows from which on hyper-parameters are tuned: fewer are too few to learn them from.
 LEAST_ROWS = 300
+# Lanes that are tuned, and steps downhill of each: more of them find better ones, and take longer.
 STARTS, STEPS = 4, 10
 
 

@@ -3,7 +3,7 @@
     z_b = sum over members m of u_m (W_m f_m,b + b_m)
 
 f_m,b are pooled states of network m (`ESNFeatures`). Every network is judged by its outputs for sequences that are left out one
-by one; the shares u_m come from these errors (`shares`). The rival is a ridge on a summary of the inputs: mean, standard
+by one; the shares u_m come from these errors (`of_errors`). The rival is a ridge on a summary of the inputs: mean, standard
 deviation, first and last value.
 """
 

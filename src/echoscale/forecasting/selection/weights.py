@@ -1,16 +1,12 @@
-"""All methods that are compared, what they answer at the rows that judge, and which of them is taken.
+"""Compare all methods of `es.auto` at the rows that judge, average the simple methods, and choose the method that is taken.
 
     simple(t) = sum_k w_k y_k(t),   w_k ~ (mean squared error of k) ** -SHARPNESS
 
-The best simple method alone is taken instead where this mean is worse than it by more than some standard errors. Networks are
-taken instead, or averaged with it, only where they are better by as much. Where the data cannot tell, the mean of the simple
-methods is returned.
+The best simple method alone is taken in place of this mean if the mean is worse by more than some standard errors. Networks are
+taken instead, or averaged with the simple methods, only if they are better by as much. Where the data cannot tell, the mean of
+the simple methods is returned.
 
-Shares of members in a mean, from their errors on data that took no part in fitting them.
-
-    u = argmin u^T (G + diag G) u,   u >= 0,   sum u = 1,   G = mean of e e^T
-
-G knows whose errors cancel. Variances count twice, since the best of many looks better than it is (Bates and Granger 1969).
+`of_errors` gives the shares of members in a mean from their errors on held-out data.
 """
 
 from __future__ import annotations
@@ -107,17 +103,6 @@ def only_one(weights: Mapping[str, float]) -> str | None:
     return next(iter(weights)) if len(weights) == 1 else None
 
 
-def _averaged(found: Mapping[str, list[Floats]], truth: list[tuple[Floats, Floats]]) -> list[Floats]:
-    """The weighted mean at every origin, with the weights that the other origins give, where there are others."""
-    count, made = len(truth), []
-    for o in range(count):
-        others = [k for k in range(count) if k != o] or [o]
-        seen = {name: squares([outputs[k] for k in others], [truth[k] for k in others]) for name, outputs in found.items()}
-        weights = weights_of(seen)
-        made.append(np.asarray(sum(weight * found[name][o] for name, weight in weights.items())))
-    return made
-
-
 def squares(outputs: list[Floats], truth: list[tuple[Floats, Floats]]) -> Floats:
     """Squared errors, mean over the outputs, of all rows that are known."""
     every = np.concatenate([(out - y) ** 2 for out, (_, y) in zip(outputs, truth, strict=True)])
@@ -163,7 +148,13 @@ def final(played: Rounds, winner: str, weights: Mapping[str, float]) -> tuple[Li
 
 
 def of_errors(errors: Floats) -> Floats:
-    """u, (K,); equal shares where nothing can be said."""
+    """Shares u of members in a mean, (K,), from their errors on held-out data, (K, rows); equal where nothing can be said.
+
+        u = argmin u^T (G + diag G) u,   u >= 0,   sum u = 1,   G = mean of e e^T
+
+    G takes into account which errors cancel. Variances count twice, since the best of many looks better than it is (Bates and
+    Granger 1969).
+    """
     from scipy.optimize import nnls
 
     count = len(errors)
@@ -178,3 +169,14 @@ def of_errors(errors: Floats) -> Floats:
     heavy = 1e3
     found, _ = nnls(np.vstack([root, np.full(count, heavy)]), np.append(np.zeros(count), heavy))
     return np.asarray(found / found.sum())
+
+
+def _averaged(found: Mapping[str, list[Floats]], truth: list[tuple[Floats, Floats]]) -> list[Floats]:
+    """The weighted mean at every origin, with the weights that the other origins give, where there are others."""
+    count, made = len(truth), []
+    for o in range(count):
+        others = [k for k in range(count) if k != o] or [o]
+        seen = {name: squares([outputs[k] for k in others], [truth[k] for k in others]) for name, outputs in found.items()}
+        weights = weights_of(seen)
+        made.append(np.asarray(sum(weight * found[name][o] for name, weight in weights.items())))
+    return made

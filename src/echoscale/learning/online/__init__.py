@@ -1,1 +1,1 @@
-"""Learning while the series runs: exact traces, and a readout that follows."""
+"""Learning while the series runs: exact traces for the hyper-parameters, and a readout that follows."""

@@ -1,9 +1,8 @@
-"""The online learner: readout and hyper-parameters of a network follow a stream, step by step.
+"""`OnlineLearner`: the readout and the hyper-parameters of a network are learned from a stream, step by step.
 
-`OnlineLearner` cuts the stream into buffers for the compiled loop, closes windows of the history, looks at the protocol, and
-stops with an error at the first step where something is no longer finite. How the user cut the stream does not matter.
-
-Where learning broke: which number, at which step, and what to do.
+The learner cuts the stream into buffers for the compiled loop, closes the windows of the history, and applies the protocol of
+re-initialisation. How the user cut the stream does not matter. Learning stops at the first step where a number is no longer
+finite, or a hyper-parameter no longer allowed: `LearningError` names the number and the step, and says what to do.
 """
 
 from __future__ import annotations

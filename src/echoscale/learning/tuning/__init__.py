@@ -1,1 +1,1 @@
-"""Hyper-parameters by the gradient of the held-out error through ridge regression."""
+"""Hyper-parameters are tuned by the gradient of the held-out error through ridge regression."""

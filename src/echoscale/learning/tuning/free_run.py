@@ -87,12 +87,12 @@ class FreeRun(Loss):
         return np.asarray(np.concatenate(list(self.runs.targets.values)).std(axis=0))
 
     def value_of_batch(self, at: Networks) -> Value:
-        """See `objective.Loss`."""
+        """See `losses.Loss`."""
         residuals, readout = self.residuals(at)
         return Value(self._error(residuals), readout)
 
     def model(self, z: Floats, readout: Readout) -> Model:
-        """See `objective.Loss`."""
+        """See `losses.Loss`."""
         runs, (count, many) = self.runs, z.shape
         near = np.concatenate([z[:, None], z[:, None] + STEP * np.eye(many)], axis=1)  # (S, 1 + P, P)
         inside = near <= runs.space.high + 1e-12
@@ -113,7 +113,7 @@ class FreeRun(Loss):
         return Model(error, gradient, curvature)
 
     def best_penalties(self, hyper: Hyper) -> Floats:
-        """See `objective.Loss`; for one network."""
+        """See `losses.Loss`; for one network."""
         runs = self.runs
         per_step = runs.path * unit_per_step(runs.statistics(hyper)[0])
         several = hyper.map(lambda leaf: np.repeat(leaf, len(per_step)))

@@ -1,27 +1,29 @@
-"""What is minimised over the learned numbers: a value at every point, and its quadratic model there.
+"""Losses that `tune` minimises over the learned numbers theta: a value at every point, and its quadratic model there.
 
-How the ridge solutions of many points, one for each fold, move with the learned numbers.
+The readouts are ridge solutions, one for each point and fold. They move with the learned numbers:
 
-W      = (S_xx + ridge I)^-1 S_xy                        S: centred sums over training (`readout.ridge`)
-dW_p   = (S_xx + ridge I)^-1 (dX_p^T R - X^T dX_p W)     R = Y - X W, both with their means taken off
-dW/d log ridge = -ridge (S_xx + ridge I)^-1 W
+    W      = (S_xx + ridge I)^-1 S_xy                        S: centred sums over training (`readouts.ridge`)
+    dW_p   = (S_xx + ridge I)^-1 (dX_p^T R - X^T dX_p W)     R = Y - X W, both with their means taken off
+    dW/d log ridge = -ridge (S_xx + ridge I)^-1 W
 
-At its floor the penalty is floor * trace(S_xx) / features: it no longer follows the learned one, but grows with the states.
+At its floor the penalty is floor * trace(S_xx) / features: it no longer follows the learned penalty, but grows with the states.
 
-The squared error of ridge-optimal readouts on the folds that they have not seen, from sufficient statistics alone.
+`Squares` is the squared error of these readouts on the folds that they were not fitted to, from sufficient statistics alone:
 
     E(theta) = mean over outputs of  mean (y - W_k^T x - b_k)^2 / Var y      r = y - W_k^T x - b_k,  k: the fold of the step
     dr_p = -(v_p + dW_p^T x),     dE_p = 2 <dr_p, r>,     curvature 2 <dr_p, dr_q>  (Gauss and Newton)
 
-W_k depends on theta too (variable projection, Golub and Pereyra 1973). All inner products are sums over steps of products of
-(states, v, targets), so that a few matrices hold all that is needed, whatever the length of the series.
+W_k depends on theta too (variable projection, Golub and Pereyra 1973), and v_p is the change of the outputs with W_k held fixed
+(`tangents`). All inner products are sums over steps of products of (states, v, targets). A few matrices therefore hold all
+numbers that are needed, whatever the length of the series.
 
-The cross-entropy of classes on held-out folds, with ridge readouts that were fitted to one-hot targets.
+`Entropy` is the cross-entropy of classes on held-out folds, with ridge readouts that were fitted to one-hot targets:
 
     q = softmax(k z),   z = W^T x + b,   E(theta) = -mean log q_label          k: sharpness, learned with the other numbers
     dE_p = mean (q - y) . d(k z)_p,      curvature  mean d(k z)_p . (diag q - q q^T) d(k z)_q   (generalised Gauss-Newton)
 
-Outputs of a ridge readout are near 1 for the right class and 0 for the others; the sharpness makes probabilities of them.
+Outputs of a ridge readout are near 1 for the right class and near 0 for the others. The sharpness turns them into
+probabilities.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ class Networks(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What `squares` and `entropy` are variants of.
+    """The base of `Squares` and `Entropy`, and of the losses in `free_run` and `pooled`.
 
     name    what their errors are called in reports
     linear  whether the error is the squared one of a linear readout, so that noise on the states has a closed form
@@ -165,7 +167,7 @@ class Squares(Loss):
     linear = True
 
     def value_of_batch(self, at: Networks) -> Value:
-        """See `objective.Loss`."""
+        """See `Loss`."""
         train, held_out = self.runs.statistics(at.hyper)
         readout = ridge(train, self.runs.above_floor(train, at.penalties))
         share = held_out.count / held_out.count.sum(axis=1, keepdims=True)
@@ -174,7 +176,7 @@ class Squares(Loss):
 
     @np.errstate(over="ignore", invalid="ignore")
     def model_of_batch(self, z: Floats, readout: Readout) -> Model:
-        """See `objective.Loss`."""
+        """See `Loss`."""
         runs, theta = self.runs, self.runs.space.values(z)
         found = runs.tangents(z, readout)
         count = np.sum([part.count for part in found.held_out], axis=0)
@@ -222,7 +224,7 @@ class Entropy(Loss):
         return self.runs.held_out(self.runs.targets.values)
 
     def value_of_batch(self, at: Networks) -> Value:
-        """See `objective.Loss`."""
+        """See `Loss`."""
         outputs, readout = self.held_out_outputs(at)
         logs = log_softmax(at.sharpness[:, None, None] * outputs, axis=-1)
         return Value(np.einsum("sro,ro->s", -logs, self.labels) / len(self.labels), readout)
@@ -235,7 +237,7 @@ class Entropy(Loss):
 
     @np.errstate(over="ignore", invalid="ignore")
     def model_of_batch(self, z: Floats, readout: Readout) -> Model:
-        """See `objective.Loss`."""
+        """See `Loss`."""
         runs, theta = self.runs, self.runs.space.values(z)
         found = runs.tangents(z, readout, keep_rows=True)
         assert found.rows is not None

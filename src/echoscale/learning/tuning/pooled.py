@@ -102,7 +102,7 @@ class PooledEntropy(Entropy):
         return 1 + 2 * (len(self.runs.space.names) - 1)
 
     def model_of_batch(self, z: Floats, readout: Readout) -> Model:
-        """See `objective.Loss`. One step to each side, or to one side alone at a bound."""
+        """See `losses.Loss`. One step to each side, or to one side alone at a bound."""
         runs, space = self.runs, self.runs.space
         moved = len(space.names) - 1
         apart = float(np.finfo(self.runs.esn.dtype).eps) ** 0.25

@@ -1,13 +1,13 @@
-"""Many starts that go downhill together, one step a round, and begin again near the best where they are stuck.
+"""The search of `tune`: many starts go downhill together, one step a round, and restart near the best where they are stuck.
 
-A round: the quadratic model at every live start, the step that it asks for within a box, a shorter and a longer one, all tried
-in one run; the best is taken. Where the error is rough, points scattered over the box are tried beside them. A start rests when
-it gains no more. One that rests far above the best, or lags behind for long, is moved: to the best of some points that mix the
-numbers of the good starts.
+In a round, every live start has a quadratic model of the error. The step is the minimum of the model in a box:
 
-Steps within bounds: the least value of a quadratic model in a box, and steps of several lengths to choose from.
+    minimise  g . s + s . H s / 2   with  low <= z + s <= high  and  |s_i| <= radius
 
-minimise  g . s + s . H s / 2   with  low <= z + s <= high  and  |s_i| <= radius
+This step, a shorter one and a longer one are tried in one run, and the best of them is taken. Where the error is rough, points
+scattered over the box are tried as well. A start rests when it gains no more. If a start rests far above the best, or stays far
+above it for many rounds, it is moved: some points mix the numbers of the good starts, and the start continues from the best of
+these points.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from echoscale._internal.types import Floats
 from echoscale.learning.tuning.losses import Loss, Value
 from echoscale.readouts.ridge import Readout
 
-LENGTHS = np.array([0.3, 1.0, 3.0])  # of the steps tried, in units of that which the model asks for
+LENGTHS = np.array([0.3, 1.0, 3.0])  # of the steps tried, in units of the step of the model
 FIRST_BOX, LARGEST_BOX, SMALLEST_BOX = 1.0, 4.0, 1e-3  # half sides, in logarithms: 1 is a factor of e
 REFUSED, REFUSED_ROUGH = 0.1, 0.5  # how a box shrinks when none of its steps helps
 SCATTERED = 5  # points tried beside the steps where the error is rough; half a box is their standard deviation
 GAIN = 3e-3  # of the error: less than that in two rounds running is no progress
 PERFECT = 1e-14  # an error that needs no further search
 SCREENED = 8  # random points of which the best becomes a start
-PATIENCE = 8  # rounds before a start is judged
+PATIENCE = 8  # rounds before a start that still gains may be moved
 FAR = 1.21  # times the least error: 10 % for a root of squares
 JITTER = 0.3  # of points that mix those of good starts
-
 # Directions that hardly change the error must not make steps that are all length.
 DAMPING = 1e-6
 
@@ -140,11 +139,6 @@ class Search:
             ours[start] = theirs[place]
 
 
-def _least(errors: Floats) -> npt.NDArray[np.int64]:
-    """Which is least in every row; what is not a number is not."""
-    return np.asarray(np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=1))
-
-
 def step(gradient: Floats, curvature: Floats, low: Floats, high: Floats) -> Floats:
     """The minimiser s (P,) in the box low <= s <= high (which holds 0) of a convex model."""
     free = high > low
@@ -163,3 +157,8 @@ def trials(z: Floats, gradient: Floats, curvature: Floats, low: Floats, high: Fl
     """Points to try from z (P,): the step within the radius, made shorter and longer by these factors (K,); (K, P)."""
     whole = step(gradient, curvature, np.maximum(low - z, -radius), np.minimum(high - z, radius))
     return np.clip(z + lengths[:, None] * whole, low, high)
+
+
+def _least(errors: Floats) -> npt.NDArray[np.int64]:
+    """Which is least in every row; what is not a number is not."""
+    return np.asarray(np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=1))

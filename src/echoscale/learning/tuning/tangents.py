@@ -5,7 +5,7 @@
     e_p    = sum over training of dx/dtheta_p,   q_p = sum over training of x . dx/dtheta_p     how the states' squares grow
 
 Every fold has its own readout and its own training steps; the readouts of K folds stand beside each other like K O outputs.
-The tangents dx/dtheta_p are the exact traces of `gradients.traces`. Only these projections of them leave the scan.
+The tangents dx/dtheta_p are the exact traces of `engine.traces`. Only these projections of them leave the scan.
 """
 
 from __future__ import annotations

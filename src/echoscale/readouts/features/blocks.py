@@ -1,11 +1,13 @@
-"""Run many sequences block by block, and hand their snapshots on as they come: memory does not grow with the states.
+"""Compute snapshots of many sequences block by block: into memory, into a file, or on the device.
 
-Sequences that lie on the device: turned there, and run block by block in one scan each, so that nothing comes from the host.
+Snapshots are handed on as they are computed, and no other states are kept: memory does not grow with the states.
 
-A GPU runs all of MNIST in less time than the host needs to turn and send the pixels; where many networks see the same
-sequences, send them once (`jax.device_put`) and give them as a JAX array.
+Sequences that lie on the device are transposed there, and every block runs in one scan, so that nothing comes from the host. A
+GPU runs all of MNIST in less time than the host needs to transpose and send the pixels. If many networks see the same
+sequences, send the sequences once (`jax.device_put`) and give them as a JAX array.
 
-What features depend on, as two fingerprints: one of the network with its hyper-parameters, one of the inputs.
+Features depend on the network with its hyper-parameters and on the inputs. Each of the two has a fingerprint (`of_network`,
+`of_inputs`). A file is used again only if both fingerprints agree.
 """
 
 from __future__ import annotations
@@ -42,10 +44,9 @@ Run = Callable[[int, int, Put], None]  # run(first sequence, the one after the l
 Told = Callable[[int], None]  # sequences done
 Blocks = list[tuple[int, int]]  # first sequence, the one after the last
 
-BLOCK_BYTES = 1 << 30  # of the snapshots of a block; two of them are in memory while a file is written
+BLOCK_BYTES = 1 << 30  # of the snapshots of a block; two blocks are in memory while a file is written
 ROUNDS = 4  # blocks of lanes a core: enough that its end costs little, few enough that little is lost by a kill
-
-AT_ONCE = 1 << 24  # bytes of inputs that are copied to be read
+AT_ONCE = 1 << 24  # bytes of inputs that are copied at once for their fingerprint
 
 
 def compute(

@@ -1,15 +1,14 @@
-"""Train a readout of classes: epochs of shuffled minibatches, judged on rows that are held out.
+"""Train a readout of classes: epochs of shuffled minibatches, judged on held-out rows.
 
-What a training is given: labels, rows to hold out, a rate; each as it should be, or an error that says what is wrong.
+In every epoch, blocks come in random order, and rows in random order within a block, cut into minibatches. The order follows
+from the seed and the number of the epoch alone, so an interrupted training resumes as if it had not been interrupted.
 
-In which order the rows are shown: blocks in random order, rows in random order within a block, cut into minibatches.
+A schedule sets the rate of every minibatch k = 0 .. K-1 of a training:
 
-An epoch's order follows from the seed and its number alone, so a training that was interrupted goes on as if it had not been.
+    "constant"  rate
+    "cosine"    rate (1 + cos(pi k / K)) / 2: from the rate down towards 0, which reduces the noise of small minibatches
 
-The rate of every minibatch k = 0 .. K-1 of a training.
-
-"constant"  rate
-"cosine"    rate (1 + cos(pi k / K)) / 2: from the rate down towards 0, which quiets the noise of small minibatches
+Labels, held-out rows and the rate are checked first. An error says what is wrong.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
 
 
 CRITERIA = ("loss", "accuracy")
-JUDGED_AT_ONCE = 256  # rows
-# FeatureRows that vary less than this share of the one that varies most are not blown up further: that is rounding.
+JUDGED_AT_ONCE = 256  # rows: more take fewer calls, and more memory
+# Features that vary by less than this share of the most variable one are not scaled up further: their variation is rounding.
 LEAST_SPREAD = 1e-4
 
 Rows = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Fitted models as files for programs without Python: C, ONNX."""
+"""Export fitted models to files for programs without Python: C and ONNX."""
 
 from echoscale.storage.export.model_files import export
 
