@@ -15,7 +15,7 @@ PYTEST := -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reor
 .PHONY: run test test-lowest lint docs check-pages check-examples bench bench-all fuzz soak dist clean
 
 run: $(VENV)/.ready
-	$(VENV)/bin/echoscale reproduce
+	$(VENV)/bin/python -m paper
 
 test: $(VENV)/.ready
 	$(VENV)/bin/python $(PYTEST) -m "not example"

@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 import echoscale as es
-from paper.networks import two
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,7 +44,11 @@ def measure(options: argparse.Namespace) -> common.Raw:
     if not quick:
         options.ledger.parent.mkdir(parents=True, exist_ok=True)
     shared: dict[str, Any] = {"connections": 10, "spectral_radius": 0.95, "input_scaling": 0.2}
-    networks = {"parallel": two(units, None, **shared), "hierarchical": two(units, 1.0, **shared)}
+    halves = [units // 2] * 2
+    networks = {
+        "parallel": es.parallel(halves, **shared),
+        "hierarchical": es.hierarchical(halves, coupling=1.0, coupling_connections=10, **shared),
+    }
 
     def swept(network: Any, axes: dict[str, Any]) -> Any:
         task = es.sweeps.Task("narma", {"order": 10})

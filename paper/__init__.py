@@ -1,10 +1,13 @@
-"""The figures of the paper. One module a figure: compute(scale, run) -> labelled data; draw(data) -> matplotlib figure.
+"""The figures of the paper: the first user of echoscale, beside the library and not part of it.
 
-`run` takes jobs and gives their results (`echoscale.sweeps.run`), so that an interrupted figure goes on where it stopped.
+    python -m paper 3 --scale smoke        compute and draw figure 3, in seconds
+
+Each figure has one module with `SETTINGS` for every scale, `compute(settings, scale, run)`, which returns labelled data,
+and `draw(data)`. `run` is an `echoscale.sweeps.Runner`: it keeps finished jobs, so an interrupted figure continues where it
+stopped.
 """
 
-from paper import reproduce
 from paper.gallery import FIGURES, Result, make
 from paper.provenance import SCALES
 
-__all__ = ["FIGURES", "SCALES", "Result", "make", "reproduce"]
+__all__ = ["FIGURES", "SCALES", "Result", "make"]

@@ -1,9 +1,10 @@
-"""What the paper says, held against the data of a figure: it agrees, it differs, or these data cannot tell.
+"""The claims of the paper, tested with the data of the figures: the data agree, they differ, or they cannot decide.
 
-    d_s = ours - theirs, seed by seed;   agrees or differs where the 95 % interval of Student's t for the mean of d leaves out 0
+    d_s = ours - theirs, seed by seed;   agrees or differs if the 95 % interval of Student's t for the mean of d does not
+    contain 0
 
-Two seeds give an interval too wide for anything, and say so. Where there is nothing to draw (a gradient is exact or not), a
-number decides.
+With two seeds this interval is nearly always too wide. Claims without random numbers (a gradient is exact or not) are
+decided by a number alone.
 """
 
 from __future__ import annotations
@@ -25,29 +26,17 @@ Floats = npt.NDArray[np.float64]
 
 AGREES, DIFFERS, OPEN = "agrees", "differs", "not testable at this scale"
 LEVEL = 0.95
-EXACT = 1e-9  # relative: as good as equal in float64
-PRINTED = 0.01  # of accuracies that the paper prints with two digits
+EXACT = 1e-9  # relative deviation that counts as equal in float64
+PRINTED = 0.01  # the last digit of the accuracies in the paper
 
 
 class Finding(NamedTuple):
-    """A claim and what became of it.
+    """A claim of the paper and its verdict.
 
-    Attributes
-    ----------
-    figure : int
-        Its number in the paper.
-    claim : str
-        What the paper says.
-    verdict : str
-        "agrees", "differs" or "not testable at this scale".
-    measured : str
-        The evidence, in words.
-    value : float
-        The mean of what decides.
-    error : float
-        Its standard error over the seeds; 0 where nothing was drawn, NaN for one seed.
-    seeds : int
-        How many.
+    verdict   "agrees", "differs" or "not testable at this scale"
+    measured  the evidence, in words
+    value     the mean of the number that decides
+    error     its standard error over the seeds; 0 where nothing is random, NaN for one seed
     """
 
     figure: int
@@ -60,37 +49,18 @@ class Finding(NamedTuple):
 
 
 def findings(data: Mapping[int, xarray.Dataset]) -> list[Finding]:
-    """All claims that these figures have something to say to.
-
-    Parameters
-    ----------
-    data : mapping of number to dataset
-        Of the figures.
-    """
+    """The verdicts on all claims that the data of these figures can test."""
     return [each for number, find in CLAIMS.items() if number in data for each in find(data[number])]
 
 
 def compared(
     figure: int, claim: str, differences: npt.ArrayLike, *, rises: bool, words: str, digits: int = 3, drawn: str = "seeds"
 ) -> Finding:
-    """The verdict on differences of pairs, one for each seed.
+    """The verdict on differences "ours minus theirs", one for each seed.
 
-    Parameters
-    ----------
-    figure : int
-        Its number.
-    claim : str
-        What the paper says.
-    differences : (seeds,)
-        Ours minus theirs.
-    rises : bool
-        Whether the claim is that they are above 0; otherwise below.
-    words : str
-        What the difference is of.
-    digits : int
-        After the point.
-    drawn : str
-        What there are several of.
+    rises  whether the claim is that they are above 0, or below
+    words  the quantity whose differences these are
+    drawn  the word for the differences: "seeds", or "starts" of one seed
     """
     d = np.asarray(differences, np.float64).ravel()
     mean, count = float(d.mean()), len(d)
@@ -105,21 +75,7 @@ def compared(
 
 
 def reached(figure: int, claim: str, values: npt.ArrayLike, paper: float, words: str) -> Finding:
-    """The verdict on a printed value: agrees where the mean is as near as printed, differs where the interval leaves it out.
-
-    Parameters
-    ----------
-    figure : int
-        Its number.
-    claim : str
-        What the paper says.
-    values : (seeds,)
-        Ours.
-    paper : float
-        Theirs.
-    words : str
-        What the values are of.
-    """
+    """The verdict on a printed value: agrees if the mean is that near, differs if the interval does not contain it."""
     v = np.asarray(values, np.float64).ravel()
     found = compared(figure, claim, v - paper, rises=True, words=f"{words} minus {paper:g}")
     if found.seeds >= 3 and abs(found.value) <= PRINTED:

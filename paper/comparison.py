@@ -1,12 +1,14 @@
-"""The best point of a surface: chosen by validation, reported by test."""
+"""How the figures compare networks: pairs of reservoirs beside a single one, each at its best point."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from echoscale.network import Network, hierarchical, parallel
 
 if TYPE_CHECKING:
     import xarray
@@ -14,8 +16,20 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
+def two(units: int, coupling: float | None, *, connections: int, **shared: Any) -> Network:
+    """Two reservoirs of units // 2: both receive the input (coupling None), or the first drives the second.
+
+    connections  weights in a row, of each reservoir and of the coupling
+    shared       spectral_radius and input_scaling of both
+    """
+    sizes = [units // 2] * 2
+    if coupling is None:
+        return parallel(sizes, connections=connections, **shared)
+    return hierarchical(sizes, coupling=coupling, connections=connections, coupling_connections=connections, **shared)
+
+
 class Best(NamedTuple):
-    """Where the mean over the seeds is best on validation data, and what the test data say there.
+    """The best point by the mean validation score over the seeds, and the test scores there.
 
     test    (..., seed) errors or accuracies
     places  name of a dimension -> (...) its value at the best point
@@ -28,18 +42,8 @@ class Best(NamedTuple):
 
 
 def best(validation: xarray.DataArray, test: xarray.DataArray, dims: Sequence[str], *, largest: bool = False) -> Best:
-    """The best point over `dims`: that of the least mean over the dimension "seed", or of the largest.
-
-    Parameters
-    ----------
-    validation, test : DataArray
-        With the same dimensions, "seed" among them.
-    dims : sequence of str
-        The dimensions that are searched.
-    largest : bool
-        True for accuracies, False for errors.
-    """
-    rest = tuple(str(name) for name in validation.dims if name not in (*dims, "seed"))
+    """Find the point over `dims` with the least (or largest) mean over the dimension "seed"."""
+    rest = tuple(f"{name}" for name in validation.dims if name not in (*dims, "seed"))
     chosen, reported = (
         np.ascontiguousarray(each.transpose(*rest, *dims, "seed").values.astype(np.float64)) for each in (validation, test)
     )
@@ -54,7 +58,8 @@ def best(validation: xarray.DataArray, test: xarray.DataArray, dims: Sequence[st
 def best_accuracies(name: str, values: xarray.DataArray, dims: Sequence[str]) -> dict[str, xarray.DataArray]:
     """The best point of accuracies (..., seed, part), as variables of a figure.
 
-    `name`best  (..., seed) the "test" accuracies of all seeds there;  `name`best_<dim>  (...) where that is
+    `name`best        (..., seed) test accuracies of all seeds at the best point
+    `name`best_<dim>  (...) value of a dimension at the best point
     """
     import xarray
 
@@ -66,3 +71,15 @@ def best_accuracies(name: str, values: xarray.DataArray, dims: Sequence[str]) ->
     for dim, place in found.places.items():
         made[f"{name}best_{dim}"] = xarray.DataArray(place, dims=found.dims, attrs={"long_name": f"{dim} of the best point"})
     return made
+
+
+def standard_error(values: npt.ArrayLike, axis: int = -1) -> Any:
+    """The standard error of the mean along an axis; NaN for a single value, which has none."""
+    array = np.asarray(values)
+    count = array.shape[axis]
+    return array.std(axis=axis, ddof=1) / count**0.5 if count > 1 else np.full_like(array.mean(axis=axis), np.nan)
+
+
+def counted(seeds: int) -> str:
+    """ "one seed" or for example "20 seeds"."""
+    return "one seed" if seeds == 1 else f"{seeds} seeds"

@@ -1,10 +1,11 @@
-"""Fig. 1: timescales in the linear regime, their density by theory and by measurement, and what alpha, rho and structure do.
+"""Fig. 1: timescales in the linear regime: their density by theory and measurement, and effects of alpha, rho and structure.
 
 The caption of the paper's panel C is backwards. tau is proportional to 1/alpha: *lower* leak rates give longer timescales,
-and tau_max / tau_min = (1 + rho) / (1 - rho) is the same at every alpha. Drawn is what is measured. A delay line has no
-eigenvalue but 0, so its spectrum says one number, 1/alpha, where the paper shows a histogram; a ring, the line closed, has one.
-The few weights in each row of W make its disc of eigenvalues a little denser in the middle than the even disc of the theory:
-that is most of what is left between points and line in B when N is large; with more weights a row it shrinks.
+and tau_max / tau_min = (1 + rho) / (1 - rho) is the same at every alpha. The figure shows the measured timescales. All
+eigenvalues of a delay line are 0, so it has a single timescale, 1/alpha, where the paper shows a histogram; a ring, which is a
+closed delay line, has a histogram. W has few weights in each row. This makes the disc of its eigenvalues a little denser in the
+middle than the even disc of the theory, and explains most of the difference between points and line in B at large N. The
+difference shrinks with more weights in a row.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import numpy.typing as npt
 from echoscale import timescales
 from echoscale.app.report import style
 from echoscale.network import Network, hierarchical, parallel, single
-from echoscale.sweeps.job import Arrays, Job
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps import Arrays, Job, Runner
+from paper.comparison import counted
 from paper.provenance import labelled
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ TAU = r"timescale $\tau$ (steps)"
 
 @dataclass(frozen=True)
 class Settings:
-    """Units: `shown` in A, all `sizes` in B, `swept` in C and D, `compared` in E. B and E take the seeds 0 ... seeds - 1."""
+    """Neurons: `shown` in A, all `sizes` in B, `swept` in C and D, `compared` in E."""
 
     shown: int
     sizes: tuple[int, ...]
-    seeds: int
+    seeds: tuple[int, ...]  # of B and E
     bins: int
     swept: int
     compared: int
@@ -59,17 +60,20 @@ class Settings:
 
 
 SETTINGS = {
-    "smoke": Settings(shown=60, sizes=(25, 100), seeds=3, bins=10, swept=40, compared=60, structure_bins=20),
-    "quick": Settings(shown=200, sizes=(50, 150, 400), seeds=8, bins=20, swept=150, compared=100, structure_bins=30),
-    "paper": Settings(shown=300, sizes=(100, 300, 1000), seeds=20, bins=30, swept=200, compared=200, structure_bins=40),
+    "smoke": Settings(shown=60, sizes=(25, 100), seeds=tuple(range(3)), bins=10, swept=40, compared=60, structure_bins=20),
+    "quick": Settings(
+        shown=200, sizes=(50, 150, 400), seeds=tuple(range(8)), bins=20, swept=150, compared=100, structure_bins=30
+    ),
+    "paper": Settings(
+        shown=300, sizes=(100, 300, 1000), seeds=tuple(range(20)), bins=30, swept=200, compared=200, structure_bins=40
+    ),
 }
 
 
-def compute(scale: str, run: Runner) -> xarray.Dataset:
-    """Spectra of random networks, and the closed forms beside them."""
+def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
+    """Compute spectra of random networks, and the closed forms beside them."""
     import xarray
 
-    settings = SETTINGS[scale]
     networks = _networks(settings)
     jobs = [
         Job.of(spectrum, network=network, seed=seed, weights=key[0] == "plane") for key, (network, seed) in networks.items()
@@ -86,14 +90,14 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def spectrum(network: Network, seed: int, weights: bool) -> Arrays:
-    """Eigenvalues of the linearised system and the timescales, (N,) each; those of the weights where they are asked for."""
+    """Eigenvalues of the linearised system and the timescales, (N,) each; on request also the eigenvalues of W."""
     found = network.build(n_inputs=1, seed=seed).spectrum()
     made: Arrays = {"eigenvalues": found.eigenvalues, "timescales": found.timescales}
     return {**made, "of_weights": found.of_weights} if weights else made
 
 
 def _networks(s: Settings) -> dict[tuple[Any, ...], tuple[Network, int]]:
-    """Every network whose spectrum is needed, with its seed, by panel."""
+    """All networks whose spectra are needed, with their seeds, by panel."""
     one: dict[str, Any] = {"leak_rate": s.leak_rate, "spectral_radius": s.spectral_radius}
     jobs: dict[tuple[Any, ...], tuple[Network, int]] = {("plane",): (single(s.shown, **one), s.seed)}
     # The same seed gives the same W: along alpha and along rho nothing else changes.
@@ -110,7 +114,7 @@ def _networks(s: Settings) -> dict[tuple[Any, ...], tuple[Network, int]]:
         parallel([half, half], **two),
         hierarchical([half, half], **two),
     )
-    for seed in range(s.seeds):
+    for seed in s.seeds:
         for name, network in zip(STRUCTURES, structures, strict=True):
             jobs[name, seed] = network, seed
         for law in LAWS:
@@ -136,10 +140,10 @@ def _density(s: Settings, spectra: Spectra) -> xarray.Dataset:
     """B: histograms of the largest networks, the closed form, and the distance of the two for all sizes."""
     numbers = s.leak_rate, s.spectral_radius
     low, high = timescales.bounds(*numbers)
-    # A hair beyond the bounds: the outermost eigenvalue lies on the circle, and rounding must not push it out.
+    # A little wider than the bounds: the outermost eigenvalue lies on the circle, and rounding must not push it out.
     edges = np.geomspace(low * (1 - 1e-6), high * (1 + 1e-6), s.bins + 1)
     fine = np.geomspace(low, high, 300)
-    seeds = range(s.seeds)
+    seeds = s.seeds
 
     def times(law: str, units: int, seed: int) -> Floats:
         return spectra[law, units, seed]["timescales"]
@@ -196,13 +200,13 @@ def _sweep(name: str, values: tuple[float, ...], numbers: Callable[[Any], tuple[
 def _structures(s: Settings, spectra: Spectra) -> xarray.Dataset:
     """E: shares of the timescales in bins of equal ratio, means over the seeds."""
     edges = np.geomspace(*s.structure_range, s.structure_bins + 1)
-    times = np.array([[spectra[name, seed]["timescales"] for seed in range(s.seeds)] for name in STRUCTURES])
+    times = np.array([[spectra[name, seed]["timescales"] for seed in s.seeds] for name in STRUCTURES])
     shares = np.array([np.histogram(each, edges)[0] / each.size for each in times])
     first, second = (
         np.diff(timescales.cumulative(edges, alpha, s.structure_spectral_radius)) for alpha in s.structure_leak_rates
     )
     line = np.diff(timescales.cumulative(edges, s.structure_leak_rates[0], 0.0))
-    # The shares of a ring's timescales follow another law, which is not that of random matrices.
+    # The timescales of a ring do not follow the law of random matrices.
     theory = [line, np.full_like(line, np.nan), first, (first + second) / 2, (first + second) / 2]
     apart = np.abs(times[STRUCTURES.index("2 ESNs, unconnected")] - times[STRUCTURES.index("2 ESNs, connected")])
     return _dataset(
@@ -231,7 +235,7 @@ def _landmarks(leak_rate: float | Floats, spectral_radius: float | Floats) -> Fl
 
 
 def _dataset(**variables: tuple[Any, ...]) -> xarray.Dataset:
-    """name=(dims, values, long name[, unit]); one that bears the name of its only dimension is a coordinate."""
+    """A dataset from name=(dims, values, long name[, unit]); a variable named like its only dimension is a coordinate."""
     import xarray
 
     made = {
@@ -242,9 +246,11 @@ def _dataset(**variables: tuple[Any, ...]) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """Orange is theory: the lines, and the bodies of C and D; points, dots and bars are measured."""
+    """Draw theory in orange (the lines, and the bodies of C and D); points, dots and bars are measured."""
     figure: Figure = style.figure(7.9)
-    style.title(figure, data, "Timescales of reservoirs in the linear regime", f"{data.sizes['seed']} seeds, one in A, C and D")
+    seeds = data.sizes["seed"]
+    size = counted(seeds) + (", one in A, C and D" if seeds > 1 else "")
+    style.title(figure, data, "Timescales of reservoirs in the linear regime", size)
     rows = figure.add_gridspec(3, 1, height_ratios=[1.1, 1.15, 0.9])
     top, middle, bottom = rows[0].subgridspec(1, 2, width_ratios=[1, 1.3]), rows[1].subgridspec(1, 2), rows[2].subgridspec(1, 4)
     _draw_plane(figure.add_subplot(top[0]), data)
@@ -286,7 +292,8 @@ def _draw_density(ax: Axes, data: xarray.Dataset) -> None:
     low, high = data.tau_landmark.values[[0, -1]]
     ax.set(xscale="log", xlim=(0.72 * low, 1.15 * high), ylim=(0, top))
     _plain_ticks(ax, (1, 2, 5, 10, 20))
-    measured = f"measured, {LAWS[0]} weights,\nN = {units}, mean ± std of {count} seeds"
+    drawn = f"mean ± std of {count} seeds" if count > 1 else "one seed"
+    measured = f"measured, {LAWS[0]} weights,\nN = {units}, {drawn}"
     ax.legend([line, (band, dots)], ["theory", measured], **_QUIET, loc="upper right", bbox_to_anchor=(0.92, 1.0))
     distance = data.distance.mean("seed")
     rows = [f"{int(n):>5}" + "".join(f"{float(distance.sel(law=law, units=n)):>9.3f}" for law in LAWS) for n in data.units]
@@ -326,7 +333,7 @@ def _draw_pirate(ax: Axes, found: xarray.Dataset, name: str, half: float) -> Non
     tau, body = found[f"body_tau_of_{name}"].values, half * found[f"body_of_{name}"].values
     ax.fill_betweenx(tau, value * np.exp(-body), value * np.exp(body), color=style.THEORY, alpha=0.3, linewidth=0)
     dots = found[f"tau_of_{name}"].values
-    # Spread over the width of the body by the golden ratio: evenly, and the same every time.
+    # The golden ratio spreads the dots evenly over the width of the body, and always in the same way.
     aside = 2 * (np.arange(len(dots)) * 0.6180339887 % 1) - 1
     ax.plot(value * np.exp(aside * np.interp(dots, tau, body)), dots, "o", color="0.35", markersize=1.2, markeredgewidth=0)
     low, lower, median, upper, high = found[f"quantile_of_{name}"].values

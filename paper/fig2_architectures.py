@@ -1,4 +1,4 @@
-"""Fig. 2: the architectures, drawn from the very networks: a single reservoir, a hierarchy, and two reservoirs in parallel."""
+"""Fig. 2: the architectures, drawn from the networks themselves: a single reservoir, a hierarchy, and two in parallel."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from echoscale.app.report import style
-from echoscale.network import Network, diagram, hierarchical, parallel, single
-from echoscale.sweeps.run import Runner
+from echoscale.network import Network, hierarchical, parallel, single
+from echoscale.network.diagram import draw as draw_network
+from echoscale.network.diagram import layout
+from echoscale.sweeps import Runner
 from paper.provenance import SCALES, labelled
 
 if TYPE_CHECKING:
@@ -30,11 +32,10 @@ class Settings:
 SETTINGS = {scale: Settings() for scale in SCALES}  # a diagram has no scale
 
 
-def compute(scale: str, run: Runner) -> xarray.Dataset:
-    """The networks as JSON text. There is nothing to compute, so nothing is run."""
+def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
+    """Describe the networks as JSON text. No job is needed."""
     import xarray
 
-    settings = SETTINGS[scale]
     networks = {
         "single": single(settings.units),
         "hierarchical": hierarchical(settings.parts, leak_rate=settings.leak_rates),
@@ -49,10 +50,10 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """All three, each with the room that its diagram asks for."""
+    """Draw all three, each with the space that its diagram needs."""
     networks = [Network.from_dict(json.loads(str(text))) for text in data.network.values]
-    plans = [diagram.layout(network) for network in networks]
-    # The first two above each other beside the third, which is the tallest.
+    plans = [layout(network) for network in networks]
+    # The third is the tallest: the first two are stacked beside it.
     stacked, third = plans[:2], plans[2]
     height = max(sum(plan.height for plan in stacked) + LETTER, third.height)
     figure: Figure = style.figure(height + 2 * LETTER, width=max(plan.width for plan in stacked) + third.width + LETTER)
@@ -60,9 +61,9 @@ def draw(data: xarray.Dataset) -> Figure:
     ratios = {"width_ratios": [max(plan.width for plan in stacked), third.width]}
     grid = figure.add_gridspec(2, 2, **ratios, height_ratios=[plan.height for plan in stacked])
     axes = [figure.add_subplot(place) for place in (grid[0, 0], grid[1, 0], grid[:, 1])]
-    # Letters and titles of all panels first: a diagram fits itself into the room that is left.
+    # Letters and titles of all panels come first: a diagram fits itself into the remaining space.
     for letter, name, ax in zip("ABC", data.architecture.values, axes, strict=True):
         style.panel(ax, letter, title=str(name))
     for network, ax in zip(networks, axes, strict=True):
-        diagram.draw(network, ax=ax)
+        draw_network(network, ax=ax)
     return figure

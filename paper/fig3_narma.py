@@ -1,17 +1,16 @@
 """Fig. 3: NARMA10 and NARMA5, the error of single, unconnected and connected networks against their leak rates.
 
     single        one reservoir of 100 neurons; alpha and rho vary
-    unconnected   two of 50, both of which hear the input; alpha1 and alpha2 vary
+    unconnected   two of 50, both receive the input; alpha1 and alpha2 vary
     weak, strong  two of 50, the first drives the second with 0.1 or 1.0 times 10 weights N(0, 1) a row
 
-The paper leaves open what decides the comparison, so that all four readings of it are computed:
+The paper does not say what decides the comparison, so all four readings of it are computed:
 
     lag 1   predict y_n from the state that has seen s_n        lag 0   from the state before it
     ridge >= 1e-5   (where the paper's result appears)          ridge free   down to 1e-12
 
-The penalty is chosen on validation data for every point and seed; "best" is the point of least validation error in the mean
-over the seeds; errors shown are those of held-out test data. A seed draws weights and series, so that networks
-are compared seed by seed.
+Validation data choose the penalty of every point and seed. The best point has the least mean validation error over the seeds.
+All errors shown are errors on held-out test data. A seed draws weights and series: networks are compared seed by seed.
 """
 
 from __future__ import annotations
@@ -25,18 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import timescales
-from echoscale._internal import checks
 from echoscale.app.report import style
 from echoscale.network import Network, single
-from echoscale.sweeps.job import Arrays, Check, Job, unchecked
-from echoscale.sweeps.protocol import Protocol
-from echoscale.sweeps.run import Runner
-from echoscale.sweeps.scores import path_errors
+from echoscale.sweeps import Arrays, Check, Job, Protocol, Runner, path_errors, unchecked
 from echoscale.tasks import narma
 from paper import learned_paths
-from paper.best import best
+from paper.comparison import best, counted, standard_error, two
 from paper.learned_paths import Paths
-from paper.networks import two
 from paper.provenance import labelled
 
 if TYPE_CHECKING:
@@ -53,7 +47,7 @@ FLOORS = {"ridge >= 1e-5": 1e-5, "ridge free": 0.0}
 VARIANTS = tuple(f"{lag}, {floor}" for lag, floor in product(LAGS, FLOORS))
 TASKS = {"NARMA10": 10, "NARMA5": 5}
 NETWORKS = ("unconnected", "weak", "strong")
-# The unconnected pair of NARMA5 is not drawn, but D needs its least error.
+# The surface of the unconnected pair on NARMA5 is not drawn, but D needs its least error.
 SURFACES = (*(f"NARMA10, {each}" for each in NETWORKS), "NARMA5, unconnected", "NARMA5, strong")
 MEDIAN = 3  # points along each side of the running median
 HALF_DECADES = tuple(float(f"{10.0 ** (k / 2):.6g}") for k in range(-24, 3))
@@ -71,7 +65,7 @@ SHORT = replace(PROTOCOL, washout=50, train=500, validation=200, test=200)
 
 @dataclass(frozen=True)
 class Settings:
-    """units are those of all reservoirs together; the protocol's ridge are the penalties of the variants "ridge free"."""
+    """units counts all reservoirs together; the protocol's ridge holds the penalties of the variants "ridge free"."""
 
     leak_rates: tuple[float, ...]
     seeds: tuple[int, ...]
@@ -105,13 +99,12 @@ SETTINGS = {
 }
 
 
-def compute(scale: str, run: Runner) -> xarray.Dataset:
-    """Errors of all networks at every point and seed in all variants, the best points, and the signals themselves."""
+def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
+    """Compute the errors of all networks at every point and seed in all variants, the best points, and the signals."""
     import xarray
 
-    settings = SETTINGS[scale]
     alphas, radii, seeds = settings.leak_rates, settings.spectral_radii, settings.seeds
-    # Half the digits: the states are float32 too, and the file stays small.
+    # float32, as the states: the file stays small.
     pairs = np.empty((2, len(VARIANTS), len(SURFACES), len(alphas), len(alphas), len(seeds)), np.float32)
     singles = np.empty((2, len(VARIANTS), len(TASKS), len(radii), len(alphas), len(seeds)), np.float32)
     points = list(product(range(len(seeds)), (*TASKS, *SURFACES)))
@@ -155,19 +148,16 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) -> Figure:
-    """A, B: the signals. C, D: single networks against alpha, with the least errors of the pairs. E to H: errors of the pairs.
-    I, L, M, N: their valleys, in shades of the error above the least of each.
+    """Draw A, B: the signals; C, D: single networks against alpha; E to H: errors of the pairs; I, L, M, N: their valleys.
 
-    smooth: a running median over 3 x 3 points of the surfaces (as in the paper); the crosses are the best points without it.
+    smooth: a running median over 3 x 3 points of the surfaces (as in the paper); the crosses mark the best points without it.
     """
-    checks.choice(variant, VARIANTS, "variant")
     chosen = data.sel(variant=variant)
     figure = style.figure(9.5)
     figure.get_layout_engine().set(hspace=0.04)  # between the bars of E to H and the titles below them
     seeds = data.sizes["seed"]
-    style.title(
-        figure, data, f"NARMA10 and NARMA5: {variant}", f"means of {seeds} seeds, {len(data['alpha1'])} leak rates a side"
-    )
+    drawn = f"means of {seeds} seeds" if seeds > 1 else counted(seeds)
+    style.title(figure, data, f"NARMA10 and NARMA5: {variant}", f"{drawn}, {len(data['alpha1'])} leak rates a side")
     upper, lower = figure.subfigures(2, 1, height_ratios=[1, 1.2])
     (a, b), (c, d) = upper.subplots(2, 2)
     _draw_signals(a, b, data)
@@ -184,14 +174,15 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) 
     titles = ("no coupling", "weak coupling", "strong coupling", "NARMA5, strong", *(f"close-up of {each}" for each in "EFGH"))
     for ax, letter, title in zip((*panels, *close_ups), "EFGHILMN", titles, strict=True):
         style.panel(ax, letter, x=ALPHA1, y=ALPHA2)
-        ax.set_title(title, fontsize=8, loc="right")  # in the middle it would meet the letter
+        ax.set_title(title, fontsize=8, loc="right")  # in the middle it would touch the letter
     shown = f"running median of {MEDIAN} x {MEDIAN} points" if smooth else "not smoothed"
     lines = ", ".join(f"{100 * (each - 1):.0f}" for each in CONTOURS)
     walks = data.sizes["path_seed"]
     draws = f"; lines: the first of {walks} draws, marks: ends of all" if walks > 1 else ""
     paths = f"\npaths from squares: to dots learned online, to triangles tuned{draws}"
     figure.supxlabel(
-        f"{variant}; means of {seeds} seeds, bands: standard error; surfaces: {shown}; cross: least mean validation error\n"
+        f"{variant}; {drawn}{', bands: standard error' if seeds > 1 else ''}; surfaces: {shown}; "
+        "cross: least mean validation error\n"
         f"lines in E to N: {lines} % above the least error shown" + (paths if variant.startswith("lag 1") else ""),
         fontsize=7,
     )
@@ -209,7 +200,7 @@ def pair_errors(settings: Settings, surface: str, seed: int) -> Arrays:
 def single_errors(settings: Settings, task: str, seed: int) -> Arrays:
     """Errors (variants, lanes) of a single network at all spectral radii and leak rates; lanes are radius-major."""
     radii, alphas = np.array(list(product(settings.spectral_radii, settings.leak_rates))).T
-    # The description has the radius of the pairs: radii of 1 come as lanes, without a warning for what is meant here.
+    # The radii are lanes: in the description, a radius of 1 would raise a warning.
     network = single(
         settings.units,
         spectral_radius=settings.spectral_radius,
@@ -241,7 +232,7 @@ def pair(settings: Settings, kind: str) -> Network:
 
 
 def best_points(data: xarray.Dataset) -> xarray.Dataset:
-    """Where the mean validation error is least, the test error there, and in how many seeds a pair beats the others there."""
+    """The points of least mean validation error, their test errors, and in how many seeds a pair beats the others there."""
     import xarray
 
     pairs, pair_places, _ = best(data["validation"], data["test"], ("alpha1", "alpha2"))
@@ -254,7 +245,7 @@ def best_points(data: xarray.Dataset) -> xarray.Dataset:
     found: dict[str, Any] = {}
     for prefix, dim, tests, places in (("", "surface", pairs, pair_places), ("single_", "task", singles, single_places)):
         dims = ("variant", dim)
-        error = tests.std(axis=-1, ddof=1) / tests.shape[-1] ** 0.5
+        error = standard_error(tests)
         found |= {f"{prefix}best_{name}": (dims, at, {"long_name": f"best {name}"}) for name, at in places.items()}
         found |= {
             f"{prefix}best_test": (dims, tests.mean(axis=-1), {"long_name": "mean test NRMSE at the best point"}),
@@ -268,14 +259,14 @@ def best_points(data: xarray.Dataset) -> xarray.Dataset:
 
 
 def smoothed(surface: npt.ArrayLike) -> Floats:
-    """The running median of a surface; beyond an edge its values go on."""
+    """The running median of a surface; the values at the edges continue beyond them."""
     from scipy.ndimage import median_filter
 
     return np.asarray(median_filter(np.asarray(surface, np.float64), size=MEDIAN, mode="nearest"))
 
 
 def _errors(settings: Settings, network: Network, order: int, seed: int, **leaves: Sequence[Floats]) -> Arrays:
-    """All variants from one run: states and Gram matrices do not know which target is asked for, nor which penalties."""
+    """The errors of all variants from one run: states and Gram matrices depend neither on the target nor on the penalty."""
     end = settings.protocol.length
     u, y = narma(end + 1, order=order, seed=seed)
     # The state of row n has seen s_n. It predicts y_n (lag 1), and y_{n+1} without s_{n+1} (lag 0).
@@ -320,7 +311,7 @@ def _signals(settings: Settings) -> xarray.Dataset:
 
 
 def second_peak(correlation: Sequence[float] | Floats) -> int:
-    """The delay of the largest autocorrelation after its first rise; the first peak is that at 0."""
+    """The delay of the largest autocorrelation after its first rise; the first peak is at delay 0."""
     values = np.asarray(correlation)
     trough = int(np.argmax(np.diff(values) > 0))
     return trough + int(np.argmax(values[trough:]))
@@ -343,13 +334,13 @@ def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
 
 
 def _draw_single(ax: Axes, data: xarray.Dataset, task: str) -> None:
-    """Errors of single networks against alpha, and lines at the least ones of the unconnected and the connected pair."""
+    """Errors of single networks against alpha, and lines at the least errors of the unconnected and the connected pair."""
     curves = data["single_test"].sel(task=task).astype(np.float64)
-    count, alpha = curves.sizes["seed"], curves["alpha"].values
+    alpha = curves["alpha"].values
     looks = ((style.SINGLE, "-"), (style.SINGLE, ":"), ("0.55", "--"))
     for rho, (colour, dashes) in zip(curves["rho"].values, looks, strict=True):
-        curve = curves.sel(rho=rho)
-        mean, error = curve.mean("seed").values, curve.std("seed", ddof=1).values / count**0.5
+        curve = curves.sel(rho=rho).transpose("alpha", "seed").values
+        mean, error = curve.mean(axis=-1), np.nan_to_num(standard_error(curve))
         ax.fill_between(alpha, mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
         ax.plot(alpha, mean, color=colour, linestyle=dashes, linewidth=1.2, label=f"single, $\\rho$ = {rho:g}")
     for kind, label, colour in (
@@ -357,7 +348,7 @@ def _draw_single(ax: Axes, data: xarray.Dataset, task: str) -> None:
         ("strong", "connected", style.CONNECTED),
     ):
         found = data.sel(surface=f"{task}, {kind}")
-        least, either = float(found["best_test"]), float(found["best_test_error"])
+        least, either = float(found["best_test"]), float(np.nan_to_num(found["best_test_error"]))
         ax.axhspan(least - either, least + either, color=colour, alpha=0.25, linewidth=0)
         ax.axhline(least, color=colour, linewidth=1.5, label=f"{label}, best")
     ax.set_xlim(0, 1.02)
@@ -372,27 +363,27 @@ def _draw_surfaces(
     from matplotlib.colors import LogNorm
 
     shown = [_shown(data, each, smooth) for each in surfaces]
-    # Most of a surface is far worse than its minimum: a logarithm shows both.
+    # Most of a surface is far above its minimum: a logarithmic scale shows both.
     norm = LogNorm(min(map(np.min, shown)), max(map(np.max, shown)))
     alpha = data["alpha1"].values
     ends = alpha[0] / 2, alpha[-1] + alpha[0] / 2  # the edges of the outer cells
     for ax, name, values in zip(axes, surfaces, shown, strict=True):
         mesh = ax.pcolormesh(alpha, alpha, values.T, norm=norm, cmap="viridis", shading="nearest", rasterized=True)
-        _draw_valley(ax, alpha, values, "white")
+        _draw_contours(ax, alpha, values, "white")
         _draw_cross(ax, data, name)
         ax.set(aspect="equal", xticks=[0.2, 0.6, 1], yticks=[0.2, 0.6, 1], xlim=ends, ylim=ends)
     _plain_ticks(style.bar(figure, mesh, axes, f"{surfaces[0].split(',')[0]}, test NRMSE").ax.xaxis)
 
 
-def _draw_valley(ax: Axes, alpha: Floats, values: Floats, colour: str) -> None:
-    """Lines where the error is so much above the least that is shown."""
+def _draw_contours(ax: Axes, alpha: Floats, values: Floats, colour: str) -> None:
+    """Lines where the error is `CONTOURS` times the least error shown."""
     levels = [float(values.min()) * each for each in CONTOURS if float(values.min()) * each < values.max()]
     if levels:
         ax.contour(alpha, alpha, values.T, levels, colors=colour, linewidths=0.6)
 
 
 def _valley_shades() -> Colormap:
-    """Grey at the least error, white at `VALLEY` times it: paths are seen on all of them."""
+    """Grey at the least error, white at `VALLEY` times it: paths stand out on both."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("valley", ["0.55", "1.0"])
@@ -408,14 +399,14 @@ def _draw_valley_bar(figure: SubFigure, axes: Sequence[Axes]) -> None:
 
 
 def _draw_close_up(ax: Axes, data: xarray.Dataset, name: str, smooth: bool) -> None:
-    """The valley of one surface, with lines around it; all that is higher is white."""
+    """The valley of one surface, with lines around it; everything above it is white."""
     values, alpha = _shown(data, name, smooth), data["alpha1"].values
     inside = (alpha >= CLOSE_UP[0]) & (alpha <= CLOSE_UP[1])
     seen = values[np.ix_(inside, inside)]
     least = float(seen.min())
     colours: dict[str, Any] = {"vmin": least, "vmax": VALLEY * least, "cmap": _valley_shades()}
     ax.pcolormesh(alpha, alpha, values.T, **colours, shading="nearest", rasterized=True)
-    _draw_valley(ax, alpha[inside], seen, "0.35")
+    _draw_contours(ax, alpha[inside], seen, "0.35")
     if str(data["variant"].values).startswith("lag 1"):  # as the paths were learned
         _draw_paths(ax, data.sel(path_surface=name))
     _draw_cross(ax, data, name, CLOSE_UP)
@@ -424,12 +415,12 @@ def _draw_close_up(ax: Axes, data: xarray.Dataset, name: str, smooth: bool) -> N
 
 
 def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
-    """What the leak rates did from every start (square): the way of the first draw, and where all draws ended."""
+    """The leak rates from every start (square): the path of the first seed, and the ends of all seeds."""
     for walk, colour, marker in (("online_path", style.ONLINE, "o"), ("tuned_path", style.TUNED, "^")):
         for draw, starts in enumerate(data[walk].values):
             for path in starts:
                 path = path[np.isfinite(path).all(axis=1)]
-                if draw == 0:  # two dozen ways over each other could not be told apart
+                if draw == 0:  # the paths of all seeds would cover each other
                     ax.plot(*path.T, color=colour, linewidth=1.0, clip_on=False, zorder=3)
                 # Ends at the edge reach out of the panel.
                 look: dict[str, Any] = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.5}
@@ -445,7 +436,7 @@ def _shown(data: xarray.Dataset, name: str, smooth: bool) -> Floats:
 
 
 def _draw_cross(ax: Axes, data: xarray.Dataset, name: str, limits: tuple[float, float] = (0.0, 1.0)) -> None:
-    """A cross at the best point, where that is within the limits."""
+    """A cross at the best point, if it lies within the limits."""
     found = data.sel(surface=name)
     place = float(found["best_alpha1"]), float(found["best_alpha2"])
     if min(place) >= limits[0] and max(place) <= limits[1]:

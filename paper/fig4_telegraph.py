@@ -1,18 +1,17 @@
 """Fig. 4: a volatile environment. Which leak rates recognise the state, the regime, and both, of a noisy telegraph signal.
 
     single       one reservoir of 100 neurons; its leak rate and the noise vary
-    unconnected  two of 50, both of which hear the input; alpha1 and alpha2 vary
+    unconnected  two of 50, both receive the input; alpha1 and alpha2 vary
     connected    two of 50, the first drives the second
 
-Every accuracy is that of a frozen readout on unseen series, and stands beside the ceiling of the same series: the decisions of
-the exact Bayesian filter. The paper leaves open what decides the comparison, so four readings of it are computed:
+Accuracies are those of frozen readouts on held-out series. The ceiling of an accuracy is that of the exact Bayesian filter on
+the same series. The paper does not say what decides the comparison, so four readings of it are computed:
 
     online   Adam along ten series, the paper's rates; W_out averaged over the last part   ridge   one-hot targets, one series
     rho 0.1  (where the paper's gap between one and two reservoirs appears)                rho 0.95
 
-"best" is the point of largest accuracy on validation series in the mean over the seeds; accuracies shown are those of test
-series, which chose nothing. A seed draws weights and series. C also has the path of a leak rate that is learned online while
-the noise rises.
+The best point has the largest mean accuracy over the seeds on validation series. All accuracies shown are on test series. A
+seed draws weights and series. C also shows the path of a leak rate that is learned online while the noise rises.
 """
 
 from __future__ import annotations
@@ -26,18 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import timescales
-from echoscale._internal import checks
 from echoscale.app.report import style
-from echoscale.engine.devices import cores, on_cpu
+from echoscale.engine import cores, on_cpu
 from echoscale.learning import PRESETS, Adam, OnlineLearner
 from echoscale.network import Network, single
-from echoscale.sweeps.job import Arrays, Check, Job, unchecked
-from echoscale.sweeps.run import Runner
-from echoscale.tasks import Telegraph, schedule, telegraph
-from echoscale.tasks.telegraph_filter import transitions
+from echoscale.sweeps import Arrays, Check, Job, Runner, unchecked
+from echoscale.tasks import Telegraph, schedule, telegraph, transitions
 from paper import telegraph_scores as scores
-from paper.best import best_accuracies
-from paper.networks import two
+from paper.comparison import best_accuracies, counted, standard_error, two
 from paper.provenance import labelled, settings_in
 
 if TYPE_CHECKING:
@@ -54,20 +49,20 @@ NETWORKS = ("unconnected", "connected")
 TASKS = scores.TASKS
 PARTS = ("validation", "test")
 ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
-THREADS_ON_GPU = 4  # a loop of small kernels leaves most of it idle
+THREADS_ON_GPU = 4  # a loop of small kernels leaves most of the GPU idle
 LOWEST = 0.8  # share of the ceiling at which its colours begin
 
 
 @dataclass(frozen=True)
 class Settings:
-    """units are those of all reservoirs together; steps are those of each of the `sequences` that run at once."""
+    """units counts all reservoirs together; steps is the length of each of the `sequences` that run at once."""
 
     leak_rates: tuple[float, ...]
     noises: tuple[float, ...]  # of the single network
     seeds: tuple[int, ...]
     steps: int = 60_000
     tail: float = 0.3  # the last share of the steps, over which W_out is averaged
-    ridge_steps: int = 200_000  # of the one series that ridge sees
+    ridge_steps: int = 200_000  # of the single series of the ridge readout
     penalty: float = 1e-5
     validation: int = 10_000
     test: int = 20_000
@@ -136,11 +131,10 @@ SETTINGS = {
 }
 
 
-def compute(scale: str, run: Runner) -> xarray.Dataset:
-    """Accuracies and ceilings at every point and seed, the best points, learned paths, and the signals themselves."""
+def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
+    """Compute accuracies and ceilings at every point and seed, the best points, learned paths, and the signals."""
     import xarray
 
-    settings = SETTINGS[scale]
     alphas, seeds, noises = settings.leak_rates, settings.seeds, settings.noises
     shape = len(PARTS), len(READOUTS), len(RADII)
     pairs = np.empty((*shape, len(NETWORKS), len(alphas), len(alphas), len(seeds), len(TASKS)), np.float32)
@@ -200,7 +194,7 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def _job(settings: Settings, kind: str, k: int, what: Any) -> Job:
-    """What is done at one place: all leak rates of one network, noise and seed, or one learned path."""
+    """The job of one place: all leak rates of one network, noise and seed, or one learned path."""
     if kind == "path":
         return Job.of(learned_path, settings=settings, rho=what, seed=settings.path_seeds[k])
     network, noise = (pair(settings, what), settings.noise) if kind == "pair" else (lone(settings), what)
@@ -233,9 +227,10 @@ def learned_path(settings: Settings, rho: float, seed: int, check: Check = unche
     starts, rule = np.array(settings.path_starts), PRESETS["telegraph"]
     # A loop of few lanes: the processor is faster than a GPU.
     esn = lone(settings, rho).build(1, seed=seed, device="cpu")
+    rate: Any = rule.learned.rate
     learner = OnlineLearner(
         esn,
-        rates=Adam(float(rule.learned.rate) * settings.faster, rule.learned.beta1, rule.learned.beta2),  # type: ignore[arg-type]
+        rates=Adam(float(rate) * settings.faster, rule.learned.beta1, rule.learned.beta2),
         readout=rule.readout,
         starts=esn.hyper.replace(leak_rate=[starts]),
         record=settings.path_steps // settings.path_records,
@@ -252,7 +247,7 @@ def learned_path(settings: Settings, rho: float, seed: int, check: Check = unche
 def series(
     settings: Settings, steps: int, seed: int, part: int, noise: float | Floats, sequences: int | None = None
 ) -> Telegraph:
-    """The series of one part of one seed: no two share random numbers; all networks and noises of a seed share states."""
+    """The series of one part of one seed. No two parts share random numbers; all networks and noises of a seed share states."""
     return telegraph(steps, 10 * seed + part, sequences=sequences or settings.sequences, noise=noise, **settings.odds)
 
 
@@ -282,9 +277,9 @@ def pair(settings: Settings, kind: str) -> Network:
 
 
 def best_points(data: xarray.Dataset, noise: float) -> xarray.Dataset:
-    """Where the mean validation accuracy is largest, and the test accuracies of all seeds there.
+    """The points of largest mean validation accuracy, and the test accuracies of all seeds there.
 
-    For the pairs, and for the single reservoir at the noise of the pairs: that is the comparison.
+    The pairs are compared with the single reservoir at the noise of the pairs.
     """
     import xarray
 
@@ -294,7 +289,7 @@ def best_points(data: xarray.Dataset, noise: float) -> xarray.Dataset:
 
 
 def _signals(settings: Settings) -> xarray.Dataset:
-    """An example around a change of the regime, and the autocorrelations of state and regime, found and expected."""
+    """An example around a change of the regime, and the autocorrelations of state and regime, measured and expected."""
     import xarray
 
     truth = series(settings, settings.steps, settings.seeds[0], 0, settings.noise)
@@ -341,15 +336,13 @@ def autocorrelations(p1: float, p2: float, p3: float, lags: int) -> Floats:
 
 
 def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
-    """A, B: the signals. C, D: the single network, accuracy and its share of the ceiling. E, F: the pairs. G: all variants."""
-    checks.choice(variant, VARIANTS, "variant")
+    """Draw A, B: the signals; C, D: the single network, accuracy and share of the ceiling; E, F: the pairs; G: all variants."""
     readout, radius = variant.split(", rho ")
     chosen = data.sel(readout=readout, rho=float(radius))
     figure = style.figure(9.6)
     seeds = data.sizes["seed"]
-    style.title(
-        figure, data, f"A noisy telegraph signal: {variant}", f"means of {seeds} seeds, {len(data['alpha1'])} leak rates"
-    )
+    drawn = f"means of {seeds} seeds" if seeds > 1 else counted(seeds)
+    style.title(figure, data, f"A noisy telegraph signal: {variant}", f"{drawn}, {len(data['alpha1'])} leak rates")
     top, middle, lower, bottom = figure.subfigures(4, 1, height_ratios=[1, 1.35, 1.3, 1.05])
     a, b = top.subplots(1, 2, width_ratios=[1.7, 1])
     _draw_signals(a, b, data)
@@ -358,9 +351,9 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
     _draw_best(bottom.subplots(1, 1), data)
     noise = settings_in(data)["noise"]
     figure.supxlabel(
-        f"{variant}; frozen readouts on unseen series, means of {seeds} seeds; E to G at noise {noise:g}; cross: largest mean "
+        f"{variant}; frozen readouts on unseen series, {drawn}; E to G at noise {noise:g}; cross: largest mean "
         "validation accuracy\nC1: lines are leak rates learned online while the noise rises, a dot at the end of each "
-        "level\nG: shares seed by seed with standard errors; numbers are joint accuracies",
+        f"level\nG: shares seed by seed{' with standard errors' if seeds > 1 else ''}; numbers are joint accuracies",
         fontsize=7,
     )
     built: Figure = figure
@@ -386,9 +379,9 @@ def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
 
 
 def _draw_surfaces(figure: SubFigure, letters: str, data: xarray.Dataset, draws: Sequence[tuple[str, str | None]]) -> None:
-    """Test accuracies on the left, and their shares of the ceiling on the right, over noise and alpha or over both leak rates.
+    """Test accuracies on the left, their shares of the ceiling on the right, over noise and alpha or over both leak rates.
 
-    Panels of a kind have one scale and one bar.
+    Panels of one kind share a scale and a colour bar.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -447,7 +440,7 @@ def _mesh(ax: Axes, data: xarray.Dataset, values: Floats, single_one: bool, leas
 
 
 def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
-    """The leak rate against the noise of its time, from every start, in all seeds."""
+    """The leak rate against the noise at the same time, from every start, in all seeds."""
     from matplotlib.patheffects import withStroke
 
     settings = settings_in(data)
@@ -464,7 +457,6 @@ def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
 def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
     """The best pairs and singles of all variants: shares of the ceiling, seed by seed on the same series, and accuracies."""
     kinds = (("single", style.SINGLE, "o"), ("unconnected", style.UNCONNECTED, "s"), ("connected", style.CONNECTED, "D"))
-    count = data.sizes["seed"] ** 0.5
     lowest = 1.0
     for place, (readout, rho) in enumerate(product(READOUTS, RADII)):
         chosen = data.sel(readout=readout, rho=rho, task="joint")
@@ -472,7 +464,7 @@ def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
         for k, (kind, colour, marker) in enumerate(kinds):
             values = chosen["single_best"] if kind == "single" else chosen["best"].sel(network=kind)
             share = (values / ceiling).astype(np.float64)
-            mean, error = float(share.mean()), float(share.std(ddof=1)) / count
+            mean, error = float(share.mean()), float(np.nan_to_num(standard_error(share)))
             lowest = min(lowest, mean - error)
             x, label = place + 0.25 * (k - 1), kind if place == 0 else None
             ax.errorbar(x, mean, error, fmt=marker, color=colour, markersize=5, linewidth=1, capsize=3, label=label)

@@ -3,25 +3,25 @@
     fast phase  p1 = 0.5, p2 = 0.1        slow phase  p1 = 0.1, p2 = 0.05        p3 = 0.0005 in both
 
 Two connected reservoirs of 50 neurons learn the joint task (four classes, one-hot, squared error) with the paper's rates from
-ten series at once, through phases that alternate. The starts are those of Fig. 3. The paper leaves open the noise, the spectral
-radius and the length of a phase: the figure has the noise and radius at which the accuracies of Fig. 4 appear, and phases long
-enough for leak rates to come to rest at its rate. Variants of noise and radius are learned beside it, `faster` than in the
-paper and with phases that are as much shorter.
+ten series at once, through alternating phases. The starts are those of Fig. 3. The paper does not state the noise, the spectral
+radius and the length of a phase. The figure uses the noise and radius at which the accuracies of Fig. 4 appear, and phases long
+enough for the leak rates to settle. Variants of noise and radius are learned too, at a higher rate (`faster`) and with phases
+that are shorter by the same factor.
 
-Where a phase ends, the network is frozen and scored on unseen series of that phase, beside the best causal observer of the same
-series (`telegraph_filter`). State and regime are read from the same four outputs: those of a state or a regime are added up.
-A seed draws weights, first readouts and series. Which leak rate moves how far and how soon is `online.adaptation`; its swing is
+At the end of a phase the network is frozen and scored on held-out series of that phase, beside the best causal observer of the
+same series (`telegraph_filter`). State and regime are read from the same four outputs, added up. A seed draws weights, first
+readouts and series.
 
-    swing = mean settled value in fast phases - that in slow ones, without the first phase, in which it comes from its start
-
-How learned hyper-parameters follow an environment that changes: how far each moves in every phase, and how soon.
+`responses` measures how far each leak rate v moves in a phase, and how soon:
 
     way(t) = (v(t) - begins) / (settles - begins),      arrived: way(t) >= share
 
-A learned number fluctuates, so that it crosses any line many times and no single crossing means much. It has arrived "for
-good" at the step that parts the records of a phase best: before it they should lie below the share, from it on above, and it
-is put where the fewest records are on the wrong side (the earliest such step). A path that only rises has none there, and
-the step is its crossing; short returns are outvoted, long ones are not; an overshoot is no return.
+A learned leak rate fluctuates and crosses any line many times, so a single crossing means little. The time of arrival is
+the step that separates the records of a phase best: records before it should lie below the share, records from it on above
+the share, and the earliest step with the fewest records on the wrong side is taken. For a rising path this step is its
+crossing. Short returns below the share do not change it, long ones do. An overshoot is not a return.
+
+    swing = mean settled value in fast phases - mean settled value in slow phases, without the first phase
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal import checks
+from echoscale import ESN
 from echoscale.app.report import style
-from echoscale.engine.devices import cores
-from echoscale.engine.esn import ESN
+from echoscale.engine import cores
 from echoscale.learning import PRESETS, Adam, OnlineLearner
 from echoscale.network import hierarchical
-from echoscale.sweeps.job import Arrays, Check, Job, unchecked
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps import Arrays, Check, Job, Runner, unchecked
 from echoscale.tasks import Telegraph, schedule, telegraph, telegraph_filter
+from paper.comparison import counted
 from paper.learned_paths import FIRST_SERIES, RATE, SEQUENCES, STARTS
 from paper.provenance import labelled, settings_in
 
@@ -51,10 +50,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-
 Floats = npt.NDArray[np.float64]
 
 TASKS = ("state", "regime", "joint")
@@ -62,18 +57,19 @@ LEAKS = ("alpha1", "alpha2")
 NAMES = ("$\\alpha^{(1)}$", "$\\alpha^{(2)}$")
 COLOURS = style.LEVELS
 KINDS = ("fast", "slow")
-# Unseen series: none of the learner's, and others for every phase.
+# The numbers of the held-out series: none of them is a series of a learner.
 FIRST_TEST = 1_000_000
 
-FEWEST = 10  # records of a phase: its last fifth then holds two, the least that have a fluctuation
-# A number moved if it ends this many standard deviations of its own fluctuation from where it began. One that only fluctuates,
-# each record by itself and normally distributed, is taken for moved in about 3 of 1000 phases.
+FEWEST = 10  # records of a phase: its last fifth then holds two, which have a standard deviation
+# A leak rate moved if it ends this many standard deviations of its own fluctuation away from its value at the begin of the
+# phase. White normal noise passes this limit in about 3 of 1000 phases.
 SIGMAS = 3.0
+LAST = 0.2  # the part of a phase in which a leak rate counts as settled
 
 
 @dataclass(frozen=True)
 class Phases:
-    """steps and records are those of one phase; `faster` multiplies the paper's rate of the leak rates."""
+    """Steps and records of one phase; `faster` multiplies the paper's rate of the leak rates."""
 
     steps: int
     records: int
@@ -83,14 +79,14 @@ class Phases:
 
 @dataclass(frozen=True)
 class Settings:
-    """units are those of each reservoir; running and average are the memories of shown gradients and of W_out, in steps."""
+    """units counts each reservoir; running and average are the memories of shown gradients and of W_out, in steps."""
 
     phases: Phases
     variants: Phases
     running: int
     average: int
     test: int = 11_000
-    washout: int = 1_000  # of the unseen series
+    washout: int = 1_000  # of the held-out series
     kinds: tuple[str, ...] = ("fast", "slow", "fast", "slow", "fast")
     fast: tuple[float, float] = (0.5, 0.1)
     slow: tuple[float, float] = (0.1, 0.05)
@@ -132,9 +128,8 @@ SETTINGS = {
 }
 
 
-def compute(scale: str, run: Runner) -> xarray.Dataset:
-    """All seeds and starts of the figure, then the variants; `responses` and swings of both."""
-    settings = SETTINGS[scale]
+def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
+    """Compute all seeds and starts of the figure, then the variants; `responses` and swings of both."""
     grid = {"noise": settings.noises, "rho": settings.spectral_radii, "variant_seed": settings.variants.seeds}
     own = [(settings.phases, settings.noise, settings.spectral_radius, seed) for seed in settings.phases.seeds]
     others = [(settings.variants, *point) for point in product(*grid.values())]
@@ -152,9 +147,9 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """A odds and excerpts, B gradients, C leak rates, D how far and how soon, by start; E accuracies, F variants."""
+    """Draw A odds and excerpts, B gradients, C leak rates, D how far and how soon, by start; E accuracies, F variants."""
     figure: Figure = style.figure(9.7)
-    size = f"{data.sizes['seed']} seeds, {data.sizes['start']} starts each"
+    size = f"{counted(data.sizes['seed'])}, {data.sizes['start']} starts each"
     style.title(figure, data, "Leak rates follow fast and slow phases of the telegraph signal", size)
     grid = figure.add_gridspec(5, 4, height_ratios=(1.0, 1.2, 1.5, 1.5, 1.6))
     _draw_odds(figure.add_subplot(grid[0, :2]), data)
@@ -183,7 +178,7 @@ def draw(data: xarray.Dataset) -> Figure:
 
 
 def groups(data: xarray.Dataset) -> dict[str, tuple[str, ...]]:
-    """The starts by which leak rate is the larger one: they end in different places."""
+    """The starts, grouped by which leak rate is larger: the groups end in different places."""
     first = data["value"].isel(step=0).mean("seed").transpose("start", "leak").values
     lower = first[:, 0] < first[:, 1]
     names = data["start"].values
@@ -194,8 +189,9 @@ def follow(settings: Settings, phases: Phases, noise: float, radius: float, seed
     """One network with all starts through all phases.
 
     value             (S, 2, T + 1)  leak rates, the starts first
-    gradient, loss    (S, 2, T) and (S, T), means of windows; targets (T,) that they have
-    accuracy          (K, S, 3)  on unseen series at the end of every phase, in the order of `TASKS`
+    gradient, loss    (S, 2, T) and (S, T)  means of windows
+    targets           (T,)       number of steps with a target in each window
+    accuracy          (K, S, 3)  on held-out series at the end of every phase, in the order of `TASKS`
     ceiling           (K, 3)     of the best observer on the same series
     """
     esn = network(settings, radius, seed)
@@ -234,7 +230,7 @@ def network(settings: Settings, radius: float, seed: int) -> ESN:
 
 
 def learner_of(settings: Settings, phases: Phases, esn: ESN, seed: int) -> OnlineLearner:
-    """The paper's rule for both leak rates and W_out; predictions use a running mean of W_out, learning does not."""
+    """The paper's rule for both leak rates and W_out. Predictions use a running mean of W_out, learning does not."""
     preset, starts = PRESETS["telegraph"], np.array(settings.starts)
     return OnlineLearner(
         esn,
@@ -250,14 +246,14 @@ def learner_of(settings: Settings, phases: Phases, esn: ESN, seed: int) -> Onlin
 
 
 def stream(settings: Settings, phases: Phases, noise: float, seed: int) -> Telegraph:
-    """The series (10, T) that a learner hears: states and regimes carry on where the odds change."""
+    """The input series (10, T) of a learner: states and regimes continue where the odds change."""
     odds = [settings.odds(phase) for phase in range(len(settings.kinds))]
     p1, p2 = (schedule(*((phases.steps, each[name]) for each in odds)) for name in ("p1", "p2"))
     return telegraph(len(p1), FIRST_SERIES + seed, sequences=SEQUENCES, noise=noise, p1=p1, p2=p2, p3=settings.p3)
 
 
 def unseen_series(settings: Settings, noise: float, seed: int, phase: int) -> Telegraph:
-    """Series of one phase's odds for scores."""
+    """Held-out series with the odds of one phase."""
     place = FIRST_TEST + len(settings.kinds) * seed + phase
     return telegraph(settings.test, place, sequences=SEQUENCES, noise=noise, **settings.odds(phase))
 
@@ -268,7 +264,7 @@ def one_hot(joint: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 
 def scores(learner: OnlineLearner, truth: Telegraph, start: int, washout: int) -> list[float]:
-    """How often one start, frozen as it stands, is right about state, regime and both."""
+    """The accuracies of one start, frozen as it is, for state, regime and both."""
     z = np.asarray(learner.predict(truth.u, start=start))
     decisions = {
         "state": z[..., [1, 3]].sum(axis=-1) > z[..., [0, 2]].sum(axis=-1),
@@ -279,14 +275,14 @@ def scores(learner: OnlineLearner, truth: Telegraph, start: int, washout: int) -
 
 
 def swings(settles: xarray.DataArray, kinds: Sequence[str] | npt.NDArray[Any]) -> xarray.DataArray:
-    """(..., leak): how much higher a leak rate settles in fast phases than in slow ones; the first phase does not count."""
+    """How much higher a leak rate settles in fast phases than in slow ones, without the first phase, (..., leak)."""
     later = np.arange(len(kinds)) > 0
     means = [settles.isel(phase=np.flatnonzero(later & (np.asarray(kinds) == kind))).mean("phase") for kind in KINDS]
     return means[0] - means[1]
 
 
 def _histories(settings: Settings, phases: Phases, grid: dict[str, Any], found: list[Arrays]) -> xarray.Dataset:
-    """Runs of all points of a grid, labelled, with what each leak rate did in every phase."""
+    """The runs of all points of a grid, labelled, with the responses of each leak rate in every phase."""
     import xarray
 
     def joined(name: str) -> npt.NDArray[np.float32]:
@@ -335,7 +331,7 @@ _SAYS = {
 
 
 def _excerpts(settings: Settings) -> xarray.Dataset:
-    """The last steps of the first fast and the first slow phase, as the first seed's learner hears them."""
+    """The last steps of the first fast and the first slow phase, as the learner of the first seed receives them."""
     import xarray
 
     truth = stream(settings, settings.phases, settings.noise, settings.phases.seeds[0])
@@ -352,6 +348,89 @@ def _excerpts(settings: Settings) -> xarray.Dataset:
             "excerpt_step": ("excerpt_step", np.arange(settings.shown), {"units": "steps"}),
         },
     )
+
+
+def responses(history: xarray.Dataset, changes: Sequence[int], share: float = 0.9) -> xarray.Dataset:
+    """How far every hyper-parameter of a learner's history moves in each phase between the changes, and how soon.
+
+    begins       the value at the last record before the phase (in the first phase, at the first record)
+    settles      the mean over the last part of the phase
+    moved        settles - begins
+    fluctuation  the standard deviation in the last part of the phase
+    steps        steps from the change until it has arrived, up to the next record; NaN where it did not move
+
+    A hyper-parameter that still drifts at the end of a phase has not settled: for a straight line, `steps` is 0.81 of the
+    phase.
+    """
+    import xarray
+
+    value = history["value"].transpose(..., "step")
+    step = np.asarray(value["step"].values, np.int64)
+    edges = _edges(step, changes)
+    paths = np.asarray(value.values, np.float64)
+    found = [_response(paths, step, begin, end, share) for begin, end in pairwise(edges)]
+    dims = (*value.dims[:-1], "phase")
+    names = {
+        "begins": "value when the phase begins",
+        "settles": "mean value in the last part of the phase",
+        "moved": "how far it moved",
+        "fluctuation": "standard deviation in the last part of the phase",
+        "steps": f"steps until {share:g} of the way was gone for good",
+    }
+    arrays = {
+        name: (dims, np.stack([each[k] for each in found], -1), {"long_name": says})
+        for k, (name, says) in enumerate(names.items())
+    }
+    others = {name: each for name, each in value.coords.items() if "step" not in each.dims}
+    return xarray.Dataset(arrays, {**others, "begin": ("phase", edges[:-1]), "end": ("phase", edges[1:])})
+
+
+def _edges(step: npt.NDArray[np.int64], changes: Sequence[int]) -> list[int]:
+    """0, the changes and the last step; every phase between them has enough records."""
+    edges = [0, *changes, int(step[-1])]
+    for begin, end in pairwise(edges):
+        records = int(((step > begin) & (step <= end)).sum())
+        if records < FEWEST:
+            raise ValueError(f"the phase from step {begin} to {end} has {records} records, it needs at least {FEWEST}.")
+    return edges
+
+
+def _response(paths: Floats, step: npt.NDArray[np.int64], begin: int, end: int, share: float) -> tuple[Any, ...]:
+    """begins, settles, moved, fluctuation and steps of paths (..., T) in one phase, (...) each."""
+    inside = (step > begin) & (step <= end)
+    first = paths[..., max(int((step <= begin).sum()) - 1, 0)]
+    path, after = paths[..., inside], step[inside] - begin
+    tail = path[..., -max(int(np.ceil(LAST * len(after))), 2) :]
+    settled, noise = tail.mean(axis=-1), tail.std(axis=-1, ddof=1)
+    moved = settled - first
+    # No division: a way of length 0 has no share.
+    there = (path - first[..., None]) * np.sign(moved)[..., None] >= share * np.abs(moved)[..., None]
+    steps = np.where(np.abs(moved) > SIGMAS * noise, after[_parting(there)], np.nan)
+    return first, settled, moved, noise, steps
+
+
+def _parting(there: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """The first record (...) of `there` (..., n) with the fewest True values before it and False values from it on."""
+    # k = 0 ... n - 1 is enough: the settled mean of a leak rate that moved lies beyond the share, so at least one record does.
+    early: npt.NDArray[np.int64] = np.cumsum(there, axis=-1) - there
+    late = np.cumsum(~there[..., ::-1], axis=-1)[..., ::-1]
+    return np.asarray((early + late).argmin(axis=-1))
+
+
+def running_mean(values: xarray.DataArray, targets: xarray.DataArray, windows: int) -> xarray.DataArray:
+    """The mean of the last `windows` windows at each of them, weighted by their targets; NaN if they have no target."""
+    values = values.transpose(..., "step")
+    weight = np.asarray(targets.transpose(..., "step").values, np.float64)
+    total = _last_sums(np.where(weight > 0, np.nan_to_num(np.asarray(values.values, np.float64)) * weight, 0), windows)
+    count = _last_sums(weight, windows)
+    return values.copy(data=np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
+
+
+def _last_sums(values: Floats, windows: int) -> Floats:
+    """Sums over the last `windows` values along the last axis, over fewer at its beginning."""
+    padded = np.pad(values, [*[(0, 0)] * (values.ndim - 1), (windows - 1, 0)])
+    # Differences of cumulative sums would lose the digits of small gradients behind large ones.
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, windows, axis=-1).sum(axis=-1))
 
 
 def _shade(ax: Axes, data: xarray.Dataset) -> None:
@@ -382,11 +461,11 @@ def _draw_excerpt(ax: Axes, data: xarray.Dataset, kind: str) -> None:
 
 
 def _draw_gradients(ax: Axes, data: xarray.Dataset) -> None:
-    """Running means; a low leak rate has large gradients, so that both are seen on a logarithm of either sign."""
+    """Running means on a logarithmic axis of both signs: the lower leak rate has much larger gradients."""
     _shade(ax, data)
     history = data[["gradient", "targets"]].rename(window="step")
     step = float(history["step"][0])
-    shown = running_mean(history, max(round(settings_in(data)["running"] / step), 1))
+    shown = running_mean(history["gradient"], history["targets"], max(round(settings_in(data)["running"] / step), 1))
     _draw_bands(ax, shown, shown["step"].values)
     ax.axhline(0, color="0.5", linewidth=0.6)
     ax.set_yscale("symlog", linthresh=0.01)
@@ -427,7 +506,7 @@ def _draw_bands(ax: Axes, paths: xarray.DataArray, step: Any) -> None:
 
 
 def _draw_responses(ax: Axes, data: xarray.Dataset) -> None:
-    """Every seed, start and phase but the first; those that did not move are only counted."""
+    """Every seed, start and phase but the first one; leak rates that did not move are only counted."""
     later = data.isel(phase=slice(1, None))
     said = []
     for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
@@ -448,7 +527,7 @@ def _draw_responses(ax: Axes, data: xarray.Dataset) -> None:
 
 
 def _draw_accuracy(ax: Axes, data: xarray.Dataset) -> None:
-    """Joint accuracy of every seed and start at the end of every phase, beside the ceiling; their ratio as text."""
+    """Joint accuracies of all seeds and starts at the end of every phase, the ceiling, and their ratio as text."""
     joint = data.sel(task="joint")
     phase = np.arange(data.sizes["phase"])
     ceiling = joint["ceiling"].mean("seed").values
@@ -469,7 +548,7 @@ def _draw_accuracy(ax: Axes, data: xarray.Dataset) -> None:
 
 
 def _draw_variants(ax: Axes, data: xarray.Dataset) -> None:
-    """The swing of both leak rates for every noise and radius: means, and least to largest of seeds and starts."""
+    """The swing of both leak rates for every noise and radius: means, with bars from the least to the largest."""
     points = [(noise, rho) for rho in data["rho"].values for noise in data["noise"].values]
     for k, (group, starts) in enumerate(groups(data).items()):
         for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
@@ -486,151 +565,3 @@ def _draw_variants(ax: Axes, data: xarray.Dataset) -> None:
     ax.set_ylim(top=float(data["variant_swing"].max()) * 1.6)
     ax.legend(fontsize=6.5, frameon=False, loc="upper center", ncols=2, columnspacing=1, handletextpad=0.3)
     style.panel(ax, "F", x="noise (above) and spectral radius (below)", y="swing, fast - slow")
-
-
-def responses(history: xr.Dataset, changes: Sequence[int], share: float = 0.9, last: float = 0.2) -> xr.Dataset:
-    """moved = settles - begins of every hyper-parameter and phase, and how many steps it took.
-
-    A hyper-parameter that still drifts when the phase ends has not settled. Then `moved` is what it had time for, and `steps`
-    is close to the length of the phase: 0.81 of it for a straight line.
-
-    Parameters
-    ----------
-    history : xarray.Dataset
-        Of a learner, or several joined along a new dim: `value` (..., step).
-    changes : list of int
-        Steps after which the environment was another, increasing; K of them make K + 1 phases.
-    share : float
-        Of the way that a hyper-parameter must have gone to have arrived.
-    last : float
-        The part of a phase in which it counts as settled.
-
-    Returns
-    -------
-    xarray.Dataset
-        With dims (..., phase):
-        begins, the value at the last record up to the change (in the first phase, at the first record);
-        settles, the mean over the last part of the phase;
-        moved, settles - begins;
-        fluctuation, the standard deviation in the last part;
-        steps, from the change until it has arrived for good, to the next record (NaN where it did not move).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import xarray as xr
-    >>> from echoscale.learning import responses
-    >>> path = np.concatenate([np.full(20, 0.2), np.full(20, 0.6)])  # jumps after step 2000
-    >>> history = xr.Dataset({"value": (("parameter", "step"), path[None])}, {"step": 100 * np.arange(1, 41)})
-    >>> found = responses(history, changes=[2000])
-    >>> found["moved"].values.round(3), found["steps"].values
-    (array([[0. , 0.4]]), array([[ nan, 100.]]))
-    """
-    import xarray as xr
-
-    for part, name in ((share, "share"), (last, "last")):
-        if not 0 < checks.number(part, name) < 1:
-            raise ValueError(f"{name} must lie in (0, 1), got {part}: it is a part of the whole.")
-    value = history["value"].transpose(..., "step")
-    step = np.asarray(value["step"].values, np.int64)
-    edges = _edges(step, changes)
-    paths = np.asarray(value.values, np.float64)
-    found = [_response(paths, step, begin, end, float(share), float(last)) for begin, end in pairwise(edges)]
-    dims = (*value.dims[:-1], "phase")
-    names = {
-        "begins": "value when the phase begins",
-        "settles": "mean value in the last part of the phase",
-        "moved": "how far it moved",
-        "fluctuation": "standard deviation in the last part of the phase",
-        "steps": f"steps until {share:g} of the way was gone for good",
-    }
-    arrays = {
-        name: (dims, np.stack([each[k] for each in found], -1), {"long_name": says})
-        for k, (name, says) in enumerate(names.items())
-    }
-    others = {name: each for name, each in value.coords.items() if "step" not in each.dims}
-    return xr.Dataset(arrays, {**others, "begin": ("phase", edges[:-1]), "end": ("phase", edges[1:])})
-
-
-def running_mean(history: xr.Dataset, windows: int, of: str = "gradient") -> xr.DataArray:
-    """The mean of the last `windows` windows at each of them, every step with a target alike.
-
-    Parameters
-    ----------
-    history : xarray.Dataset
-        Of a learner.
-    windows : int
-        How many; fewer at the start of the stream.
-    of : "gradient", "loss" or "value"
-        Of what.
-
-    Returns
-    -------
-    xarray.DataArray
-        As `history[of]`; NaN where none of the windows had a target.
-
-    Examples
-    --------
-    >>> import numpy as np, echoscale as es
-    >>> esn = es.single(5).build(n_inputs=1)
-    >>> u, y = es.tasks.narma(400, order=5, seed=0)
-    >>> learner = es.OnlineLearner(esn, record=100, washout=100).fit(u, y)
-    >>> es.learning.running_mean(learner.history, 2, of="loss").sizes["step"]
-    4
-    """
-    windows = checks.integer(windows, "windows", minimum=1)
-    values = history[of].transpose(..., "step")
-    targets = history["targets"].transpose(..., "step")
-    weight = np.asarray(targets.values, np.float64)
-    # Windows without a target have no mean, and count for nothing.
-    total = _last_sums(np.where(weight > 0, np.nan_to_num(np.asarray(values.values, np.float64)) * weight, 0), windows)
-    count = _last_sums(weight, windows)
-    mean = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
-    return values.copy(data=mean).rename(f"running mean of {of}")
-
-
-def _last_sums(values: Floats, windows: int) -> Floats:
-    """Sums of the last `windows` along the last axis, of fewer at its beginning."""
-    padded = np.pad(values, [*[(0, 0)] * (values.ndim - 1), (windows - 1, 0)])
-    # Not differences of running sums: these lose the digits of small gradients behind large ones.
-    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, windows, axis=-1).sum(axis=-1))
-
-
-def _edges(step: npt.NDArray[np.int64], changes: Sequence[int]) -> list[int]:
-    """0, the changes and the last step; every phase between them with records enough."""
-    edges = [0, *(checks.integer(each, "a change", minimum=1) for each in changes), int(step[-1]) if step.size else 0]
-    if edges != sorted(set(edges)):
-        raise ValueError(
-            f"changes must increase and lie inside the history, which ends at step {edges[-1]}; got {list(map(int, changes))}."
-        )
-    for begin, end in pairwise(edges):
-        records = int(((step > begin) & (step <= end)).sum())
-        if records < FEWEST:
-            raise ValueError(
-                f"the phase from step {begin} to {end} has {records} records, at least {FEWEST} are needed to tell a move from "
-                "a fluctuation: use a shorter window (record=...) or longer phases."
-            )
-    return edges
-
-
-def _response(paths: Floats, step: npt.NDArray[np.int64], begin: int, end: int, share: float, last: float) -> tuple[Any, ...]:
-    """begins, settles, moved, fluctuation and steps of paths (..., T) in one phase, (...) each."""
-    inside = (step > begin) & (step <= end)
-    first = paths[..., max(int((step <= begin).sum()) - 1, 0)]
-    path, after = paths[..., inside], step[inside] - begin
-    tail = path[..., -max(int(np.ceil(last * len(after))), 2) :]
-    settled, noise = tail.mean(axis=-1), tail.std(axis=-1, ddof=1)
-    moved = settled - first
-    # Without a division: a way of 0 has no share.
-    there = (path - first[..., None]) * np.sign(moved)[..., None] >= share * np.abs(moved)[..., None]
-    steps = np.where(np.abs(moved) > SIGMAS * noise, after[_parting(there)], np.nan)
-    return first, settled, moved, noise, steps
-
-
-def _parting(there: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """The first record (...) of `there` (..., n) from which on to call it True with the fewest mistakes."""
-    # Mistakes of parting before record k: those True among the first k, and those False from k on. k = 0..n - 1: where a
-    # number moved, its settled mean lies beyond the share, so that at least one record does.
-    early: npt.NDArray[np.int64] = np.cumsum(there, axis=-1) - there
-    late = np.cumsum(~there[..., ::-1], axis=-1)[..., ::-1]
-    return np.asarray((early + late).argmin(axis=-1))

@@ -1,45 +1,48 @@
 """Fig. 6: permuted sequential MNIST. Accuracy of single, unconnected and connected networks against their leak rates.
 
     single       one reservoir of 1,200 neurons; alpha varies
-    unconnected  two of 600, both of which hear the input; alpha1 and alpha2 vary
+    unconnected  two of 600, both receive the input; alpha1 and alpha2 vary
     connected    two of 600, the first drives the second
 
-An image is shown pixel by pixel in a fixed random order; it is judged by few (4) or many (28) snapshots of the states. Readouts
-are sigmoids, learned by Adam on the cross-entropy as in the paper, but with a rate that falls to 0: a constant one leaves noise
-from epoch to epoch, as large as what is to be seen. "best" is the point of largest accuracy on held-out training images in the
-mean over the seeds; accuracies shown are those of the test images, which choose nothing. A seed draws the weights and the order
-of the minibatches; the permutation is one for all.
+    X = (x(M), x(2M), ..., x(T)),      p = sigmoid(W_out X),      label = argmax p
 
-The paths are leak rates learned together with a readout, minibatch by minibatch, by the exact trace
-(`online.sequence_starts`), with a new readout from time to time.
+An image is shown pixel by pixel in a fixed random order and classified from few (4) or many (28) snapshots of the states.
+The network runs once, with the snapshots of the smallest M; rarer snapshots are among them. Readouts are learned by Adam on
+the cross-entropy as in the paper, but with a rate that falls to 0: with a constant rate, the noise from epoch to epoch is
+as large as the differences between networks. The best point has the largest mean accuracy over the seeds on held-out
+training images. All accuracies shown are on test images. A seed draws the weights and the order of the minibatches; all
+seeds share one permutation.
 
-At smoke and quick scale scikit-learn's 8x8 digits stand in for MNIST; at quick scale only where MNIST is not there
-(`tasks.mnist.available`). Then there are 64 steps, and 16 snapshots are many.
+The paths are leak rates learned together with a readout, minibatch by minibatch, with the exact trace
+(`sequence_learner.walk`) and a new readout from time to time.
+
+At smoke scale, and at quick scale if MNIST is not there (`tasks.mnist.available`), scikit-learn's 8x8 digits replace MNIST. A
+sequence then has 64 steps, and many snapshots are 16.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import timescales
+from echoscale import ESN, Hyper, timescales
 from echoscale.app.report import style
-from echoscale.engine.devices import on_cpu
+from echoscale.engine import device_of, on_cpu
 from echoscale.network import Network, single
-from echoscale.sweeps.job import Arrays, Check, Job, unchecked
-from echoscale.sweeps.run import Runner
-from echoscale.tasks import mnist
-from paper import psmnist_scores as scores
-from paper.best import best_accuracies
-from paper.networks import two
+from echoscale.readouts import features, logistic
+from echoscale.sweeps import Arrays, Check, Job, Runner, unchecked
+from echoscale.tasks import Sequences, mnist, psdigits, psmnist
+from paper.comparison import best_accuracies, counted, two
 from paper.provenance import labelled, settings_in
-from paper.sequence_learner import SequenceLearner
-from paper.sequence_starts import walk
+from paper.sequence_learner import SequenceLearner, walk
 
 if TYPE_CHECKING:
     import xarray
@@ -54,12 +57,15 @@ PARTS = ("validation", "test")
 THREADS_ON_GPU = 2  # one computes while the other talks to the host
 ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
 PAPER_RATE = 5e-2  # of the readout with few snapshots, along the paths
-FIRST_ROW, SURFACES, CLOSE_UPS = "ABCD", "EFGH", "ILMN"  # the paper has no J and K
+SURFACES, CLOSE_UPS = "EFGH", "ILMN"  # letters of panels; the paper has no J and K
+CLASSES = 10
+LOADERS = {"mnist": psmnist, "digits": psdigits}
+AT_ONCE = 2000  # images whose outputs are computed together
 
 
 @dataclass(frozen=True)
 class Settings:
-    """units are those of all reservoirs together; snapshots are few and many."""
+    """units counts all reservoirs together; snapshots are few and many."""
 
     data: str
     train: int
@@ -127,13 +133,13 @@ SETTINGS = {
         epochs=8,
         path_minibatches=600,
         path_reset=300,
-        # With the paper's, 5e-2 and 5e-3, most leak rates went away from the maxima (docs/psmnist.md).
+        # With the paper's rates, 5e-2 and 5e-3, most leak rates moved away from the maxima (docs/psmnist.md).
         path_rates=(5e-4, 5e-5),
-        # The paper prints 1e-4; the rate that its authors' code has in effect is 32 times larger.
+        # The paper prints 1e-4; the effective rate in its authors' code is 32 times larger.
         path_leak_rate=3e-3,
     ),
 }
-# The quick scale where MNIST is there.
+# The quick scale if MNIST is there.
 QUICK_MNIST = Settings(
     "mnist",
     3_000,
@@ -151,15 +157,14 @@ QUICK_MNIST = Settings(
 
 
 def settings_of(scale: str) -> Settings:
-    """Those of a scale, with the data that are there."""
+    """The settings of a scale, for the data that are there."""
     return QUICK_MNIST if scale == "quick" and mnist.available() else SETTINGS[scale]
 
 
-def compute(scale: str, run: Runner) -> xarray.Dataset:
-    """Accuracies at every point and seed, the best points, learned paths, and the autocorrelations of two images."""
+def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
+    """Compute accuracies at every point and seed, the best points, learned paths, and autocorrelations of two images."""
     import xarray
 
-    settings = settings_of(scale)
     alphas, seeds = settings.leak_rates, settings.seeds
     pairs = np.empty((len(NETWORKS), len(alphas), len(alphas), len(seeds), len(settings.snapshots), len(PARTS)), np.float32)
     singles = np.empty((len(alphas), len(seeds), len(settings.snapshots), len(PARTS)), np.float32)
@@ -208,7 +213,7 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def _job(settings: Settings, kind: str, k: int, i: Any, j: int) -> Job:
-    """What is done at one place: one network at one set of leak rates with one seed, or learned paths."""
+    """The job of one place: one network at one set of leak rates with one seed, or learned paths."""
     if kind == "path":
         return Job.of(learned_path, settings=settings, kind=i, place=j, seed=settings.path_seeds[k])
     alone, alphas = kind == "single", settings.leak_rates
@@ -223,13 +228,7 @@ def accuracies(
     """accuracy: on the held-out and on the test images, (snapshots, 2)."""
     esn = network.build(1, seed=seed)
     hyper = esn.hyper.replace(leak_rate=list(leak_rates))
-    how = settings.snapshots, settings.rates, settings.epochs, settings.minibatch
-    return {"accuracy": scores.scored(esn, hyper, images(settings), *how, check)}
-
-
-def images(settings: Settings) -> scores.Split:
-    """The sequences of these settings."""
-    return scores.split(settings.data, settings.permutation, settings.train, settings.validation, settings.test)
+    return {"accuracy": scored(esn, hyper, images(settings), settings, check)}
 
 
 def learned_path(settings: Settings, kind: str, place: int, seed: int, check: Check = unchecked) -> Arrays:
@@ -238,7 +237,7 @@ def learned_path(settings: Settings, kind: str, place: int, seed: int, check: Ch
     esn = pair(settings, kind).build(1, seed=seed)
     learner = SequenceLearner(
         esn,
-        scores.CLASSES,
+        CLASSES,
         data.u.shape[1] // settings.snapshots[place],
         readout_rate=settings.path_rates[place],
         parameter_rate=settings.path_leak_rate,
@@ -253,9 +252,103 @@ def learned_path(settings: Settings, kind: str, place: int, seed: int, check: Ch
         minibatches=settings.path_minibatches,
         minibatch=settings.minibatch,
         reset=settings.path_reset,
-        progress=lambda *_: check(),
+        check=check,
     )
     return {"path": np.asarray(found.values)}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Sequences to train, to choose and to test, side by side in one array (B, T, 1), and the sizes of the first two parts."""
+
+    u: Any
+    labels: npt.NDArray[np.int64]
+    train: int
+    validation: int
+
+    @property
+    def fitted(self) -> slice:
+        """The sequences that the readout is trained with, and the held-out ones after them."""
+        return slice(0, self.train + self.validation)
+
+    @property
+    def held_out(self) -> npt.NDArray[np.int64]:
+        """The sequences that choose the best point."""
+        return np.arange(self.train, self.train + self.validation)
+
+    @property
+    def tested(self) -> slice:
+        """The test sequences."""
+        return slice(self.train + self.validation, None)
+
+
+def images(settings: Settings) -> Split:
+    """The sequences of these settings."""
+    return split(settings.data, settings.permutation, settings.train, settings.validation, settings.test)
+
+
+@cache
+def split(data: str, permutation: int | None, train: int, validation: int, test: int) -> Split:
+    """The first `train` and the last `validation` images of the training set, and the first `test` images of the test set."""
+    learn, judge = (LOADERS[data](part, permutation) for part in ("train", "test"))
+    for name, wanted, there in (("train + validation", train + validation, learn), ("test", test, judge)):
+        if wanted > len(there.labels):
+            raise ValueError(f"{name} asks for {wanted} images, {there.name} has {len(there.labels)}.")
+    chosen = np.r_[:train, len(learn.labels) - validation : len(learn.labels)]
+    u = np.concatenate([learn.u[chosen], judge.u[:test]])
+    return Split(u, np.concatenate([learn.labels[chosen], judge.labels[:test]]), train, validation)
+
+
+@lru_cache(maxsize=1)
+def sent(data: Split) -> Any:
+    """The sequences on the device, sent once for all networks."""
+    return jax.device_put(data.u)
+
+
+def example(data: str, permutation: int | None, labels: tuple[int, ...]) -> Sequences:
+    """The first test image of each of these labels."""
+    judge = LOADERS[data]("test", permutation)
+    rows = [int(np.flatnonzero(judge.labels == label)[0]) for label in labels]
+    return judge._replace(u=judge.u[rows], labels=judge.labels[rows])
+
+
+def scored(esn: ESN, hyper: Hyper, data: Split, settings: Settings, check: Check) -> Floats:
+    """Accuracies (snapshots, 2) on the held-out and on the test images, sigmoid readouts, Adam with a falling rate."""
+    most = max(settings.snapshots)
+    every = data.u.shape[1] // most
+    there = not on_cpu(device_of(esn.device))
+    u = sent(data) if there else data.u
+    found = features.compute(esn, u, every, hyper=hyper, on_device=there, progress=lambda *_: check()).array
+    scores = []
+    for count, rate in zip(settings.snapshots, settings.rates, strict=True):
+        kept = found[:, most // count - 1 :: most // count]
+        fit = logistic.fit(
+            kept[data.fitted],
+            data.labels[data.fitted],
+            CLASSES,
+            rate=rate,
+            schedule="cosine",
+            epochs=settings.epochs,
+            minibatch=settings.minibatch,
+            validation=data.held_out,
+            progress=lambda *_: check(),
+            seed=esn.seed,
+            device=esn.device,
+        )
+        # The rate has fallen to 0: take the last weights, not the best epoch, so nothing is chosen on the way.
+        scores.append([fit.history.accuracy[-1], accuracy(fit.state.weights, kept[data.tested], data.labels[data.tested])])
+    return np.array(scores)
+
+
+def accuracy(weights: Any, kept: Any, labels: npt.NDArray[np.int64]) -> float:
+    """The share of images (B, S, N) whose largest output is that of their label."""
+    right = 0
+    for begin in range(0, len(labels), AT_ONCE):
+        rows = kept[begin : begin + AT_ONCE]
+        flat = rows.reshape(len(rows), -1)
+        outputs = jnp.matmul(jnp.asarray(flat), jnp.asarray(weights.coef).T, precision="highest") + weights.intercept
+        right += int((np.asarray(outputs).argmax(axis=1) == labels[begin : begin + AT_ONCE]).sum())
+    return right / len(labels)
 
 
 def lone(settings: Settings) -> Network:
@@ -280,7 +373,7 @@ def pair(settings: Settings, kind: str) -> Network:
 
 
 def best_points(data: xarray.Dataset) -> xarray.Dataset:
-    """Where the mean accuracy on held-out images is largest, and the test accuracies of all seeds there."""
+    """The points of largest mean accuracy on held-out images, and the test accuracies of all seeds there."""
     import xarray
 
     pairs = best_accuracies("", data["accuracy"], ("alpha1", "alpha2"))
@@ -293,7 +386,7 @@ def _correlations(settings: Settings) -> xarray.Dataset:
 
     rows = []
     for permutation in (settings.permutation, None):
-        shown = scores.example(settings.data, permutation, settings.examples)
+        shown = example(settings.data, permutation, settings.examples)
         rows.append([timescales.of_signal(each, lags=len(each) - 2).inputs[:, 0] for each in shown.u.astype(np.float64)])
     values = np.array(rows, np.float32)
     return xarray.Dataset(
@@ -307,14 +400,14 @@ def _correlations(settings: Settings) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """A, C: autocorrelations. B, D: single networks. E to H: the pairs. I, L, M, N: close-ups with learned paths."""
+    """Draw A, C: autocorrelations; B, D: single networks; E to H: the pairs; I, L, M, N: close-ups with learned paths."""
     from matplotlib.ticker import MaxNLocator
 
     figure = style.figure(7.6)
     s = settings_in(data)
     what = {"mnist": "permuted MNIST", "digits": "scikit-learn's 8x8 digits, permuted, in place of MNIST"}[s["data"]]
     seeds = data.sizes["seed"]
-    drawn = f"means of {seeds} seeds" if seeds > 1 else "one seed"
+    drawn = f"means of {seeds} seeds" if seeds > 1 else counted(seeds)
     style.title(figure, data, f"Images pixel by pixel: {what}", f"{s['units']} neurons, {drawn}")
     top, lower = figure.subfigures(2, 1, height_ratios=[1, 2.1])
     first = top.subplots(1, 4)
@@ -393,7 +486,7 @@ def _draw_surface(ax: Axes, shown: xarray.Dataset, values: Floats, ends: tuple[f
 
 
 def _draw_paths(ax: Axes, paths: xarray.DataArray) -> None:
-    """What the leak rates did, from every start (square) to a dot."""
+    """The paths of the leak rates, from every start (square) to a dot."""
     from matplotlib.patheffects import withStroke
 
     rim = [withStroke(linewidth=1.8, foreground="white")]

@@ -1,22 +1,22 @@
-"""Fig. 7: which part of back-propagation through time the online gradient of the leak rates keeps.
+"""Fig. 7: how much of back-propagation through time the online gradient of the leak rates keeps.
 
     dE/dalpha = sum over l of dE/dx(t_l) e(t_l),      e = dx/dalpha (trace),      t_l = l M (snapshots)
 
-Images are shown pixel by pixel in a fixed random order to two connected reservoirs; readout and leak rates are learned from few
-or many snapshots (`SequenceLearner`, exact trace, the paper's Adam). On the way the gradient of every minibatch is computed in
+Images are shown pixel by pixel in a fixed random order to two connected reservoirs. Readout and leak rates are learned from few
+or many snapshots (`SequenceLearner`, exact trace, the paper's Adam). During learning the gradient of a minibatch is computed in
 several forms at the same parameters, and compared with back-propagation through time (BPTT):
 
     exact trace      the trace of the paper's appendix
-    truncated trace  that of its main text, without the way through a reservoir's own weights
-    as printed       the sum in its appendix: the errors of all later snapshots, times the trace, which holds them already
+    truncated trace  the trace of its main text, which leaves out the way through a reservoir's own weights
+    as printed       the sum in its appendix: the errors of all later snapshots, times the trace, which already contains them
     moving leaks     the exact trace of leak rates that move against the gradient during the sequence, by the learning rate
                      after each snapshot or after each time step (then the paper's for NARMA), and end at those of BPTT
 
-    deviation = |g - g_BPTT| / |g_BPTT| over all minibatches that were compared and both leak rates
+    deviation = |g - g_BPTT| / |g_BPTT| over all compared minibatches and both leak rates
 
-The data are scikit-learn's 8x8 digits, which come with it; at paper scale they are interpolated to 28x28 pixels, so that there
-are 784 steps and 4 and 28 snapshots as in the paper. Everything is float64. A seed draws weights, permutation, first readout
-and order of the images. Curves are those of the first seed, deviations those of all seeds.
+The data are scikit-learn's 8x8 digits. At paper scale they are interpolated to 28x28 pixels: 784 steps, and 4 and 28
+snapshots, as in the paper. Everything is float64. A seed draws weights, permutation, first readout and order of the images.
+The curves show the first seed, the deviations all seeds.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from echoscale import ESN, Hyper
 from echoscale.app.report import style
-from echoscale.engine import dynamics, traces
-from echoscale.engine.devices import COMPILER_OPTIONS, precision_and_device
-from echoscale.engine.esn import ESN
-from echoscale.engine.hyper import Hyper, Parameter, put
+from echoscale.engine import COMPILER_OPTIONS, Parameter, precision_and_device, put, traces
+from echoscale.engine import step as network_step
 from echoscale.network import hierarchical
-from echoscale.sweeps.job import Arrays, Job
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps import Arrays, Job, Runner
 from paper import snapshots
+from paper.comparison import counted
 from paper.provenance import labelled, settings_in
 from paper.sequence_learner import SequenceLearner
 
@@ -63,7 +62,7 @@ STATES, ERRORS, NODE = 0.48, 0.94, 34  # heights of the nodes in A and B, and th
 
 @dataclass(frozen=True)
 class Settings:
-    """units are those of each reservoir; from the second seed on, every `stride`-th minibatch is compared."""
+    """units counts each reservoir; from the second seed on, every `stride`-th minibatch is compared."""
 
     side: int
     snapshots: tuple[int, int]
@@ -90,7 +89,7 @@ SETTINGS = {
 
 
 class Minibatch(NamedTuple):
-    """What is fixed while the forms are compared: weights and numbers of the network, the readout, inputs and labels."""
+    """The point at which the forms are compared: weights and hyper-parameters, the readout, inputs and labels."""
 
     weights: Any
     hyper: Any
@@ -100,16 +99,15 @@ class Minibatch(NamedTuple):
 
     @classmethod
     def of(cls, learner: SequenceLearner, u: Floats, labels: npt.NDArray[np.int64]) -> Minibatch:
-        """u (B, T, 1) and labels (B,) at the present parameters of a learner."""
+        """u (B, T, 1) and labels (B,) at the current parameters of a learner."""
         hyper = Hyper(*(tuple(jnp.reshape(leaf, (1,)) for leaf in leaves) for leaves in learner.hyper))
         return cls(learner.esn.weights(len(u)), hyper, learner.readout, u.transpose(1, 2, 0), labels)
 
 
-def compute(scale: str, run: Runner) -> xarray.Dataset:
-    """Gradients along training of the first seed, and the deviations from BPTT of all seeds."""
+def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
+    """Compute gradients during training of the first seed, and the deviations from BPTT of all seeds."""
     import xarray
 
-    settings = SETTINGS[scale]
     curves = np.empty((2, len(CURVES), settings.minibatches, len(LEAKS)))
     leaks, loss = np.empty((2, settings.minibatches, len(LEAKS))), np.empty((2, settings.minibatches))
     deviations = np.empty((2, len(FORMS), len(settings.seeds)))
@@ -162,7 +160,7 @@ def running_average(values: Floats, window: int) -> Floats:
 
 
 class TrainedGradients(NamedTuple):
-    """Gradients and those of BPTT by form, at the minibatches where they were compared (n, 2); leak rates (n, 2) and losses."""
+    """Gradients and those of BPTT by form, at the compared minibatches (n, 2); leak rates (n, 2) and losses (n,)."""
 
     gradients: dict[str, Floats]
     reference: dict[str, Floats]
@@ -171,7 +169,7 @@ class TrainedGradients(NamedTuple):
 
 
 def compared(settings: Settings, place: int, seed: int, stride: int) -> Arrays:
-    """Deviations (forms,) from BPTT, and along training: gradients (curves, n, 2), leak rates (n, 2) and losses (n,)."""
+    """Deviations (forms,) from BPTT, and during training: gradients (curves, n, 2), leak rates (n, 2) and losses (n,)."""
     found = trained(settings, place, seed, stride)
     return {
         "deviations": np.array([deviation(found.gradients[each], found.reference[each]) for each in FORMS]),
@@ -182,7 +180,7 @@ def compared(settings: Settings, place: int, seed: int, stride: int) -> Arrays:
 
 
 def trained(settings: Settings, place: int, seed: int, stride: int) -> TrainedGradients:
-    """Training from the `place`-th number of snapshots, with all forms of the gradient on the way.
+    """Train with the `place`-th number of snapshots and compute all forms of the gradient.
 
     Curves are compared at every `stride`-th minibatch, the other forms at every `settings.stride`-th.
     """
@@ -193,7 +191,7 @@ def trained(settings: Settings, place: int, seed: int, stride: int) -> TrainedGr
     leaks = []
     for k, (u, labels) in enumerate(minibatches(settings, seed)):
         learner.start(u.shape[1])
-        leaks.append(learner.values[0])
+        leaks.append(learner.values)
         new = {}
         if k % stride == 0 or k % settings.stride == 0:
             with precision_and_device("float64", None):
@@ -207,9 +205,7 @@ def trained(settings: Settings, place: int, seed: int, stride: int) -> TrainedGr
                         new[form] = moving(now, every, path(backwards, len(now.u), pause, rate))
         learner.partial_fit(u, labels)
         if new:
-            new["exact trace"] = learner.history["gradient"].values[
-                0, :, -1
-            ]  # at the parameters before the step, as all the others
+            new["exact trace"] = learner.gradients[-1]  # at the parameters before the step, as all other forms
             for form, gradient in new.items():
                 found[form].append(gradient)
                 reference[form].append(backwards)
@@ -217,7 +213,7 @@ def trained(settings: Settings, place: int, seed: int, stride: int) -> TrainedGr
         {form: np.array(each) for form, each in found.items()},
         {form: np.array(each) for form, each in reference.items()},
         np.array(leaks),
-        learner.history["loss"].values[0],
+        np.array(learner.loss),
     )
 
 
@@ -246,7 +242,7 @@ def network(settings: Settings, seed: int) -> ESN:
 
 
 def minibatches(settings: Settings, seed: int) -> Iterator[tuple[Floats, npt.NDArray[np.int64]]]:
-    """Permuted images (B, T, 1) and labels (B,): epochs of shuffled minibatches, as many as are asked for."""
+    """Permuted images (B, T, 1) and labels (B,): the minibatches of the settings, shuffled in each epoch."""
     images, labels = digits(settings.side)
     rng = np.random.default_rng(seed)
     sequences = images[:, rng.permutation(images.shape[1]), None]
@@ -284,14 +280,15 @@ def _backwards(now: Minibatch, every: int) -> Any:
         @jax.checkpoint
         def stretch(state: Any, given: Any) -> tuple[Any, Any]:
             part, push = given
-            state = jax.lax.scan(lambda x, u_t: (dynamics.step(now.weights, hyper, x, u_t), None), state, part)[0]
-            # Nothing is added to the states; the slope of E along it is what is asked for.
+            state = jax.lax.scan(lambda x, u_t: (network_step(now.weights, hyper, x, u_t), None), state, part)[0]
+            # The pushes are 0: only the slope of E along them is needed.
             pushed = tuple(x + p for x, p in zip(state, jnp.split(push, len(state)), strict=True))
             return pushed, jnp.concatenate(pushed)
 
-        states = jax.lax.scan(stretch, _zero_state(now), (snapshots.cut(now.u, every), pushes))[1]
+        start = snapshots.zero_state(now.weights, now.u.shape[-1])
+        states = jax.lax.scan(stretch, start, (snapshots.cut(now.u, every), pushes))[1]
         z = now.readout.intercept[:, None] + jnp.einsum("ckn,knb->cb", now.readout.coef, states)
-        return snapshots.cross_entropy(z, now.labels, "sigmoid")
+        return snapshots.cross_entropy(z, now.labels)
 
     _, count, units = now.readout.coef.shape
     leaks = jnp.concatenate([each.of(now.hyper) for each in LEARNED])
@@ -310,7 +307,7 @@ def _truncated(now: Minibatch, every: int) -> Any:
 
 
 def path(gradient: Floats, steps: int, pause: int, rate: float) -> Floats:
-    """How far the leak rates are from their last values at every step, (T, 2): `rate` against the gradient every `pause`."""
+    """The leak rates minus their last values at every step, (T, 2): they move by `rate` against the gradient every `pause`."""
     updates = np.arange(steps) // pause
     return np.asarray(rate * -np.sign(gradient) * (updates - updates[-1])[:, None])
 
@@ -325,7 +322,7 @@ def moving(now: Minibatch, every: int, offsets: Floats) -> Floats:
 
 
 def printed(now: Minibatch, every: int, total: Floats) -> Floats:
-    """sum over l of {sum over q >= l of dE/dx(t_q) J_ql} e(t_l), (2,); `total` is what stands in the braces, (K, N, lanes)."""
+    """sum over l of {sum over q >= l of dE/dx(t_q) J_ql} e(t_l), (2,); `total` is the sum in braces, (K, N, lanes)."""
     _, found = _walked(now, np.zeros((len(now.u), len(LEARNED))), every)
     return np.asarray(np.einsum("knb,kinb->i", total, found, optimize=True))
 
@@ -345,21 +342,18 @@ def _walked(now: Minibatch, offsets: Any, every: int) -> Any:
         pair = jnp.concatenate([e11, e21]), jnp.concatenate([jnp.zeros_like(e11), e22])
         return (state, moved), (jnp.concatenate(state), jnp.stack(pair))
 
-    start = _zero_state(now)
+    start = snapshots.zero_state(now.weights, now.u.shape[-1])
     parts = snapshots.cut(now.u, every), offsets.reshape(-1, every, len(LEARNED))
     return jax.lax.scan(stretch, (start, traces.init(now.weights, LEARNED, start)), parts)[1]
 
 
-def _zero_state(now: Minibatch) -> Any:
-    return tuple(jnp.zeros((each.shape[0], now.u.shape[-1])) for each in now.weights.biases)
-
-
 def draw(data: xarray.Dataset) -> Figure:
-    """A, B: the two graphs of the paper. C, D: running averages along training. E: how far each form is from BPTT."""
+    """Draw A, B: the two graphs of the paper; C, D: running averages during training; E: how far each form is from BPTT."""
     figure = style.figure(8.2)
     s = settings_in(data)
     pixels = f"{SIDE}x{SIDE} digits" + (f" enlarged to {s['side']}x{s['side']}" if s["side"] != SIDE else "")
-    size = f"{pixels} in place of MNIST, {2 * s['units']} neurons in place of 1,200, {len(s['seeds'])} seeds (one in C and D)"
+    seeds = counted(len(s["seeds"])) + (" (one in C and D)" if len(s["seeds"]) > 1 else "")
+    size = f"{pixels} in place of MNIST, {2 * s['units']} neurons in place of 1,200, {seeds}"
     style.title(figure, data, "The online gradient and back-propagation through time (BPTT)", size)
     upper, middle, lower = figure.subfigures(3, 1, height_ratios=[1.2, 1.25, 0.9])
     left, right = upper.subplots(1, 2)
@@ -428,7 +422,7 @@ def _draw_nodes(ax: Axes, columns: dict[str, float]) -> None:
 
 
 def _draw_traces(ax: Axes, now: float, later: float, t: str, after: str) -> None:
-    """alpha, and the traces that lead from it to the states; the dashed one is not in the paper's picture."""
+    """alpha, and the traces from it to the states; the dashed one is not in the paper's picture."""
     ax.plot(now, 0.02, "o", color="white", markeredgecolor="0.35", markersize=18, zorder=3)
     ax.text(now, 0.02, "$\\alpha$", fontsize=9, ha="center", va="center", zorder=4)
     near = NODE / 2 + 1
@@ -438,7 +432,7 @@ def _draw_traces(ax: Axes, now: float, later: float, t: str, after: str) -> None
 
 
 def _colours() -> list[Any]:
-    """What the arrows of A and B mean."""
+    """The legend of the arrows in A and B."""
     from matplotlib.lines import Line2D
 
     return [

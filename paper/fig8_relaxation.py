@@ -2,16 +2,16 @@
 
     y_i(t) = v_i^T x(t),   theory: y_i(t) = lambda_i^t y_i(0),   v_i^T M = lambda_i v_i^T,   M = (1 - alpha) I + alpha rho W
 
-The input is 1 for 200 steps and 0 from then on; t = 0 is the last step of the pulse. The paper prints e^{Lambda t}, which
-belongs to continuous time: the map is discrete, and lambda^t is used here. Left eigenvectors have length 1, so that y is of
-the size of x. Errors are those of the real parts at T = steps + 1 points, NRMSE_1 as the paper has it (RMSE it leaves open):
+The input is 1 for 200 steps, then 0; t = 0 is the last step of the pulse. The paper prints e^{Lambda t}, which belongs to
+continuous time. The map is discrete, so this figure uses lambda^t. Left eigenvectors have length 1, so y is as large as x.
+Errors compare the real parts at T = steps + 1 points. NRMSE_1 is defined as in the paper, which does not define RMSE:
 
     RMSE    = sqrt(mean over i and t of (theory - y_i(t))^2)
     NRMSE_1 = sum_i 1 / (N |max y_i - min y_i|) sum_t sqrt((theory - y_i(t))^2 / (T - 1))
 
-The paper gives neither alpha nor rho. alpha = 0.9 is that of its Fig. 1E and rho = 0.95 that of its tasks: with little leak
-slow eigenvalues stand at all angles, so that one sees oscillations and not only decays. Panel A shows the slowest modes of one
-network, chosen because both are among them.
+The paper states neither alpha nor rho. alpha = 0.9 is taken from its Fig. 1E and rho = 0.95 from its tasks: with alpha near
+1, slow eigenvalues have all angles, so there are oscillations beside decays. Panel A shows the slowest modes of one
+network, chosen because both kinds are among them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from echoscale import ESN
 from echoscale.app.report import style
-from echoscale.engine.devices import one_thread
-from echoscale.engine.esn import ESN
+from echoscale.engine import one_thread
 from echoscale.network import single
-from echoscale.sweeps.job import Arrays, Job
-from echoscale.sweeps.run import Runner
-from echoscale.timescales.linear_regime import Complex, LinearSystem, mode_relaxation
+from echoscale.sweeps import Arrays, Job, Runner
+from echoscale.timescales import LinearSystem, mode_relaxation
+from paper.comparison import counted
 from paper.provenance import labelled
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
+Complex = npt.NDArray[np.complex128]
 
-# Of the steps that count, panel A draws these: later nothing moves.
-DRAWN = 80
+DRAWN = 80  # steps of panel A: later, nothing moves
 
 
 @dataclass(frozen=True)
 class Settings:
-    """shown_*: the network, the input scaling and the number of modes of panel A; conjugate pairs count once."""
+    """shown_*: network, input scaling and number of modes of panel A; conjugate pairs count once."""
 
     input_scalings: tuple[float, ...]
     seeds: tuple[int, ...]
@@ -69,15 +69,14 @@ SETTINGS = {
 }
 
 
-def compute(scale: str, run: Runner) -> xarray.Dataset:
-    """Errors of every network and input scaling, and the modes of one network."""
+def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
+    """Compute the errors of every network and input scaling, and the modes of one network."""
     import xarray
 
-    settings = SETTINGS[scale]
     jobs = [Job.of(errors_of, settings=settings, seed=seed) for seed in settings.seeds]
     errors = [np.stack(each, axis=1) for each in zip(*((found["rmse"], found["nrmse1"]) for found in run(jobs)), strict=True)]
     values, measured, predicted = shown_modes(settings)
-    with np.errstate(divide="ignore"):  # no angle, no oscillation: the period is infinite
+    with np.errstate(divide="ignore"):  # at angle 0 there is no oscillation: the period is infinite
         periods = 2 * np.pi / np.abs(np.angle(values))
     data = xarray.Dataset(
         {
@@ -102,9 +101,10 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """A: experiment (dots) and theory (lines) of every mode. B: both errors, median and 80 % of the seeds."""
+    """Draw A: experiment (dots) and theory (lines) of every mode; B: both errors, median and 80 % of the seeds."""
     figure = style.figure(3.8)
-    size = f"A one network, B {data.sizes['seed']} networks: medians, bands: 80 % of them"
+    seeds = data.sizes["seed"]
+    size = f"A one network, B {seeds} networks: medians, bands: 80 % of them" if seeds > 1 else counted(seeds)
     style.title(figure, data, "Relaxation of a reservoir after a pulse", size)
     left, right = figure.subfigures(1, 2, width_ratios=[1.25, 1])
     _draw_modes(left.subplots(data.sizes["mode"], 1, sharex=True), data)
@@ -115,14 +115,14 @@ def draw(data: xarray.Dataset) -> Figure:
 
 
 def reservoir(settings: Settings, seed: int) -> ESN:
-    """The network in float64; its input scaling comes with the run."""
+    """The network in float64; the run sets its input scaling."""
     return single(settings.units, leak_rate=settings.leak_rate, spectral_radius=settings.spectral_radius).build(
         1, seed=seed, dtype="float64"
     )
 
 
 def relaxation(esn: ESN, input_scalings: tuple[float, ...], pulse: int, steps: int) -> Floats:
-    """x(t) from the last step of the pulse on, (input scalings, steps + 1, N), all of them on lanes of one run."""
+    """x(t) from the last step of the pulse on, (input scalings, steps + 1, N); the scalings are lanes of one run."""
     u = np.repeat([1.0, 0.0], [pulse, steps])[:, None]
     states = esn.run(u, hyper=esn.hyper.replace(input_scaling=[np.array(input_scalings)]))
     after: Floats = states[:, pulse - 1 :]
@@ -133,7 +133,7 @@ def unit_modes(system: LinearSystem) -> tuple[Complex, Complex]:
     """Eigenvalues (N,), the slowest first, and left eigenvectors of length 1 as rows (N, N)."""
     with one_thread():
         values, left, _ = system.modes()
-    order = np.lexsort((-values.imag, -np.abs(values).round(12)))  # of a pair, the one with the positive angle first
+    order = np.lexsort((-values.imag, -np.abs(values).round(12)))  # in a pair, the positive angle comes first
     return values[order], (left / np.linalg.norm(left, axis=1, keepdims=True))[order]
 
 
@@ -201,7 +201,7 @@ def _draw_modes(axes: Sequence[Axes], data: xarray.Dataset) -> None:
 def _draw_errors(ax: Axes, data: xarray.Dataset) -> None:
     gamma = data["gamma"].values
     for name, label, colour, marker in (("rmse", "RMSE", style.BLACK, "o"), ("nrmse1", "NRMSE$_1$", style.OLIVE, "s")):
-        # Medians: a few draws among many have errors far above the others.
+        # Medians, because a few networks have errors far above the others.
         low, middle, high = data[name].quantile([0.1, 0.5, 0.9], dim="seed").values
         ax.fill_between(gamma, low, high, color=colour, alpha=0.2, linewidth=0)
         ax.plot(gamma, middle, marker=marker, markersize=3.5, color=colour, label=label)

@@ -2,15 +2,15 @@
 
     x1_i(t) = sum_{j=0..delay} xi_ij 0.8^j s(t - j),   Var[x1_i] = 1        (`DelayExpansion`, 50 features)
 
-drive a reservoir of 50 neurons with leak rate alpha2, and the readout sees both: 100 features, as in the hierarchy. The paper's
-question: does the best alpha2 approach that of the hierarchy (alpha1 = 1) as the delay grows? It depends on the drive:
+drive a reservoir of 50 neurons with leak rate alpha2. The readout sees both: 100 features, as in the hierarchy. The paper asks
+whether the best alpha2 approaches that of the hierarchy (alpha1 = 1) as the delay grows. The answer depends on the drive:
 
     as printed        features of variance 1 through 10 weights N(0, 1) a row: a drive of variance 10, which saturates tanh
     of the hierarchy  the same, times the standard deviation of the hierarchy's first reservoir on the training data (some 0.04)
 
-Protocol: the state of row t has seen s_t; the penalty is chosen on validation data, the errors shown are those of the test
-data, the best alpha2 is that of the mean validation error over the seeds, and its interval is that of 68 % of resamples of the
-seeds. A seed draws weights, features and series.
+Protocol: the state of row t has seen s_t. Validation data choose the penalty, and all errors shown are on test data. The best
+alpha2 has the least mean validation error over the seeds; its interval holds 68 % of resamples of the seeds. A seed draws
+weights, features and series.
 """
 
 from __future__ import annotations
@@ -24,12 +24,9 @@ import numpy.typing as npt
 
 from echoscale.app.report import style
 from echoscale.network import Network, hierarchical, single
-from echoscale.sweeps.job import Arrays, Job
-from echoscale.sweeps.protocol import Protocol
-from echoscale.sweeps.run import Runner
-from echoscale.sweeps.scores import path_errors
+from echoscale.sweeps import Arrays, Job, Protocol, Runner, path_errors
 from echoscale.tasks import narma
-from paper.best import best
+from paper.comparison import best, counted, standard_error
 from paper.delay_expansion import DelayExpansion
 from paper.provenance import labelled
 
@@ -50,7 +47,7 @@ SHORT = replace(PROTOCOL, washout=50, train=550, validation=200, test=200)
 
 @dataclass(frozen=True)
 class Settings:
-    """units are those of each of the two levels."""
+    """units counts each of the two levels."""
 
     delays: tuple[int, ...]
     leak_rates: tuple[float, ...]
@@ -74,11 +71,10 @@ SETTINGS = {
 }
 
 
-def compute(scale: str, run: Runner) -> xarray.Dataset:
-    """Validation and test errors of every delay, leak rate and seed, and the best leak rates."""
+def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
+    """Compute validation and test errors of every delay, leak rate and seed, and the best leak rates."""
     import xarray
 
-    settings = SETTINGS[scale]
     leaks, seeds = len(settings.leak_rates), len(settings.seeds)
     chained = np.empty((2, leaks, seeds))
     delayed = np.empty((2, len(DRIVES), len(settings.delays), leaks, seeds))
@@ -116,13 +112,14 @@ def compute(scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """A, B: test error against alpha2 for both drives, mean and standard error. C: the best alpha2 against the delay."""
+    """Draw A, B: test error against alpha2 for both drives, mean and standard error; C: the best alpha2 against the delay."""
     from matplotlib import colormaps
 
     delays = data["delay"].values
-    colours = colormaps["viridis"](np.linspace(0.72, 0.0, len(delays)))  # what is brighter is too pale on white
+    colours = colormaps["viridis"](np.linspace(0.72, 0.0, len(delays)))  # brighter ones are too pale on white
     figure = style.figure(3.7)
-    size = f"means of {data.sizes['seed']} seeds, bands: standard error, bars: 68 % of resampled seeds"
+    seeds = data.sizes["seed"]
+    size = f"means of {seeds} seeds, bands: standard error, bars: 68 % of resampled seeds" if seeds > 1 else counted(seeds)
     style.title(figure, data, "NARMA10 with delayed inputs in place of the first reservoir", size)
     left, middle, right = figure.subplots(1, 3)
     for ax, letter, drive in zip((left, middle), "AB", DRIVES, strict=True):
@@ -175,18 +172,18 @@ def hierarchy_errors(settings: Settings, seed: int) -> Arrays:
 
 
 def expansion(settings: Settings, delay: int, seed: int) -> DelayExpansion:
-    """What stands in for the first reservoir."""
-    return DelayExpansion(delay=delay, units=settings.units, decay=settings.decay, random_state=seed)
+    """The replacement of the first reservoir."""
+    return DelayExpansion(delay=delay, units=settings.units, decay=settings.decay, seed=seed)
 
 
 def delayed_network(settings: Settings) -> Network:
-    """The reservoir behind the expansion: U[-1, 1] has variance 1/3, the coupling it replaces `connections` weights N(0, 1)."""
+    """The reservoir behind the expansion. Its input weights U[-1, 1] replace `connections` coupling weights N(0, 1) a row."""
     full = settings.coupling * (3 * settings.connections / settings.units) ** 0.5
     return single(settings.units, spectral_radius=settings.spectral_radius, input_scaling=full)
 
 
 def hierarchy(settings: Settings) -> Network:
-    """Two levels; the leak rate of the second comes with the run."""
+    """Two levels; the run sets the leak rate of the second one."""
     return hierarchical(
         [settings.units] * 2,
         spectral_radius=settings.spectral_radius,
@@ -197,7 +194,7 @@ def hierarchy(settings: Settings) -> Network:
 
 
 def first_level_spread(settings: Settings, seed: int) -> float:
-    """sqrt(Var[x1_i(t)] over the training data, averaged over i): the second level's leak rate does not matter to it."""
+    """sqrt(Var[x1_i(t)] over the training data, averaged over i); it does not depend on the second level."""
     u, _ = _series(settings, seed)
     states = hierarchy(settings).build(1, seed=seed).run(u[: _known(settings)])
     states = states[settings.protocol.washout :, : settings.units]
@@ -232,15 +229,14 @@ def _series(settings: Settings, seed: int) -> tuple[Floats, Floats]:
 
 
 def _known(settings: Settings) -> int:
-    """The steps up to the end of training."""
+    """The number of steps up to the end of training."""
     return settings.protocol.washout + settings.protocol.train
 
 
 def _draw_curve(ax: Axes, errors: xarray.DataArray, least: float, colour: Any, label: str, linewidth: float = 1.2) -> None:
-    """Mean and standard error over the seeds; a dot where the best leak rate is."""
-    alpha2, count = errors["alpha2"].values, errors.sizes["seed"]
-    mean = errors.mean("seed").values
-    error = errors.std("seed", ddof=1).values / count**0.5
+    """Mean and standard error over the seeds, and a dot at the best leak rate."""
+    alpha2, mean = errors["alpha2"].values, errors.mean("seed").values
+    error = np.nan_to_num(standard_error(errors.transpose("alpha2", "seed")))
     ax.fill_between(alpha2, mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
     ax.plot(alpha2, mean, color=colour, linewidth=linewidth, label=label)
     ax.plot(least, mean[np.argmin(np.abs(alpha2 - least))], "o", color=colour, markersize=4, markeredgecolor="white", zorder=3)

@@ -1,4 +1,7 @@
-"""Which figures there are, and how one is made: computed or taken from its file, drawn, saved."""
+"""Make one figure: compute its data or read them from its file, draw them, save both.
+
+The library is imported inside the functions, so the command line answers at once.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,17 @@ import importlib
 import io
 import re
 import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from echoscale._internal import checks
-from echoscale._internal.files import make_folder, write_atomically
-from echoscale._internal.progress import Progress
-from echoscale.sweeps.run import Runner
-from paper.provenance import SCALES, description
+from paper.files import make_folder, write
+from paper.provenance import SCALES, description, with_seeds
 
 if TYPE_CHECKING:
     import xarray
 
-# Number in the paper -> module with SETTINGS (one frozen dataclass for each scale), compute(scale, run) and draw(data).
+# Number in the paper -> module with SETTINGS (one frozen dataclass for each scale), compute and draw.
 FIGURES = {
     1: "fig1_timescales",
     2: "fig2_architectures",
@@ -30,7 +31,11 @@ FIGURES = {
     8: "fig8_relaxation",
     9: "fig9_delayed_input",
 }
-LEDGER = "ledger.sqlite"  # in the folder of the figures: finished jobs of all of them
+LEDGER = "ledger.sqlite"  # in the folder of the figures: the finished jobs of all figures
+# Series with numbers from here on are those of learners (`learned_paths.FIRST_SERIES`) and of scores: a seed must lie below.
+MOST_SEED = 9_999
+
+Progress = Callable[[int, int, str], None]
 
 
 class Result(NamedTuple):
@@ -39,9 +44,9 @@ class Result(NamedTuple):
     Attributes
     ----------
     picture : Path
-        The PNG.
+        The PNG file.
     file : Path
-        The data as netCDF.
+        The data as a netCDF file.
     data : xarray.Dataset
         The data, with all settings, seeds and versions in `attrs`.
     reused : bool
@@ -59,82 +64,103 @@ def make(
     scale: str,
     folder: str | Path,
     *,
+    seeds: Sequence[int] | None = None,
+    variant: str | None = None,
     fresh: bool = False,
     progress: bool | Progress = False,
-    variant: str | None = None,
 ) -> Result:
-    """Compute and draw one figure of the paper: `folder`/fig1-quick.nc and .png.
+    """Compute and draw one figure of the paper, and save for example fig1-quick.nc and fig1-quick.png.
 
-    Data of an earlier run with these settings are reused. Finished jobs of an interrupted run are in `folder`/ledger.sqlite:
-    the same call goes on from there.
+    Data of an earlier run with the same settings are used again. Finished jobs of an interrupted run are in ledger.sqlite in
+    the same folder: the same call continues from there.
 
     Parameters
     ----------
     number : int
-        Of the figure in the paper, 1 to 9.
+        Number of the figure in the paper, 1 to 9.
     scale : {"smoke", "quick", "paper"}
-        How much is computed: seconds, minutes, or all seeds and sizes of the paper.
+        Size of the computation: seconds, minutes, or all seeds and sizes of the paper.
     folder : path
-        Where data, picture and ledger are written; made if it is not there.
-    fresh : bool
-        Whether everything is computed anew, and replaces what is there.
-    progress : bool or function
-        True for a bar in the terminal; a function is called as progress(done, total, note) with the number of jobs done.
+        Folder for data, picture and ledger; it is made if it is not there.
+    seeds : sequence of int, optional
+        Random seeds in place of those of the scale. Figure 2 draws no random numbers.
     variant : str, optional
-        Which of a figure's variants is drawn (figures 3 and 4 have four; all are computed); the first unless given.
+        Variant to draw, of a figure that has several (figures 3 and 4); the first one by default. All are computed.
+    fresh : bool
+        Whether to compute again what is already there.
+    progress : bool or function
+        True shows a bar in the terminal; a function is called as progress(done, total, note) with the number of jobs done.
 
     Returns
     -------
     Result
-        Where picture and data were saved, the data, and whether they came from an earlier run.
+        Files, data, and whether the data came from an earlier run.
 
     Examples
     --------
     >>> import tempfile
-    >>> from echoscale import paper
+    >>> import paper
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     paper.make(8, "smoke", folder).picture.name
     'fig8-smoke.png'
     """
-    folder = Path(folder)
-    checks.choice(number, tuple(FIGURES), "figure")
-    checks.choice(scale, SCALES, "scale")
-    module = importlib.import_module(f"paper.{FIGURES[number]}")
-    make_folder(folder)
-    variants = getattr(module, "VARIANTS", ())
-    if variant is not None and not variants:
-        raise ValueError(f"figure {number} has no variants, got variant={variant!r}.")
+    from echoscale.sweeps import Runner
+
+    folder, module, settings = Path(folder), module_of(number), settings_of(number, scale, seeds)
     if variant is not None:
-        checks.choice(variant, variants, f"the variant of figure {number}")
-    named = "" if variant in (None, *variants[:1]) else "-" + re.sub(r"[^a-z0-9]+", "-", str(variant).lower())
+        one_of(variant, variants_of(number), f"variant of figure {number}")
+    make_folder(folder)
+    named = "" if variant in (None, *variants_of(number)[:1]) else "-" + re.sub(r"[^a-z0-9]+", "-", str(variant).lower())
     file, picture = folder / f"fig{number}-{scale}.nc", folder / f"fig{number}-{scale}{named}.png"
-    # Some choose their settings by the data that are there.
-    settings = module.settings_of(scale) if hasattr(module, "settings_of") else module.SETTINGS[scale]
     described = description(number, scale, settings)
     data = None if fresh else _load(file, described)
     reused = data is not None
     if data is None:
         start = time.perf_counter()
         run = Runner(folder / LEDGER, described, fresh=fresh, progress=progress, what=f"Figure {number}")
-        data = module.compute(scale, run)
+        data = module.compute(settings, scale, run)
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
         data.attrs["job_seconds"] = round(run.seconds, 1)  # an interrupted run took longer than its last part
-        write_atomically(file, bytes(data.to_netcdf(engine="scipy")))
+        write(file, bytes(data.to_netcdf(engine="scipy")))
     pixels = io.BytesIO()
     drawn = module.draw(data) if variant is None else module.draw(data, variant)
     drawn.savefig(pixels, format="png", dpi=200)
-    write_atomically(picture, pixels.getvalue())
+    write(picture, pixels.getvalue())
     return Result(picture, file, data, reused)
 
 
-def read(file: Path) -> xarray.Dataset:
-    """The data of a figure; an error where the file cannot be read or does not describe its data.
+def one_of(value: object, choices: Iterable[object], what: str) -> None:
+    """Raise an error that names the value and the choices, unless the value is one of them."""
+    choices = tuple(choices)
+    if not choices:
+        raise ValueError(f"there is no {what}, got {value!r}: leave it out.")
+    if value not in choices:
+        raise ValueError(f"there is no {what} {value!r}: choose {', '.join(map(str, choices[:-1]))} or {choices[-1]}.")
 
-    Parameters
-    ----------
-    file : Path
-        What `make` wrote.
-    """
+
+def module_of(number: int) -> Any:
+    """The module of a figure."""
+    one_of(number, FIGURES, "figure")
+    return importlib.import_module(f"paper.{FIGURES[number]}")
+
+
+def variants_of(number: int) -> tuple[str, ...]:
+    """The variants that a figure can be drawn in; none for most figures."""
+    variants: tuple[str, ...] = getattr(module_of(number), "VARIANTS", ())
+    return variants
+
+
+def settings_of(number: int, scale: str, seeds: Sequence[int] | None = None) -> Any:
+    """The settings of a figure at a scale, with other seeds if they are given."""
+    module = module_of(number)
+    one_of(scale, SCALES, "scale")
+    # Figure 6 chooses its settings by the data that are there.
+    settings = module.settings_of(scale) if hasattr(module, "settings_of") else module.SETTINGS[scale]
+    return settings if seeds is None else with_seeds(settings, seeds)
+
+
+def read(file: Path) -> xarray.Dataset:
+    """Read the data of a figure; raise an error if the file is damaged or holds no figure."""
     import xarray
 
     try:
@@ -144,16 +170,16 @@ def read(file: Path) -> xarray.Dataset:
         raise ValueError(f"{file} cannot be read ({error}): compute it again with fresh=True (--fresh).") from error
     missing = [name for name in ("figure", "scale", "settings") if name not in data.attrs]
     if missing:
-        raise ValueError(f"{file} holds no data of a figure: it does not say its {missing[0]}.")
+        raise ValueError(f"{file} holds no data of a figure: the attribute {missing[0]} is missing.")
     return data
 
 
 def _load(file: Path, described: dict[str, Any]) -> xarray.Dataset | None:
-    """The data of an earlier run; None where there are none, or where other settings made them."""
+    """The data of an earlier run; None if there are none, or if they were made with other settings."""
     if not file.exists():
         return None
     try:
         data = read(file)
-    except ValueError:  # computed anew
+    except ValueError:  # a damaged file is computed again
         return None
     return data if all(data.attrs.get(name) == value for name, value in described.items()) else None

@@ -1,12 +1,13 @@
-"""Paths that learned leak rates take over the error surfaces of Fig. 3: the paper's online rule, and `tune`.
+"""Paths of learned leak rates over the error surfaces of Fig. 3: the paper's online rule, and `tune`.
 
-online  Adam on W_out and on both leak rates at every step of ten series (the paper's table of rates), W_out drawn anew from
-        time to time; the leak rates follow the exact traces
+online  Adam on W_out and on both leak rates at every step of ten series (the paper's table of rates). W_out is drawn again
+        from time to time; the gradient of the leak rates comes from exact traces.
 tune    Gauss-Newton steps on the validation error of the ridge-optimal readout, from the same starts
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,7 @@ import numpy.typing as npt
 
 from echoscale.learning import PRESETS, Adam, OnlineLearner, Reinitialise, tune
 from echoscale.network import Network
-from echoscale.sweeps.job import Arrays, Check
-from echoscale.sweeps.protocol import Protocol
+from echoscale.sweeps import Arrays, Check, Protocol
 from echoscale.tasks import narma
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 SEQUENCES, RATE = 10, 5e-6  # the paper's
-# The series of a learner are none of those that the surfaces are made of.
+# The surfaces use the series numbered by their seeds: those of the learners have larger numbers.
 FIRST_SERIES = 10_000
 STARTS = ((0.2, 0.8), (0.5, 0.5), (0.8, 0.8), (0.9, 0.2))
 
 
 @dataclass(frozen=True)
 class Paths:
-    """How far the online rule runs, how often it is recorded, and its rate; `faster` multiplies that of the paper."""
+    """Steps of the online rule, steps between two draws of W_out, and records; `faster` multiplies the paper's rate."""
 
     steps: int
     reset: int
@@ -55,7 +55,7 @@ def online(paths: Paths, network: Network, order: int, seed: int, check: Check) 
         rates=Adam(RATE * paths.faster, preset.learned.beta1, preset.learned.beta2),
         readout=preset.readout,
         starts=esn.hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]]),
-        protocol=Reinitialise(every=paths.reset, tolerance=0),  # and never stops
+        protocol=Reinitialise(every=paths.reset, tolerance=0),  # a tolerance of 0: it never stops
         record=paths.steps // paths.records,
         washout=200,
         seed=seed,
@@ -67,21 +67,27 @@ def online(paths: Paths, network: Network, order: int, seed: int, check: Check) 
 
 
 def tuned(paths: Paths, network: Network, order: int, seed: int, protocol: Protocol) -> Floats:
-    """Leak rates (starts, rounds + 1, 2) of `tune` from the same starts, on the series of that seed's surface."""
+    """Leak rates (starts, rounds + 1, 2) of `tune` from the same starts, on the series of the surface of this seed."""
     washout, train, validation = protocol.washout, protocol.train, protocol.validation
     u, y = narma(washout + train + validation, order=order, seed=seed)
     starts = np.array(paths.starts)
     hyper = network.build(1, seed=seed).hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]])
     share = validation / (train + validation)
-    # The paper's units and ridge, one validation part, and no test part: the surfaces have their own.
+    # The paper's units and ridge, one validation part, and no test part: the surfaces have test data of their own.
     options: dict[str, Any] = {"washout": washout, "validation": share, "test": 0, "scale": None, "ridge": 1e-5}
-    found = tune(network, u, y, "leak_rate", starts=hyper, seed=seed, relocate=False, **options)
+    with warnings.catch_warnings():
+        # After Ctrl-C `tune` returns early with a warning: such a result must not be kept as that of a finished job.
+        warnings.filterwarnings("error", "interrupted", UserWarning)
+        try:
+            found = tune(network, u, y, "leak_rate", starts=hyper, seed=seed, relocate=False, **options)
+        except UserWarning as warning:
+            raise (KeyboardInterrupt if f"{warning}".startswith("interrupted") else warning) from None
     values: Floats = found.history["value"].transpose("start", "round", "parameter").values
     return values
 
 
 def dataset(paths: Paths, surfaces: Sequence[str], walks: Mapping[tuple[str, int], Arrays]) -> xarray.Dataset:
-    """The paths of all surfaces and seeds: online, online_errors and tuned of walks[surface, seed]; shorter ones end in NaN."""
+    """The paths of all surfaces and seeds from walks[surface, seed]; shorter paths end in NaN."""
     import xarray
 
     longest = max(each["tuned"].shape[1] for each in walks.values())

@@ -1,11 +1,7 @@
-"""The report of a reproduction: what the paper claims and what these runs found, every figure, and the origin of all of it.
-
-What the figures show, in a sentence each. A figure that has none here says it in the first line of its module.
-"""
+"""The report page: the claims of the paper and the results of these runs, all figures, and their origin."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -16,88 +12,47 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from echoscale._internal import checks
-from echoscale._internal.files import write_atomically
 from echoscale.app.report import page
-from echoscale.app.report.page import Dot, Html, dots
+from paper import files
 from paper.claims import AGREES, DIFFERS, OPEN, Finding, findings
-from paper.gallery import FIGURES, read
-from paper.provenance import SCALES, settings_in
+from paper.comparison import standard_error
+from paper.gallery import FIGURES, module_of, read, settings_of
+from paper.provenance import description, settings_in
 from paper.reproduce import NARMA_VARIANT, TELEGRAPH
 
 if TYPE_CHECKING:
     import xarray
 
-
 NAME = "index.html"
 KINDS = {AGREES: "agrees", DIFFERS: "differs", OPEN: "open"}
-MAPS = (3, 4, 6)  # figures with maps of errors, whose colours are values
-APART = 2.0  # standard errors between two runs that are called different
+MAPS = (3, 4, 6)  # figures with maps, whose colours are values
+APART = 2.0  # two runs that are more standard errors apart are called different
 
 
-def write(folder: str | Path, scale: str | None = None) -> Path:
-    """Make the page anew from the figures that lie in a folder: `folder`/index.html.
-
-    Parameters
-    ----------
-    folder : path
-        Where `echoscale reproduce` or `echoscale figure` wrote.
-    scale : {"smoke", "quick", "paper"}, optional
-        Of which figures; unless given, the largest scale of which there are any.
-
-    Returns
-    -------
-    Path
-        Of the page.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from echoscale import paper
-    >>> from echoscale.app.report import reproduction
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = paper.make(2, "smoke", folder)
-    ...     reproduction.write(folder).name
-    'index.html'
-    """
+def write(folder: str | Path, scale: str) -> Path:
+    """Write the page of all figures of a scale in a folder: `folder`/index.html."""
     folder = Path(folder)
-    there = {each: [n for n in FIGURES if _data(folder, n, each).is_file()] for each in SCALES}
-    if scale is None:
-        found = [each for each in reversed(SCALES) if there[each]]
-        if not found:
-            raise ValueError(f"no figures lie in {folder}: `echoscale reproduce --out {folder}` makes them.")
-        scale = found[0]
-    checks.choice(scale, SCALES, "scale")
-    if not there[scale]:
-        raise ValueError(f"no figures of {scale} scale lie in {folder}: `echoscale reproduce --scale {scale} --out {folder}`.")
-    data = {number: read(_data(folder, number, scale)) for number in there[scale]}
+    there = [number for number in FIGURES if _data(folder, number, scale).is_file()]
+    if not there:
+        raise ValueError(f"no figures of {scale} scale lie in {folder}: `python -m paper --scale {scale} --out {folder}`.")
+    data = {number: read(_data(folder, number, scale)) for number in there}
     pictures = {n: file.read_bytes() for n in data if (file := _data(folder, n, scale).with_suffix(".png")).is_file()}
     target = folder / NAME
-    write_atomically(target, document(data, pictures, scale).encode())
+    files.write(target, document(data, pictures, scale).encode())
     return target
 
 
 def document(data: Mapping[int, xarray.Dataset], pictures: Mapping[int, bytes], scale: str) -> str:
-    """The page as text.
-
-    Parameters
-    ----------
-    data : mapping of number to dataset
-        Of the figures.
-    pictures : mapping of number to PNG
-        Those that were drawn.
-    scale : str
-        At which they were computed.
-    """
+    """The page as text, from the data of the figures and those pictures (PNG) that were drawn."""
     found = findings(data)
     return page.page(
         f"Reproduction of “Exploiting multiple timescales in hierarchical echo state networks”, {scale} scale",
         page.paragraph(_verdict(found), "verdict"),
         page.paragraph(_banner(data, scale), "banner"),
-        page.section("Claims of the paper", *_claims(found)) if found else Html(""),
-        page.section("Headline", *_headline(data)) if {4, 3} & set(data) else Html(""),
+        page.section("Claims of the paper", *_claims(found)) if found else page.Html(""),
+        page.section("Headline", *_headline(data)) if {4, 3} & set(data) else page.Html(""),
         page.section("Figures", *(_figure(n, data[n], pictures.get(n), found, scale) for n in data)),
-        page.section("Against the runs of paper scale", *_changes(found, scale)) if found else Html(""),
+        page.section("Against the runs of paper scale", *_changes(found, scale)) if found else page.Html(""),
         page.section("Where this came from", *_provenance(data)),
         page.section("What to do next", *_next(scale)),
     )
@@ -110,10 +65,10 @@ def _data(folder: Path, number: int, scale: str) -> Path:
 def _verdict(found: Sequence[Finding]) -> str:
     counts = {verdict: sum(each.verdict == verdict for each in found) for verdict in (AGREES, DIFFERS, OPEN)}
     if not found:
-        return "These figures hold no claim that a number could decide."
+        return "No claim about these figures can be decided by a number."
     return (
         f"Of {len(found)} claims of the paper, {counts[AGREES]} agree with these runs, {counts[DIFFERS]} "
-        f"differ{'s' * (counts[DIFFERS] == 1)}, and {counts[OPEN]} cannot be told apart from chance at this scale."
+        f"differ{'s' * (counts[DIFFERS] == 1)}, and {counts[OPEN]} cannot be distinguished from chance at this scale."
     )
 
 
@@ -121,32 +76,32 @@ def _banner(data: Mapping[int, xarray.Dataset], scale: str) -> str:
     seeds = sorted({each.sizes["seed"] for each in data.values() if "seed" in each.sizes})
     words = f"{scale.capitalize()} scale"
     if seeds:
-        words += f": {seeds[0]}" + f" to {seeds[-1]}" * (len(seeds) > 1) + " seeds a figure"
+        words += f": {seeds[0]}" + f" to {seeds[-1]}" * (len(seeds) > 1) + f" seed{'s' * (seeds != [1])} per figure"
     if 6 in data and settings_in(data[6])["data"] != "mnist":
-        words += "; 8×8 digits stand in for MNIST in figure 6"
+        words += "; 8×8 digits replace MNIST in figure 6"
     if scale != "paper":
-        words += ". Smaller networks or shorter series than the paper's: read differences, not values"
+        words += ". Networks are smaller or series shorter than in the paper: compare differences, not values"
     return words + "."
 
 
-def _claims(found: Sequence[Finding]) -> list[Html]:
+def _claims(found: Sequence[Finding]) -> list[page.Html]:
     rows = [
         (page.link(f"#{_heading(each.figure)}", f"Fig. {each.figure}"), each.claim, _badge(each.verdict), each.measured)
         for each in found
     ]
     note = (
-        "Differences are taken seed by seed, ± their standard error; a verdict needs the 95 % interval of Student's t to leave "
-        "out 0."
+        "Differences are taken seed by seed, ± their standard error. A verdict needs a 95 % interval of Student's t that does "
+        "not contain 0."
     )
     return [page.table(("figure", "the paper says", "here", "measured"), rows, "Claims"), page.paragraph(note, "quiet")]
 
 
-def _badge(verdict: str) -> Html:
+def _badge(verdict: str) -> page.Html:
     return page.element("span", page.text(verdict), KINDS[verdict])
 
 
-def _headline(data: Mapping[int, xarray.Dataset]) -> list[Html]:
-    parts: list[Html] = []
+def _headline(data: Mapping[int, xarray.Dataset]) -> list[page.Html]:
+    parts: list[page.Html] = []
     if 4 in data:
         chosen = data[4].sel(TELEGRAPH)
         ceiling = float(chosen["ceiling"].sel(part="test").mean())
@@ -155,30 +110,31 @@ def _headline(data: Mapping[int, xarray.Dataset]) -> list[Html]:
         for kind, (label, paper) in named.items():
             values = chosen["single_best"] if kind == "single" else chosen["best"].sel(network=kind)
             lines.append(_dot(label, values.values, paper, ceiling))
-        parts += [dots(lines, "telegraph: joint accuracy on test series")]
+        parts += [page.dots(lines, "telegraph: joint accuracy on test series")]
     if 3 in data:
         chosen = data[3].sel(variant=NARMA_VARIANT)
         lines = []
         for task in chosen["task"].values.tolist():
             alone = chosen.sel(task=task)
-            lines.append(Dot(f"{task}: single", float(alone["single_best_test"]), _number(alone["single_best_test_error"])))
+            found = {"single": (alone["single_best_test"], alone["single_best_test_error"])}
             for kind, label in (("unconnected", "two, unconnected"), ("strong", "two, connected")):
                 both = chosen.sel(surface=f"{task}, {kind}")
-                lines.append(Dot(f"{task}: {label}", float(both["best_test"]), _number(both["best_test_error"])))
-        parts += [dots(lines, f"NARMA: test NRMSE ({NARMA_VARIANT})")]
+                found[label] = both["best_test"], both["best_test_error"]
+            lines += [page.Dot(f"{task}: {label}", float(mean), _number(error)) for label, (mean, error) in found.items()]
+        parts += [page.dots(lines, f"NARMA: test NRMSE ({NARMA_VARIANT})")]
     legend = "● ours, mean over the seeds ± standard error"
     if 4 in data:
-        legend += "; ◇ the paper; | the ceiling, what the exact Bayesian filter reaches on the same series"
+        legend += "; ◇ the paper; | the ceiling: the accuracy of the exact Bayesian filter on the same series"
     return [*parts, page.paragraph(legend + ".", "quiet")]
 
 
-def _dot(label: str, values: Any, paper: float, ceiling: float) -> Dot:
+def _dot(label: str, values: Any, paper: float, ceiling: float) -> page.Dot:
     each = np.asarray(values, np.float64)
-    error = float(each.std(ddof=1)) / each.size**0.5 if each.size > 1 else 0.0
-    return Dot(label, float(each.mean()), error, paper, ceiling)
+    return page.Dot(label, float(each.mean()), _number(standard_error(each)), paper, ceiling)
 
 
 def _number(value: Any) -> float:
+    """The number, or 0 where there is none: one seed has no error."""
     return float(np.nan_to_num(float(value)))
 
 
@@ -190,13 +146,13 @@ def _title(number: int) -> str:
     return f"Figure {number}: {CAPTIONS[number].title}"
 
 
-def _figure(number: int, data: xarray.Dataset, picture: bytes | None, found: Sequence[Finding], scale: str) -> Html:
+def _figure(number: int, data: xarray.Dataset, picture: bytes | None, found: Sequence[Finding], scale: str) -> page.Html:
     own = [each for each in found if each.figure == number]
     file = _data(Path(), number, scale).name
     caption = page.join(
         page.text(CAPTIONS[number].shows),
-        Html("Data: "),
-        page.join(page.link(file, file), Html("(netCDF).")),
+        page.Html("Data: "),
+        page.join(page.link(file, file), page.Html("(netCDF).")),
         page.text(f"Computed in {float(data.attrs.get('seconds', 0)):g} s."),
     )
     parts = [_finding(own)]
@@ -205,12 +161,21 @@ def _figure(number: int, data: xarray.Dataset, picture: bytes | None, found: Seq
     else:
         seen = f"{CAPTIONS[number].title}. {CAPTIONS[number].shows}"
         parts.append(page.picture(picture, seen, caption, is_map=number in MAPS))
-    return page.section(_title(number), *parts, page.command(f"echoscale figure {number} --scale {scale}"), level=3)
+    return page.section(_title(number), *parts, page.command(_command(number, data, scale)), level=3)
 
 
-def _finding(own: Sequence[Finding]) -> Html:
+def _command(number: int, data: xarray.Dataset, scale: str) -> str:
+    """The command that makes a figure, with its seeds unless they are those of the scale."""
+    line = f"python -m paper {number} --scale {scale}"
+    usual = description(number, scale, settings_of(number, scale))["settings"]
+    if data.attrs["settings"] == usual or "seed" not in data.coords:
+        return line
+    return f"{line} --seeds {','.join(map(str, data['seed'].values.tolist()))}"
+
+
+def _finding(own: Sequence[Finding]) -> page.Html:
     if not own:
-        return page.paragraph("A drawing: it claims nothing that a number could decide.")
+        return page.paragraph("A drawing: there is no claim that a number can decide.")
     lines = [
         page.join(_badge(each.verdict), page.text(f"{each.claim} {each.measured[0].upper()}{each.measured[1:]}."))
         for each in own
@@ -219,13 +184,13 @@ def _finding(own: Sequence[Finding]) -> Html:
 
 
 def committed() -> dict[tuple[int, str], tuple[float, float]]:
-    """(value, error) of every claim in the runs of paper scale that came with this version."""
+    """(value, error) of every claim in the runs of paper scale that are part of this version."""
     rows = json.loads((Path(__file__).parent / "paper_scale.json").read_text(encoding="utf-8"))
     return {(row["figure"], row["claim"]): (row["value"], row["error"]) for row in rows}
 
 
-def _changes(found: Sequence[Finding], scale: str) -> list[Html]:
-    """Beside what came with this version: of paper scale, whatever the scale here."""
+def _changes(found: Sequence[Finding], scale: str) -> list[page.Html]:
+    """These runs beside the runs of paper scale that are part of this version."""
     known, rows = committed(), []
     for each in found:
         if (each.figure, each.claim) not in known:
@@ -238,56 +203,55 @@ def _changes(found: Sequence[Finding], scale: str) -> list[Html]:
             apart = "equal" if np.isclose(each.value, value, rtol=1e-6, atol=1e-9) else "differs"
         rows.append((f"Fig. {each.figure}", each.claim, f"{each.value:.3g}", f"{value:.3g}", apart))
     words = (
-        "Values that decide the claims: here, and in the runs of paper scale that came with this version. "
-        + ("" if scale == "paper" else "Sizes differ, so values may; a difference is of interest where a claim turns over. ")
-        + f"More than {APART:g} standard errors are no chance."
+        "Values that decide the claims: here, and in the runs of paper scale that are part of this version. "
+        + ("" if scale == "paper" else "Sizes differ, so values may differ; what matters is whether a verdict changes. ")
+        + f"A difference of more than {APART:g} standard errors is unlikely to be chance."
     )
     header = ("figure", "claim", "here", "paper scale", "difference")
     return [page.paragraph(words), page.table(header, rows, "Against paper scale", numbers=(2, 3))]
 
 
-def _provenance(data: Mapping[int, xarray.Dataset]) -> list[Html]:
+def _provenance(data: Mapping[int, xarray.Dataset]) -> list[page.Html]:
     rows: list[tuple[str, ...]] = []
     for number, each in data.items():
         known = each.attrs
-        listed = settings_in(each).get("seeds")
-        seeds = listed if isinstance(listed, list) else each["seed"].values.tolist() if "seed" in each.coords else []
+        seeds = each["seed"].values.tolist() if "seed" in each.coords else []
         made = ", ".join(f"{name} {known[name]}" for name in ("echoscale", "jax", "numpy", "scipy") if name in known)
         rows.append(
             (f"Fig. {number}", f"{float(known.get('seconds', 0)):g}", _span(seeds), made, str(known.get("machine", "")))
         )
     total = sum(float(each.attrs.get("seconds", 0)) for each in data.values())
     words = (
-        f"{total:.0f} s in all. Every data file holds all settings. Written on {datetime.now(UTC):%Y-%m-%d} by "
+        f"{total:.0f} s in total. Every data file holds all settings. Written on {datetime.now(UTC):%Y-%m-%d} by "
         f"echoscale {version('echoscale')}, Python {platform.python_version()}, {platform.system()}."
     )
     header: tuple[str, ...] = ("figure", "seconds", "seeds", "versions", "machine")
-    if len({row[3:] for row in rows}) == 1:  # said once
+    if len({row[3:] for row in rows}) == 1:  # equal for all figures: stated once
         words = f"All figures: {rows[0][3]}; {rows[0][4]}. {words}"
         rows, header = [row[:3] for row in rows], header[:3]
     return [page.table(header, rows, "Origin of the figures", numbers=(1,)), page.paragraph(words, "quiet")]
 
 
 def _span(seeds: Sequence[int]) -> str:
-    """0, 1 or "0 to 9", where none is left out."""
+    """ "0, 1", or "0 to 9" for consecutive seeds."""
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))
 
 
-def _next(scale: str) -> list[Html]:
+def _next(scale: str) -> list[page.Html]:
     lines = []
     if scale != "paper":
-        lines.append("echoscale reproduce --scale paper        # all seeds and sizes; goes on after an interruption")
+        lines.append("python -m paper --scale paper                     # all seeds and sizes; continues after an interruption")
     lines += [
-        'echoscale figure 3 --variant "lag 1, ridge free"   # another reading of the text',
-        "echoscale report out                     # this page anew",
+        'python -m paper 3 --variant "lag 1, ridge free"   # another reading of the text',
+        "python -m paper 3 --seeds 100-119                 # other seeds",
     ]
     return [page.command("\n".join(lines))]
 
 
 class Legend(NamedTuple):
-    """Attributes: title, a few words; shows, one or two sentences."""
+    """A title, and one or two sentences that say what a figure shows."""
 
     title: str
     shows: str
@@ -332,14 +296,8 @@ WRITTEN = {
 
 
 def of_module(number: int) -> Legend:
-    """Title and words from "fig10_sines" and "Fig. 10: what it shows.".
-
-    Parameters
-    ----------
-    number : int
-        Of the figure.
-    """
-    name, words = FIGURES[number], importlib.import_module(f"paper.{FIGURES[number]}").__doc__ or ""
+    """The legend of a figure from the name "fig10_sines" of its module and the first line "Fig. 10: what it shows."."""
+    name, words = FIGURES[number], module_of(number).__doc__ or ""
     shows = words.partition("\n")[0].partition(": ")[2]
     return Legend(name.partition("_")[2].replace("_", " ").capitalize(), shows[:1].upper() + shows[1:])
 

@@ -1,37 +1,30 @@
-"""All figures of the paper in one go, and a table of what matters in them: the paper's number, ours, and what is possible.
-
-Whatever an earlier run has finished is used again: whole figures, and finished jobs of others.
-"""
+"""The headline table: the main results of the paper, ours, and the best possible ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal import checks
-from echoscale._internal.files import write_atomically
-from echoscale._internal.progress import Progress
-from paper.gallery import FIGURES, Result, make
-from paper.provenance import SCALES, settings_in
+from paper.comparison import standard_error
+from paper.files import write
+from paper.provenance import settings_in
 
 if TYPE_CHECKING:
     import xarray
 
-__all__ = ["reproduce"]
-
 HEADER = ("task", "network", "paper", "ours", "ceiling")
-CAUTION = "Fewer seeds and smaller problems than the paper's: compare the networks with each other, not with its values."
-# Fig. 3 in the reading under which the paper's comparison holds; Fig. 4 likewise.
+CAUTION = "Fewer seeds and smaller problems than in the paper: compare the networks with each other, not with its values."
+# The readings of Fig. 3 and Fig. 4 in which the paper's comparison holds.
 NARMA_VARIANT = "lag 1, ridge >= 1e-5"
 TELEGRAPH = {"readout": "online", "rho": 0.1, "task": "joint"}
 
 
 class Row(NamedTuple):
-    """One line of the table; errors are those of the mean over the seeds."""
+    """One line of the table; errors are standard errors of the mean over the seeds."""
 
     task: str
     network: str
@@ -40,70 +33,16 @@ class Row(NamedTuple):
     ceiling: str
 
 
-def reproduce(
-    scale: str = "quick",
-    numbers: Sequence[int] = tuple(FIGURES),
-    folder: str | Path = "out",
-    *,
-    fresh: bool = False,
-    progress: bool | Progress = False,
-) -> tuple[list[Row], Path]:
-    """Make the figures of the paper, and a table of its main results beside ours.
-
-    Parameters
-    ----------
-    scale : {"smoke", "quick", "paper"}
-        How much is computed.
-    numbers : sequence of int
-        Which figures; all of them unless given.
-    folder : path
-        Where everything is written; the table is headline-<scale>.md there.
-    fresh : bool
-        Whether everything is computed anew.
-    progress : bool or function
-        True for a bar in the terminal; a function is called as progress(done, total, note) with the jobs of one figure.
-
-    Returns
-    -------
-    rows : list of Row
-        The lines of the table.
-    file : Path
-        Where it is.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from paper.reproduce import reproduce
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rows, file = reproduce("smoke", [2], folder)
-    ...     print(file.name)
-    headline-smoke.md
-    """
-    found = dict(made(scale, numbers, folder, fresh=fresh, progress=progress))
-    return write_table({number: result.data for number, result in found.items()}, scale, folder)
-
-
-def made(
-    scale: str, numbers: Sequence[int], folder: str | Path, *, fresh: bool = False, progress: bool | Progress = False
-) -> Iterator[tuple[int, Result]]:
-    """The figures one by one, each as soon as it is there. Arguments as of `reproduce`."""
-    checks.choice(scale, SCALES, "scale")
-    for number in numbers:
-        checks.choice(number, tuple(FIGURES), "figure")
-    for number in numbers:
-        yield number, make(number, scale, folder, fresh=fresh, progress=progress)
-
-
 def write_table(data: Mapping[int, xarray.Dataset], scale: str, folder: str | Path) -> tuple[list[Row], Path]:
-    """The table of these figures, and where it was written."""
+    """Write the table of these figures to headline-<scale>.md; return its rows and the file."""
     rows = headline(data)
     file = Path(folder) / f"headline-{scale}.md"
-    write_atomically(file, _markdown(rows, scale).encode())
+    write(file, _markdown(rows, scale).encode())
     return rows, file
 
 
 def headline(data: Mapping[int, xarray.Dataset]) -> list[Row]:
-    """The lines that these figures have something to say to."""
+    """The lines of the table that these figures decide."""
     rows: list[Row] = []
     if 3 in data:
         rows += _narma(data[3])
@@ -115,7 +54,7 @@ def headline(data: Mapping[int, xarray.Dataset]) -> list[Row]:
 
 
 def _narma(data: xarray.Dataset) -> list[Row]:
-    """Test NRMSE at the best leak rates. The paper has its errors in pictures only; in words, the connected network wins."""
+    """Test NRMSE at the best leak rates. The paper shows its errors in pictures; by its text the connected network wins."""
     chosen, rows = data.sel(variant=NARMA_VARIANT), []
     for task in data["task"].values:
         name = f"{task}, test NRMSE"
@@ -129,7 +68,7 @@ def _narma(data: xarray.Dataset) -> list[Row]:
 
 
 def _telegraph(data: xarray.Dataset) -> list[Row]:
-    """Joint accuracy at the best leak rates, beside the best possible on the same series."""
+    """Joint accuracy at the best leak rates, and the best possible one on the same series."""
     chosen = data.sel(TELEGRAPH)
     ceiling = f"{float(chosen['ceiling'].sel(part='test').mean()):.3f}"
     name = "telegraph, joint accuracy"
@@ -141,7 +80,7 @@ def _telegraph(data: xarray.Dataset) -> list[Row]:
 
 
 def _permuted_images(data: xarray.Dataset) -> list[Row]:
-    """Test accuracy at the best leak rates. The paper gives one number in words, its best."""
+    """Test accuracy at the best leak rates. The text of the paper states only its best one."""
     mnist, most = settings_in(data)["data"] == "mnist", data["snapshots"].values.max()
     rows = []
     for count in data["snapshots"].values:
@@ -155,16 +94,17 @@ def _permuted_images(data: xarray.Dataset) -> list[Row]:
 
 
 def _of_seeds(values: npt.ArrayLike, digits: int = 3) -> str:
+    """The mean and its standard error, in words where there are too few seeds for one."""
     numbers = np.asarray(values, np.float64)
-    if numbers.size == 1:
-        return f"{float(numbers.mean()):.{digits}f}"
-    if numbers.size == 2:  # a spread of two says next to nothing, and may be 0 by chance
+    if numbers.size == 2:  # the spread of two seeds means little, and may be 0 by chance
         return f"{float(numbers.mean()):.{digits}f} (2 seeds)"
-    return _plus_minus(numbers.mean(), numbers.std(ddof=1) / numbers.size**0.5, digits)
+    return _plus_minus(numbers.mean(), standard_error(numbers), digits)
 
 
 def _plus_minus(mean: SupportsFloat, error: SupportsFloat, digits: int = 3) -> str:
-    return f"{float(mean):.{digits}f} ± {float(error):.{digits}f}"
+    """The mean and its error; the mean alone if there is no error, as for one seed."""
+    known = np.isfinite(float(error))
+    return f"{float(mean):.{digits}f}" + (f" ± {float(error):.{digits}f}" if known else "")
 
 
 def markdown_table(rows: Sequence[Row]) -> str:

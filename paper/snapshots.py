@@ -1,34 +1,29 @@
-"""Leaks learned on sequences that are classified from snapshots: the setting of permuted sequential MNIST.
+"""Gradients of a network that classifies sequences from snapshots: the setting of permuted sequential MNIST.
 
-    z = intercept + sum over l = 1..K of coef_l x(l M),      E = cross-entropy of z and the label, mean over the minibatch
-    dE/dtheta = dE/dz . dz/dtheta,                           dz/dtheta = sum over l of coef_l e(l M)
+    z = intercept + sum over l = 1..K of coef_l x(l M)
+    E = - sum over classes of [y log p + (1 - y) log(1 - p)],   p = sigmoid(z),  y one-hot,  mean over the minibatch
 
-e = dx/dtheta are the traces of `gradients.traces`, carried through the sequence from zero; K snapshots are taken after every M
-steps, and steps after the last one are ignored. The loss comes at the end of the sequence, yet no trace has to be kept for it:
-dz/dtheta, one number per class, adds up on the way. Memory holds K snapshots of the states (for dE/dcoef), whatever T is.
+    dE/dtheta = dE/dz . dz/dtheta,      dz/dtheta = sum over l of coef_l e(l M)
 
-    sigmoid  E = - sum over classes of [y log p + (1 - y) log(1 - p)], p = sigmoid(z), y one-hot     (paper, "psMNIST")
-    softmax  E = - log softmax(z)[label]
-
-Forms of the gradient: "exact" and "truncated" traces, and "bptt", the same loss differentiated backwards, as a reference.
+e = dx/dtheta are the traces of `echoscale.engine.traces`, carried through the sequence from zero. A snapshot is taken after
+every M steps; steps after the last snapshot are ignored. The loss comes at the end of the sequence, yet no trace has to be
+kept for it: dz/dtheta, one number per class, adds up on the way. Memory holds K snapshots of the states (for dE/dcoef),
+however long the sequence is.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from echoscale.data import losses
-from echoscale.engine import dynamics, traces
-from echoscale.engine.dynamics import Array, State, Weights
-from echoscale.engine.hyper import Hyper, Parameter, put
+from echoscale import Hyper
+from echoscale.engine import Parameter, Weights, traces
 
-LOSSES = losses.OF_CLASSES
-FORMS = (*traces.FORMS, "bptt")
+State = tuple[Array, ...]
 
 
 class SnapshotReadout(NamedTuple):
@@ -46,9 +41,9 @@ class Gradients(NamedTuple):
     parameters: Array
 
 
-def cross_entropy(z: Array, labels: Array, loss: str) -> Array:
+def cross_entropy(z: Array, labels: Array) -> Array:
     """E of the minibatch, z (classes, lanes) and labels (lanes,)."""
-    return jnp.mean(losses.slope_and_value(loss, z, _one_hot(labels, z))[1])
+    return jnp.mean(_slope_and_value(z, labels)[1])
 
 
 def gradients(
@@ -60,68 +55,14 @@ def gradients(
     learned: tuple[Parameter, ...],
     *,
     every: int,
-    loss: str = "sigmoid",
     form: str = "exact",
 ) -> tuple[Array, Gradients]:
-    """E and its gradients for a minibatch: u (T, F, lanes), labels (lanes,); every leaf of `hyper` is (1,). Pure."""
-    run = _backwards if form == "bptt" else partial(_forwards, form=form)
-    return run(weights, hyper, readout, cut(u, every), labels, learned, loss)
+    """E and its gradients for a minibatch: u (T, F, lanes), labels (lanes,); every leaf of `hyper` is (1,).
 
-
-def cut(u: Array, every: int) -> Array:
-    """(T, F, lanes) -> (K, every, F, lanes): one stretch per snapshot; the rest after the last one is left out."""
-    count = u.shape[0] // every
-    return u[: count * every].reshape(count, every, *u.shape[1:])
-
-
-def logits(weights: Weights, hyper: Hyper, readout: SnapshotReadout, parts: Array) -> Array:
-    """z (classes, lanes) of the stretches (K, M, F, lanes). Backwards a stretch is run again: K + M states are kept."""
-
-    @jax.checkpoint
-    def stretch(state: State, part: Array) -> State:
-        return jax.lax.scan(lambda x, u_t: (dynamics.step(weights, hyper, x, u_t), None), state, part)[0]
-
-    def body(carry: tuple[State, Array], given: tuple[Array, Array]) -> tuple[tuple[State, Array], None]:
-        part, coef = given
-        state = stretch(carry[0], part)
-        return (state, carry[1] + _product(coef, jnp.concatenate(state))), None
-
-    start = _zero_state(weights, parts)
-    first = jnp.broadcast_to(readout.intercept[:, None], (len(readout.intercept), parts.shape[-1]))
-    return jax.lax.scan(body, (start, first), (parts, jnp.swapaxes(readout.coef, 0, 1)))[0][1]
-
-
-def _backwards(
-    weights: Weights,
-    hyper: Hyper,
-    readout: SnapshotReadout,
-    parts: Array,
-    labels: Array,
-    learned: tuple[Parameter, ...],
-    loss: str,
-) -> tuple[Array, Gradients]:
-    """Back-propagation through time."""
-
-    def error(readout: SnapshotReadout, values: list[Array]) -> Array:
-        return cross_entropy(logits(weights, put(hyper, learned, values), readout, parts), labels, loss)
-
-    value, (by_readout, by_values) = jax.value_and_grad(error, argnums=(0, 1))(readout, [each.of(hyper) for each in learned])
-    by_parameters = jnp.concatenate([each.reshape(1) for each in by_values])
-    return value, Gradients(by_readout.coef, by_readout.intercept, by_parameters)
-
-
-def _forwards(
-    weights: Weights,
-    hyper: Hyper,
-    readout: SnapshotReadout,
-    parts: Array,
-    labels: Array,
-    learned: tuple[Parameter, ...],
-    loss: str,
-    form: str,
-) -> tuple[Array, Gradients]:
-    """The traces, carried along with the states."""
-    start = _zero_state(weights, parts)
+    form: "exact" or "truncated" traces, as in `traces.step`
+    """
+    parts = cut(u, every)
+    start = zero_state(weights, parts.shape[-1], parts.dtype)
     edges = np.cumsum([0, *(each.shape[0] for each in start)])
     reached = [traces.reaches(weights, each) for each in learned]
 
@@ -142,20 +83,29 @@ def _forwards(
     carry = ((start, traces.init(weights, learned, start)), [flat for _ in learned])
     (_, slopes), snapshots = jax.lax.scan(stretch, carry, (parts, jnp.swapaxes(readout.coef, 0, 1)))
     z = readout.intercept[:, None] + jnp.einsum("ckn,knb->cb", readout.coef, snapshots, precision="highest")
-    slope, errors = losses.slope_and_value(loss, z, _one_hot(labels, z))
+    slope, errors = _slope_and_value(z, labels)
     by_z = slope / len(labels)
     by_coef = jnp.einsum("cb,knb->ckn", by_z, snapshots, precision="highest")
     by_parameters = jnp.stack([jnp.sum(by_z * slope) for slope in slopes])
     return jnp.mean(errors), Gradients(by_coef, by_z.sum(axis=1), by_parameters)
 
 
-def _one_hot(labels: Array, z: Array) -> Array:
-    return jax.nn.one_hot(labels, z.shape[0], axis=0, dtype=z.dtype)
+def cut(u: Array, every: int) -> Array:
+    """(T, F, lanes) -> (K, every, F, lanes): one stretch for each snapshot, without the steps after the last one."""
+    count = u.shape[0] // every
+    return u[: count * every].reshape(count, every, *u.shape[1:])
+
+
+def zero_state(weights: Weights, lanes: int, dtype: Any = None) -> State:
+    """A state of zeros, one array (n, lanes) for each reservoir."""
+    return tuple(jnp.zeros((each.shape[0], lanes), dtype) for each in weights.biases)
+
+
+def _slope_and_value(z: Array, labels: Array) -> tuple[Array, Array]:
+    """dE/dz (classes, lanes) and E (lanes,) of every sequence."""
+    y = jax.nn.one_hot(labels, z.shape[0], axis=0, dtype=z.dtype)
+    return jax.nn.sigmoid(z) - y, jnp.sum(jax.nn.softplus(z) - y * z, axis=0)
 
 
 def _product(coef: Array, x: Array) -> Array:
     return jnp.matmul(coef, x, precision="highest")
-
-
-def _zero_state(weights: Weights, parts: Array) -> State:
-    return tuple(jnp.zeros((each.shape[0], parts.shape[-1]), parts.dtype) for each in weights.biases)

@@ -1,10 +1,10 @@
-"""Networks on the telegraph task: readouts learned online or by ridge, frozen, and scored on unseen series beside the ceiling.
+"""Networks on the telegraph task: readouts learned online or by ridge, frozen, and scored on held-out series.
 
     targets  one-hot classes of the joint task (4), state (1), regime (1)
 
-Adam on squares moves every weight by itself and ridge solves every column by itself, so one readout of six outputs learns the
-three tasks as three readouts would. A frozen readout decides by its largest output, or by an output above 1/2. Accuracy
-measured while the weights still learn would be too good: labels leak through the updates into the next steps.
+With a squared error, Adam moves every weight by itself and ridge solves every column by itself. One readout with six outputs
+therefore learns the three tasks as three readouts would. A frozen readout decides by its largest output, or by an output above
+1/2. An accuracy measured while the weights still learn would be too good: the updates carry the labels into the next steps.
 """
 
 from __future__ import annotations
@@ -16,12 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.engine.esn import ESN
-from echoscale.engine.hyper import Hyper
+from echoscale import ESN, Hyper, Readout, ridge, statistics
 from echoscale.learning import OnlineLearner
-from echoscale.readouts.ridge import Readout, ridge
-from echoscale.readouts.statistics import statistics
-from echoscale.sweeps.job import Check
+from echoscale.sweeps import Check
 from echoscale.tasks import Telegraph, telegraph_filter
 
 Floats = npt.NDArray[np.float64]
@@ -31,13 +28,13 @@ OUTPUTS = 6
 
 
 def targets(truth: Telegraph) -> npt.NDArray[np.float32]:
-    """(..., T, 6)."""
+    """The targets of all three tasks side by side, (..., T, 6)."""
     hot = np.eye(4, dtype=np.float32)[truth.joint]
     return np.concatenate([hot, truth.state[..., None], truth.regime[..., None]], axis=-1, dtype=np.float32)
 
 
 def online(esn: ESN, hyper: Hyper, truth: Telegraph, tail: float, seed: int, check: Check) -> Readout:
-    """Readouts of all lanes of `hyper`, learned by the paper's Adam along B series at once; the mean over the last share."""
+    """Readouts of all lanes of `hyper`, learned by the paper's Adam along B series at once, averaged over the last share."""
     steps = truth.u.shape[-2]
     average = round(steps * (1 - tail))
     learner = OnlineLearner(
@@ -55,7 +52,7 @@ def by_ridge(esn: ESN, hyper: Hyper, truth: Telegraph, penalty: float, washout: 
 def accuracies(esn: ESN, hyper: Hyper, readouts: Sequence[Readout], truth: Telegraph, washout: int) -> Floats:
     """How often frozen readouts of all lanes (H) are right on B series (B, T), (readouts, H, 3) in the order of `TASKS`."""
     series, length = truth.joint.shape
-    # Side by side, so that the network runs once.
+    # All readouts side by side: the network runs only once.
     coef = np.concatenate([each.coef for each in readouts], axis=1).swapaxes(1, 2).astype(np.float32)
     shift = np.concatenate([each.intercept for each in readouts], axis=1)[:, None].astype(np.float32)
     right = np.zeros((len(readouts), len(coef) * series, len(TASKS)))
@@ -64,7 +61,7 @@ def accuracies(esn: ESN, hyper: Hyper, readouts: Sequence[Readout], truth: Teleg
     def product(states: Any, weights: Any) -> Any:
         if isinstance(states, np.ndarray):
             return states @ weights
-        return jnp.matmul(states, weights, precision="highest")  # a GPU would round to ten bits
+        return jnp.matmul(states, weights, precision="highest")  # by default a GPU rounds to ten bits
 
     def count(lanes: npt.NDArray[np.int64], start: int, states: Any) -> None:
         which, b = np.divmod(lanes, series)
@@ -82,6 +79,6 @@ def accuracies(esn: ESN, hyper: Hyper, readouts: Sequence[Readout], truth: Teleg
 
 
 def ceiling(truth: Telegraph, noise: float, odds: Mapping[str, float], washout: int) -> Floats:
-    """What the best causal observer reaches on the same steps, (3,)."""
+    """The accuracies of the best causal observer on the same steps, (3,)."""
     found = telegraph_filter(truth.u, noise=noise, **odds).accuracies(truth, washout)
     return np.array([found[name] for name in TASKS])

@@ -22,7 +22,7 @@ def report(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Path:
     folder: Path = tmp_path_factory.mktemp("report")
     for number in (2, 8):
         paper.make(number, "smoke", folder)
-    return reproduction.write(folder)
+    return reproduction.write(folder, "smoke")
 
 
 def test_everything_loads_and_links_resolve(report: Path, opened: Opened) -> None:

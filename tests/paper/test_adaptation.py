@@ -146,28 +146,12 @@ def test_several_histories_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "options", "says"),
-    [
-        ([5_000, 4_000], {}, r"must increase.*\[5000, 4000\]"),
-        ([5_000, 5_000], {}, "must increase"),
-        ([10_000], {}, "inside the history, which ends at step 10000"),
-        ([12_000], {}, "inside the history"),
-        ([0], {}, "a change must be at least 1"),
-        ([500], {}, "from step 0 to 500 has 5 records, at least 10"),
-        ([9_500], {}, "from step 9500 to 10000 has 5 records"),
-        ([], {"share": 1.0}, r"share must lie in \(0, 1\), got 1.0"),
-        ([], {"share": 0}, "share must lie in"),
-        ([], {"last": 1.5}, "last must lie in"),
-    ],
+    ("changes", "says"),
+    [([500], "from step 0 to 500 has 5 records, it needs at least 10"), ([9_500], "from step 9500 to 10000 has 5 records")],
 )
-def test_bad_input_is_named(changes: list[int], options: dict[str, Any], says: str) -> None:
+def test_short_phases_are_refused(changes: list[int], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        responses(of_time(lambda t: t), changes, **options)
-
-
-def test_changes_are_whole_numbers() -> None:
-    with pytest.raises(TypeError, match=r"a change must be a whole number, got 5000\.5"):
-        responses(of_time(lambda t: t), [5_000.5])  # type: ignore[list-item]
+        responses(of_time(lambda t: t), changes)
 
 
 def test_running_means_count_every_target_alike() -> None:
@@ -177,7 +161,7 @@ def test_running_means_count_every_target_alike() -> None:
     history = xarray.Dataset(
         {"gradient": (("start", "parameter", "step"), gradient), "targets": ("step", targets)}, {"step": np.arange(1, 9)}
     )
-    found = running_mean(history, 2)
+    found = running_mean(history["gradient"], history["targets"], 2)
     assert found.dims == ("start", "parameter", "step")
     for k in range(8):
         window = slice(max(k - 1, 0), k + 1)
@@ -186,9 +170,7 @@ def test_running_means_count_every_target_alike() -> None:
             continue
         single = [np.repeat(gradient[:, 0, j], targets[j]).reshape(2, -1) for j in range(*window.indices(8)) if targets[j]]
         np.testing.assert_allclose(found[:, 0, k], np.concatenate(single, axis=1).mean(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(running_mean(history, 1), gradient, rtol=1e-15)
-    with pytest.raises(ValueError, match="windows must be at least 1"):
-        running_mean(history, 0)
+    np.testing.assert_allclose(running_mean(history["gradient"], history["targets"], 1), gradient, rtol=1e-15)
 
 
 def test_a_learner_is_told_of() -> None:
@@ -206,4 +188,4 @@ def test_a_learner_is_told_of() -> None:
     assert np.isnan(found["steps"].values[0, 0, 1])
     values = learner.history["value"].values[0, 0]
     np.testing.assert_allclose(found["settles"].values[0, 0], [values[19:24].mean(), values[23], values[60:64].mean()])
-    assert running_mean(learner.history, 4).shape == (1, 1, 64)
+    assert running_mean(learner.history["gradient"], learner.history["targets"], 4).shape == (1, 1, 64)

@@ -16,7 +16,7 @@ from matplotlib.transforms import Bbox
 from scipy import stats
 
 import echoscale as es
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps import Runner
 from paper import fig1_timescales as fig1
 from paper import make
 
@@ -27,7 +27,7 @@ TWO = fig1.STRUCTURES[3:]
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig1.compute("smoke", Runner())
+    return fig1.compute(fig1.SETTINGS["smoke"], "smoke", Runner())
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_eigenvalues_of_the_weights_and_of_the_system(data: xarray.Dataset) -> N
 @pytest.mark.parametrize("law", fig1.LAWS)
 def test_histograms_count_the_timescales_and_integrate_to_one(data: xarray.Dataset, law: str) -> None:
     edges, units = data.tau_edge.values, S.sizes[-1]
-    for seed in range(S.seeds):
+    for seed in S.seeds:
         found = data.density.sel(law=law, seed=seed).values
         assert (found * np.diff(edges)).sum() == pytest.approx(1)
         network = es.single(units, leak_rate=S.leak_rate, spectral_radius=S.spectral_radius, topology=law)
@@ -100,7 +100,7 @@ def test_theory_is_the_semicircle_of_an_even_disc(data: xarray.Dataset) -> None:
 
 
 def test_distances_are_those_of_kolmogorov_and_smirnov_and_fall_with_size(data: xarray.Dataset) -> None:
-    for law, units, seed in itertools.product(fig1.LAWS, S.sizes, range(S.seeds)):
+    for law, units, seed in itertools.product(fig1.LAWS, S.sizes, S.seeds):
         network = es.single(units, leak_rate=S.leak_rate, spectral_radius=S.spectral_radius, topology=law)
         # Rounding may put the outermost eigenvalue beyond the disc.
         places = np.clip(position(times(network, seed), S.leak_rate, S.spectral_radius), -1, 1)
@@ -151,7 +151,7 @@ def test_connected_and_unconnected_reservoirs_share_their_spectrum(data: xarray.
     assert dense(coupled, 0)[0].any(axis=1).all()
     assert not np.array_equal(dense(coupled, 0)[0], dense(apart, 0)[0])
     np.testing.assert_allclose(times(coupled, 0), times(apart, 0), rtol=1e-6)
-    pooled = np.concatenate([times(apart, seed) for seed in range(S.seeds)])
+    pooled = np.concatenate([times(apart, seed) for seed in S.seeds])
     counts, _ = np.histogram(pooled, data.tau_bin_edge)
     np.testing.assert_allclose(data.share.sel(structure=TWO[0]), counts / len(pooled))
 
@@ -284,6 +284,6 @@ def test_every_variable_says_what_it_is(data: xarray.Dataset) -> None:
 
 def test_progress_is_followed_job_by_job() -> None:
     seen: list[tuple[int, int, str]] = []
-    fig1.compute("smoke", Runner(progress=lambda *told: seen.append(told)))
-    jobs = 1 + len(S.leak_rates) + len(S.spectral_radii) + S.seeds * (len(fig1.STRUCTURES) + 2 * len(S.sizes))
+    fig1.compute(fig1.SETTINGS["smoke"], "smoke", Runner(progress=lambda *told: seen.append(told)))
+    jobs = 1 + len(S.leak_rates) + len(S.spectral_radii) + len(S.seeds) * (len(fig1.STRUCTURES) + 2 * len(S.sizes))
     assert [told[:2] for told in seen] == [(k, jobs) for k in range(jobs + 1)]

@@ -12,7 +12,7 @@ import xarray
 from matplotlib.figure import Figure
 
 import echoscale as es
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps import Runner
 from paper import SCALES, fig2_architectures, make
 
 NETWORKS = {
@@ -37,11 +37,11 @@ def drawn(figure: Figure) -> list[set[Any]]:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_networks_come_back_from_the_data(scale: str) -> None:
-    assert restored(fig2_architectures.compute(scale, Runner())) == NETWORKS
+    assert restored(fig2_architectures.compute(fig2_architectures.SETTINGS[scale], scale, Runner())) == NETWORKS
 
 
 def test_each_panel_shows_its_reservoirs_and_arrows() -> None:
-    figure = fig2_architectures.draw(fig2_architectures.compute("smoke", Runner()))
+    figure = fig2_architectures.draw(fig2_architectures.compute(fig2_architectures.SETTINGS["smoke"], "smoke", Runner()))
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["A", "B", "C"]
     assert [ax.get_title() for ax in figure.axes] == list(NETWORKS)
     both = {"R1", "R2", "R1->output", "R2->output", "input->R1"}
@@ -49,7 +49,7 @@ def test_each_panel_shows_its_reservoirs_and_arrows() -> None:
 
 
 def test_captions_give_the_numbers() -> None:
-    figure = fig2_architectures.draw(fig2_architectures.compute("smoke", Runner()))
+    figure = fig2_architectures.draw(fig2_architectures.compute(fig2_architectures.SETTINGS["smoke"], "smoke", Runner()))
     for ax, network in zip(figure.axes, NETWORKS.values(), strict=True):
         text = "\n".join(each.get_text() for each in ax.texts)
         for reservoir in network.reservoirs:
@@ -58,7 +58,7 @@ def test_captions_give_the_numbers() -> None:
 
 
 def test_panels_do_not_overlap() -> None:
-    figure = fig2_architectures.draw(fig2_architectures.compute("smoke", Runner()))
+    figure = fig2_architectures.draw(fig2_architectures.compute(fig2_architectures.SETTINGS["smoke"], "smoke", Runner()))
     figure.draw_without_rendering()
     boxes = [box for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
     assert len(boxes) == 3
@@ -70,7 +70,7 @@ def test_panels_do_not_overlap() -> None:
 
 
 def test_draw_uses_the_data_alone() -> None:
-    data = fig2_architectures.compute("smoke", Runner())
+    data = fig2_architectures.compute(fig2_architectures.SETTINGS["smoke"], "smoke", Runner())
     other = es.hierarchical([20, 30], leak_rate=[0.7, 0.1])
     data["network"][2] = json.dumps(other.to_dict())
     figure = fig2_architectures.draw(data)

@@ -18,15 +18,12 @@ import xarray
 from sklearn.linear_model import Ridge
 
 import echoscale as es
+from echoscale import Hyper, Readout, ridge, statistics
 from echoscale.engine import lanes
-from echoscale.engine.hyper import Hyper
 from echoscale.learning import OnlineLearner
-from echoscale.readouts.ridge import Readout, ridge
-from echoscale.readouts.statistics import statistics
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps import Runner
 from echoscale.tasks import Telegraph, telegraph, telegraph_filter
 from paper import fig4_telegraph as fig4
-from paper import gallery
 from paper import telegraph_scores as scores
 
 Floats = npt.NDArray[np.float64]
@@ -39,7 +36,7 @@ TASKS = ("joint", "state", "regime")
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig4.compute("smoke", Runner())
+    return fig4.compute(fig4.SETTINGS["smoke"], "smoke", Runner())
 
 
 @pytest.fixture(scope="module")
@@ -619,10 +616,3 @@ def test_best_points_are_shown_as_shares_of_the_ceiling_seed_by_seed(read_back: 
         networks = [chosen["single_best"], *(chosen["best"].sel(network=name) for name in fig4.NETWORKS)]
         expected += [float((each.transpose("seed").values / ceiling).mean()) for each in networks]
     np.testing.assert_allclose(shown, expected, rtol=1e-6)
-
-
-def test_an_unknown_variant_is_refused(read_back: xarray.Dataset, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="variant must be one of"):
-        fig4.draw(read_back, "ridge, rho 2")
-    with pytest.raises(ValueError, match="variant of figure 4 must be one of"):
-        gallery.make(4, "smoke", tmp_path, variant="ridge, rho 2")

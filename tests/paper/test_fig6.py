@@ -15,10 +15,9 @@ from scipy.special import expit
 from sklearn.datasets import load_digits
 
 import echoscale as es
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps import Runner
 from echoscale.tasks import mnist
 from paper import fig6_psmnist as fig6
-from paper import psmnist_scores as scores
 from paper.sequence_learner import SequenceLearner
 
 SMOKE = fig6.SETTINGS["smoke"]
@@ -26,7 +25,7 @@ SMOKE = fig6.SETTINGS["smoke"]
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig6.compute("smoke", Runner())
+    return fig6.compute(fig6.SETTINGS["smoke"], "smoke", Runner())
 
 
 def test_parts_of_the_images_do_not_overlap() -> None:
@@ -39,7 +38,7 @@ def test_parts_of_the_images_do_not_overlap() -> None:
     assert found.held_out.tolist() == list(range(150, 200))
     assert found.fitted == slice(0, 200)
     with pytest.raises(ValueError, match=r"train \+ validation asks for 1500 images"):
-        scores.split("digits", 0, 1450, 50, 10)
+        fig6.split("digits", 0, 1450, 50, 10)
 
 
 def adam_by_hand(x: Any, labels: Any, rows: Any, rate: float, epochs: int, size: int, seed: int) -> tuple[Any, Any]:
@@ -108,7 +107,7 @@ def test_a_path_is_that_of_a_sequence_learner(data: xarray.Dataset) -> None:
         for k in range(3):
             which = training[25 * k : 25 * (k + 1)]
             learner.partial_fit(images.u[which], images.labels[which])
-        np.testing.assert_allclose(path[1:], learner.history["value"].values[0].T, atol=2e-6)
+            np.testing.assert_allclose(path[k + 1], learner.values, atol=2e-6)
     assert data["path"].shape == (2, 2, 1, 3, 101, 2)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import xarray
 
-from echoscale.engine.devices import precision_and_device
-from echoscale.sweeps.run import Runner
+from echoscale.engine import precision_and_device
+from echoscale.sweeps import Runner
 from paper import fig7_online_gradient as fig7
 from paper import gallery
 from paper import snapshots as sequences
@@ -24,7 +24,7 @@ EVERY = SMOKE.side**2 // SMOKE.snapshots[0]
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig7.compute("smoke", Runner())
+    return fig7.compute(fig7.SETTINGS["smoke"], "smoke", Runner())
 
 
 def first_minibatch(settings: fig7.Settings) -> tuple[SequenceLearner, fig7.Minibatch]:
@@ -53,11 +53,11 @@ def test_deviations_are_those_of_the_curves(data: xarray.Dataset) -> None:
         assert float(found) == pytest.approx(expected, rel=1e-12)
 
 
-def test_its_back_propagation_is_that_of_the_library() -> None:
+def test_its_back_propagation_is_the_gradient_by_traces() -> None:
     _, now = first_minibatch(SMOKE)
     with precision_and_device("float64", None):
         backwards, total = fig7.through_time(now, EVERY)
-        run = jax.jit(partial(sequences.gradients, learned=fig7.LEARNED, every=EVERY, form="bptt"))
+        run = jax.jit(partial(sequences.gradients, learned=fig7.LEARNED, every=EVERY))
         _, expected = run(*now)
         still = fig7.moving(now, EVERY, np.zeros((SMOKE.side**2, 2)))
     np.testing.assert_allclose(backwards, expected.parameters, rtol=1e-11)

@@ -10,7 +10,7 @@ import pytest
 import xarray
 from naive import states_of
 
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps import Runner
 from paper import fig8_relaxation as fig8
 from paper import gallery
 
@@ -19,7 +19,7 @@ SMOKE = fig8.SETTINGS["smoke"]
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig8.compute("smoke", Runner())
+    return fig8.compute(fig8.SETTINGS["smoke"], "smoke", Runner())
 
 
 def test_the_experiment_is_the_equation_of_the_paper() -> None:

@@ -10,10 +10,9 @@ import numpy.typing as npt
 import pytest
 import xarray
 from naive import states_of
-from sklearn.pipeline import make_pipeline
 
 import echoscale as es
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps import Runner
 from paper import fig9_delayed_input as fig9
 from paper import gallery
 from paper.delay_expansion import DelayExpansion
@@ -27,15 +26,15 @@ KNOWN, LENGTH = CUT.washout + CUT.train, CUT.length
 
 @pytest.fixture(scope="module")
 def data() -> xarray.Dataset:
-    return fig9.compute("smoke", Runner())
+    return fig9.compute(fig9.SETTINGS["smoke"], "smoke", Runner())
 
 
-def best_of_path(model: Any, step: str, u: Floats, y: Floats) -> tuple[float, float]:
+def best_of_path(model: Any, u: Floats, y: Floats) -> tuple[float, float]:
     """Validation and test NRMSE of the penalty that is best on the validation part, one fit and prediction for each."""
     parts = slice(KNOWN, KNOWN + CUT.validation), slice(KNOWN + CUT.validation, LENGTH)
     errors = []
     for penalty in CUT.ridge:
-        model.set_params(**{f"{step}ridge": penalty}).fit(u[:KNOWN], y[:KNOWN])
+        model.set_params(ridge=penalty).fit(u[:KNOWN], y[:KNOWN])
         guess = model.predict(u)  # from the beginning, so that the state at the end of training is carried on
         validation, test = (float(es.nrmse(y[part], guess[part])) for part in parts)
         errors.append((validation, test))
@@ -43,16 +42,14 @@ def best_of_path(model: Any, step: str, u: Floats, y: Floats) -> tuple[float, fl
 
 
 @pytest.mark.parametrize("drive", fig9.DRIVES)
-def test_a_delayed_input_error_is_that_of_a_pipeline(data: xarray.Dataset, drive: str) -> None:
+def test_a_delayed_input_error_is_that_of_an_estimator(data: xarray.Dataset, drive: str) -> None:
     seed, delay, alpha2 = 1, 10, 0.6
     u, y = es.tasks.narma(LENGTH, order=10, seed=seed)
     strength = 1.0 if drive == "as printed" else float(data["first_level_spread"].sel(seed=seed))
     network = es.single(20, leak_rate=alpha2, spectral_radius=0.95, input_scaling=strength * (3 * 10 / 20) ** 0.5)
-    model = make_pipeline(
-        DelayExpansion(delay=delay, units=20, random_state=seed),
-        es.ESNRegressor(network=network, direct=True, washout=CUT.washout, scale=None, random_state=seed),
-    )
-    validation, test = best_of_path(model, "esnregressor__", u, y)
+    expanded = DelayExpansion(delay=delay, units=20, seed=seed).fit(u[:KNOWN]).transform(u)
+    model = es.ESNRegressor(network=network, direct=True, washout=CUT.washout, scale=None, random_state=seed)
+    validation, test = best_of_path(model, expanded, y)
     place = {"drive": drive, "delay": delay, "alpha2": alpha2, "seed": seed}
     # States are float32, and the lanes of a grid are summed in another order than one network.
     assert float(data["validation"].sel(place)) == pytest.approx(validation, rel=1e-4)
@@ -64,7 +61,7 @@ def test_a_hierarchy_error_is_that_of_an_estimator(data: xarray.Dataset) -> None
     u, y = es.tasks.narma(LENGTH, order=10, seed=seed)
     network = es.hierarchical([20, 20], leak_rate=[1.0, alpha2], spectral_radius=0.95, input_scaling=0.2, coupling=1.0)
     model = es.ESNRegressor(network=network, direct=False, washout=CUT.washout, scale=None, random_state=seed)
-    validation, test = best_of_path(model, "", u, y)
+    validation, test = best_of_path(model, u, y)
     place = {"alpha2": alpha2, "seed": seed}
     assert float(data["hierarchy_validation"].sel(place)) == pytest.approx(validation, rel=1e-4)
     assert float(data["hierarchy_test"].sel(place)) == pytest.approx(test, rel=1e-4)
@@ -86,7 +83,7 @@ def test_the_drive_of_the_hierarchy_is_that_of_its_coupling() -> None:
     for seed in range(10):
         spread = fig9.first_level_spread(settings, seed)
         u, _ = es.tasks.narma(2_000, seed=seed)
-        expanded = DelayExpansion(10, random_state=seed).fit_transform(u)
+        expanded = DelayExpansion(10, seed=seed).fit(u).transform(u)
         delayed = expanded @ fig9.delayed_network(settings).build(50, seed=seed).matrices().W_in.T * spread
         esn = fig9.hierarchy(settings).build(1, seed=seed)
         coupled = esn.run(u)[200:, :50] @ esn.drawn.couplings[0].T
@@ -127,7 +124,7 @@ def test_resampled_seeds_that_agree_leave_no_interval() -> None:
 def test_progress_counts_all_jobs() -> None:
     """One for each seed and model: the hierarchy and every delay."""
     seen: list[tuple[int, int, str]] = []
-    fig9.compute("smoke", Runner(progress=lambda *told: seen.append(told)))
+    fig9.compute(fig9.SETTINGS["smoke"], "smoke", Runner(progress=lambda *told: seen.append(told)))
     jobs = len(SMOKE.seeds) * (1 + len(SMOKE.delays))
     assert [told[:2] for told in seen] == [(k, jobs) for k in range(jobs + 1)]
 

@@ -8,23 +8,26 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray
+from html_page import Parsed
 from matplotlib.figure import Figure
-from typer.testing import CliRunner
 
 import echoscale as es
-from echoscale.app.cli import app
-from echoscale.sweeps import job
-from paper import FIGURES, SCALES, gallery, learned_paths, make
+from echoscale import sweeps
+from echoscale.sweeps import functions
+from paper import FIGURES, SCALES, gallery, learned_paths, make, report, reproduce
 from paper import fig3_narma as fig3
 from paper import provenance as label
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "figures"
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / "docs" / "figures"
 
 
 def module(number: int) -> Any:
@@ -39,6 +42,51 @@ def test_committed_data_were_made_with_the_settings_of_this_code(number: int) ->
         assert set(data.attrs) >= {"echoscale", "numpy", "scipy", "jax", "seconds"}
     assert (COMMITTED / f"fig{number}-paper.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert (COMMITTED / f"fig{number}-paper.nc").stat().st_size < 1_500_000
+
+
+def seeds_in(settings: Any) -> set[Any]:
+    """All seeds in settings and in settings inside them."""
+    found: set[Any] = set()
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found |= seeds_in(value)
+        elif "seed" in name:
+            found |= set(value) if isinstance(value, list | tuple) else {value}
+    return found
+
+
+@pytest.mark.parametrize("number", FIGURES)
+def test_every_figure_takes_other_seeds(number: int, tmp_path: Path) -> None:
+    """Even a single one: it is computed, drawn and reported, without a warning (warnings are errors here)."""
+    made = make(number, "smoke", tmp_path, seeds=(7,))
+    settings = json.loads(made.data.attrs["settings"])
+    assert seeds_in(settings) == (set() if number == 2 else {7})
+    if number != 2:
+        assert made.data["seed"].values.tolist() == [7]
+    words = Parsed(report.write(tmp_path, "smoke").read_text(encoding="utf-8")).words
+    assert ("--seeds 7" in words) == (number != 2)
+    assert "nan" not in words.lower().split()
+    rows, _ = reproduce.write_table({number: made.data}, "smoke", tmp_path)
+    assert not any("nan" in cell or "±" in cell for row in rows for cell in row)
+
+
+def test_seeds_are_replaced_in_settings_inside_settings() -> None:
+    settings = fig3.SETTINGS["paper"]
+    other = label.with_seeds(settings, (5, 3))
+    assert (other.seeds, other.paths.seeds) == ((5, 3), (5, 3))
+    assert replace(other, seeds=settings.seeds, paths=settings.paths) == settings
+    assert replace(other.paths, seeds=settings.paths.seeds) == settings.paths
+    assert label.with_seeds(module(8).SETTINGS["smoke"], (4, 2)).shown_seed == 4
+
+
+def test_data_of_other_seeds_are_not_reused(tmp_path: Path) -> None:
+    first = make(8, "smoke", tmp_path)
+    other = make(8, "smoke", tmp_path, seeds=(7, 9))
+    assert not other.reused
+    assert make(8, "smoke", tmp_path, seeds=(7, 9)).reused
+    again = make(8, "smoke", tmp_path)
+    assert not again.reused
+    xarray.testing.assert_equal(again.data, first.data)
 
 
 def test_every_figure_has_every_scale() -> None:
@@ -57,7 +105,7 @@ def test_an_earlier_run_is_reused_until_its_settings_change(tmp_path: Path, monk
     assert not told
     xarray.testing.assert_allclose(second.data, first.data, rtol=0)
     assert not make(8, "smoke", tmp_path, fresh=True).reused
-    monkeypatch.setattr(job, "NUMERICS", job.NUMERICS + 1)
+    monkeypatch.setattr(sweeps, "NUMERICS", sweeps.NUMERICS + 1)
     assert not make(8, "smoke", tmp_path).reused
 
 
@@ -89,7 +137,7 @@ def test_a_file_that_is_cut_short_or_describes_no_figure_is_computed_anew(tmp_pa
             gallery.read(file)
     file.write_bytes(bytes(xarray.Dataset({"x": 1.0}).to_netcdf(engine="scipy")))
     assert gallery._load(file, described) is None
-    with pytest.raises(ValueError, match="does not say its figure"):
+    with pytest.raises(ValueError, match="the attribute figure is missing"):
         gallery.read(file)
 
 
@@ -103,21 +151,9 @@ def test_a_failed_computation_leaves_no_file(tmp_path: Path, monkeypatch: pytest
     assert {each.name for each in tmp_path.glob("fig*")} == {"fig2-smoke.nc"}, "what was computed is kept, no half a picture"
 
 
-def test_the_command_line_makes_figures_and_names_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = CliRunner().invoke(app, ["figure", "2", "--scale", "smoke", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "fig2-smoke.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    again = CliRunner().invoke(app, ["figure", "2", "--scale", "smoke", "--out", str(tmp_path)])
-    assert "earlier run" in again.output
-    odd = tmp_path / ("runs[test] " + "x" * 90)
-    assert str(odd / "fig2-smoke.png") in CliRunner().invoke(app, ["figure", "2", "--scale", "smoke", "--out", str(odd)]).output
-    for arguments, message in [(["figure", "99"], "no figure 99"), (["figure", "1", "--scale", "huge"], "no scale 'huge'")]:
-        refused = CliRunner().invoke(app, arguments)
-        assert refused.exit_code == 2
-        assert message in refused.output
-
-
-@pytest.mark.parametrize(("number", "scale", "message"), [(99, "smoke", "figure must be one of"), (1, "huge", "scale must be")])
+@pytest.mark.parametrize(
+    ("number", "scale", "message"), [(99, "smoke", "no figure 99: choose 1, 2"), (1, "huge", "no scale 'huge'")]
+)
 def test_bad_names_are_refused(number: int, scale: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         make(number, scale, tmp_path)
@@ -131,9 +167,9 @@ def test_a_variant_has_a_picture_of_its_own_from_the_same_data(tmp_path: Path, m
     assert other.file == first.file
     assert other.picture.name == "fig3-smoke-lag-0-ridge-free.png"
     assert other.picture.read_bytes() != first.picture.read_bytes()
-    with pytest.raises(ValueError, match="variant of figure 3 must be one of"):
+    with pytest.raises(ValueError, match="no variant of figure 3 'lag 2': choose lag 1, ridge"):
         make(3, "smoke", tmp_path, variant="lag 2")
-    with pytest.raises(ValueError, match="figure 2 has no variants"):
+    with pytest.raises(ValueError, match="no variant of figure 2, got 'lag 2'"):
         make(2, "smoke", tmp_path, variant="lag 2")
 
 
@@ -169,6 +205,7 @@ class Numbers:
         patch.setattr(fig3, "_errors", self)
         patch.setattr(learned_paths, "online", self.online)
         patch.setattr(learned_paths, "tuned", self.tuned)
+        functions.code_of.cache_clear()  # digests of the code before: the ledger would not know the jobs of another process
         return self.log
 
 
@@ -188,10 +225,23 @@ def bits(data: xarray.Dataset) -> dict[str, bytes]:
     return {str(name): values.values.tobytes() for name, values in data.variables.items() if values.dtype != object}
 
 
+def test_ctrl_c_while_tuning_ends_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tune` returns the rounds so far with a warning: these are no result of a job."""
+
+    def stopped(*_: Any, **__: Any) -> None:
+        warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr(learned_paths, "tune", stopped)
+    settings = fig3.SETTINGS["smoke"]
+    with pytest.raises(KeyboardInterrupt):
+        learned_paths.tuned(settings.paths, fig3.pair(settings, "weak"), 10, 0, settings.protocol)
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
 def test_a_killed_figure_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = f"import test_gallery; test_gallery.killed({str(tmp_path / 'killed')!r})"
-    ended = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, timeout=600, check=False)
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "tests" / "paper")))}
+    ended = subprocess.run([sys.executable, "-c", code], env=places, timeout=600, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert not list((tmp_path / "killed").glob("fig3*"))
     log = Numbers().stand_in(monkeypatch)

@@ -1,4 +1,4 @@
-"""Reproducing the paper: all figures, the table, and going on after an interruption."""
+"""The headline table, recomputed from the committed data."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray
-from typer.testing import CliRunner
 
-from echoscale.app.cli import app
 from paper import reproduce
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "figures"
@@ -50,38 +48,8 @@ def test_the_table_says_what_the_surfaces_say() -> None:
     assert row.paper == "0.96"
 
 
-def test_it_makes_figures_and_table_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    for number, result in reproduce.made("smoke", (2, 8), tmp_path):
-        assert (number, result.reused) == (2, False)
-        break
-    assert not (tmp_path / "headline-smoke.md").exists()
-    again = reproduce.made("smoke", (2, 8), tmp_path)
-    assert [(number, result.reused) for number, result in again] == [(2, True), (8, False)]
-    rows, file = reproduce.reproduce("smoke", (2, 8), tmp_path)
-    assert rows == []
-    assert file.read_text().startswith("# Headline, smoke scale")
-    assert {each.name for each in tmp_path.iterdir()} == {
-        *(f"fig{number}-smoke.{kind}" for number in (2, 8) for kind in ("nc", "png")),
-        "headline-smoke.md",
-        "ledger.sqlite",
-    }
-
-
 def test_one_or_two_seeds_have_no_error() -> None:
     assert reproduce._of_seeds(xarray.DataArray([0.97])) == "0.970"
     assert reproduce._of_seeds([0.9, 1.0]) == "0.950 (2 seeds)"
     assert reproduce._of_seeds([0.9, 1.0, 1.1]) == "1.000 ± 0.058"
-
-
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = CliRunner().invoke(app, ["reproduce", "--scale", "smoke", "--figures", "2", "--out", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
-    assert "Figure 2" in result.output
-    for arguments, message in (
-        (["--figures", "10"], "figure must be one of"),
-        (["--figures", "1;2"], "with commas between them"),
-        (["--scale", "huge"], "scale must be one of"),
-    ):
-        refused = CliRunner().invoke(app, ["reproduce", *arguments])
-        assert refused.exit_code == 2
-        assert message in " ".join(refused.output.split())
+    assert reproduce._plus_minus(0.5, float("nan")) == "0.500"

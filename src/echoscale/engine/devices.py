@@ -48,7 +48,19 @@ SCAN_OPTIONS = without(SHARING_KERNELS, *AGAINST_BARRIERS)
 
 
 def device_of(device: DeviceLike) -> jax.Device | None:
-    """None (JAX's choice) or a `jax.Device`, from a name like "gpu" or a device."""
+    """None (JAX's choice) or a `jax.Device`, from a name like "gpu" or a device.
+
+    Parameters
+    ----------
+    device : None, "cpu", "gpu" or a jax.Device
+        As the user names it.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.engine.device_of("cpu").platform
+    'cpu'
+    """
     if device is None:
         return None
     if not isinstance(device, str):
@@ -65,7 +77,19 @@ def device_of(device: DeviceLike) -> jax.Device | None:
 
 
 def on_cpu(device: DeviceLike) -> bool:
-    """Whether this device, or JAX's choice, is the processor itself."""
+    """Whether a device, or JAX's choice, is the processor itself.
+
+    Parameters
+    ----------
+    device : None, "cpu", "gpu" or a jax.Device
+        As the user names it; None is JAX's choice.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.engine.on_cpu("cpu")
+    True
+    """
     import jax
 
     found = device_of(device)
@@ -73,10 +97,16 @@ def on_cpu(device: DeviceLike) -> bool:
 
 
 def cores() -> int:
-    """The processors that this process may use, or what the environment variable ECHOSCALE_CORES says.
+    """Number of processors that this process may use, or the number in the environment variable ECHOSCALE_CORES.
 
-    Work is laid out for so many. In small or shared networks, last bits of results depend on it: the variable gives those of
-    another machine.
+    Work is laid out for this number. In small or shared networks, the last bits of results depend on it. The variable gives
+    the bits of another machine.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.engine.cores() >= 1
+    True
     """
     if own := os.environ.get(VARIABLE):
         if not own.isdecimal() or int(own) < 1:
@@ -87,7 +117,23 @@ def cores() -> int:
 
 @contextmanager
 def precision_and_device(dtype: npt.DTypeLike, device: DeviceLike) -> Iterator[None]:
-    """float64 and the device are asked for here and only here; JAX's global settings stay as the user left them."""
+    """Context in which JAX computes in this precision, on this device. JAX's global settings stay as the user left them.
+
+    Parameters
+    ----------
+    dtype : "float32" or "float64"
+        Precision.
+    device : None, "cpu", "gpu" or a jax.Device
+        Device; None is JAX's choice.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import echoscale as es
+    >>> with es.engine.precision_and_device("float64", None):
+    ...     print(jnp.ones(1).dtype)
+    float64
+    """
     import jax
 
     _programs.enter()
@@ -101,7 +147,20 @@ def precision_and_device(dtype: npt.DTypeLike, device: DeviceLike) -> Iterator[N
 def to_device(values: npt.ArrayLike, dtype: npt.DTypeLike) -> jax.Array:
     """Numbers of the host on the device. `jnp.asarray` would compile a program for every new shape.
 
-    Without float64 (`precision_and_device`), those of 64 bits become such of 32.
+    Outside of `precision_and_device("float64", ...)`, numbers of 64 bits become numbers of 32 bits.
+
+    Parameters
+    ----------
+    values : array_like
+        Numbers on the host.
+    dtype : dtype
+        Type on the device.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.engine.to_device([1, 2], "float32").dtype
+    dtype('float32')
     """
     import jax
 
@@ -178,6 +237,13 @@ def one_thread() -> Iterator[None]:
 
     For small products, and wherever JAX computes at the same time on the same cores. `benchmarks/choices.py` times a fit with
     it and without. The setting belongs to the whole process, so the first to come sets it and the last to leave puts it back.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import echoscale as es
+    >>> with es.engine.one_thread():
+    ...     spectrum = np.linalg.eigvals(np.eye(3))
     """
     global _inside, _limit
     with _lock:

@@ -47,16 +47,30 @@ State = tuple[Array, ...]
 )
 @dataclass(frozen=True)
 class Weights:
-    """The fixed arrays of a network on the device; the graph itself is static.
+    """The fixed arrays of a network on the device, made by `ESN.weights`; the graph itself is static.
 
-    recurrent, couplings  `Neighbours`, or a dense array (post, pre)
-    inputs                (n_k, F)
-    biases                (n_k, 1)
-    feedback              (n_k, O); empty for a network without output feedback
-    leak_places           (n_k, 1); empty where no reservoir spreads its leak rates
-    residuals             None (the identity), `Shift`, `Neighbours` or dense (n_k, n_k); empty where all are the identity
-    links                 (source, target) of every coupling
-    linear                whether each reservoir is linear; empty where none is
+    Attributes
+    ----------
+    recurrent : tuple
+        W_k of every reservoir: `Neighbours`, or a dense array (n_k, n_k).
+    inputs : tuple of (n_k, F)
+        W_in_k.
+    biases : tuple of (n_k, 1)
+        b_k.
+    couplings : tuple
+        W_kl of every coupling: `Neighbours`, or a dense array (n_k, n_l).
+    feedback : tuple of (n_k, O)
+        W_fb_k; empty for a network without output feedback.
+    leak_places : tuple of (n_k, 1)
+        q_k; empty where no reservoir spreads its leak rates.
+    residuals : tuple
+        O_k: None (the identity), `Shift`, `Neighbours` or dense (n_k, n_k); empty where all are the identity.
+    links : tuple of (int, int)
+        Source and target of every coupling.
+    coupling_delay : int
+        1: couplings carry last states; 0: new states.
+    linear : tuple of bool
+        Whether each reservoir is linear; empty where none is.
     """
 
     recurrent: tuple[Any, ...]
@@ -109,9 +123,37 @@ def step(
 ) -> State:
     """One time step of all reservoirs: states (n_k, lanes) and input (F + O, lanes) to new states (n_k, lanes).
 
-    A reservoir may have fewer lanes than one that it drives: each of them then stands for a group of consecutive lanes there.
-    `own` is what each reservoir hears of itself, its state unless given: a derivative with `own` fixed leaves that way out.
-    `fire(k, h)` stands for the activation of reservoir k where it is given.
+    A reservoir may have fewer lanes than a reservoir that it drives: each lane then stands for a group of consecutive lanes.
+
+    Parameters
+    ----------
+    weights : Weights
+        Fixed arrays, from `ESN.weights`.
+    hyper : Hyper
+        Hyper-parameters on the device, from `ESN.numbers`.
+    state : tuple of (n_k, lanes)
+        Last state of every reservoir.
+    u : (F + O, lanes)
+        Input, and fed-back outputs where the network has output feedback.
+    own : tuple of (n_k, lanes), optional
+        State that W_k multiplies; `state` unless given. A derivative with `own` fixed leaves this way out.
+    fire : function of (k, h), optional
+        Replaces the activation of reservoir k.
+
+    Returns
+    -------
+    tuple of (n_k, lanes)
+        New states.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> import echoscale as es
+    >>> esn = es.single(10).build(1, seed=0)
+    >>> state = es.engine.step(esn.weights(1), esn.numbers(), (jnp.zeros((10, 1)),), jnp.full((1, 1), 0.5))
+    >>> np.allclose(state[0][:, 0], esn.run(np.array([[0.5]]))[0])
+    True
     """
     hyper = resolved(weights, hyper)
     new: list[Array] = []

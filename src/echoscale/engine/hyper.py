@@ -186,7 +186,23 @@ def _leaf(name: str, value: Any) -> Floats:
 
 
 class Parameter(NamedTuple):
-    """One leaf of `Hyper`: that of reservoir (or, for "coupling", of coupling) number `place`."""
+    """One leaf of `Hyper`: the hyper-parameter `name` of reservoir `place`, or of coupling `place` for "coupling".
+
+    Parameters
+    ----------
+    name : str
+        Field of `Hyper`, such as "leak_rate".
+    place : int
+        Number of the reservoir or coupling.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> from echoscale.engine import Parameter
+    >>> esn = es.hierarchical([10, 10], leak_rate=[0.9, 0.3]).build(1, seed=0)
+    >>> float(Parameter("leak_rate", 1).of(esn.hyper))
+    0.3
+    """
 
     name: str
     place: int
@@ -195,7 +211,13 @@ class Parameter(NamedTuple):
         return f"{self.name}[{self.place}]"
 
     def of(self, hyper: Hyper) -> Any:
-        """Its value."""
+        """Value of this hyper-parameter.
+
+        Parameters
+        ----------
+        hyper : Hyper
+            Hyper-parameters of a network.
+        """
         return getattr(hyper, self.name)[self.place]
 
 
@@ -265,7 +287,25 @@ def with_lanes(hyper: Hyper, lanes: Mapping[str, Sequence[float]]) -> Hyper:
 
 
 def put(hyper: Hyper, learned: Sequence[Parameter], values: Sequence[Any]) -> Hyper:
-    """The numbers with other values for the leaves that are learned. Nothing is checked: this runs inside compiled programs."""
+    """Hyper-parameters with other values for some leaves. Nothing is checked, since this runs inside compiled programs.
+
+    Parameters
+    ----------
+    hyper : Hyper
+        Hyper-parameters of a network.
+    learned : sequence of Parameter
+        Leaves to replace.
+    values : sequence of numbers
+        New value of each leaf.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> from echoscale.engine import Parameter, put
+    >>> esn = es.single(10, leak_rate=0.9).build(1, seed=0)
+    >>> put(esn.hyper, [Parameter("leak_rate", 0)], [0.2]).leak_rate
+    (0.2,)
+    """
     leaves = {name: list(getattr(hyper, name)) for name in hyper._fields}
     for parameter, value in zip(learned, values, strict=True):
         leaves[parameter.name][parameter.place] = value

@@ -63,7 +63,15 @@ class Job(NamedTuple):
 
     @classmethod
     def of(cls, function: Callable[..., Any], /, **arguments: Any) -> Job:
-        """The call of a function, for later."""
+        """The call of a function, for later.
+
+        Parameters
+        ----------
+        function : callable
+            A function at the top of an importable module.
+        **arguments : object
+            Its arguments, by name.
+        """
         return cls(name_of(function), arguments)
 
     def key(self) -> str:

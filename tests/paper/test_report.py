@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 from html_page import Parsed
-from typer.testing import CliRunner
 
 import paper
-from echoscale.app.cli import app
 from paper import gallery, report
 from paper.claims import CLAIMS, findings
 from paper.report import CAPTIONS, of_module
@@ -26,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_says_what_the_data_say(folder: Path) -> None:
-    parsed = Parsed(report.write(folder).read_text(encoding="utf-8"))
+    parsed = Parsed(report.write(folder, "smoke").read_text(encoding="utf-8"))
     data = {number: gallery.read(folder / f"fig{number}-smoke.nc") for number in MADE}
     found = findings(data)
     assert {each.figure for each in found} == {8}
@@ -40,7 +38,7 @@ def test_the_page_says_what_the_data_say(folder: Path) -> None:
 
 
 def test_links_lead_somewhere(folder: Path) -> None:
-    parsed = Parsed(report.write(folder).read_text(encoding="utf-8"))
+    parsed = Parsed(report.write(folder, "smoke").read_text(encoding="utf-8"))
     names = {attrs.get("id") for _, attrs in parsed.tags}
     for each in parsed.addresses():
         if each.startswith("#"):
@@ -49,26 +47,23 @@ def test_links_lead_somewhere(folder: Path) -> None:
             assert (folder / each).is_file()
 
 
-def test_the_command_writes_it_and_says_where(folder: Path) -> None:
-    result = CliRunner().invoke(app, ["report", str(folder)])
-    assert result.exit_code == 0
-    assert result.stdout.strip() == str(folder / "index.html")
-
-
 def test_what_is_no_folder_of_figures_is_refused(folder: Path, tmp_path: Path) -> None:
-    for arguments, words in (
-        ([str(tmp_path)], "no figures lie in"),
-        ([str(folder), "--scale", "paper"], "no figures of paper"),
-    ):
-        result = CliRunner().invoke(app, ["report", *arguments])
-        assert result.exit_code == 2
-        assert words in result.stderr
+    with pytest.raises(ValueError, match=r"no figures of smoke scale lie in .*: `python -m paper --scale smoke --out"):
+        report.write(tmp_path, "smoke")
+    with pytest.raises(ValueError, match="no figures of paper scale"):
+        report.write(folder, "paper")
     assert not (tmp_path / "index.html").exists()
     content = (folder / "fig8-smoke.nc").read_bytes()
     (tmp_path / "fig8-smoke.nc").write_bytes(content[: len(content) // 2])
-    result = CliRunner().invoke(app, ["report", str(tmp_path)])
-    assert result.exit_code == 2
-    assert "cannot be read" in result.stderr
+    with pytest.raises(ValueError, match="cannot be read"):
+        report.write(tmp_path, "smoke")
+
+
+def test_commands_on_the_page_make_what_it_shows(folder: Path) -> None:
+    """The seeds are named only where they are not those of the scale."""
+    words = Parsed(report.write(folder, "smoke").read_text(encoding="utf-8")).words
+    assert "python -m paper 8 --scale smoke" in words
+    assert "--scale smoke --seeds" not in words
 
 
 def test_every_figure_has_a_caption_and_a_claim() -> None:
