@@ -117,3 +117,9 @@ def test_own_code_is_told_by_the_version() -> None:
     assert is_own(es.tasks.narma)
     assert is_own(dict)
     assert not is_own(module)
+
+
+def test_names_of_numpy_and_of_python_do_not_mix(tmp_path: Path) -> None:
+    """`np.str` does not exist, and asking for it warns."""
+    made = module("import numpy as np\ndef task(length, seed):\n    return np.zeros(length), str(seed)\n", tmp_path)
+    assert code_of(made.task)

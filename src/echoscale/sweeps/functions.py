@@ -73,7 +73,7 @@ def _code(value: Any, home: str, seen: set[int]) -> Iterator[object]:
         names = _names(value.__code__)
         used = [value.__globals__[name] for name in names if name in value.__globals__]
         modules = [each for each in used if isinstance(each, ModuleType)]
-        inside = [getattr(each, name) for each in modules for name in names if hasattr(each, name)]
+        inside = [vars(each)[name] for each in modules for name in names if name in vars(each)]
         for each in [*cells, *used, *inside]:
             yield from _used(each, home, seen)
     elif isinstance(value, type):
