@@ -36,7 +36,7 @@ from echoscale._internal.files import write_atomically
 from echoscale.engine.devices import cores
 from echoscale.sweeps.executors import Outcome, attempt
 from echoscale.sweeps.job import Job
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps.runner import Runner
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import echoscale as es
 from echoscale import NVAR
-from echoscale.data.arrays import Tensors
+from echoscale.data.model_arrays import Tensors
 from echoscale.storage import nvar
 
 REASON = "rows are consecutive steps of one series: the prediction of a row depends on the rows before it"

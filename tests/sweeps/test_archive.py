@@ -19,7 +19,7 @@ import xarray
 import echoscale as es
 from echoscale.sweeps import Data, Ledger, LedgerError, Protocol, SweepWarning, Task, recall
 from echoscale.sweeps.archive import export
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps.runner import Runner
 
 SHORT = Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2, 1.0))
 NARMA = Task("narma", {"order": 3})

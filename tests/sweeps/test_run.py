@@ -21,7 +21,7 @@ from echoscale.sweeps import job as jobs_module
 from echoscale.sweeps.executors import InProcess, Stopped
 from echoscale.sweeps.job import Arrays, Check, Job
 from echoscale.sweeps.ledger import Ledger
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps.runner import Runner
 
 PATIENCE = 60.0  # seconds after which something hangs
 

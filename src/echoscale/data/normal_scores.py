@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from echoscale._internal.types import Floats
-from echoscale.data.arrays import Tensors, taken
+from echoscale.data.model_arrays import Tensors, taken
 from echoscale.data.scaling import Scaling, read_scaling
 from echoscale.data.series import Series
 

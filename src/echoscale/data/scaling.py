@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
-from echoscale.data.arrays import Tensors, taken
+from echoscale.data.model_arrays import Tensors, taken
 from echoscale.data.series import Series
 
 STANDARD = "standard"

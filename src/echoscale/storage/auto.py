@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
-from echoscale.data.arrays import Tensors, kept_labels, read_labels, read_names, taken, under
+from echoscale.data.model_arrays import Tensors, kept_labels, read_labels, read_names, taken, under
 from echoscale.data.normal_scores import ONLY, columns_heard, read_heard
 from echoscale.data.scaling import read_scaling
 from echoscale.engine.esn import ESN

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from echoscale._internal import checks
-from echoscale.data.arrays import Tensors, kept_labels, read_labels, read_names, taken
+from echoscale.data.model_arrays import Tensors, kept_labels, read_labels, read_names, taken
 from echoscale.data.normal_scores import columns_heard, read_heard
 from echoscale.engine.esn import ESN
 from echoscale.estimators.classifier import ESNClassifier

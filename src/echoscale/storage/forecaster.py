@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
-from echoscale.data.arrays import Tensors, taken, under
 from echoscale.data.clock import DATES, PERIODS, STEPS, Clock
 from echoscale.data.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
+from echoscale.data.model_arrays import Tensors, taken, under
 from echoscale.data.scaling import read_scaling
 from echoscale.engine.esn import ESN
 from echoscale.forecasting.candidates import LANES as MOST_LANES

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from echoscale.data.arrays import Tensors, taken
+from echoscale.data.model_arrays import Tensors, taken
 from echoscale.engine.hyper import Hyper
 
 

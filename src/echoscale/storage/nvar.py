@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from echoscale._internal import checks
-from echoscale.data.arrays import Tensors, read_names, taken
+from echoscale.data.model_arrays import Tensors, read_names, taken
 from echoscale.data.scaling import read_scaling
 from echoscale.estimators.nvar import NVAR
 from echoscale.readouts.penalties import RidgeCurve

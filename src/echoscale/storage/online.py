@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from echoscale._internal import checks
-from echoscale.data.arrays import Tensors, read_names, taken
+from echoscale.data.model_arrays import Tensors, read_names, taken
 from echoscale.engine.esn import ESN
 from echoscale.learning.online.adam import Adam
 from echoscale.learning.online.buffers import Stream

@@ -23,7 +23,7 @@ import scipy.sparse
 
 from echoscale._internal import checks
 from echoscale._internal.files import write_atomically
-from echoscale.data.arrays import Tensors, taken
+from echoscale.data.model_arrays import Tensors, taken
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, without_lanes
 from echoscale.engine.weights.drawn import Drawn

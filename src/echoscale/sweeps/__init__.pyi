@@ -14,7 +14,7 @@ from .ledger import Ledger as Ledger
 from .ledger import LedgerError as LedgerError
 from .ledger import Record as Record
 from .protocol import Protocol as Protocol
-from .run import Runner as Runner
+from .runner import Runner as Runner
 from .scores import path_errors as path_errors
 from .task import Data as Data
 from .task import Task as Task

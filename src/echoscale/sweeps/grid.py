@@ -22,7 +22,7 @@ from echoscale.sweeps.axes import Axis, lanes_of, network_at, outer_points, pars
 from echoscale.sweeps.executors import Executor, InProcess, Outcome
 from echoscale.sweeps.job import Arrays, Job
 from echoscale.sweeps.protocol import Protocol
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps.runner import Runner
 from echoscale.sweeps.scores import point_scores
 from echoscale.sweeps.task import Data, Task
 

@@ -1,21 +1,15 @@
 """Losses that `tune` minimises over the learned numbers theta: a value at every point, and its quadratic model there.
 
-The readouts are ridge solutions, one for each point and fold. They move with the learned numbers:
-
-    W      = (S_xx + ridge I)^-1 S_xy                        S: centred sums over training (`readouts.ridge`)
-    dW_p   = (S_xx + ridge I)^-1 (dX_p^T R - X^T dX_p W)     R = Y - X W, both with their means taken off
-    dW/d log ridge = -ridge (S_xx + ridge I)^-1 W
-
-At its floor the penalty is floor * trace(S_xx) / features: it no longer follows the learned penalty, but grows with the states.
+The readouts are ridge solutions W_k, one for each point and fold k; `gradient` has their derivatives dW_p.
 
 `Squares` is the squared error of these readouts on the folds that they were not fitted to, from sufficient statistics alone:
 
     E(theta) = mean over outputs of  mean (y - W_k^T x - b_k)^2 / Var y      r = y - W_k^T x - b_k,  k: the fold of the step
     dr_p = -(v_p + dW_p^T x),     dE_p = 2 <dr_p, r>,     curvature 2 <dr_p, dr_q>  (Gauss and Newton)
 
-W_k depends on theta too (variable projection, Golub and Pereyra 1973), and v_p is the change of the outputs with W_k held fixed
-(`tangents`). All inner products are sums over steps of products of (states, v, targets). A few matrices therefore hold all
-numbers that are needed, whatever the length of the series.
+W_k depends on theta too (variable projection, Golub and Pereyra 1973), and v_p is the change of the outputs for fixed W_k.
+All inner products are sums over steps of products of (states, v, targets). A few matrices therefore hold all numbers that are
+needed, whatever the length of the series.
 
 `Entropy` is the cross-entropy of classes on held-out folds, with ridge readouts that were fitted to one-hot targets:
 
@@ -33,14 +27,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from echoscale._internal.types import Floats
-from echoscale.engine.devices import one_thread
 from echoscale.engine.hyper import Hyper
-from echoscale.learning.tuning.runs import Runs, Tangents, unstacked
+from echoscale.learning.tuning.gradient import columns, ridge_slopes
+from echoscale.learning.tuning.runs import Runs, unstacked
 from echoscale.learning.tuning.space import BOUNDS, SHARPNESS
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge
 from echoscale.readouts.splits import total
@@ -127,37 +120,6 @@ class Loss:
     def shown(self, error: Floats) -> Floats:
         """The error as it is reported."""
         raise NotImplementedError
-
-
-def columns(runs: Runs, fold: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Which columns of the statistics in `Tangents` are features, v_p of this fold (P O, parameter-major), and targets."""
-    units, learned, folds, outputs = runs.esn.units, len(runs.space.learned), len(runs.folds), runs.outputs
-    moved = units + np.arange(learned * folds * outputs).reshape(learned, folds, outputs)
-    rest = units + moved.size + np.arange(runs.features - units + outputs)
-    return np.concatenate([np.arange(units), rest[:-outputs]]), moved[:, fold].ravel(), rest[-outputs:]
-
-
-def ridge_slopes(runs: Runs, found: Tangents, readout: Readout, z: Floats, fold: int) -> Floats:
-    """dW of one fold by the logarithm of every learned number, (S, P, O, features), P with the ridge if that is learned."""
-    scatter, theta = found.train[fold].scatter, runs.space.values(z)
-    coef, penalty = readout.coef[:, fold], readout.ridge[:, fold]
-    features, moved, _ = columns(runs, fold)
-    shape = len(scatter), len(features), len(runs.space.learned), runs.outputs
-    of_fold = slice(fold * runs.outputs, (fold + 1) * runs.outputs)
-    changes = found.cross[..., of_fold] - scatter[:, features[:, None], moved].reshape(shape)
-    changes *= theta[:, None, : shape[2], None]
-    at_floor = penalty > runs.penalties(z)[:, fold] * (1 + 1e-9)
-    shrinking = coef.transpose(0, 2, 1)[:, :, None]  # (S, features, 1, O)
-    growth = np.where(at_floor[:, None], 2 * runs.floor / len(features) * found.growth[..., fold] * theta[:, : shape[2]], 0.0)
-    changes -= growth[:, None, :, None] * shrinking
-    if runs.space.ridge:
-        learned = np.where(at_floor, 0.0, runs.learned_penalties(z)[:, fold])
-        changes = np.concatenate([changes, -learned[:, None, None, None] * shrinking], axis=2)
-    flat = changes.reshape(*shape[:2], -1)
-    with one_thread():
-        penalised = scatter[:, features[:, None], features] + penalty[:, None, None] * np.eye(len(features))
-        moves = np.linalg.solve(penalised, flat)
-    return np.asarray(moves.reshape(changes.shape).transpose(0, 2, 3, 1))
 
 
 class Squares(Loss):

@@ -24,10 +24,10 @@ from echoscale.engine import devices, feed, lanes
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.engine.traces import reaches
-from echoscale.learning.tuning import tangents
+from echoscale.learning.tuning import gradient
+from echoscale.learning.tuning.gradient import TangentCarry
 from echoscale.learning.tuning.space import Space
 from echoscale.learning.tuning.split import Fold, known_steps
-from echoscale.learning.tuning.tangents import TangentCarry
 from echoscale.readouts.moments import HostMoments
 from echoscale.readouts.penalties import RELATIVE, in_units, unit_of
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
@@ -246,7 +246,7 @@ class Runs:
                 u, y = (feed.inputs(each, which, begin, steps, dtype) for each in (series, self.targets))
                 counts = self._counts(which, begin, steps, dtype) * ~np.isnan(y).any(axis=1, keepdims=True)
                 y = np.nan_to_num(y)  # steps without a target train nothing
-                made: tuple[TangentCarry, jax.Array] = tangents.scan(
+                made: tuple[TangentCarry, jax.Array] = gradient.scan(
                     fixed, numbers, coef, intercept, carry, u, y, counts, learned
                 )
                 return made
@@ -259,7 +259,7 @@ class Runs:
                         low, high = np.clip([first - begin, last - begin], 0, len(states))
                         kept[block[lane]].append(np.array(states[low:high, lane][:, columns[k]]))
 
-            start = tangents.start(fixed, learned, width, wide, folds)
+            start = gradient.start(fixed, learned, width, wide, folds)
             end = feed.over_chunks(advance, start, hand_on, longest, steps, stop)
             for p, (parameter, sums) in enumerate(zip(learned, end.cross, strict=True)):
                 squares[block[0] : block[-1] + 1, p] = np.asarray(end.squares[p])[:, : len(block)].T
