@@ -18,11 +18,11 @@ import scipy.stats
 
 from paper.provenance import settings_in
 from paper.reproduce import NARMA_VARIANT, TELEGRAPH
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
 
-Floats = npt.NDArray[np.float64]
 
 AGREES, DIFFERS, OPEN = "agrees", "differs", "not testable at this scale"
 LEVEL = 0.95

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.network import Network, hierarchical, parallel
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
-
-Floats = npt.NDArray[np.float64]
 
 
 def two(units: int, coupling: float | None, *, connections: int, **shared: Any) -> Network:

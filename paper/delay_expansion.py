@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from paper.types import Floats
 
 # A spawn key that no network uses: one seed may serve this and a network.
 STREAM = 1000

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale import timescales
 from echoscale.app.report import style
@@ -23,13 +22,13 @@ from echoscale.network import Network, hierarchical, parallel, single
 from echoscale.sweeps import Arrays, Job, Runner
 from paper.comparison import counted
 from paper.provenance import labelled
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
 Spectra = dict[tuple[Any, ...], Arrays]
 
 LAWS = ("normal", "uniform")

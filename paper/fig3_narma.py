@@ -32,6 +32,7 @@ from paper import learned_paths
 from paper.comparison import best, counted, standard_error, two
 from paper.learned_paths import Paths
 from paper.provenance import labelled
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure, SubFigure
 
-Floats = npt.NDArray[np.float64]
 
 LAGS = {"lag 1": 1, "lag 0": 0}
 FLOORS = {"ridge >= 1e-5": 1e-5, "ridge free": 0.0}

@@ -34,13 +34,13 @@ from echoscale.tasks import Telegraph, schedule, telegraph, transitions
 from paper import telegraph_scores as scores
 from paper.comparison import best_accuracies, counted, standard_error, two
 from paper.provenance import labelled, settings_in
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-Floats = npt.NDArray[np.float64]
 
 READOUTS = ("online", "ridge")
 RADII = (0.1, 0.95)

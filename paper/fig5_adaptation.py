@@ -44,13 +44,13 @@ from echoscale.tasks import Telegraph, schedule, telegraph, telegraph_filter
 from paper.comparison import counted
 from paper.learned_paths import FIRST_SERIES, RATE, SEQUENCES, STARTS
 from paper.provenance import labelled, settings_in
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
 
 TASKS = ("state", "regime", "joint")
 LEAKS = ("alpha1", "alpha2")

@@ -43,6 +43,7 @@ from echoscale.tasks import Sequences, mnist, psdigits, psmnist
 from paper.comparison import best_accuracies, counted, two
 from paper.provenance import labelled, settings_in
 from paper.sequence_learner import SequenceLearner, walk
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
 
 NETWORKS = ("unconnected", "connected")
 PARTS = ("validation", "test")

@@ -42,13 +42,13 @@ from paper import snapshots
 from paper.comparison import counted
 from paper.provenance import labelled, settings_in
 from paper.sequence_learner import SequenceLearner
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
 
 CURVES = ("exact trace", "truncated trace", "BPTT")
 MOVING = ("moving leaks, per snapshot", "moving leaks, per step")

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale import ESN
 from echoscale.app.report import style
@@ -31,14 +30,13 @@ from echoscale.sweeps import Arrays, Job, Runner
 from echoscale.timescales import LinearSystem, mode_relaxation
 from paper.comparison import counted
 from paper.provenance import labelled
+from paper.types import Complex, Floats
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 DRAWN = 80  # steps of panel A: later, nothing moves
 

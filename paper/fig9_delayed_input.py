@@ -20,7 +20,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale.app.report import style
 from echoscale.network import Network, hierarchical, single
@@ -29,13 +28,13 @@ from echoscale.tasks import narma
 from paper.comparison import best, counted, standard_error
 from paper.delay_expansion import DelayExpansion
 from paper.provenance import labelled
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
 
 DRIVES = ("as printed", "of the hierarchy")
 HALF_DECADES = tuple(10.0 ** (k / 2) for k in range(-10, 7))

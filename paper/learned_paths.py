@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale.learning import PRESETS, Adam, OnlineLearner, Reinitialise, tune
 from echoscale.network import Network
 from echoscale.sweeps import Arrays, Check, Protocol
 from echoscale.tasks import narma
+from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
 
-Floats = npt.NDArray[np.float64]
 
 SEQUENCES, RATE = 10, 5e-6  # the paper's
 # The surfaces use the series numbered by their seeds: those of the learners have larger numbers.

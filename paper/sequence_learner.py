@@ -27,8 +27,7 @@ from jax import Array
 from echoscale import ESN, Hyper
 from echoscale.engine import COMPILER_OPTIONS, Parameter, Weights, device_of, precision_and_device, put, to_device
 from paper.snapshots import SnapshotReadout, gradients
-
-Floats = npt.NDArray[np.float64]
+from paper.types import Floats
 
 # Adam without its rate: a rate may change and must not be compiled in.
 READOUT_ADAM, LEAK_ADAM = optax.scale_by_adam(0.9, 0.999, 1e-8), optax.scale_by_adam(0.999, 0.999, 1e-8)

@@ -20,8 +20,7 @@ from echoscale import ESN, Hyper, Readout, ridge, statistics
 from echoscale.learning import OnlineLearner
 from echoscale.sweeps import Check
 from echoscale.tasks import Telegraph, telegraph_filter
-
-Floats = npt.NDArray[np.float64]
+from paper.types import Floats
 
 TASKS = ("joint", "state", "regime")
 OUTPUTS = 6

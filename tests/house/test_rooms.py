@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import public
 import pytest
 import rooms
 
@@ -19,6 +20,11 @@ def test_imports_point_down(path: Path) -> None:
     room, order = rooms.room_of(rooms.module_of(path)), list(rooms.ROOMS)
     allowed = {*order[: order.index(room) + 1], *(upper for lower, upper in rooms.LIFTS if lower == room)}
     assert rooms.imported_rooms(path) <= allowed
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    names = [name.rpartition(".")[2] for name, value in public.public_names() if isinstance(value, type)]
+    assert len(names) == len(set(names))
 
 
 def test_importing_and_describing_touch_no_heavy_library() -> None:

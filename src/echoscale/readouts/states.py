@@ -25,8 +25,6 @@ STEPS = 1000  # of the mean input: more come closer to x*, and cost time
 # Over the second half of these steps, a level that sums up its bias doubles. One that forgets within 700 steps grows by less.
 GROWS = 1.5
 
-Floats = npt.NDArray[Any]
-
 # E[x^2] from which on a network counts as saturated: its mean over the neurons, and its value for one neuron.
 SATURATED, SATURATED_NEURON = 0.8, 0.9
 # A state that moves by less than this number of roundings of its own size has hardly any digit to read.
@@ -62,7 +60,7 @@ class StateWarning(UserWarning):
     """The states of a network are of little use: saturated at +-1, or hardly moving."""
 
 
-def check_states(mean: Floats, variance: Floats, esn: ESN, above: int = 4) -> None:
+def check_states(mean: Array, variance: Array, esn: ESN, above: int = 4) -> None:
     """Warn where E[x^2] is near 1 for most neurons of tanh, or std(x) is near the rounding of x for most neurons."""
     square = mean**2 + variance
     still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(esn.dtype).eps * np.sqrt(square)

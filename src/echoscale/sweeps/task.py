@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from echoscale._internal.types import Array
 from echoscale.data.series import SeriesLike, as_series, as_targets
 from echoscale.network.fingerprint import fingerprint, plain
 from echoscale.sweeps.functions import name_of, named
-
-Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Task:
         """
         return Task(self.function, {**self.parameters, **changed})
 
-    def series(self, length: int, seed: int) -> tuple[Numbers, Numbers]:
+    def series(self, length: int, seed: int) -> tuple[Array, Array]:
         """Inputs and targets, as the function makes them.
 
         Parameters
@@ -127,7 +125,7 @@ class Data:
         object.__setattr__(self, "u", np.array(series.values[0]))
         object.__setattr__(self, "y", np.array(targets.values[0]))
 
-    def series(self, length: int, seed: int) -> tuple[Numbers, Numbers]:
+    def series(self, length: int, seed: int) -> tuple[Array, Array]:
         """The data themselves.
 
         Parameters

@@ -17,9 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
-from echoscale._internal.types import Array
-
-Rows = npt.NDArray[np.int64]
+from echoscale._internal.types import Array, Indices
 
 BLOCK_BYTES = 256 << 20  # of one block of a stream; two are in memory
 PIECE_BYTES = 8 << 20  # read at once: what this needs, the system need not fetch anew each time
@@ -81,7 +79,7 @@ class FeatureRows:
         self._buffers: list[Array] = []
         self._kept: jax.Array | None = None
 
-    def split(self, rows: Rows) -> list[Rows]:
+    def split(self, rows: Indices) -> list[Indices]:
         """The rows of every block among these, numbered from its beginning."""
         ordered = np.sort(rows)
         edges = np.searchsorted(ordered, [*(each.first for each in self.blocks), self.count])

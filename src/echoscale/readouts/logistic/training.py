@@ -24,6 +24,7 @@ import optax
 
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
+from echoscale._internal.types import Indices
 from echoscale.data.losses import OF_CLASSES, constant
 from echoscale.data.series import refuse_masked
 from echoscale.engine.devices import device_of, precision_and_device
@@ -41,7 +42,6 @@ JUDGED_AT_ONCE = 256  # rows: more take fewer calls, and more memory
 # Features that vary by less than this share of the most variable one are not scaled up further: their variation is rounding.
 LEAST_SPREAD = 1e-4
 
-Rows = npt.NDArray[np.int64]
 Table = npt.NDArray[np.int32]
 
 SCHEDULES = ("constant", "cosine")
@@ -187,7 +187,7 @@ class _Training:
     """One training: the data, and the loop over epochs."""
 
     def __init__(
-        self, plan: TrainingPlan, source: FeatureRows, labels: npt.NDArray[np.int32], held_out: Rows, classes: int
+        self, plan: TrainingPlan, source: FeatureRows, labels: npt.NDArray[np.int32], held_out: Indices, classes: int
     ) -> None:
         self.plan, self.source, self.labels, self.classes = plan, source, labels, classes
         rows = np.setdiff1d(np.arange(source.count), held_out, assume_unique=True)
@@ -325,7 +325,7 @@ class _Training:
         return self.labels[block.begin : block.end]
 
 
-def _tables(parts: list[Rows]) -> list[tuple[int, Table]]:
+def _tables(parts: list[Indices]) -> list[tuple[int, Table]]:
     """The rows of every block in their order, many at once, for passes that change nothing."""
     height = max(minibatches(len(part), JUDGED_AT_ONCE) for part in parts)
     return [(place, cut(part, JUDGED_AT_ONCE, height)) for place, part in enumerate(parts) if len(part)]
@@ -353,7 +353,7 @@ def check_labels(labels: npt.ArrayLike, count: int, classes: int) -> npt.NDArray
     return right.astype(np.int32)
 
 
-def check_validation(validation: float | npt.ArrayLike | None, count: int, seed: int) -> Rows:
+def check_validation(validation: float | npt.ArrayLike | None, count: int, seed: int) -> Indices:
     """The rows that are held out."""
     if validation is None:
         return np.zeros(0, np.int64)
@@ -392,7 +392,7 @@ def check_rate(rate: object) -> float:
     return value
 
 
-def shuffled(parts: Sequence[Rows], minibatch: int, seed: int, epoch: int) -> Iterator[tuple[int, Table]]:
+def shuffled(parts: Sequence[Indices], minibatch: int, seed: int, epoch: int) -> Iterator[tuple[int, Table]]:
     """Every part's number and its rows as a table of minibatches; parts without a row are left out.
 
     All tables have one height, that of the largest part, for one compiled program: a minibatch of -1 alone is none.
@@ -409,7 +409,7 @@ def minibatches(count: int, minibatch: int) -> int:
     return -(-count // minibatch)
 
 
-def cut(rows: Rows, minibatch: int, height: int | None = None) -> Table:
+def cut(rows: Indices, minibatch: int, height: int | None = None) -> Table:
     """Minibatches of nearly equal size, none larger than `minibatch`, one a row of the table (height, minibatch); -1 is none.
 
     Nearly equal, since a last one of a few rows would make as large a step as the others from far less.
