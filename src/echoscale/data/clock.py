@@ -49,7 +49,7 @@ class Clock:
 
     @classmethod
     def of(cls, index: Any, what: str) -> Clock:
-        """Of a pandas index."""
+        """The clock of a pandas index."""
         import pandas as pd
 
         check_order(index, what)

@@ -78,12 +78,12 @@ def heard_of(series: Series, changes: bool | str, backwards: bool = False) -> Se
 
 
 def columns_heard(features: int, changes: bool | str) -> int:
-    """How many columns `heard_of` makes of so many."""
+    """Number of columns that `heard_of` makes of this number of columns."""
     return features * (2 if changes is True else 1)
 
 
 def read_heard(tensors: Tensors, name: str, size: int, ranks: bool) -> Scaling | NormalScores:
-    """What a network hears of so many inputs, out of a file: by their ranks, or scaled."""
+    """Scaling of this number of inputs out of a file: by their ranks, or by mean and spread."""
     if not ranks:
         return read_scaling(tensors, name, size)
     values = taken(tensors, f"{name}.values", (None, size))

@@ -64,7 +64,7 @@ class Scaling(NamedTuple):
 
     @classmethod
     def none(cls, features: int) -> Scaling:
-        """z = x, for so many columns."""
+        """z = x, for this number of columns."""
         return cls(np.zeros(features), np.ones(features))
 
     @property
@@ -98,7 +98,7 @@ def scaling_of(scale: object, series: Series) -> Scaling:
 
 
 def read_scaling(tensors: Tensors, name: str, size: int) -> Scaling:
-    """The scaling of so many columns out of a file, from arrays NAME.mean and NAME.spread."""
+    """The scaling of this number of columns out of a file, from arrays NAME.mean and NAME.spread."""
     mean, spread = taken(tensors, f"{name}.mean", (size,)), taken(tensors, f"{name}.spread", (size,))
     if not (spread > 0).all():
         raise ValueError(f"{name}.spread must be above 0")

@@ -142,7 +142,7 @@ def followed(
     units: Scaling,
     pairs: Pairs | None,
 ) -> tuple[Generated, Array]:
-    """Outputs of a network that hears its own, but where they are known; and the state after them, (B, ...)."""
+    """Outputs of a network that receives its own outputs, or the known ones, as inputs; and the state after them, (B, ...)."""
     widths = esn.units, max(direct - 1, 0) * esn.columns, esn.n_outputs
     begins: Any = tuple(
         np.zeros((scaled.count, width)) if each is None else np.broadcast_to(each, (scaled.count, width))

@@ -47,7 +47,7 @@ class Line:
         return len(self.values)
 
     def last(self, count: int) -> Line:
-        """The last so many steps."""
+        """The last `count` steps."""
         return self.between(max(len(self) - count, 0), None)
 
     def between(self, low: int, high: int | None) -> Line:

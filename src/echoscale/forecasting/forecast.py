@@ -139,7 +139,7 @@ class Backtest:
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Of the intervals, in percent."""
+        """Levels of the intervals, in percent."""
         return tuple(self.forecasts[0].bounds)
 
     def mase(self) -> float:

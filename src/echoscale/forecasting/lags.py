@@ -129,7 +129,7 @@ class Rows:
     line : Line
         The series.
     states : (T, N), optional
-        Of a network at every step.
+        States of a network at every step.
     """
 
     def __init__(self, recipe: Recipe, line: Line, states: Floats | None = None) -> None:
@@ -169,7 +169,7 @@ def some_horizons(horizon: int) -> list[int]:
 
 
 def statistics(rows: Sequence[Rows], edges: Sequence[npt.NDArray[np.int64]], steps: Sequence[int]) -> list[Statistics]:
-    """Of every segment of time, all series together, with a leading axis of horizons."""
+    """Statistics of every segment of time, all series together, with a leading axis of horizons."""
     segments = len(edges[0]) - 1
     width = rows[0].features(1, slice(0, 0)).shape[1]
     count = np.zeros((segments, len(steps)))

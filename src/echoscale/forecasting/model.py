@@ -76,7 +76,7 @@ class View:
     Attributes
     ----------
     units : list of Units
-        Of every series.
+        Units of every series.
     lines : list of Line
         The series in these units.
     lanes : list of Smoothing
@@ -134,7 +134,7 @@ class Core:
     blocks: int = 0
 
     def forecast(self, steps: int, future: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
-        """Of every series, (steps,), in units of the data; and what quantiles of errors are to be multiplied with there."""
+        """Forecasts of every series, (steps,), in units of the data; and the factors on the quantiles of errors."""
         found = []
         for b in range(len(self.scales)):
             each, weights = [], []
@@ -297,11 +297,11 @@ class Reader:
 
     @cached_property
     def readout(self) -> Readout:
-        """Of every horizon that is fitted."""
+        """Readout of every horizon that is fitted."""
         return lags.solve(self.statistics, self.relative)
 
     def forecasts(self, rows: Rows, steps: int, which: Indices) -> Floats:
-        """Of some origins, (R, steps)."""
+        """Forecasts from some origins, (R, steps)."""
         if self.loop:
             return closed_loop(rows, self.readout, steps, which, self.net)
         return lags.forecasts(rows, self.readout, range(1, steps + 1), which)
@@ -325,11 +325,11 @@ class Option:
     Attributes
     ----------
     recipe : Recipe
-        Of the lags.
+        Recipe of the lags.
     net : Net or None
-        Of the states.
+        Network of the states.
     rows : list of Rows
-        Of every series.
+        Data of every series.
     """
 
     recipe: Recipe

@@ -55,7 +55,7 @@ class Net:
     lane : int
         Place of this one among them.
     spread : float
-        Of the changes.
+        Spread of the changes.
     """
 
     esn: ESN
@@ -123,12 +123,12 @@ def network(structure: str, units: int) -> Network:
 
 
 def units_for(rows: int) -> int:
-    """Neurons for so many rows: a quarter of them, within limits, and even."""
+    """Number of neurons for a number of rows: a quarter of it, within limits, and even."""
     return int(np.clip(rows // ROWS_PER_UNIT, *UNITS)) // 2 * 2
 
 
 def lanes_for(steps: int) -> int:
-    """Lanes for series of so many steps."""
+    """Number of lanes for series of this length."""
     return int(np.clip(STEPS // max(steps, 1), *LANES))
 
 

@@ -152,7 +152,7 @@ def starts_of(esn: ESN, count: int, seed: int) -> Floats:
 
 
 def copies(series: Series, count: int) -> Series:
-    """One series, so many times."""
+    """One series, repeated `count` times."""
     values = np.asarray(series.values[0])
     return Series(np.broadcast_to(values, (count, *values.shape)), "batch", series.name)
 

@@ -196,7 +196,7 @@ def check_bias(value: npt.ArrayLike | None, units: int, scaling: float) -> tuple
 
 
 def check_input_connections(value: Any, own: Matrix | None) -> int | float | None:
-    """How many inputs each neuron hears, a whole number, or the share in (0, 1] of neurons that hear each input; None: all."""
+    """Number of inputs of each neuron, or the share in (0, 1] of neurons that receive each input; None: all."""
     if value is None:
         return None
     if own is not None:

@@ -51,7 +51,7 @@ class Factor:
 
     @property
     def centred(self) -> tuple[Floats, Floats]:
-        """Of features and of targets, about their means: (k, F) and (k, O)."""
+        """Features and targets about their means: (k, F) and (k, O)."""
         r = self.r[1:, 1:]
         return r[:, : self.features], r[:, self.features :]
 

@@ -295,7 +295,7 @@ def _begin(connection: sqlite3.Connection, sweep: str, text: str) -> None:
     row = connection.execute("SELECT settings FROM sweeps WHERE id = ?", (sweep,)).fetchone()
     if row is None:
         connection.execute("INSERT INTO sweeps VALUES (?, ?, ?, ?)", (sweep, time.time(), text, None))
-    elif not _is_whole(connection, sweep):  # what is damaged is written anew
+    elif not _is_whole(connection, sweep):  # a damaged record is written again
         connection.execute("UPDATE sweeps SET settings = ? WHERE id = ?", (text, sweep))
     else:
         old, new = json.loads(row[0]), json.loads(text)

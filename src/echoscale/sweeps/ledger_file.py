@@ -117,7 +117,7 @@ def unpack(packed: Packed) -> npt.NDArray[Any]:
 
 
 def digest_of(key: str, seconds: float, packed: Sequence[Packed]) -> bytes:
-    """Of all that belongs to a job: one changed bit, or an array of another job, is noticed."""
+    """Digest of a job and its arrays: one changed bit, or an array of another job, is noticed."""
     whole = hashlib.sha256(json.dumps([key, seconds, *([*each[:3], len(each.data)] for each in packed)]).encode())
     for each in packed:
         whole.update(each.data)
@@ -125,7 +125,7 @@ def digest_of(key: str, seconds: float, packed: Sequence[Packed]) -> bytes:
 
 
 def sweep_digest(sweep: str, settings: str, keys: Sequence[str]) -> bytes:
-    """Of what a sweep is: its id, its settings as text, and its jobs in their order."""
+    """Digest of a sweep: its id, its settings as text, and its jobs in their order."""
     return hashlib.sha256(json.dumps([sweep, settings, list(keys)]).encode()).digest()
 
 

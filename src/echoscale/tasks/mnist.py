@@ -184,7 +184,7 @@ def _content(folder: Path, file: File) -> bytes | None:
 
 
 def parse(content: bytes, name: str, axes: int) -> Bytes:
-    """The array in a file's content, with so many axes; `name` is for errors. It lies on the content: read only."""
+    """The array in a file's content, with this number of axes; `name` is for errors. It lies on the content: read only."""
     header = 4 * (1 + axes)
     magic = int.from_bytes(content[:4], "big")
     expected = UNSIGNED_BYTES << 8 | axes
@@ -204,4 +204,4 @@ def parse(content: bytes, name: str, axes: int) -> Bytes:
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
 
 
-_REMEDY = "Get the file anew."
+_REMEDY = "Get the file again."

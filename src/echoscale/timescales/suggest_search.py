@@ -232,7 +232,7 @@ def reduced(series: Series, targets: Sequence[Series], per_sequence: bool) -> tu
 
 
 def fewer(series: Series, targets: Sequence[Series]) -> tuple[Series, list[Series]]:
-    """Whole sequences, evenly from among every class, of so many steps in all at most; not fewer than there are folds."""
+    """Whole sequences, evenly from every class, with at most this number of steps in all; at least one for each fold."""
     kept = max(int(MOST_SEQUENCE_STEPS / (series.lengths.sum() / series.count)), SEQUENCE_FOLDS)
     by_class = np.argsort(_classes(targets[0]), kind="stable")
     which = np.sort(by_class[np.unique(np.linspace(0, series.count - 1, min(kept, series.count)).round().astype(int))])

@@ -58,7 +58,7 @@ def show(
 
 
 def of_data(data: DataFile, columns: list[str], quiet: bool) -> tuple[Table, Figure]:
-    """Of every column: autocorrelation, trend and season; gaps are bridged by straight lines."""
+    """Autocorrelation, trend and season of every column; gaps are bridged by straight lines."""
     names = columns or [name for name in data.numeric() if name != "row"]
     if not names:
         raise ValueError(f"{data.path} has no column of numbers.")
@@ -111,7 +111,7 @@ def _curves(kept: list[tuple[str, SignalTimescales]]) -> Figure:
 
 
 def of_model(model: Any, source: Path) -> tuple[Table, Figure]:
-    """Of every network in a model: measured in its linear regime, reservoir by reservoir."""
+    """Timescales of every network in a model, measured in its linear regime, reservoir by reservoir."""
     networks = networks_of(model)
     if not networks:
         raise ValueError(f"{source} holds a {type(model).__name__} without a network: it has no timescales of its own.")

@@ -58,15 +58,15 @@ class Seen:
     accuracies : dict of str to float
         Of "state", "regime" and "joint" on the test steps; empty but for the telegraph.
     eigenvalues : list of (n,) complex arrays
-        Of every level by itself.
+        Timescales of every level by itself.
     densities : list of arrays
-        Of the timescales `TIMES` of every level per factor e, the largest scaled to 1; empty where the theory does not hold.
+        Density of the timescales `TIMES` of every level per factor e, scaled to a maximum of 1; empty without a theory.
     responses : list of (DELAYS + 1,) arrays
-        Of every level to an impulse in the first input, the root of the mean square over its neurons, in the linear regime.
+        Response of every level to an impulse in the first input: root mean square over its neurons, in the linear regime.
     states : list of (steps shown, NEURONS) arrays
-        Of the first neurons of every level.
+        States of the first neurons of every level.
     prediction : (steps shown,) array
-        Of the first column of the targets.
+        Output for the first column of the targets.
     notes : tuple of str
         What the library warned of.
     """
@@ -210,7 +210,7 @@ def rows(controls: Controls, data: LabData, across: MapAxis, up: MapAxis) -> Ite
 
 
 def online(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[Floats]:
-    """An `OnlineLearner` that hears the training steps again and again: its readout by RLS, its hyper-parameters by Adam."""
+    """Pass the training steps through an `OnlineLearner` again and again: readout by RLS, hyper-parameters by Adam."""
     _, trained, *_ = data.cuts
     u, y = (scaling_of("standard", as_series(each[:trained])).forward(each[:trained]) for each in (data.u, data.y))
     esn = controls.network().build(u.shape[1], controls.seed)

@@ -159,7 +159,7 @@ def bias_vector(rng: np.random.Generator, reservoir: Reservoir) -> Floats:
 
 
 def _heard(rng: np.random.Generator, connections: int | float, shape: tuple[int, int], place: int) -> npt.NDArray[np.bool_]:
-    """Which neuron hears which input, (n, F): so many inputs a neuron, or such a share of the neurons for every input."""
+    """Which neuron receives which input, (n, F): a number of inputs for each neuron, or a share of neurons for each input."""
     units, inputs = shape
     if isinstance(connections, int):
         if connections > inputs:

@@ -216,13 +216,13 @@ class SequenceMember(NamedTuple):
     Attributes
     ----------
     transformer : ESNFeatures
-        Pools the states of the network, which hears what `heard_of` makes of the inputs.
+        Pools the states of the network, which receives the inputs as `heard_of` prepares them.
     readout : Readout
         W and b.
     changes : bool or "only"
-        Whether the network hears the changes of the inputs beside the inputs, not at all, or alone.
+        Whether the network receives the changes of the inputs beside the inputs, not at all, or alone.
     backwards : bool
-        Whether the network hears every sequence from its end to its start.
+        Whether the network receives every sequence from its end to its start.
     """
 
     transformer: ESNFeatures

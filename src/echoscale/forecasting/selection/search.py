@@ -183,7 +183,7 @@ class Rounds:
 
 
 class OutOfTimeError(Exception):
-    """The clock stopped the tuning: what it has so far would depend on the machine."""
+    """The clock stopped the tuning: a result at this point would depend on the machine."""
 
 
 def tuned_lanes(rows: TimeRows, esn: ESN, hyper: Hyper, members: list[Member], late: Callable[[], bool]) -> Hyper:
@@ -257,7 +257,7 @@ class TimeRows:
         return lags.columns(chosen, self.lags, self.question.series.features)
 
     def targets_after(self, features: int) -> list[Indices]:
-        """Columns of the targets, and of their changes, after so many columns of features."""
+        """Columns of the targets, and of their changes, after this number of columns of features."""
         outputs = self.question.outputs
         kinds = [features + np.arange(outputs)]
         if any(each is not None for each in self.question.ahead):
@@ -266,7 +266,7 @@ class TimeRows:
 
     @cached_property
     def simple(self) -> list[Statistics]:
-        """Of lags and targets alone, for every segment."""
+        """Statistics of lags and targets alone, for every segment."""
         segments = [self._segment(segment) for segment in range(len(self.judging.edges[0]) - 1)]
         return [_of_rows(rows[:, : self.width], rows[:, self.width :]) for rows in segments]
 
@@ -283,7 +283,7 @@ class TimeRows:
 
     @cached_property
     def products(self) -> list[Statistics]:
-        """Of the lags of the longest of these windows, their products, and targets, for every segment."""
+        """Statistics of the lags of the longest of these windows, their products, and targets, for every segment."""
         found, used = [], self.columns(self.product_sets[-1])
         for segment in range(len(self.judging.edges[0]) - 1):
             rows = self._segment(segment)
@@ -292,7 +292,7 @@ class TimeRows:
         return found
 
     def statistics(self, esn: ESN, hyper: Hyper) -> list[Statistics]:
-        """Of states, lags and targets, for every segment, with lanes."""
+        """Statistics of states, lags and targets, for every segment, with lanes."""
         found, _ = split_statistics(esn, self.heard, self.beside, self.judging.edges, hyper=hyper)
         return found
 

@@ -63,7 +63,7 @@ class Judged(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A network, and what it hears: see `SequenceMember`; ranks as in `ESNFeatures`."""
+    """A network and the preparation of its inputs: see `SequenceMember`; ranks as in `ESNFeatures`."""
 
     network: Network
     ranks: bool
@@ -124,7 +124,7 @@ def find(question: Question, budget: Budget, rounds: int | None, seed: int, tell
 def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> list[Judged]:
     """Both sets of pools of one network."""
     sets = (WHOLE, IN_PARTS)
-    # The changes come before the transformer, which hears nothing beside what it is given.
+    # The changes are added before the transformer, which adds nothing to its inputs.
     options: dict[str, Any] = {"network": plan.network, "ranks": plan.ranks, "changes": False, "random_state": seed}
     heard = heard_of(series, plan.changes, plan.backwards)
     whole = ESNFeatures(**options, features=union(sets)).begin(heard)

@@ -83,7 +83,7 @@ def answers(question: Question, played: Rounds) -> Rivals:
 
 
 def weights_of(errors: Mapping[str, Floats]) -> dict[str, float]:
-    """Of every method whose weight counts; they add up to 1."""
+    """Weights of the methods whose weight counts; they add up to 1."""
     mean = {name: max(float(each.mean()), np.finfo(float).tiny) for name, each in errors.items()}
     best = min(mean.values())
     raw = {name: (best / each) ** SHARPNESS for name, each in mean.items()}

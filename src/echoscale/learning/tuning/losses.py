@@ -166,7 +166,7 @@ class Squares(Loss):
         return np.sqrt(error)
 
     def _variance(self, held_out: list[Statistics]) -> Floats:
-        """Of the targets of all folds together, (S, O)."""
+        """Variance of the targets of all folds together, (S, O)."""
         o = self.runs.outputs
         pooled = total([Statistics(each.count, each.mean[:, -o:], each.scatter[:, -o:, -o:], 0) for each in held_out])
         variance = np.einsum("soo->so", pooled.scatter) / pooled.count[:, None]

@@ -405,7 +405,7 @@ def shuffled(parts: Sequence[Indices], minibatch: int, seed: int, epoch: int) ->
 
 
 def minibatches(count: int, minibatch: int) -> int:
-    """How many minibatches so many rows make."""
+    """Number of minibatches for this number of rows."""
     return -(-count // minibatch)
 
 

@@ -257,7 +257,7 @@ def test_who_reads_no_further_stops_the_jobs(path: Path, stage: Stage) -> None:
 KILLED = """
 import os, signal, sys
 import killed_jobs
-from echoscale.sweeps.run import Runner
+from echoscale.sweeps.runner import Runner
 killed_jobs.DIES.append(3)  # a list: constants are part of the key
 list(Runner(sys.argv[1])(killed_jobs.jobs()))
 """
