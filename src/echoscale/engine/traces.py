@@ -59,7 +59,7 @@ def reaches(weights: Weights, parameter: Parameter) -> tuple[int, ...]:
     Examples
     --------
     >>> import echoscale as es
-    >>> from echoscale.engine.hyper import Parameter
+    >>> from echoscale.engine import Parameter
     >>> weights = es.hierarchical([4, 3]).build(n_inputs=1).weights()
     >>> es.engine.traces.reaches(weights, Parameter("leak_rate", 0))
     (0, 1)
@@ -134,7 +134,7 @@ def step(
     Examples
     --------
     >>> import numpy as np, echoscale as es
-    >>> from echoscale.engine.hyper import Parameter
+    >>> from echoscale.engine import Parameter
     >>> esn = es.single(3, leak_rate=0.5).build(n_inputs=1)
     >>> weights, learned = esn.weights(), [Parameter("leak_rate", 0)]
     >>> state = (np.zeros((3, 1), np.float32),)

@@ -50,7 +50,7 @@ class Job(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from echoscale.sweeps.job import Job
+    >>> from echoscale.sweeps import Job
     >>> job = Job.of(np.linspace, start=0.0, stop=1.0, num=3)
     >>> job.function
     'numpy:linspace'

@@ -49,8 +49,8 @@ class Runner:
     Examples
     --------
     >>> import echoscale as es
-    >>> from echoscale.sweeps.job import Job
-    >>> from echoscale.sweeps.runner import Runner
+    >>> from echoscale.sweeps import Job
+    >>> from echoscale.sweeps import Runner
     >>> from echoscale.sweeps.scores import point_scores
     >>> from echoscale.sweeps import Protocol, Task
     >>> protocol = Protocol(washout=50, train=300, validation=100, test=100)
