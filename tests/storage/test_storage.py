@@ -230,7 +230,7 @@ def declared(path: Path, size: int, right: bool) -> str:
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is set as Linux has it")
 def test_memory_is_asked_for_after_the_checksum_is_right(tmp_path: Path) -> None:
     good = es.save(models()["regressor"], tmp_path / "good.es")
-    files = [declared(tmp_path / "wrong.es", 1 << 29, right=False), declared(tmp_path / "right.es", 1 << 28, right=True)]
+    files = [declared(tmp_path / "wrong.es", 1 << 28, right=False), declared(tmp_path / "right.es", 1 << 28, right=True)]
     done = subprocess.run([sys.executable, "-c", BOUNDED, str(good), *files], capture_output=True, text=True, check=True)
     wrong, right = done.stdout.splitlines()
     assert "checksum does not match" in wrong
