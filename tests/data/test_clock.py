@@ -49,7 +49,7 @@ def bare(first: str, freq: Any) -> pd.DatetimeIndex:
 @pytest.mark.parametrize(
     ("index", "words"),
     [
-        (bare("2020-01-31", "LWOM-FRI"), "follow the frequency WOM-4FRI: row 0"),
+        (bare("2020-01-31", offsets.LastWeekOfMonth(weekday=4)), "follow the frequency WOM-4FRI: row 0"),
         (bare("2024-10-01", OFFSETS["holidays"]), "2024-11-27 00:00:00 at row 41"),
         (pd.date_range("2020-01-31", periods=40, freq=offsets.DateOffset(months=1)), "do not follow the frequency <DateOffset"),
         (pd.date_range("2020-01-01", periods=40, tz=timezone(timedelta(seconds=3630))), "has no name: use tz_convert"),

@@ -59,7 +59,7 @@ def test_the_remedy_of_a_refused_table_gives_its_series_and_dates(y: Any, series
         (pd.DataFrame({"a": VALUES, "b": VALUES + 1j}), "column 'b' of y is complex"),
         (pd.Series(pd.to_timedelta(VALUES, unit="h")), "durations"),
         (pd.Series(DAYS), "dates"),
-        (pd.Series(DAYS.astype(object)), "dates"),
+        (pd.Series(DAYS.astype(object), dtype=object), "dates"),
         (TABLE.assign(ds=TABLE["ds"].astype(str)), "Read dates with pandas.to_datetime"),
     ],
 )
