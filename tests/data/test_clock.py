@@ -31,8 +31,16 @@ OFFSETS = {
 }
 
 
-@pytest.mark.parametrize("offset", OFFSETS.values(), ids=OFFSETS)
-def test_dates_go_on_as_they_began(offset: Any) -> None:
+# Before 3.1, pandas steps back from these to other dates than it came from: such an index is refused there.
+NEW_PANDAS = {"business hours", "custom business hours", "last Fridays"}
+OLD_PANDAS = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+
+
+@pytest.mark.parametrize("name", OFFSETS)
+def test_dates_go_on_as_they_began(name: str) -> None:
+    if name in NEW_PANDAS and OLD_PANDAS:
+        pytest.skip(f"pandas {pd.__version__} does not count {name} backwards")
+    offset = OFFSETS[name]
     whole = pd.date_range("2024-10-15 08:00", periods=70, freq=offset)
     clock = Clock.of(whole[:50], "y")
     assert list(clock.index(1, 21)) == list(whole[50:])
