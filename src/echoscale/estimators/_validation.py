@@ -2,7 +2,7 @@
 
 One series is checked as a table by scikit-learn, several series are checked by `as_series`. Targets may have gaps (NaN).
 `seed_of` makes a seed of scikit-learn's `random_state`. Results have the form of the data: one array, a stack or a list.
-`counted` returns the steps of them that count.
+`counted` returns the steps that count, without the washout.
 """
 
 from __future__ import annotations
