@@ -20,7 +20,7 @@ series or its own hyper-parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -113,14 +113,7 @@ def _residual(kind: Residual, matrix: Any, dtype: np.dtype[Any], lanes: int) -> 
     return Shift() if kind == SHIFT else store_matrix(matrix, dtype, lanes)
 
 
-def step(
-    weights: Weights,
-    hyper: Hyper,
-    state: State,
-    u: Array,
-    own: State | None = None,
-    fire: Callable[[int, Array], Array] | None = None,
-) -> State:
+def step(weights: Weights, hyper: Hyper, state: State, u: Array) -> State:
     """One time step of all reservoirs: states (n_k, lanes) and input (F + O, lanes) to new states (n_k, lanes).
 
     A reservoir may have fewer lanes than a reservoir that it drives: each lane then stands for a group of consecutive lanes.
@@ -135,10 +128,6 @@ def step(
         Last state of every reservoir.
     u : (F + O, lanes)
         Input, and fed-back outputs where the network has output feedback.
-    own : tuple of (n_k, lanes), optional
-        State that W_k multiplies; `state` unless given. A derivative with `own` fixed leaves this way out.
-    fire : function of (k, h), optional
-        Replaces the activation of reservoir k.
 
     Returns
     -------
@@ -158,25 +147,47 @@ def step(
     hyper = resolved(weights, hyper)
     new: list[Array] = []
     for k, x in enumerate(state):
-        if weights.feedback:
-            features = weights.inputs[k].shape[1]
-            h = hyper.input_scaling[k] * project(weights.inputs[k], u[:features])
-            h = h + hyper.feedback_scaling[k] * project(weights.feedback[k], u[features:])
-        else:
-            h = hyper.input_scaling[k] * project(weights.inputs[k], u)
-        h = h + hyper.bias_scaling[k] * weights.biases[k]
-        h = h + hyper.spectral_radius[k] * apply(weights.recurrent[k], x if own is None else own[k])
-        for j, (source, target) in enumerate(weights.links):
-            if target == k:
-                fresh = weights.coupling_delay == 0 and source < k
-                heard = apply(weights.couplings[j], new[source] if fresh else state[source])
-                if heard.shape[1] < x.shape[1]:
-                    heard = jnp.matmul(heard, _copies(heard.shape[1], x), precision="highest")
-                h = h + hyper.coupling[j] * heard
-        kept = turn(weights.residuals[k], x, weights.recurrent[k]) if weights.residuals else x
-        fired = activate(weights, k, h) if fire is None else fire(k, h)
-        new.append(_leaked(hyper.leak_rate[k], kept, fired, moved=kept is not x))
+        h = drive(weights, hyper, k, state, new, u, x)
+        new.append(move(weights, hyper, k, x, activate(weights, k, h)))
     return tuple(new)
+
+
+def drive(
+    weights: Weights, hyper: Hyper, k: int, state: Sequence[Array], new: Sequence[Array], u: Array, own: Array | None
+) -> Array:
+    """h_k, everything inside the activation, from the last states and the new states of the reservoirs before k.
+
+    `own` is the state that W_k multiplies; None leaves the recurrent term out.
+    """
+    if weights.feedback:
+        features = weights.inputs[k].shape[1]
+        h = hyper.input_scaling[k] * project(weights.inputs[k], u[:features])
+        h = h + hyper.feedback_scaling[k] * project(weights.feedback[k], u[features:])
+    else:
+        h = hyper.input_scaling[k] * project(weights.inputs[k], u)
+    h = h + hyper.bias_scaling[k] * weights.biases[k]
+    if own is not None:
+        h = h + recur(weights, hyper, k, own)
+    for j, (source, target) in enumerate(weights.links):
+        if target == k:
+            fresh = weights.coupling_delay == 0 and source < k
+            heard = apply(weights.couplings[j], new[source] if fresh else state[source])
+            if heard.shape[1] < h.shape[1]:
+                heard = jnp.matmul(heard, _copies(heard.shape[1], h), precision="highest")
+            h = h + hyper.coupling[j] * heard
+    return h  # type: ignore[no-any-return]
+
+
+def recur(weights: Weights, hyper: Hyper, k: int, x: Array) -> Array:
+    """spectral_radius_k W_k x, what a reservoir receives from itself."""
+    received: Array = hyper.spectral_radius[k] * apply(weights.recurrent[k], x)
+    return received
+
+
+def move(weights: Weights, hyper: Hyper, k: int, x: Array, fired: Array) -> Array:
+    """x_k(t+1) = (1 - leak_rate_k) O_k x_k(t) + leak_rate_k f, with f the activation of h_k; of resolved `hyper`."""
+    kept = turn(weights.residuals[k], x, weights.recurrent[k]) if weights.residuals else x
+    return _leaked(hyper.leak_rate[k], kept, fired, moved=kept is not x)
 
 
 def _leaked(leak: Array, kept: Array, fired: Array, moved: bool) -> Array:

@@ -2,9 +2,9 @@
 
     e_ki(t) = d x_k(t) / d theta_i,      e_k(t+1) = d step_k / d theta + sum over l of (d step_k / d x_l) e_l(t)
 
-They are the tangents of `dynamics.step` itself, so they hold for any graph of reservoirs and for every leaf of `Hyper`. With
-them, sum over t of (dE/dx(t)) e(t) is the gradient of back-propagation through time, computed forwards (paper, "Online
-Learning").
+They are the tangents of `dynamics.drive` and `dynamics.move`, so they hold for any graph of reservoirs and for every leaf of
+`Hyper`. With them, sum over t of (dE/dx(t)) e(t) is the gradient of back-propagation through time, computed forwards (paper,
+"Online Learning").
 
 "exact"      all terms: the trace of the paper's appendix
 "truncated"  without the way through a reservoir's own recurrent weights: the form of the paper's main text, an e-prop form
@@ -143,36 +143,35 @@ def step(
     >>> bool(np.allclose(state[0], 0.5 * traces.blocks[0][0]))  # from zero, x = alpha tanh(h): dx/dalpha = x / alpha
     True
     """
-    own = state if checks.choice(form, FORMS, "the form of a trace") == "truncated" else None
+    truncated = checks.choice(form, FORMS, "the form of a trace") == "truncated"
     numbers = dynamics.resolved(weights, hyper)
-    fired: dict[int, Array] = {}
-
-    def fire(k: int, h: Array) -> Array:
-        # Written down once: all traces need it, and XLA would compute it anew in each of them.
-        fired[k] = jax.lax.optimization_barrier(dynamics.activate(weights, k, h))  # type: ignore[no-untyped-call]
-        return fired[k]
-
-    def known(k: int, h: Array) -> Array:
-        return h if weights.linear and weights.linear[k] else _tanh(h, fired[k])
-
-    new = dynamics.step(weights, numbers, state, u, fire=fire)
+    new: list[Array] = []
+    fired: list[Array] = []
+    for k, x in enumerate(state):
+        h = dynamics.drive(weights, numbers, k, state, new, u, x)
+        # Written down once: all traces need it, and XLA would compute it again in each of them.
+        fired.append(jax.lax.optimization_barrier(dynamics.activate(weights, k, h)))  # type: ignore[no-untyped-call]
+        new.append(dynamics.move(weights, numbers, k, x, fired[k]))
     blocks = []
     for parameter, block in zip(learned, traces.blocks, strict=True):
         which = reaches(weights, parameter)
         leaf, slope = dynamics.moved_leaf(weights, hyper, parameter)
 
-        # Only of what depends on the parameter: the derivative by the other states is not even written down.
+        # The other reservoirs do not depend on the parameter: their derivative is not even written down.
         def moved(value: Array, parts: State, leaf: Parameter = leaf, which: tuple[int, ...] = which) -> State:
-            states = list(state)
+            near, states, after = put(numbers, [leaf], [value]), list(state), list(new)
             for k, part in zip(which, parts, strict=True):
                 states[k] = part
-            after = dynamics.step(weights, put(numbers, [leaf], [value]), tuple(states), u, own, known)
+            for k in which:
+                h = dynamics.drive(weights, near, k, states, after, u, state[k] if truncated else states[k])
+                known = h if weights.linear and weights.linear[k] else _tanh(h, fired[k])
+                after[k] = dynamics.move(weights, near, k, states[k], known)
             return tuple(after[k] for k in which)
 
         value = jnp.asarray(leaf.of(numbers))
         _, tangents = jax.jvp(moved, (value, tuple(state[k] for k in which)), (slope, block))
         blocks.append(tangents)
-    return new, Traces(tuple(blocks))
+    return tuple(new), Traces(tuple(blocks))
 
 
 @jax.custom_jvp

@@ -18,8 +18,9 @@ import scipy.sparse
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
 from echoscale.data.series import SeriesLike, as_series
+from echoscale.engine import dynamics
 from echoscale.engine.devices import precision_and_device
-from echoscale.engine.dynamics import State, Weights, step
+from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, Parameter, into_network
 
@@ -91,20 +92,20 @@ def _adapted(
     rate: float,
 ) -> tuple[State, State, State]:
     """States, gains and biases (n_k, 1) after the steps u (T, F, 1)."""
+    hyper = dynamics.resolved(weights, hyper)
 
     def one_step(carry: tuple[State, State, State], u_t: jax.Array) -> tuple[tuple[State, State, State], None]:
         x, a, b = carry
-        heard: dict[int, jax.Array] = {}
-
-        def fire(k: int, h: jax.Array) -> jax.Array:
-            heard[k] = h
-            return jnp.tanh(a[k] * h + b[k])
-
-        new = step(weights, hyper, x, u_t, fire=fire)
-        y = [fire(k, heard[k]) for k in range(len(x))]
-        down = [-rate * (-mu + each * (2 * sigma**2 + 1 - each**2 + mu * each)) / sigma**2 for each in y]
-        up = tuple(a[k] + rate / a[k] + down[k] * heard[k] for k in range(len(x)))
-        return (new, up, tuple(b[k] + down[k] for k in range(len(x)))), None
+        new: list[jax.Array] = []
+        adapted = []
+        for k, before in enumerate(x):
+            h = dynamics.drive(weights, hyper, k, x, new, u_t, before)
+            y = jnp.tanh(a[k] * h + b[k])
+            down = -rate * (-mu + y * (2 * sigma**2 + 1 - y**2 + mu * y)) / sigma**2
+            new.append(dynamics.move(weights, hyper, k, before, y))
+            adapted.append((a[k] + rate / a[k] + down * h, b[k] + down))
+        up, shifted = zip(*adapted, strict=True)
+        return (tuple(new), up, shifted), None
 
     return jax.lax.scan(one_step, (state, gains, biases), u)[0]
 
