@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import echoscale as es
 from echoscale.data.series import as_series, as_targets
 from echoscale.engine import shared_runs as sharing
+from echoscale.readouts.columns import Columns
 from echoscale.readouts.statistics import split_statistics
 
 Floats = npt.NDArray[np.float64]
@@ -69,7 +70,7 @@ def gathered(network: es.Network, numbers: dict[str, Any], direct: bool = False)
         series,
         as_targets(y, series),
         [np.array([20, 180, 180, 300])],
-        direct=direct,
+        columns=Columns(int(direct)),
         hyper=esn.hyper.replace(**numbers),
     )
 

@@ -12,7 +12,7 @@ import pytest
 
 import echoscale as es
 from echoscale import ESNRegressor
-from echoscale.readouts.columns import pairs_of
+from echoscale.readouts.columns import Columns
 
 Array = npt.NDArray[Any]
 
@@ -95,7 +95,7 @@ def test_products_are_of_drawn_pairs() -> None:
     fitted = model(products=30).fit(X, Y)
     u = fitted.scaling_.forward(X)
     states = naive.states_of(fitted.esn_, u)
-    i, j = pairs_of(15, False, 30, fitted.esn_.seed).T  # type: ignore[union-attr]
+    i, j = Columns(0, products=30).pairs(fitted.esn_).T
     rows, y = np.concatenate([states, states[:, i] * states[:, j], u], axis=1), fitted.target_scaling_.forward(Y)
     x, d = (each[25:] - each[25:].mean(axis=0) for each in (rows, y))
     W = np.linalg.solve(x.T @ x + 1e-3 * np.eye(47), x.T @ d)

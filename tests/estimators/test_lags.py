@@ -12,7 +12,7 @@ import pytest
 
 import echoscale as es
 from echoscale import ESNClassifier, ESNRegressor
-from echoscale.estimators import base
+from echoscale.readouts import columns
 
 Array = npt.NDArray[Any]
 
@@ -168,7 +168,7 @@ def naive_readout(fitted: ESNRegressor, X: Any, y: Any, washout: int, penalty: f
 def test_the_default_is_thirteen_inputs_or_as_many_as_have_five_steps_a_column(
     lengths: tuple[int, ...], features: int, expected: int
 ) -> None:
-    assert (base.RECENT, base.STEPS_PER_INPUT) == (13, 5)
+    assert (columns.RECENT, columns.STEPS_PER_INPUT) == (13, 5)
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(length, features)) for length in lengths]
     y = [rng.normal(size=(length, 1)) for length in lengths]

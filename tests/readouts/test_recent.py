@@ -11,6 +11,7 @@ import pytest
 import echoscale as es
 from echoscale.data.series import as_series, as_targets
 from echoscale.readouts import columns
+from echoscale.readouts.columns import Columns
 from echoscale.readouts.states import state_rows
 from echoscale.readouts.statistics import of_rows, split_statistics
 
@@ -53,10 +54,14 @@ def test_rows_and_statistics_hold_states_and_recent_inputs(direct: int, lengths:
     X, y = [rng.normal(size=(n, 2)) for n in lengths], [rng.normal(size=(n, 3)) for n in lengths]
     series = as_series(X)
     expected = np.concatenate([np.hstack([esn.run(u), by_loop(u, direct)] if direct else [esn.run(u)])[7:] for u in X])
-    rows, last = state_rows(esn, series, 7, direct)
+    rows, last = state_rows(esn, series, 7, Columns(direct))
     np.testing.assert_allclose(rows, expected, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(last, [esn.run(u)[-1] for u in X], rtol=0, atol=1e-12)
-    [found], _ = split_statistics(esn, series, as_targets(y, series), [np.array([7, n]) for n in lengths], direct=direct)
+    recent = [u[-1:-direct:-1].ravel() if direct > 1 else np.zeros(0) for u in X]
+    expected_last = [np.concatenate([esn.run(u)[-1], past]) for u, past in zip(X, recent, strict=True)]
+    np.testing.assert_allclose(last, expected_last, rtol=0, atol=1e-12)
+    edges = [np.array([7, n]) for n in lengths]
+    [found], state = split_statistics(esn, series, as_targets(y, series), edges, columns=Columns(direct))
+    np.testing.assert_array_equal(state, last)
     wanted = of_rows(expected, np.concatenate([each[7:] for each in y]))
     assert found.features == wanted.features == 9 + 2 * direct
     np.testing.assert_allclose(found.scatter, wanted.scatter, rtol=0, atol=1e-10)

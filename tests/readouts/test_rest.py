@@ -59,15 +59,15 @@ def test_predictions_of_a_network_that_grows_begin_at_zero() -> None:
     with pytest.warns(es.EchoStateWarning, match="grow without bound"):
         network = es.single(6, topology="ring", activation="identity", spectral_radius=1.1, bias_scaling=0.5)
     model = es.ESNRegressor(network=network, dtype="float32", random_state=0).fit(u[:200], y[:200])
-    assert not model.rest.any()
-    np.testing.assert_array_equal(model.predict(u[200:]), model.predict(u[200:], state=np.zeros_like(model.rest)))
+    assert not model.rest_.any()
+    np.testing.assert_array_equal(model.predict(u[200:]), model.predict(u[200:], state=np.zeros_like(model.rest_)))
 
 
 def test_rest_of_an_estimator_is_a_state_that_predict_takes() -> None:
     u, y = es.tasks.narma(400, seed=1)
     model = es.ESNRegressor(20, direct=3, random_state=0).fit(u[:300], y[:300])
-    assert model.rest.shape == model.state_.shape == (22,)
-    np.testing.assert_array_equal(model.predict(u[300:]), model.predict(u[300:], state=model.rest))
+    assert model.rest_.shape == model.state_.shape == (22,)
+    np.testing.assert_array_equal(model.predict(u[300:]), model.predict(u[300:], state=model.rest_))
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_where_predict_begins_is_what_the_pages_say(parameters: dict[str, Any], 
     """At rest; the zero state without biases, without a mean input, and with output feedback."""
     u, y = es.tasks.narma(400, seed=1)
     model = es.ESNRegressor(20, random_state=0, **parameters).fit(u[:300], y[:300])
-    assert model.rest.any() != zero
-    np.testing.assert_array_equal(model.predict(u[300:]), model.predict(u[300:], state=model.rest))
+    assert model.rest_.any() != zero
+    np.testing.assert_array_equal(model.predict(u[300:]), model.predict(u[300:], state=model.rest_))
 
 
 def test_a_classifier_of_sequences_begins_at_zero() -> None:

@@ -19,7 +19,7 @@ import echoscale as es
 from echoscale.data.series import as_series, as_targets
 from echoscale.engine import lanes
 from echoscale.readouts import statistics as gram
-from echoscale.readouts.columns import pairs_of
+from echoscale.readouts.columns import Columns
 from echoscale.readouts.moments import DeviceMoments
 from echoscale.readouts.statistics import of_rows, split_statistics
 
@@ -303,9 +303,9 @@ def test_products_of_states_are_features_too(kind: str) -> None:
     esn = es.single(12, leak_rate=0.5).build(2, seed=0)
     series = as_series(u)
     edges = [np.array([10, int(length)]) for length in series.lengths]
-    [found], _ = split_statistics(esn, series, as_targets(y, series), edges, direct=1, pairs=pairs_of(12, True, 7, 3))
+    [found], _ = split_statistics(esn, series, as_targets(y, series), edges, columns=Columns(1, True, 7))
     states = [one.astype(np.float64) for one in each(esn.run(u))]
-    i, j = pairs_of(12, False, 7, 3).T  # type: ignore[union-attr]
+    i, j = Columns(0, False, 7).pairs(esn).T
     rows = [np.hstack([x, x**2, x[:, i] * x[:, j], v, t])[10:] for x, v, t in zip(states, each(u), each(y), strict=True)]
     assert found.features == 12 + 12 + 7 + 2
     assert_statistics_of(np.concatenate(rows), found)
@@ -313,8 +313,7 @@ def test_products_of_states_are_features_too(kind: str) -> None:
 
 def test_products_on_a_device_are_those_of_the_host() -> None:
     states = np.random.default_rng(0).normal(size=(5, 3, 4)).astype(np.float32)
-    pairs = pairs_of(4, True, 3, 0)
-    assert pairs is not None
-    on_device, on_host = (gram._multiplied(each, pairs) for each in (jnp.asarray(states), states))
+    columns, esn = Columns(0, True, 3), es.single(4).build(1, seed=0)
+    on_device, on_host = (columns.of_states(each, esn) for each in (jnp.asarray(states), states))
     assert on_device.dtype == on_host.dtype == np.float64
     np.testing.assert_array_equal(on_device, on_host)

@@ -1,8 +1,8 @@
-"""What the estimators with a network share: flat parameters to a network, the washout, the ridge fit, the state."""
+"""Estimators with a network: their parameters, and what the estimators with an output at every step share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,32 +14,37 @@ from sklearn.utils.validation import check_is_fitted
 from echoscale import network
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
-from echoscale._internal.types import Array, Floats, Indices
+from echoscale._internal.types import Array, Floats
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, check_longer_than, washout_steps
 from echoscale.engine.esn import ESN
-from echoscale.estimators._validation import RandomState, as_given, counted, last_rows, seed_of
-from echoscale.readouts import columns, fitting, penalties, splits
-from echoscale.readouts.columns import Pairs, pairs_of, width_of, with_products
+from echoscale.estimators._validation import RandomState, counted, last_rows, seed_of
+from echoscale.estimators.steps import Steps
+from echoscale.readouts import fit, penalties, splits
+from echoscale.readouts.columns import Columns
+from echoscale.readouts.fit import Fitted
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
-from echoscale.readouts.ridge import ridge as solve_ridge
-from echoscale.readouts.states import at_rest, check_states, state_rows
-from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
+from echoscale.readouts.statistics import Statistics
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
 
 
 STRUCTURES = ("single", "parallel", "hierarchical")
-# With direct=None: the last inputs that the readout sees, and the least steps for each column of them; else they are fewer.
-RECENT, STEPS_PER_INPUT = 13, 5
 
 
 class ESNEstimator(BaseEstimator):
-    """Flat parameters, so that clone, GridSearchCV and set_params reach every one of them; see `ESNRegressor`."""
+    """An estimator with a network, and with an output at every step; see `ESNRegressor`."""
 
     n_features_in_: int
+    esn_: ESN
+    readout_: Readout
+    ridge_: float
+    statistics_: Statistics
+    state_: Array
+    rest_: Array
+    last_target_: Array
     washout_: int
     direct_: int
     steps_seen_: npt.NDArray[np.int64]
@@ -168,7 +173,7 @@ class ESNEstimator(BaseEstimator):
         if self.direct is not None and not isinstance(self.direct, bool | np.bool_):
             checks.integer(self.direct, "direct, as a number of inputs,")
         checks.choice(self.scale, (STANDARD, None), "scale")
-        fitting.check_validation(self.validation)
+        fit.check_validation(self.validation)
         washout_steps(self.washout)
         return penalties.check(self.ridge)
 
@@ -176,18 +181,17 @@ class ESNEstimator(BaseEstimator):
         """The steps of these series that do not count: as given, or by the shortest of them."""
         return washout_steps(self.washout, int(series.lengths.min()))
 
-    def _direct(self, series: Series, washout: int | None = None) -> int:
-        """The inputs that the readout sees: as given, or by the steps that count (None: of a stream, whose end is open)."""
-        if self.direct is not None:
-            return int(self.direct)
-        if washout is None:
-            return RECENT
-        steps = int((series.lengths - washout).sum())
-        return max(min(RECENT, steps // (STEPS_PER_INPUT * series.features)), 1)
+    def _steps(self, series: Series, targets: Series, outputs: Scaling, washout: int | None, **options: Any) -> Steps:
+        """A network for these data; washout=None is that of a stream."""
+        esn = self._build(series.features, targets.features)
+        inputs = None if self.direct is None else int(self.direct)
+        columns = Columns(inputs, bool(self.squares), int(self.products)).settled(series.lengths, esn.columns, washout)
+        return Steps(esn, columns, scaling_of(self.scale, series), outputs, **options)
 
-    def _pairs(self, esn: ESN) -> Pairs | None:
-        """The products of states that the readout sees."""
-        return pairs_of(esn.units, bool(self.squares), int(self.products), esn.seed)
+    def _fitted_steps(self, **options: Any) -> Steps:
+        """The network of the last fit."""
+        columns = Columns(self.direct_, bool(self.squares), int(self.products))
+        return Steps(self.esn_, columns, self.scaling_, self.target_scaling_, **options)
 
     def _check_ready(self) -> None:
         if hasattr(self, "esn_") and not hasattr(self, "readout_"):
@@ -197,211 +201,72 @@ class ESNEstimator(BaseEstimator):
             )
         check_is_fitted(self, "readout_")
 
-    def _scaling_of_targets(self, targets: Series) -> Scaling:
-        """Those of a regressor are scaled like its inputs; one-hot codes are not."""
-        return Scaling.none(targets.features)
-
-    def _heard(self, esn: ESN, scaled: Series, targets: Series, begin: bool = True) -> Series:
-        """What the network hears: the inputs; of a regressor with output feedback, the targets of the step before too."""
-        return scaled
-
-    def _fitted_to(self, heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, direct: int) -> Series:
-        """What the readout is fitted to, in units of the network: the targets, or of a regressor their changes."""
-        return wanted
-
-    def _finished(self, readout: Readout, outputs: Scaling) -> Readout:
-        """From what the readout was fitted to, in units of the network, to targets in units of the data."""
-        return fitting.in_units_of(readout, outputs)
-
-    def _keep(self, solved: fitting.Solved, outputs: Scaling) -> None:
-        """What was fitted, with the readout in units of the targets."""
-        self.statistics_, self.ridge_, self.ridge_curve_ = solved.statistics, solved.ridge, solved.curve
-        self.target_scaling_ = outputs
-        self.readout_ = self._finished(solved.readout, outputs)
-
-    def _check_states(self, states: int) -> None:
-        """Warn where the first columns of the statistics are states of no use."""
-        found = self.statistics_
-        squares = np.diagonal(found.scatter)[:states] / found.count - self.noise**2  # the noise is not theirs
-        check_states(found.mean[:states], squares, self.esn_)
-
-    def _fit_steps(self, series: Series, targets: Series) -> None:
+    def _fit_steps(self, series: Series, targets: Series, outputs: Scaling, **options: Any) -> None:
         """Fit on targets step by step, all series from the zero state."""
-        chosen_from, washout = self._check_parameters(), self._washout(series)
+        ridge, washout = self._check_parameters(), self._washout(series)
         check_longer_than(series, washout, "X")
-        known = [~np.isnan(each[washout:]).any(axis=1) for each in targets.values]
-        left = int(sum(each.sum() for each in known))
+        left = int((~np.isnan(counted(targets.values, washout)).any(axis=1)).sum())
         if left < 2:
             raise ValueError(
                 f"X leaves {left} step with a target after washout={washout}: a readout needs at least 2 steps to be fitted to."
             )
-        inputs, outputs = scaling_of(self.scale, series), self._scaling_of_targets(targets)
-        scaled, wanted = inputs.apply(series), outputs.apply(targets)
-        edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
-        esn = self._build(series.features, targets.features)
-        heard = self._heard(esn, scaled, wanted)
-        direct = self._direct(heard, washout)
-        fitted = self._fitted_to(heard, wanted, inputs, outputs, direct)
-        pairs = self._pairs(esn)
-        parts, last = split_statistics(esn, heard, fitted, edges, direct=direct, pairs=pairs)
-        parts = [with_noise(each, self.noise**2, esn.units) for each in parts] if self.noise else parts
-
-        def rows() -> tuple[Array, Array, list[Indices]]:
-            features, _ = state_rows(esn, heard, washout, direct, np.float64, pairs=pairs)
-            there = np.concatenate(known)
-            groups = [each[there[each]] for each in splits.rows(edges)]
-            return features, counted(fitted.values, washout), groups
-
-        # Noise bounds the Gram matrix from below: what rounding might lose is lost in noise anyway.
-        solved = fitting.solve(chosen_from, parts, None if self.noise else rows, self.validation)
+        steps = self._steps(series, targets, outputs, washout, **options)
+        found, state = steps.fitted(series, targets, washout, ridge, self.validation)
         # Only now: a fit that fails leaves the last one whole.
-        self.esn_, self.washout_, self.direct_, self.scaling_ = esn, washout, direct, inputs
         self.__dict__.pop("fold_statistics_", None)
-        self._keep(solved, outputs)
-        self._remember(heard, targets, last)
-        self._check_states(esn.units)
+        self._keep_network(steps, washout)
+        self._keep(found, steps)
+        self.state_, self.steps_seen_, self.last_target_ = state, series.lengths, last_rows(targets)
+        steps.check_states(found.statistics)
 
-    def _partial_fit_steps(self, series: Series, targets: Series, new_series: bool) -> None:
+    def _add_steps(self, series: Series, targets: Series, outputs: Scaling, new_series: bool, **options: Any) -> None:
         """Add a chunk that continues the series of the last call (or begins new ones)."""
-        chosen_from = self._check_stream()
+        ridge = self._check_parameters()
+        if ridge is not None and len(ridge) > 1:
+            raise ValueError(f"partial_fit needs one fixed ridge or 'auto', got {len(ridge)} penalties.")
         first = not hasattr(self, "esn_")
         # A stream's end is not known: the washout is that of a fit before, or 100 steps.
         washout = self.washout_ if self.washout is None and not first else washout_steps(self.washout)
-        inputs = scaling_of(self.scale, series) if first else self.scaling_
-        outputs = self._scaling_of_targets(targets) if first else self.target_scaling_
-        esn = self._build(series.features, targets.features) if first else self.esn_
+        steps = self._steps(series, targets, outputs, None, **options) if first else self._fitted_steps(**options)
         begin = first or new_series
-        seen = np.zeros(series.count, np.int64) if begin else self.steps_seen_
         if not begin and np.shape(self.state_)[:-1] != (() if series.kind == "one" else (series.count,)):
             raise ValueError(
                 f"this chunk holds {series.count} series, the last one had {np.shape(self.state_)[:-1] or 1}; "
                 "pass new_series=True to begin others."
             )
-        starts = np.clip(washout - seen, 0, series.lengths)
-        edges = list(np.stack([starts, series.lengths], axis=1))
-        direct = self._direct(series) if first else self.direct_
-        scaled, wanted = inputs.apply(series), outputs.apply(targets)
-        heard = self._heard(esn, scaled, wanted, begin)
-        fitted = self._fitted_to(heard, wanted, inputs, outputs, direct)
-        state, before = (None, None) if begin else self._split_state(self.state_, heard, esn)
-        [part], last = split_statistics(
-            esn, heard, fitted, edges, direct=direct, state=state, before=before, pairs=self._pairs(esn)
-        )
-        part = with_noise(part, self.noise**2, esn.units) if self.noise else part
-        self.esn_, self.washout_, self.direct_, self.scaling_, self.target_scaling_ = esn, washout, direct, inputs, outputs
-        # Blocks of a stream are whole chunks: each goes to the fold that holds the fewest steps.
-        self._add({None: part}, chosen_from, first, esn.units)
-        self._remember(heard, targets, last, before)
-        self.steps_seen_ = seen + series.lengths
-
-    def _check_stream(self) -> Floats | None:
-        """The penalties of `partial_fit`: one, or None for "auto"."""
-        chosen_from = self._check_parameters()
-        if chosen_from is not None and len(chosen_from) > 1:
-            raise ValueError(f"partial_fit needs one fixed ridge or 'auto', got {len(chosen_from)} penalties.")
-        return chosen_from
-
-    @property
-    def _stream_folds(self) -> int:
-        return int(self.validation) if fitting.by_folds(self.validation) else splits.FOLDS
-
-    def _add(self, parts: Mapping[int | None, Statistics], chosen_from: Floats | None, first: bool, states: int) -> None:
-        """Add statistics of pieces, fold -> piece (None: the fold that holds the fewest rows), and solve anew."""
-        new = splits.total(list(parts.values()))
-        whole = new if first else self.statistics_ + new
-        curve = None
-        if chosen_from is not None:
-            ridge = float(chosen_from[0])
-        elif not first and not hasattr(self, "fold_statistics_"):  # after a fit: its choice stays
-            before = self.ridge_curve_
-            relative = penalties.UNCHOSEN if before is None else max(before.relative[before.place], penalties.RELATIVE[0])
-            ridge, curve = float(relative * penalties.unit_of(whole)), before
-        else:
-            empty = Statistics(0 * new.count, 0 * new.mean, 0 * new.scatter, new.features)
-            held = [empty] * self._stream_folds if first else list(self.fold_statistics_)
-            for fold, part in parts.items():
-                place = int(np.argmin([float(each.count) for each in held])) if fold is None else fold
-                held[place] = held[place] + part
-            self.fold_statistics_ = held
-            pairs = splits.leave_one_out(held) if sum(float(each.count) > 0 for each in held) > 1 else []
-            ridge, curve = penalties.decide(None, pairs, whole)
+        seen = np.zeros(series.count, np.int64) if begin else self.steps_seen_
+        edges = list(np.stack([np.clip(washout - seen, 0, series.lengths), series.lengths], axis=1))
+        part, state = steps.added(series, targets, edges, None if begin else self.state_)
+        if first:
+            self._keep_network(steps, washout)
+        self.washout_ = washout
+        folds = getattr(self, "fold_statistics_", None)
+        count = int(self.validation) if fit.by_folds(self.validation) else splits.FOLDS
+        before, curve = (None, None) if first else (self.statistics_, self.ridge_curve_)
+        found, folds = fit.fit_stream(before, part, folds, curve, ridge, count)
+        if folds is not None:
+            self.fold_statistics_ = list(folds)
         ready = hasattr(self, "readout_")
-        self.statistics_, self.ridge_, self.ridge_curve_ = whole, ridge, curve
-        if whole.count > 0:
-            self.readout_ = self._finished(solve_ridge(whole, ridge), self.target_scaling_)
-            if not ready and whole.count > 1:
-                self._check_states(states)
+        self._keep(found, steps)
+        if not ready and found.statistics.count > 1:
+            steps.check_states(found.statistics)
+        self.state_, self.steps_seen_, self.last_target_ = state, seen + series.lengths, last_rows(targets)
 
-    def _split_state(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
-        """States of the network, and the recent inputs (B, (direct - 1) F) that are part of the state where direct > 1."""
-        extra = (self.direct_ - 1) * series.features
-        if state is None or extra <= 0:
-            return state, None
-        given = np.asarray(state)
-        wanted = (esn.units + extra,) if series.kind == "one" else (series.count, esn.units + extra)
-        if given.shape not in (wanted, wanted[-1:]):
-            raise ValueError(
-                f"state must have shape {wanted}, got {given.shape}: {esn.units} states, then {self.direct_ - 1} recent "
-                f"inputs, since direct={self.direct_}."
-            )
-        if not np.isfinite(given).all():
-            raise ValueError("state must be finite: give one that fit or predict made.")
-        return given[..., : esn.units], np.broadcast_to(given[..., esn.units :], (series.count, extra))
+    def _keep_network(self, steps: Steps, washout: int) -> None:
+        self.esn_, self.direct_, self.washout_ = steps.esn, int(steps.columns.inputs or 0), washout
+        self.scaling_, self.target_scaling_ = steps.inputs, steps.outputs
+        self.rest_ = steps.at_rest(self.scale == STANDARD)
 
-    def _joined_state(self, last: Array, series: Series, before: Array | None) -> Array:
-        """What `_split_state` takes apart: the last states, then the recent inputs, newest first."""
-        direct = self.direct_
-        if direct <= 1:
-            return last
-        past = [None] * series.count if before is None else list(before)
-        inputs = [columns.carried(u, direct, first) for u, first in zip(series.values, past, strict=True)]
-        return np.concatenate([last, inputs[0] if series.kind == "one" else np.stack(inputs)], axis=-1)
+    def _keep(self, found: Fitted, steps: Steps) -> None:
+        """What was fitted, with the readout in units of the targets; no readout if all steps are in the washout."""
+        self.statistics_, self.ridge_, self.ridge_curve_ = found.statistics, found.ridge, found.curve
+        if found.statistics.count > 0:
+            self.readout_ = steps.in_units_of_data(found.readout)
 
-    def _remember(self, scaled: Series, targets: Series, last: Array, before: Array | None = None) -> None:
-        """What continues from here: the last states, and the last targets for a forecast that begins after them."""
-        self.state_ = self._joined_state(last, scaled, before)
-        self.steps_seen_ = scaled.lengths
-        self.last_target_ = last_rows(targets)
-
-    @property
-    def rest(self) -> Array:
-        """Where a series begins whose past is not known, (S,), of a model with an output at every step.
-
-        The state after a long time at the mean inputs. It is the zero state without biases, with scale=None (the mean is not
-        known), with output feedback, and where a linear level would grow without bound.
-        """
+    def _outputs(self, series: Series, state: npt.ArrayLike | None, known: Series | None = None) -> tuple[Any, Array]:
+        """Outputs of every step, (T, O), (B, T, O) or a list, and the state after them."""
         self._check_ready()
-        esn = self.esn_
-        found = at_rest(esn) if self.scale == STANDARD and not esn.n_outputs else None
-        states = np.zeros(esn.units, esn.dtype) if found is None else found
-        more = max(self.direct_ - 1, 0) * esn.columns + esn.n_outputs  # recent inputs, and the last outputs that are fed back
-        return np.concatenate([states, np.zeros(more, states.dtype)])
-
-    def _outputs(self, series: Series, state: npt.ArrayLike | None) -> tuple[Any, Array]:
-        """Readout of every step, (T, O), (B, T, O) or a list, and the last states. No state is kept."""
-        self._check_ready()
-        readout, pairs, direct = self.readout_, self._pairs(self.esn_), self.direct_
-        width = width_of(self.esn_.units, pairs)
-        scaled = self.scaling_.apply(series)
-        start, before = self._split_state(state, series, self.esn_)
-        if state is None:
-            start = self.rest[: self.esn_.units]
-        past = [None] * series.count if before is None else list(before)
-        outputs = [np.empty((int(length), len(readout.intercept))) for length in series.lengths]
-        inputs = [columns.windows(u, direct, first) for u, first in zip(scaled.values, past, strict=True)] if direct else []
-
-        def consume(lanes: Any, begin: int, states: Any) -> None:
-            rows = np.asarray(states)
-            for place, b in enumerate(lanes):
-                out = outputs[b][begin : begin + len(rows)]
-                seen = rows[: len(out), place].astype(np.float64)
-                seen = seen if pairs is None else with_products(seen, pairs)
-                out[:] = seen @ readout.coef[:, :width].T + readout.intercept
-                if direct:
-                    out += inputs[b][begin : begin + len(out)] @ readout.coef[:, width:].T
-
-        last = self.esn_.run_chunks(scaled, consume, state=start)
-        return as_given(outputs, series), self._joined_state(last, scaled, before)
+        return self._fitted_steps().predicted(self.readout_, series, self.rest_ if state is None else state, known)
 
 
 def _same(value: object, default: object) -> bool:

@@ -12,7 +12,7 @@ from echoscale._internal.types import Floats
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
-from echoscale.readouts.columns import Pairs, width_of
+from echoscale.readouts.columns import Columns
 from echoscale.readouts.ridge import Readout
 
 
@@ -31,11 +31,11 @@ def changes(heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, di
     return Series(np.stack(values) if isinstance(wanted.values, np.ndarray) else values, wanted.kind, wanted.name)
 
 
-def added_back(readout: Readout, esn: ESN, inputs: Scaling, outputs: Scaling, pairs: Pairs | None) -> Readout:
+def added_back(readout: Readout, esn: ESN, inputs: Scaling, outputs: Scaling, columns: Columns) -> Readout:
     """The readout of y(t) from that of y(t) - v(t)."""
     size = len(readout.intercept)
     shift, gain = _of_last_value(inputs, outputs, esn.n_outputs > 0)
-    coef, first = np.array(readout.coef), width_of(esn.units, pairs) + esn.columns - size
+    coef, first = np.array(readout.coef), columns.width_of_states(esn) + esn.columns - size
     coef[np.arange(size), first + np.arange(size)] += gain
     return readout._replace(coef=coef, intercept=readout.intercept + shift)
 

@@ -17,15 +17,15 @@ from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array, Floats
 from echoscale.data import losses
-from echoscale.data.scaling import Scaling, scaling_of
+from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than
 from echoscale.engine.esn import ESN
 from echoscale.estimators import _validation, minibatches, sequences
-from echoscale.estimators._validation import RandomState, counted, map_given, seed_of
+from echoscale.estimators._validation import RandomState, counted, last_rows, map_given, seed_of
 from echoscale.estimators.class_labels import classes_of, codes_of, in_columns, labels_of, refuse_single_sequences, warn_of_axes
 from echoscale.estimators.features import BIAS_SCALING, SPECTRAL_RADIUS, UNITS, ESNFeatures, SequenceNetwork
 from echoscale.network import Network
-from echoscale.readouts import calibration, fitting, leave_one_out, logistic, splits
+from echoscale.readouts import calibration, fit, leave_one_out, logistic, splits
 from echoscale.readouts.states import check_states, state_rows
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         if self.per_sequence_:
             self._fit_sequences(series, codes_of(np.asarray(labels), self.classes_))
         elif solved:
-            self._fit_steps(series, self._one_hot(labels, series))
+            self._fit_steps(series, self._one_hot(labels, series), Scaling.none(len(self.classes_)))
             self.settle_steepness()
         else:
             self._train_steps(series, self._one_hot(labels, series))
@@ -332,7 +332,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         if first:
             self.classes_ = classes_of(labels if classes is None else np.asarray(classes))
         if not self.per_sequence_:
-            self._partial_fit_steps(series, self._one_hot(labels, series), new_series)
+            self._add_steps(series, self._one_hot(labels, series), Scaling.none(len(self.classes_)), new_series)
             if hasattr(self, "readout_"):
                 self.settle_steepness()
             return self
@@ -536,15 +536,13 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         left = int((series.lengths - washout).sum())
         if left < 2:
             raise ValueError(f"X leaves {left} step after washout={washout}: a readout needs at least 2 steps to be fitted to.")
-        inputs = scaling_of(self.scale, series)
-        scaled = inputs.apply(series)
-        esn = self._build(series.features)
-        direct = self._direct(series, washout)
-        rows, last = state_rows(esn, scaled, washout, direct)
-        edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is not None and len(chosen_from) > 1)
+        steps = self._steps(series, targets, Scaling.none(targets.features), washout)
+        heard, esn = steps.inputs.apply(series), steps.esn
+        rows, last = state_rows(esn, heard, washout, steps.columns)
+        edges = fit.segments(self.validation, series.lengths, washout, chosen_from is not None and len(chosen_from) > 1)
         self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), chosen_from, splits.rows(edges)[::2])
-        self.washout_, self.direct_, self.scaling_ = washout, direct, inputs
-        self._remember(scaled, targets, last)
+        self._keep_network(steps, washout)
+        self.state_, self.steps_seen_, self.last_target_ = last, series.lengths, last_rows(targets)
         states = rows[:, : esn.units]
         check_states(states.mean(axis=0, dtype=np.float64), states.var(axis=0, dtype=np.float64), esn)
 
@@ -556,7 +554,7 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
             several = chosen_from is not None and len(chosen_from) > 1
             groups = leave_one_out.groups(labels, self.validation, several)
         inside = None if sum(map(len, groups)) == len(rows) else np.sort(np.concatenate(groups))
-        held_out = groups if fitting.by_folds(self.validation) else groups[-1:]
+        held_out = groups if fit.by_folds(self.validation) else groups[-1:]
         found, ridge = minibatches.train(self._trainer(esn), rows, labels, held_out, chosen_from, inside=inside)
         beta = 1.0
         if self.calibrate:

@@ -27,7 +27,7 @@ from echoscale.engine.devices import precision_and_device
 from echoscale.estimators import _validation
 from echoscale.estimators._validation import as_given, counted, explained_share, last_rows, map_given
 from echoscale.estimators.closed_loop import why_not
-from echoscale.readouts import fitting, penalties, splits
+from echoscale.readouts import fit, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics, of_rows
@@ -151,7 +151,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         fitted = list(wanted.values)
         if present is not None:
             fitted = [y - present[0] - present[1] * u for u, y in zip(scaled.values, fitted, strict=True)]
-        edges = fitting.segments(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
+        edges = fit.segments(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
         # Segment by segment the steps of all series: their windows, and what they are fitted to.
         windows = [self._windows(u) for u in scaled.values]
         pieces = [
@@ -167,13 +167,13 @@ class NVAR(RegressorMixin, BaseEstimator):
             features = _products(counted(windows, washout), places)
             return features, counted(fitted, washout), [each[known[each]] for each in splits.rows(edges)]
 
-        solved = fitting.solve(chosen_from, parts, rows, self.validation)
+        solved = fit.fit_readout(parts, self.validation, chosen_from, rows)
         readout = solved.readout
         if present is not None:
             coef, (shift, gain) = np.array(readout.coef), present
             coef[:, : len(gain)] += np.diag(gain)
             readout = readout._replace(coef=coef, intercept=readout.intercept + shift)
-        self.readout_, self.ridge_, self.ridge_curve_ = fitting.in_units_of(readout, outputs), solved.ridge, solved.curve
+        self.readout_, self.ridge_, self.ridge_curve_ = fit.in_units_of(readout, outputs), solved.ridge, solved.curve
         self.scaling_, self.target_scaling_, self.washout_ = inputs, outputs, washout
         self.state_ = self._last(scaled, None)
         self.last_target_ = last_rows(targets)
@@ -294,7 +294,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             checks.integer(getattr(self, name), name, minimum=1)
         checks.choice(self.target, TARGETS, "target")
         checks.choice(self.scale, (STANDARD, None), "scale")
-        fitting.check_validation(self.validation)
+        fit.check_validation(self.validation)
         return penalties.check(self.ridge)
 
     def _span(self, series: Series) -> int:

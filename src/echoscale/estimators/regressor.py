@@ -12,16 +12,15 @@ from sklearn.base import RegressorMixin
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array, Floats
-from echoscale.data.scaling import Scaling, scaling_of
-from echoscale.data.series import Series, SeriesLike, as_targets, check_longer_than
-from echoscale.engine.esn import ESN
-from echoscale.estimators import _validation, change
-from echoscale.estimators._validation import RandomState, as_given, explained_share, map_given
+from echoscale.data.scaling import scaling_of
+from echoscale.data.series import SeriesLike, as_targets, check_longer_than
+from echoscale.estimators import _validation
+from echoscale.estimators._validation import RandomState, explained_share, map_given
 from echoscale.estimators.base import ESNEstimator
-from echoscale.estimators.closed_loop import NOT_SHOWN, closed_loop, followed, taught, why_not
+from echoscale.estimators.closed_loop import NOT_SHOWN, closed_loop, why_not
 from echoscale.network import Network
-from echoscale.readouts import columns, splits
-from echoscale.readouts.ridge import Readout
+from echoscale.readouts import splits
+from echoscale.readouts.columns import windows
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
@@ -41,7 +40,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     given as y. The readout's last inputs are then u(t) and y(t-1), u(t-1) and y(t-2), and so on.
 
     **What resets the state, and what carries it on.** `fit` starts every series from the zero state, `predict` and
-    `score` from rest: the state after a long time at the mean input (`rest`). It is the zero state without biases, with
+    `score` from rest: the state after a long time at the mean input (`rest_`). It is the zero state without biases, with
     scale=None, with output feedback, and where a linear level would grow without bound.
     `predict(X, state=model.state_)` carries on from the end of the training data (or of the last `partial_fit`);
     `predict(X, return_state=True)` also returns where it ended, for the next piece. `partial_fit` always carries on from the
@@ -140,6 +139,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     state_ : (N,) or (B, N) array
         The states after the last step that was fitted. With direct_ > 1, (N + (direct_ - 1) F,): the states, then the last
         inputs, newest first, in units of the network. With output feedback O more: the last output, in units of the network.
+    rest_ : array
+        The state from which `predict` starts a series, laid out as `state_`.
     last_target_ : (O,) or (B, O) array
         The last target, after which `forecast` begins.
     no_forecast_ : str
@@ -232,7 +233,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             Itself.
         """
         series, targets = _validation.inputs_and_targets(self, X, y, reset=True, least=2)
-        self._fit_steps(series, targets)
+        self._fit_steps(series, targets, scaling_of(self.scale, targets), change=self.target == "change", noise=self.noise)
         self.no_forecast_ = why_not(series, targets)
         return self
 
@@ -259,7 +260,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         first = not hasattr(self, "esn_")
         series, targets = _validation.inputs_and_targets(self, X, y, reset=first)
         ends = None if first or new_series else self.last_target_
-        self._partial_fit_steps(series, targets, new_series)
+        outputs = scaling_of(self.scale, targets) if first else self.target_scaling_
+        self._add_steps(series, targets, outputs, new_series, change=self.target == "change", noise=self.noise)
         found = why_not(series, targets, ends)
         before = NOT_SHOWN if first else self._no_forecast
         self.no_forecast_ = found if before in ("", NOT_SHOWN) and found != NOT_SHOWN else before
@@ -368,7 +370,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 f"forecast makes outputs the next inputs, but {self._no_forecast} Fit a model to predict its own next input: "
                 "fit(u[:-1], u[1:])."
             )
-        direct = max(self.direct_, 1)
+        steps_of_model = self._fitted_steps()
+        esn, columns = steps_of_model.esn, steps_of_model.columns
         if warmup is None:
             if np.isnan(self.last_target_).any():
                 raise ValueError(
@@ -376,23 +379,19 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 )
             # The last target is a value of the series too: the network hears it before it is left alone.
             last_input = self.scaling_.forward(self.last_target_)
-            units = self.esn_.units
-            state = self.esn_.step(last_input, self.state_[..., :units])
-            inputs = np.concatenate([last_input, self.state_[..., units:]], axis=-1)
+            state = esn.step(last_input, self.state_[..., : esn.units])
+            inputs = np.concatenate([last_input, self.state_[..., esn.units :]], axis=-1)
         else:
             series = self.scaling_.apply(_validation.inputs(self, warmup, reset=False))
-            state = self.esn_.run_chunks(series)
-            windows = [columns.windows(each, direct)[-1] for each in series.values]
-            inputs = windows[0] if series.kind == "one" else np.stack(windows)
-        return closed_loop(self.esn_, self.readout_, state, inputs, steps, self.scaling_, self._pairs(self.esn_))
+            state = esn.run_chunks(series)
+            ends = [windows(each, max(self.direct_, 1))[-1] for each in series.values]
+            inputs = ends[0] if series.kind == "one" else np.stack(ends)
+        return closed_loop(esn, self.readout_, state, inputs, steps, self.scaling_, columns.pairs(esn))
 
     @property
     def _no_forecast(self) -> str:
         """Why `forecast` would be wrong; empty for models of files that did not keep it."""
         return getattr(self, "no_forecast_", "")
-
-    def _scaling_of_targets(self, targets: Series) -> Scaling:
-        return scaling_of(self.scale, targets)
 
     def _check_parameters(self) -> Floats | None:
         checks.non_negative(self.noise, "noise", "0 is none.")
@@ -401,53 +400,6 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             raise TypeError(f"squares must be True or False, got {self.squares!r}.")
         checks.integer(self.products, "products")
         return super()._check_parameters()
-
-    def _heard(self, esn: ESN, scaled: Series, targets: Series, begin: bool = True) -> Series:
-        """The inputs, and with output feedback the targets of the step before."""
-        if not esn.n_outputs:
-            return scaled
-        return taught(scaled, targets, None if begin else self.state_[..., -esn.n_outputs :])
-
-    def _fitted_to(self, heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, direct: int) -> Series:
-        """The targets, or what they add to the last value that is known: both in units of the network."""
-        return wanted if self.target == "value" else change.changes(heard, wanted, inputs, outputs, direct)
-
-    def _finished(self, readout: Readout, outputs: Scaling) -> Readout:
-        """With target="change" the last known value is added back: a weight on an input that the readout sees."""
-        if self.target == "change":
-            readout = change.added_back(readout, self.esn_, self.scaling_, outputs, self._pairs(self.esn_))
-        return super()._finished(readout, outputs)
-
-    def _split_state(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
-        """Without the last output, which is heard as an input."""
-        if state is None or not esn.n_outputs:
-            return super()._split_state(state, series, esn)
-        given, wanted = np.asarray(state), esn.units + max(self.direct_ - 1, 0) * esn.columns + esn.n_outputs
-        if given.shape[-1:] != (wanted,):
-            raise ValueError(
-                f"state must end with an axis of {wanted}, got shape {given.shape}: {esn.units} states, "
-                f"{max(self.direct_ - 1, 0)} recent inputs and fed-back outputs, and the last outputs."
-            )
-        return super()._split_state(given[..., : -esn.n_outputs], series, esn)
-
-    def _remember(self, scaled: Series, targets: Series, last: Array, before: Array | None = None) -> None:
-        super()._remember(scaled, targets, last, before)
-        if self.esn_.n_outputs:
-            self.state_ = np.concatenate([self.state_, self.target_scaling_.forward(self.last_target_)], axis=-1)
-
-    def _outputs(self, series: Series, state: npt.ArrayLike | None, known: Series | None = None) -> tuple[Any, Array]:
-        """With output feedback, the network hears its own outputs, but where they are known."""
-        esn, direct = self.esn_, self.direct_
-        if not esn.n_outputs:
-            return super()._outputs(series, state)
-        forced = Series([np.zeros((1, esn.columns))] * series.count, series.kind)  # its form alone
-        begins, before = self._split_state(state, forced, esn)
-        heard = None if state is None else np.asarray(state)[..., -esn.n_outputs :]
-        units = self.target_scaling_
-        truth = None if known is None else units.apply(known)
-        scaled, start = self.scaling_.apply(series), (begins, before, heard)
-        made, last = followed(esn, self.readout_, scaled, truth, start, direct, units, self._pairs(esn))
-        return as_given(made.outputs, series), last[0] if series.kind == "one" else last
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,55 +1,165 @@
-"""Columns of a readout beside the states x: the last inputs, and products of two states.
+"""Columns of a readout beside the states: products of states, and the last inputs.
 
-    inputs      u(t), u(t-1), ..., u(t - direct + 1), newest first; 0 before the start
-    products    (x, x_i x_j of some pairs (i, j)); squares are the pairs (i, i)
+    x(t), x_i(t) x_j(t) of some pairs (i, j), u(t), u(t-1), ..., u(t - inputs + 1)
 
-A readout that sees `direct` inputs needs the last direct - 1 of them to continue a stream: they are part of its state. A linear
-readout of x = tanh(...) has few even terms of the inputs; products of two states have them.
+A linear readout of x = tanh(...) has few even terms of the inputs; products of two states have them. Before a series begins,
+inputs are 0 in units of the network. A readout of several inputs needs the last ones to continue a stream: they are part of the
+state.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import isqrt
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal.types import Array
+from echoscale._internal import checks
+from echoscale._internal.types import Array, Indices
+from echoscale.data.series import Series
+from echoscale.engine.esn import ESN
 
 Pairs = npt.NDArray[np.int32]
 
 STREAM = 8  # spawn key of the pairs under the seed; the keys before it draw weights
+# With inputs=None: the most inputs, and the least number of steps for each of their columns.
+RECENT, STEPS_PER_INPUT = 13, 5
 
 
-def windows(inputs: Array, direct: int, before: Array | None = None) -> Array:
-    """(T, direct F): row t holds u(t), u(t-1), ..., u(t - direct + 1)."""
-    if direct <= 1:
-        return inputs[:, : direct * inputs.shape[1]]
+@dataclass(frozen=True)
+class Columns:
+    """Columns that a readout sees beside the states x(t): x_i(t)^2, products x_i(t) x_j(t), and u(t), u(t-1), ...
+
+    Parameters
+    ----------
+    inputs : int or None
+        Number of the last inputs u(t), u(t-1), ..., newest first. Inputs before the start of a series are 0, in units of the
+        network. None: 13, or fewer, so that there are five steps after the washout for each column of them, and 1 at least. A
+        stream of `partial_fit`, whose end is not known, has 13.
+    squares : bool
+        Whether the squares of all states are columns.
+    products : int
+        Number of products of two different states. The seed of the network draws the pairs.
+    """
+
+    inputs: int | None = None
+    squares: bool = False
+    products: int = 0
+
+    def __post_init__(self) -> None:
+        if self.inputs is not None:
+            checks.integer(self.inputs, "inputs, the number of inputs that a readout sees,")
+        if not isinstance(self.squares, bool | np.bool_):
+            raise TypeError(f"squares must be True or False, got {self.squares!r}.")
+        checks.integer(self.products, "products")
+
+    def settled(self, lengths: Indices, features: int, washout: int | None) -> Columns:
+        """The same with a number of inputs, by the steps that count; washout=None is a stream, whose end is open."""
+        if self.inputs is not None:
+            return self
+        if washout is None:
+            return replace(self, inputs=RECENT)
+        return replace(self, inputs=max(min(RECENT, int((lengths - washout).sum()) // (STEPS_PER_INPUT * features)), 1))
+
+    def pairs(self, esn: ESN) -> Pairs:
+        """Neurons (i, j) of all products, (P, 2): all squares first."""
+        return _pairs(esn.units, bool(self.squares), self.products, esn.seed)
+
+    def width(self, esn: ESN) -> int:
+        """Number of all columns, states included."""
+        return self.width_of_states(esn) + self._inputs * esn.columns
+
+    def width_of_states(self, esn: ESN) -> int:
+        """Number of states and products."""
+        return esn.units + len(self.pairs(esn))
+
+    def past(self, esn: ESN) -> int:
+        """Length of the inputs that are part of the state, beside the states themselves."""
+        return max(self._inputs - 1, 0) * esn.columns
+
+    def of_states(self, states: Any, esn: ESN) -> Any:
+        """States and their products, (..., N + P): in float64, in which the product of two float32 numbers is exact."""
+        pairs = self.pairs(esn)
+        if not len(pairs):
+            return states
+        if isinstance(states, np.ndarray):
+            wide = np.asarray(states, np.float64)
+            return np.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
+        with jax.enable_x64(True):
+            wide = states.astype(np.float64)
+            return jnp.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
+
+    def of_inputs(self, series: Series, before: Array | None = None) -> list[Array]:
+        """(T_b, inputs C) of every series: row t holds u(t), u(t-1), ..., u(t - inputs + 1)."""
+        past = [None] * series.count if before is None else list(before)
+        return [windows(u, self._inputs, first) for u, first in zip(series.values, past, strict=True)]
+
+    def split(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
+        """From a state to the states of the network and the recent inputs (B, `past`), if there are any."""
+        extra = self.past(esn)
+        if state is None or not extra:
+            return state, None
+        given = np.asarray(state)
+        wanted = (esn.units + extra,) if series.kind == "one" else (series.count, esn.units + extra)
+        if given.shape not in (wanted, wanted[-1:]):
+            raise ValueError(
+                f"state must have shape {wanted}, got {given.shape}: {esn.units} states, then {self._inputs - 1} recent "
+                f"inputs, since the readout sees {self.inputs} inputs."
+            )
+        if not np.isfinite(given).all():
+            raise ValueError("state must be finite: give one that fit or predict made.")
+        return given[..., : esn.units], np.broadcast_to(given[..., esn.units :], (series.count, extra))
+
+    def joined(self, last: Array, series: Series, before: Array | None) -> Array:
+        """The inverse of `split`, after the series: the last states, then the recent inputs, newest first."""
+        if self._inputs <= 1:
+            return last
+        past = [None] * series.count if before is None else list(before)
+        inputs = [carried(u, self._inputs, first) for u, first in zip(series.values, past, strict=True)]
+        return np.concatenate([last, inputs[0] if series.kind == "one" else np.stack(inputs)], axis=-1)
+
+    @property
+    def _inputs(self) -> int:
+        if self.inputs is None:
+            raise ValueError("inputs=None is for estimators, which set the number of inputs by the length of the data.")
+        return int(self.inputs)
+
+
+# The states alone.
+STATES = Columns(0)
+
+
+def windows(inputs: Array, count: int, before: Array | None = None) -> Array:
+    """(T, count F): row t holds u(t), u(t-1), ..., u(t - count + 1)."""
+    if count <= 1:
+        return inputs[:, : count * inputs.shape[1]]
     view = np.lib.stride_tricks.sliding_window_view(
-        _padded(inputs, direct, before), direct, axis=0
-    )  # (T, F, direct), oldest first
+        _padded(inputs, count, before), count, axis=0
+    )  # (T, F, count), oldest first
     return view[..., ::-1].transpose(0, 2, 1).reshape(len(inputs), -1)
 
 
-def carried(inputs: Array, direct: int, before: Array | None = None) -> Array:
-    """((direct - 1) F,): what the step after the last of `inputs` needs, newest first."""
-    if direct <= 1:
+def carried(inputs: Array, count: int, before: Array | None = None) -> Array:
+    """((count - 1) F,): the inputs that the step after the last of `inputs` needs, newest first."""
+    if count <= 1:
         return np.zeros(0)
-    return np.asarray(_padded(inputs, direct, before)[:-direct:-1].ravel())
+    return np.asarray(_padded(inputs, count, before)[:-count:-1].ravel())
 
 
-def _padded(inputs: Array, direct: int, before: Array | None) -> Array:
-    """(direct - 1 + T, F), oldest first."""
-    past = (
-        np.zeros((direct - 1, inputs.shape[1])) if before is None else np.reshape(before, (direct - 1, inputs.shape[1]))[::-1]
-    )
+def _padded(inputs: Array, count: int, before: Array | None) -> Array:
+    """(count - 1 + T, F), oldest first."""
+    past = np.zeros((count - 1, inputs.shape[1])) if before is None else np.reshape(before, (count - 1, inputs.shape[1]))[::-1]
     return np.concatenate([past, inputs])
 
 
-def pairs_of(units: int, squares: bool, products: int, seed: int) -> Pairs | None:
-    """Which products the readout sees, (P, 2): first all squares, then drawn pairs i < j, none of them twice; None for none."""
-    if not squares and not products:
-        return None
+@lru_cache(maxsize=16)
+def _pairs(units: int, squares: bool, products: int, seed: int) -> Pairs:
+    """(P, 2): first all squares, then drawn pairs i < j, none of them twice."""
     there = units * (units - 1) // 2
     if products > there:
         raise ValueError(f"products={products} is above the {there} pairs that {units} neurons have.")
@@ -61,15 +171,8 @@ def pairs_of(units: int, squares: bool, products: int, seed: int) -> Pairs | Non
     second = [(isqrt(8 * k + 1) + 1) // 2 for k in list(drawn)[:products]]
     first = [k - j * (j - 1) // 2 for k, j in zip(drawn, second, strict=False)]
     own = np.arange(units if squares else 0)
-    return np.concatenate([np.stack([own, own], axis=1), np.array([first, second], np.int64).T.reshape(-1, 2)]).astype(np.int32)
-
-
-def width_of(units: int, pairs: Pairs | None) -> int:
-    """N + P: how many features states and products are."""
-    return units + (0 if pairs is None else len(pairs))
-
-
-def with_products(states: Array, pairs: Pairs) -> Array:
-    """(..., N + P): x, then x_i x_j, in float64, in which the product of two float32 numbers is exact."""
-    wide = np.asarray(states, np.float64)
-    return np.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
+    found = np.concatenate([np.stack([own, own], axis=1), np.array([first, second], np.int64).T.reshape(-1, 2)]).astype(
+        np.int32
+    )
+    found.setflags(write=False)
+    return found

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.types import Floats, Indices
-from echoscale.readouts import fitting, penalties, splits
+from echoscale.readouts import fit, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.pooling import standardising
 from echoscale.readouts.ridge import Readout, threads_for, turned
@@ -49,10 +49,10 @@ class RowReadout(NamedTuple):
 def groups(classes: Indices, validation: float | int, several: bool) -> list[Indices]:
     """The rows of every fold, with as many of every class in each as can be; or of training and validation; or all together."""
     count = len(classes)
-    if several and fitting.by_folds(validation) and count >= splits.FEWEST:
+    if several and fit.by_folds(validation) and count >= splits.FEWEST:
         fold = splits.of_sequences(classes, min(int(validation), count))
         return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
-    if several and not fitting.by_folds(validation):
+    if several and not fit.by_folds(validation):
         held_out = np.arange(count) % max(round(1 / float(validation)), 2) == 0
         return [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
     return [np.arange(count)]
@@ -74,7 +74,7 @@ def solve(
     several = chosen_from is None or len(chosen_from) > 1
     each = groups(codes.argmax(axis=1), validation, several)
     parts = [of_rows(work.rows[rows], codes[rows]) for rows in each]
-    found = fitting.solve(chosen_from, parts, lambda: (work.rows, codes, each), validation, gaps=False)
+    found = fit.fit_readout(parts, validation, chosen_from, lambda: (work.rows, codes, each), gaps=False)
     readout = work.back(found.readout)
     coef = np.ascontiguousarray(readout.coef / scaling.spread)
     plain = Readout(coef, readout.intercept - coef @ scaling.mean, readout.ridge)

@@ -18,8 +18,7 @@ from echoscale.engine import feed
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.network.description import LINEAR
-from echoscale.readouts import columns
-from echoscale.readouts.columns import Pairs, width_of, with_products
+from echoscale.readouts.columns import STATES, Columns
 
 STEPS = 1000  # of the mean input: more come closer to x*, and cost time
 # Over the second half of these steps, a level that sums up its bias doubles. One that forgets within 700 steps grows by less.
@@ -81,27 +80,21 @@ def check_states(mean: Array, variance: Array, esn: ESN, above: int = 4) -> None
 
 
 def state_rows(
-    esn: ESN,
-    series: Series,
-    washout: int,
-    direct: int = 0,
-    dtype: npt.DTypeLike | None = None,
-    *,
-    pairs: Pairs | None = None,
+    esn: ESN, series: Series, washout: int, columns: Columns = STATES, dtype: npt.DTypeLike | None = None
 ) -> tuple[Array, Array]:
-    """Run from the zero state and keep (x(t), u(t), u(t-1), ...) of every step after the washout, series after series."""
+    """Run from the zero state: the columns of a readout at every step after the washout, series after series; and the state."""
     lengths = series.lengths - washout
     ends = np.cumsum(lengths)
-    width = width_of(esn.units, pairs)
-    rows = np.empty((int(ends[-1]), width + direct * series.features), dtype or esn.dtype)
+    width = columns.width_of_states(esn)
+    rows = np.empty((int(ends[-1]), columns.width(esn)), dtype or esn.dtype)
 
     def keep(lanes: Any, start: int, states: Any) -> None:
         for place, b in enumerate(lanes):
             live = np.asarray(states)[max(washout - start, 0) : max(int(series.lengths[b]) - start, 0), place]
             first = int(ends[b] - lengths[b]) + max(start - washout, 0)
-            rows[first : first + len(live), :width] = live if pairs is None else with_products(live, pairs)
+            rows[first : first + len(live), :width] = columns.of_states(live, esn)
 
     last = esn.run_chunks(series, keep)
-    if direct:
-        rows[:, width:] = np.concatenate([columns.windows(each, direct)[washout:] for each in series.values])
-    return rows, last
+    if columns.inputs:
+        rows[:, width:] = np.concatenate([each[washout:] for each in columns.of_inputs(series)])
+    return rows, columns.joined(last, series, None)

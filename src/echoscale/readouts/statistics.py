@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -22,7 +20,7 @@ from echoscale.data.series import Series, SeriesLike, as_series, as_targets, che
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.engine.shared_runs import SharedRuns
-from echoscale.readouts.columns import Pairs, width_of, windows, with_products
+from echoscale.readouts.columns import STATES, Columns
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
 from echoscale.readouts.shared_moments import SharedMoments
 
@@ -139,7 +137,7 @@ def statistics(
     first = washout_steps(washout, int(series.lengths.min()))
     check_longer_than(series, first)
     edges = [np.array([first, length]) for length in series.lengths]
-    [whole], _ = split_statistics(esn, series, targets, edges, direct=direct, hyper=hyper, state=state)
+    [whole], _ = split_statistics(esn, series, targets, edges, columns=Columns(int(direct)), hyper=hyper, state=state)
     return whole
 
 
@@ -149,52 +147,41 @@ def split_statistics(
     targets: Series,
     edges: Sequence[npt.NDArray[np.int64]],
     *,
-    direct: bool | int = False,
+    columns: Columns = STATES,
     hyper: Hyper | None = None,
     state: npt.ArrayLike | None = None,
-    before: npt.NDArray[Any] | None = None,
-    pairs: Pairs | None = None,
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
-    """The statistics of consecutive segments of time from one run, and the last states."""
+    """The statistics of consecutive segments of time from one run, and the state after it."""
     used = hyper or esn.hyper
-    extra = beside_states(series, targets, direct, before)
-    width = width_of(esn.units, pairs)
-    features = width + int(direct) * series.features
+    start, before = columns.split(state, series, esn)
+    extra = beside_states(series, targets, columns, before)
+    width, features = columns.width_of_states(esn), columns.width(esn)
     gaps = any(np.isnan(each).any() for each in targets.values)  # which shared runs do not know
-    plans = esn.shared_plans(series, used) if state is None and not gaps and pairs is None else None
+    plans = esn.shared_plans(series, used) if state is None and not gaps and width == esn.units else None
     if plans:
         return _shared(esn, series, plans, extra[0], edges[0], features)
     blocks: dict[int, Moments] = {}
 
-    def consume(lanes: Indices, start: int, states: Any) -> None:
+    def consume(lanes: Indices, begin: int, states: Any) -> None:
         key = int(lanes[0])
         if key not in blocks:
             kind = HostMoments if isinstance(states, np.ndarray) else DeviceMoments
             blocks[key] = kind(lanes, series.count, width, extra, edges)
-        blocks[key].add(start, states if pairs is None else _multiplied(states, pairs))
+        blocks[key].add(begin, columns.of_states(states, esn))
 
-    last = esn.run_chunks(series, consume, state=state, hyper=hyper)
+    last = esn.run_chunks(series, consume, state=start, hyper=hyper)
     # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
     ordered = [blocks[key] for key in sorted(blocks)]
     lanes = used.lanes
-    return [gather(ordered, segment, lanes, features) for segment in range(len(edges[0]) - 1)], last
+    parts = [gather(ordered, segment, lanes, features) for segment in range(len(edges[0]) - 1)]
+    return parts, columns.joined(last, series, before)
 
 
-def _multiplied(states: Any, pairs: Pairs) -> Any:
-    """(x, x_i x_j) in float64, where the states are."""
-    if isinstance(states, np.ndarray):
-        return with_products(states, pairs)
-    with jax.enable_x64(True):
-        wide = states.astype(np.float64)
-        return jnp.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
-
-
-def beside_states(series: Series, targets: Series, direct: bool | int, before: npt.NDArray[Any] | None = None) -> list[Floats]:
+def beside_states(series: Series, targets: Series, columns: Columns, before: Floats | None = None) -> list[Floats]:
     """The columns of the statistics that are no states, (T_b, E) of every series: inputs if they are features, and targets."""
-    if not direct:
+    if not columns.inputs:
         return list(targets.values)
-    past = [None] * series.count if before is None else list(before)
-    inputs = [windows(u, int(direct), first) for u, first in zip(series.values, past, strict=True)]
+    inputs = columns.of_inputs(series, before)
     return [np.concatenate(pair, axis=1) for pair in zip(inputs, targets.values, strict=True)]
 
 

@@ -18,7 +18,7 @@ from echoscale.estimators.features import ESNFeatures
 from echoscale.estimators.regressor import ESNRegressor
 from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix
-from echoscale.readouts.columns import width_of
+from echoscale.readouts.columns import Columns
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.pooling import check_pools
 from echoscale.readouts.ridge import Readout
@@ -29,7 +29,7 @@ UnpackESN = Callable[[Mapping[str, Any], Tensors], ESN]
 KINDS = {"ESNRegressor": ESNRegressor, "ESNClassifier": ESNClassifier}
 DISTRIBUTIONS: dict[str, Any] = {"LogUniform": LogUniform, "LogNormal": LogNormal}  # of leak rates
 # Fitted attributes that are plain arrays or numbers; the others (network, readout, statistics, classes) have their own way.
-ARRAYS = ("state_", "last_target_", "steps_seen_", "rows_", "codes_")
+ARRAYS = ("state_", "rest_", "last_target_", "steps_seen_", "rows_", "codes_")
 SCALINGS = ("scaling_", "target_scaling_")
 CURVE = ("relative", "errors", "unit")
 STATISTICS = ("count", "mean", "scatter")
@@ -134,7 +134,7 @@ def _check_columns(model: Any) -> None:
     if getattr(model, "per_sequence_", False):
         return
     esn, direct, columns = model.esn_, model.direct_, model.readout_.coef.shape[1]
-    if columns != width_of(esn.units, model._pairs(esn)) + direct * esn.columns:
+    if columns != Columns(direct, bool(model.squares), int(model.products)).width(esn):
         raise ValueError(f"the readout has {columns} columns for {esn.units} states and {direct} of {esn.columns} inputs")
 
 
@@ -186,12 +186,13 @@ def _unpack_transformer(model: ESNClassifier, parameters: Mapping[str, Any]) -> 
 
 
 def _unpack_state(model: Any, tensors: Tensors, outputs: int) -> None:
-    """Where the last fit ended: states, last targets, and the steps of every series."""
+    """Where the last fit ended: states, last targets, and the steps of every series; and where a new series begins."""
     if "state_" in tensors:
         state = tensors["state_"]
         esn = model.esn_
         width = esn.units + max(model.direct_ - 1, 0) * esn.columns + esn.n_outputs
         model.state_ = taken(tensors, "state_", (width,) if state.ndim < 2 else (None, width))
+        model.rest_ = taken(tensors, "rest_", (width,))
     if "last_target_" in tensors:
         target = tensors["last_target_"]
         model.last_target_ = taken(tensors, "last_target_", (outputs,) if target.ndim < 2 else (None, outputs))

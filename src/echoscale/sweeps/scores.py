@@ -22,6 +22,7 @@ from echoscale.data.series import as_series, as_targets, teacher_forced
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.network import Network
+from echoscale.readouts.columns import Columns
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path, target_variances
 from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.sweeps.job import Arrays
@@ -159,7 +160,7 @@ def path_errors(
                 f"target {flat[0]} is constant on the {part} steps {begin} to {stop}: its variance is 0 and errors cannot be "
                 "normalised by it. Use score='mse', or other steps."
             )
-    parts, _ = split_statistics(esn, series, targets, [protocol.edges], direct=protocol.direct, hyper=hyper)
+    parts, _ = split_statistics(esn, series, targets, [protocol.edges], columns=Columns(int(protocol.direct)), hyper=hyper)
     return PathErrors.of(parts, protocol.ridge, score=protocol.score, apart=apart)
 
 

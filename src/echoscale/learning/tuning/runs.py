@@ -28,6 +28,7 @@ from echoscale.learning.tuning import gradient
 from echoscale.learning.tuning.gradient import TangentCarry
 from echoscale.learning.tuning.space import Space
 from echoscale.learning.tuning.split import Fold, known_steps
+from echoscale.readouts.columns import Columns
 from echoscale.readouts.moments import HostMoments
 from echoscale.readouts.penalties import RELATIVE, in_units, unit_of
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
@@ -87,7 +88,7 @@ class Runs:
     @cached_property
     def extra(self) -> list[Floats]:
         """What the statistics hold besides states, (T_b, E) of every series."""
-        return beside_states(self.series, self.targets, self.direct)
+        return beside_states(self.series, self.targets, Columns(int(self.direct)))
 
     @cached_property
     def features(self) -> int:
@@ -141,7 +142,8 @@ class Runs:
 
     def parts(self, hyper: Hyper) -> list[Statistics]:
         """Of features and targets in every segment; (S, ...) each with hyper-parameters of S lanes."""
-        return split_statistics(self.esn, self.series, self.targets, self.edges, direct=self.direct, hyper=hyper)[0]
+        columns = Columns(int(self.direct))
+        return split_statistics(self.esn, self.series, self.targets, self.edges, columns=columns, hyper=hyper)[0]
 
     def statistics(self, hyper: Hyper) -> tuple[Statistics, Statistics]:
         """Of features and targets in training and in what is held out, (S, K, ...), with hyper-parameters of S lanes."""

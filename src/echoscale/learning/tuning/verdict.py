@@ -22,6 +22,7 @@ from echoscale.learning.tuning.losses import Entropy, Loss, Networks
 from echoscale.learning.tuning.runs import Runs
 from echoscale.learning.tuning.split import Fold, TuningData
 from echoscale.network import Network
+from echoscale.readouts.columns import Columns
 from echoscale.readouts.penalties import RELATIVE, fold_errors, in_units, unit_of
 from echoscale.readouts.ridge import mean_squared_errors, ridge, ridge_path
 from echoscale.readouts.splits import leave_one_out, total
@@ -108,7 +109,8 @@ def _sure(runs: Runs, networks: Networks) -> float | None:
     if count < 3:
         return None
     cut = [np.concatenate([each[:-2], np.linspace(each[-2], each[-1], count + 1).astype(int)]) for each in runs.edges]
-    parts, _ = split_statistics(runs.esn, runs.series, runs.targets, cut, direct=runs.direct, hyper=networks.hyper)
+    columns = Columns(int(runs.direct))
+    parts, _ = split_statistics(runs.esn, runs.series, runs.targets, cut, columns=columns, hyper=networks.hyper)
     train = total(parts[:-count])
     penalties = np.maximum(networks.penalties[:, 0], runs.floor * unit_of(train))
     readout = ridge(train, penalties)

@@ -43,11 +43,10 @@ def _of_network(model: ESNRegressor | ESNClassifier) -> Formula:
     esn, direct = model.esn_, model.direct_
     memory, units = max(direct - 1, 0), esn.units
     states = 1 + (memory + 1) * esn.columns + units + np.arange(units)  # x(t)
-    pairs = model._pairs(esn)
-    products = np.zeros((0, 2), np.int64) if pairs is None else states[pairs]
-    factors = _factors(states, products, 1 + np.arange(direct * esn.columns))
+    pairs = model._fitted_steps().columns.pairs(esn)
+    factors = _factors(states, states[pairs], 1 + np.arange(direct * esn.columns))
     drive, keep, leak_rate, linear, blocks = _networks([(esn, esn.matrices())], memory, esn.columns)
-    rest = model.rest.astype(np.float64)
+    rest = model.rest_.astype(np.float64)
     found = Formula(
         kind=type(model).__name__,
         inputs=model.scaling_,

@@ -1,4 +1,4 @@
-"""From statistics of segments of time to a readout: which segments, which penalty, which way of solving."""
+"""Fit a readout to statistics of segments of time: the penalty by held-out segments, exactly where a Gram matrix fails."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from echoscale.readouts.statistics import Statistics
 Rows = Callable[[], tuple[npt.NDArray[Any], npt.NDArray[Any], list[Indices]]]
 
 
-class Solved(NamedTuple):
-    """What a fit finds, in units of the network: statistics of all data, the readout, its penalty, and what chose it."""
+class Fitted(NamedTuple):
+    """A readout with the statistics of all data, its penalty, and the curve that chose the penalty."""
 
     statistics: Statistics
     readout: Readout
@@ -64,29 +64,57 @@ def pairs(validation: float | int, parts: Sequence[splits.Part], gaps: bool) -> 
     return [(parts[0], parts[-1])]
 
 
-def solve(
-    chosen_from: Floats | None,
+def fit_readout(
     parts: Sequence[Statistics],
-    rows: Rows | None,
     validation: float | int,
+    ridge: Floats | None,
+    rows: Rows | None = None,
     *,
     gaps: bool = True,
-) -> Solved:
-    """The readout of all parts together, with the penalty that held-out parts choose; exact where a Gram matrix fails."""
+) -> Fitted:
+    """The readout of all parts together, with the penalty that held-out parts choose; ridge=None is "auto"."""
     whole = splits.total(parts)
-    ridge, curve = penalties.decide(chosen_from, pairs(validation, parts, gaps), whole)
+    penalty, curve = penalties.decide(ridge, pairs(validation, parts, gaps), whole)
     # A choice near the end of the path may be rounding; a penalty that was given is not to be doubted before it is lost itself.
-    lost = exact.FROM if chosen_from is None and curve is not None else penalties.RELATIVE[0] / 2
+    lost = exact.FROM if ridge is None and curve is not None else penalties.RELATIVE[0] / 2
     fits = float(whole.count) * whole.mean.size * 8 <= exact.MOST_BYTES
-    if rows is None or not fits or ridge > lost * float(penalties.unit_of(whole)):
-        return Solved(whole, solve_ridge(whole, ridge), ridge, curve)
+    if rows is None or not fits or penalty > lost * float(penalties.unit_of(whole)):
+        return Fitted(whole, solve_ridge(whole, penalty), penalty, curve)
     features, targets, groups = rows()
     factors = [exact.factor(features[each], targets[each]) for each in groups]
     all_rows = splits.total(factors)
-    if chosen_from is None:
+    if ridge is None:
         curve = exact.choose(pairs(validation, factors, gaps), all_rows)
-        ridge = curve.ridge
-    return Solved(whole, exact.path(all_rows, [ridge]).at(0), ridge, curve)
+        penalty = curve.ridge
+    return Fitted(whole, exact.path(all_rows, [penalty]).at(0), penalty, curve)
+
+
+def fit_stream(
+    before: Statistics | None,
+    part: Statistics,
+    folds: Sequence[Statistics] | None,
+    curve: RidgeCurve | None,
+    ridge: Floats | None,
+    count: int,
+) -> tuple[Fitted, Sequence[Statistics] | None]:
+    """The readout of a stream after one more part, and its folds: the part joins the one with the fewest rows.
+
+    A stream that continues a fit has no folds: the relative penalty of the fit, the minimum of `curve`, stays.
+    """
+    whole = part if before is None else before + part
+    if ridge is not None:
+        return Fitted(whole, solve_ridge(whole, float(ridge[0])), float(ridge[0]), None), folds
+    if before is not None and folds is None:
+        relative = penalties.UNCHOSEN if curve is None else max(curve.relative[curve.place], penalties.RELATIVE[0])
+        penalty = float(relative * penalties.unit_of(whole))
+        return Fitted(whole, solve_ridge(whole, penalty), penalty, curve), None
+    empty = Statistics(0 * part.count, 0 * part.mean, 0 * part.scatter, part.features)
+    held = [empty] * count if folds is None else list(folds)
+    place = int(np.argmin([float(each.count) for each in held]))
+    held[place] = held[place] + part
+    several = sum(float(each.count) > 0 for each in held) > 1
+    penalty, chosen = penalties.decide(None, splits.leave_one_out(held) if several else [], whole)
+    return Fitted(whole, solve_ridge(whole, penalty), penalty, chosen), held
 
 
 def in_units_of(readout: Readout, outputs: Scaling) -> Readout:
