@@ -306,6 +306,32 @@ def test_lists_of_the_wrong_length(make: Any, kind: type[Exception], message: st
     raises(kind, message, make)
 
 
+@pytest.mark.parametrize(
+    "make", [single, lambda units, **given: parallel([units], **given), lambda units, **given: hierarchical([units], **given)]
+)
+def test_every_field_of_a_reservoir_is_an_option(make: Any) -> None:
+    values: dict[str, Any] = {
+        "leak_rate": 0.4,
+        "spectral_radius": 0.7,
+        "input_scaling": 0.3,
+        "bias_scaling": 0.2,
+        "connections": 2,
+        "topology": "uniform",
+        "normalise": False,
+        "feedback_scaling": 0.1,
+        "leak_spread": 1.5,
+        "leak_places": "normal",
+        "residual": "shift",
+        "activation": "identity",
+        "input_connections": 1,
+    }
+    assert make(4, **values) == Network([Reservoir(4, **values)])
+    with pytest.raises(TypeError, match=r"no option 'leakrate'. Did you mean leak_rate\? It has leak_rate, spectral_radius"):
+        make(4, leakrate=0.5)
+    with pytest.raises(TypeError, match=r"no option 'colour'. It has leak_rate"):
+        make(4, colour="red")
+
+
 TWO = (Reservoir(4), Reservoir(5))
 FIVE_BY_FOUR: Any = np.ones((5, 4))
 

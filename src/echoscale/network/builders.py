@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypedDict, TypeGuard, Unpack
 
 from echoscale._internal import checks
 from echoscale.network.description import Coupling, Network, Reservoir
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from echoscale.network.leaks import LeakLike
-    from echoscale.network.matrix import ResidualLike, WeightsLike
-    from echoscale.network.topologies import TopologyLike
+
+
+class ReservoirOptions(TypedDict, total=False):
+    """The other fields of `Reservoir`, one value for all levels or a list with one entry for each."""
+
+    bias_scaling: Any
+    connections: Any
+    topology: Any
+    normalise: Any
+    feedback_scaling: Any
+    leak_spread: Any
+    leak_places: Any
+    residual: Any
+    activation: Any
+    input_weights: Any
+    input_connections: Any
+    bias: Any
 
 
 def single(
@@ -22,47 +37,24 @@ def single(
     leak_rate: LeakLike = 1.0,
     spectral_radius: float = 0.95,
     input_scaling: float = 1.0,
-    bias_scaling: float = 0.0,
-    connections: int | None = None,
-    topology: TopologyLike = "normal",
-    feedback_scaling: float = 0.0,
-    residual: ResidualLike = "identity",
-    activation: str = "tanh",
-    input_weights: WeightsLike | None = None,
-    input_connections: int | float | None = None,
-    bias: npt.ArrayLike | None = None,
+    **options: Unpack[ReservoirOptions],
 ) -> Network:
     """One reservoir (paper, Fig. 2A): x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + bias).
 
     Parameters
     ----------
     units : int
-        Neurons.
+        Number of neurons.
     leak_rate : float, LogUniform, LogNormal or (units,) array
-        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution or an array gives
-        every neuron its own.
+        Leak rate alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution or an
+        array gives every neuron its own.
     spectral_radius : float
-        rho, the factor on W.
+        Spectral radius rho of the recurrent matrix.
     input_scaling : float
-        gamma, the factor on W_in.
-    bias_scaling : float
-        Factor on a fixed random bias; 0 is the paper.
-    connections : int or None
-        Weights in each row of a random W; None is 10, or all where there are fewer units.
-    topology : str, Concentric or (units, units) matrix
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
-    feedback_scaling : float
-        phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
-    residual : str or (units, units) orthogonal matrix
-        O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
-    activation : "tanh" or "identity"
-        "identity" is a linear level.
-    input_weights : (units, F) matrix or None
-        W_in of your own, before `input_scaling`; (units,) for one input. None: drawn.
-    input_connections : int, float or None
-        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
-    bias : (units,) numbers or None
-        b of your own, before `bias_scaling`. None: drawn.
+        Factor gamma on the input matrix W_in.
+    **options
+        All other fields of `Reservoir`: `bias_scaling`, `connections`, `topology`, `feedback_scaling`, `residual`,
+        `activation`, `input_weights`, `input_connections`, `bias`, ...
 
     Returns
     -------
@@ -71,24 +63,12 @@ def single(
     Examples
     --------
     >>> import echoscale as es
-    >>> es.single(100, leak_rate=0.5).build(n_inputs=1).units
+    >>> es.single(100, leak_rate=0.5, topology="ring").build(n_inputs=1).units
     100
     """
-    return parallel(
-        [units],
-        leak_rate=[leak_rate],  # so that an array is read as one entry per neuron
-        spectral_radius=spectral_radius,
-        input_scaling=input_scaling,
-        bias_scaling=bias_scaling,
-        connections=connections,
-        topology=[topology],  # so that nested lists are read as a matrix, not as one entry per level
-        feedback_scaling=feedback_scaling,
-        residual=[residual],
-        activation=activation,
-        input_weights=[input_weights],
-        input_connections=input_connections,
-        bias=[bias],
-    )
+    given = {"leak_rate": leak_rate, "spectral_radius": spectral_radius, "input_scaling": input_scaling, **options}
+    # Lists of one entry: an array then has one number per neuron, and nested lists are a matrix.
+    return Network(_levels([units], **{name: [value] for name, value in given.items()}))
 
 
 def parallel(
@@ -97,49 +77,25 @@ def parallel(
     leak_rate: LeakLike | Sequence[Any] = 1.0,
     spectral_radius: float | Sequence[float] = 0.95,
     input_scaling: float | Sequence[float] = 1.0,
-    bias_scaling: float | Sequence[float] = 0.0,
-    connections: int | Sequence[int | None] | None = None,
-    topology: TopologyLike | Sequence[TopologyLike] = "normal",
-    feedback_scaling: float | Sequence[float] = 0.0,
-    residual: ResidualLike | Sequence[Any] = "identity",
-    activation: str | Sequence[str] = "tanh",
-    input_weights: Sequence[Any] | None = None,
-    input_connections: int | float | Sequence[int | float | None] | None = None,
-    bias: Sequence[npt.ArrayLike | None] | None = None,
+    **options: Unpack[ReservoirOptions],
 ) -> Network:
-    """Reservoirs side by side, all of which see the input (paper, Fig. 2C, "unconnected").
+    """Reservoirs side by side, all of which receive the input (paper, Fig. 2C, "unconnected").
 
     A scalar holds for all reservoirs, a list has one entry for each.
 
     Parameters
     ----------
     units : list of int
-        Neurons of each reservoir.
+        Number of neurons of each reservoir.
     leak_rate : float, LogUniform, LogNormal or list
-        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an array
-        (units,) as an entry of a list, gives every neuron its own.
+        Leak rate alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an
+        array (units,) as an entry of a list, gives every neuron its own.
     spectral_radius : float or list
-        rho, the factor on W.
+        Spectral radius rho of the recurrent matrices.
     input_scaling : float or list
-        gamma, the factor on W_in.
-    bias_scaling : float or list
-        Factor on a fixed random bias; 0 is the paper.
-    connections : int, list or None
-        Weights in each row of a random W; None is 10, or all where there are fewer units.
-    topology : str, Concentric or (units, units) matrix, or list of these
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
-    feedback_scaling : float or list
-        phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none.
-    residual : str, (units, units) orthogonal matrix, or list of these
-        O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
-    activation : "tanh", "identity" or list of these
-        "identity" is a linear level.
-    input_weights : (units, F) matrix, None, or list of these
-        W_in of your own, before `input_scaling`. None: drawn.
-    input_connections : int, float, None, or list of these
-        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
-    bias : list of (units,) numbers or None
-        b of every level of your own, before `bias_scaling`. None: drawn.
+        Factor gamma on the input matrices W_in.
+    **options
+        All other fields of `Reservoir`, each a value for all reservoirs or a list with one entry for each.
 
     Returns
     -------
@@ -151,23 +107,8 @@ def parallel(
     >>> [each.leak_rate for each in es.parallel([50, 50], leak_rate=[1.0, 0.1]).reservoirs]
     [1.0, 0.1]
     """
-    return Network(
-        _levels(
-            units,
-            leak_rate=leak_rate,
-            spectral_radius=spectral_radius,
-            input_scaling=input_scaling,
-            bias_scaling=bias_scaling,
-            connections=connections,
-            topology=topology,
-            feedback_scaling=feedback_scaling,
-            residual=residual,
-            activation=activation,
-            input_weights=input_weights,
-            input_connections=input_connections,
-            bias=bias,
-        )
-    )
+    given = {"leak_rate": leak_rate, "spectral_radius": spectral_radius, "input_scaling": input_scaling, **options}
+    return Network(_levels(_sizes(units), **given))
 
 
 def hierarchical(
@@ -176,63 +117,39 @@ def hierarchical(
     leak_rate: LeakLike | Sequence[Any] = 1.0,
     spectral_radius: float | Sequence[float] = 0.95,
     input_scaling: float | Sequence[float] = 1.0,
-    bias_scaling: float | Sequence[float] = 0.0,
     coupling: float | Sequence[float] = 1.0,
-    connections: int | Sequence[int | None] | None = None,
-    topology: TopologyLike | Sequence[TopologyLike] = "normal",
     coupling_delay: int = 1,
     coupling_connections: int | Sequence[int | None] | None = None,
     coupling_normalisation: str | Sequence[str] = "none",
-    feedback_scaling: float | Sequence[float] = 0.0,
-    residual: ResidualLike | Sequence[Any] = "identity",
-    activation: str | Sequence[str] = "tanh",
-    input_weights: Sequence[Any] | None = None,
-    input_connections: int | float | Sequence[int | float | None] | None = None,
-    bias: Sequence[npt.ArrayLike | None] | None = None,
+    **options: Unpack[ReservoirOptions],
 ) -> Network:
     """A chain in which every level drives the next (paper, Fig. 2B, "connected").
 
-    A scalar holds for all levels, a list has one entry for each; `coupling` and its options have one entry per link
+    A scalar holds for all levels, a list has one entry for each. `coupling` and its options have one entry per link
     (levels - 1).
 
     Parameters
     ----------
     units : list of int
-        Neurons of each level, the one next to the input first.
+        Number of neurons of each level, the one next to the input first.
     leak_rate : float, LogUniform, LogNormal or list
-        alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an array
-        (units,) as an entry of a list, gives every neuron its own.
+        Leak rate alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an
+        array (units,) as an entry of a list, gives every neuron its own.
     spectral_radius : float or list
-        rho, the factor on W.
+        Spectral radius rho of the recurrent matrices.
     input_scaling : float or list
-        gamma, the factor on W_in. A scalar is that of the first level, the others have 0; a list gives every level its own.
-    bias_scaling : float or list
-        Factor on a fixed random bias; 0 is the paper.
+        Factor gamma on the input matrices W_in. A scalar belongs to the first level, and the others have 0.
     coupling : float or list
         Factor on the matrix of each link.
-    connections : int, list or None
-        Weights in each row of a random W; None is 10, or all where there are fewer units.
-    topology : str, Concentric or (units, units) matrix, or list of these
-        "normal", "uniform", "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal", or a matrix of your own.
     coupling_delay : 0 or 1
-        1: a level sees the last state of the one before it (the paper). 0: its new state (the DeepESN convention).
+        1: a level receives the last state of the level before it (the paper). 0: its new state (the DeepESN convention).
     coupling_connections : int, list or None
         Weights in each row of a link's matrix; None is 10, or all where the source is smaller.
     coupling_normalisation : str or list
         "none", "spectral_radius" or "sqrt_connections"; see `Coupling`.
-    feedback_scaling : float or list
-        phi, the factor on W_fb, which feeds the last output y(t-1) back; 0 is none. A scalar is that of the first level, the
-        others have 0; a list gives every level its own.
-    residual : str, (units, units) orthogonal matrix, or list of these
-        O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift", "orthogonal" or your own; see `Reservoir`.
-    activation : "tanh", "identity" or list of these
-        "identity" is a linear level.
-    input_weights : (units, F) matrix, None, or list of these
-        W_in of your own, before `input_scaling`. None: drawn.
-    input_connections : int, float, None, or list of these
-        How many inputs each neuron hears, or the share of the neurons that hear each input; None: all.
-    bias : list of (units,) numbers or None
-        b of every level of your own, before `bias_scaling`. None: drawn.
+    **options
+        All other fields of `Reservoir`, each a value for all levels or a list with one entry for each. A scalar
+        `feedback_scaling` belongs to the first level, and the others have 0.
 
     Returns
     -------
@@ -249,25 +166,10 @@ def hierarchical(
     """
     sizes = _sizes(units)
     count = len(sizes)
-    if not _is_list(input_scaling):
-        input_scaling = [input_scaling, *[0.0] * (count - 1)]  # type: ignore[list-item]
-    if not _is_list(feedback_scaling):
-        feedback_scaling = [feedback_scaling, *[0.0] * (count - 1)]  # type: ignore[list-item]
-    reservoirs = _levels(
-        sizes,
-        leak_rate=leak_rate,
-        spectral_radius=spectral_radius,
-        input_scaling=input_scaling,
-        bias_scaling=bias_scaling,
-        connections=connections,
-        topology=topology,
-        feedback_scaling=feedback_scaling,
-        residual=residual,
-        activation=activation,
-        input_weights=input_weights,
-        input_connections=input_connections,
-        bias=bias,
-    )
+    given = {"leak_rate": leak_rate, "spectral_radius": spectral_radius, "input_scaling": input_scaling, **options}
+    for name in ("input_scaling", "feedback_scaling"):
+        if name in given and not _is_list(given[name]):
+            given[name] = [given[name], *[0.0] * (count - 1)]
     links = zip(
         _spread(coupling, count - 1, "coupling", "links"),
         _spread(coupling_connections, count - 1, "coupling_connections", "links"),
@@ -278,12 +180,16 @@ def hierarchical(
         Coupling(source=k, target=k + 1, strength=strength, connections=kept, normalisation=normalisation)
         for k, (strength, kept, normalisation) in enumerate(links)
     )
-    return Network(reservoirs, couplings, coupling_delay)
+    return Network(_levels(sizes, **given), couplings, coupling_delay)
 
 
-def _levels(units: Sequence[int], **options: object) -> tuple[Reservoir, ...]:
-    """One reservoir per size; every option a scalar for all or a list for each."""
-    sizes = _sizes(units)
+def _levels(sizes: Sequence[int], **options: Any) -> tuple[Reservoir, ...]:
+    """One reservoir per size; every option is a scalar for all or a list with an entry for each."""
+    known = [each.name for each in fields(Reservoir) if each.name != "units"]
+    for name in options.keys() - known:
+        near = get_close_matches(name, known, 1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise TypeError(f"a reservoir has no option {name!r}.{hint} It has {', '.join(known)}.")
     spread = {name: _spread(value, len(sizes), name, "levels") for name, value in options.items()}
     return tuple(Reservoir(size, **{name: values[k] for name, values in spread.items()}) for k, size in enumerate(sizes))
 
