@@ -25,7 +25,6 @@ import psmnist
 
 from echoscale.engine.devices import on_cpu
 from echoscale.readouts import features
-from echoscale.readouts.features.blocks import block_size
 
 TANH = 20  # multiply-adds of a tanh, about: two polynomials, a division, the limits
 SNAPSHOT = 28  # steps
@@ -110,7 +109,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
         raise SystemExit("psmnist_gpu.py measures a GPU, and JAX finds none here. Install jax for your GPU, or try --quick.")
     sizes = Sizes(64, 20, 56, 1 << 16, 1 << 12, 1) if options.quick else Sizes()
     seconds = forward(sizes)
-    width = min(block_size((sizes.images, sizes.steps // SNAPSHOT, 2 * sizes.units), 4, False), sizes.images)
+    width = min(features.block_size((sizes.images, sizes.steps // SNAPSHOT, 2 * sizes.units), 4, False), sizes.images)
     limits = {"memory": copied(sizes), "cache": read_from_cache(sizes, width), "arithmetic": multiply_adds(sizes)}
     return {"sizes": sizes._asdict(), "images_at_once": width, "seconds": seconds, "limits": limits}
 

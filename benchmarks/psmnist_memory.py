@@ -141,8 +141,8 @@ def run(folder: Path, images: int, quick: bool) -> common.Raw:
         (u, labels), (test_u, test_labels) = data(images, quick)
     with watch.stage("features"):
         esn = network(units)
-        of_train, train_before = computed(esn, u, folder / "train.features")
-        of_test, test_before = computed(esn, test_u, folder / "test.features")
+        of_train, train_before = computed(esn, u, folder / "train.npy")
+        of_test, test_before = computed(esn, test_u, folder / "test.npy")
     with watch.stage(f"readout, {epochs} epochs"):
         readout = trained(of_train, labels, epochs)
     with watch.stage("test"):

@@ -17,7 +17,7 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Parameter, chosen
 from echoscale.network import Network
 from echoscale.network.fingerprint import fingerprint
-from echoscale.readouts.features import blocks
+from echoscale.readouts.features import of_network
 from echoscale.readouts.statistics import split_statistics
 
 Floats = npt.NDArray[np.float64]
@@ -142,7 +142,7 @@ def test_descriptions_and_files_keep_it(tmp_path: Path) -> None:
     forced = es.teacher_forced(U, Y)
     np.testing.assert_array_equal(loaded.run(forced), esn.run(forced))
     # Features are kept under a name that tells strengths of feedback apart.
-    names = {blocks.of_network(esn, esn.hyper.replace(feedback_scaling=phi)) for phi in (0.1, 0.2)}
+    names = {of_network(esn, esn.hyper.replace(feedback_scaling=phi)) for phi in (0.1, 0.2)}
     assert len(names) == 2
 
 

@@ -24,7 +24,7 @@ from echoscale.forecasting import AutoModel, SequenceModel
 from echoscale.forecasting.differencing import Drive
 from echoscale.forecasting.selection.lags import LinearMap
 from echoscale.forecasting.selection.model import Group, SequenceMember
-from echoscale.readouts.features import store
+from echoscale.readouts.features import FeaturesError
 from echoscale.readouts.ridge import Readout
 from echoscale.storage import save_load
 from echoscale.sweeps.ledger import Ledger, LedgerError
@@ -243,33 +243,40 @@ ESN, INPUTS = es.single(6).build(1, seed=0), np.random.default_rng(0).normal(siz
 
 
 @cache
-def snapshots() -> tuple[bytes, Any]:
-    """A file of features, and its numbers."""
+def snapshots() -> tuple[dict[str, bytes], int, Any]:
+    """A file of features and its record by name, the bytes before the numbers, and the numbers."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        made = es.readouts.features.compute(ESN, INPUTS, 3, path=Path(folder) / "f")
-        return (Path(folder) / "f").read_bytes(), np.array(made.array)
+        made = es.readouts.features.compute(ESN, INPUTS, 3, path=Path(folder) / "f.npy")
+        contents = {each.name: each.read_bytes() for each in Path(folder).iterdir()}
+        return contents, len(contents["f.npy"]) - made.array.nbytes, np.array(made.array)
 
 
 def damaged_features(rng: np.random.Generator, folder: Path) -> str:
-    """Changed numbers are computed anew, a changed structure is refused; nothing else is ever read."""
-    content, expected = snapshots()
-    path = folder / "f"
-    path.write_bytes(flipped(content, rng))
+    """The record, or the header of the numbers, is damaged: refused or computed again. Numbers are not checked."""
+    contents, header, expected = snapshots()
+    path = folder / "f.npy"
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    if rng.random() < 0.5:
+        record = folder / "f.npy.json"
+        record.write_bytes(flipped(contents[record.name], rng))
+    else:
+        path.write_bytes(flipped(contents[path.name][:header], rng) + contents[path.name][header:])
     try:
         opened: Any = np.array(es.readouts.features.open(path).array)
     except Exception as error:
         clear(error)
         opened = None
     if opened is not None and not np.array_equal(opened, expected):
-        raise Found("silent", "changed features were read")
+        raise Found("silent", "features of a damaged file were read")
     try:
         made = es.readouts.features.compute(ESN, INPUTS, 3, path=path)
-    except store.FeaturesError:
+    except FeaturesError:
         return "refused"
     if not np.array_equal(made.array, expected):
-        raise Found("silent", "changed features were used")
+        raise Found("silent", "features of a damaged file were used")
     return "right" if opened is not None else "anew"
 
 

@@ -16,7 +16,6 @@ from outcomes import Attack, Found, seed_of
 
 import echoscale as es
 from echoscale._internal.files import write_atomically
-from echoscale.readouts.features import blocks
 from echoscale.sweeps import Protocol
 from echoscale.sweeps.ledger import Ledger
 
@@ -82,7 +81,7 @@ def killed_writer(rng: np.random.Generator, folder: Path) -> str:
 
 def features_to(path: str | Path | None, overwrite: bool = True) -> Any:
     """Features of small networks, in many blocks; in memory where there is no path."""
-    blocks.block_size = lambda *_: 3
+    es.readouts.features.block_size = lambda *_: 3  # type: ignore[assignment]
     u = np.random.default_rng(0).normal(size=(90, 12, 1))
     return es.readouts.features.compute(
         es.single(6).build(1, seed=0), u, 3, path=path, overwrite=overwrite and path is not None
@@ -97,8 +96,9 @@ def features() -> Any:
 
 def killed_features(rng: np.random.Generator, folder: Path) -> str:
     """Computed on from what the file holds: the same bits."""
-    path = folder / "features"
-    path.unlink(missing_ok=True)
+    path = folder / "features.npy"
+    for old in folder.glob("features.npy*"):
+        old.unlink()
     ended(COMPUTER, path, float(rng.uniform(0, 0.2)))
     if not np.array_equal(features_to(path, overwrite=False).array, features()):
         raise Found("silent", "features of a killed computation were used")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -24,18 +23,19 @@ import pytest
 
 import echoscale as es
 from echoscale.engine import devices
+from echoscale.readouts import feature_files as files
 from echoscale.readouts import features
-from echoscale.readouts.features import Features, FeaturesError, store
-from echoscale.readouts.features import blocks as driver
-from echoscale.readouts.features import blocks as resident
+from echoscale.readouts.features import Features, FeaturesError
 
 BLOCK = 31  # one program runs it, and the shorter last one too
 SEQUENCES = 6 * BLOCK + 20  # seven blocks
+BEGINS = list(range(0, SEQUENCES, BLOCK))
 STEPS, EVERY = 23, 5  # four snapshots, and three steps that are in none
 UNITS = 40 + 36  # with 10 links each: sparse. The last bits of dense products depend on how many lanes run together
+PAGE = 4096  # bytes that a disk gives at once
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
-BLOCK_SIZE = driver.block_size  # the real one
+BLOCK_SIZE = features.block_size  # the real one
 
 Array = npt.NDArray[Any]
 
@@ -64,13 +64,13 @@ class Runs:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.begun: list[int] = []
-        real = driver._run
+        real = features._fill
 
-        def run(*arguments: Any) -> None:
+        def fill(*arguments: Any) -> None:
             self.begun.append(arguments[4])
             real(*arguments)
 
-        patch.setattr(driver, "_run", run)
+        patch.setattr(features, "_fill", fill)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "block_size", lambda *_: BLOCK)
+    monkeypatch.setattr(features, "block_size", lambda *_: BLOCK)
 
 
 def as_bits(array: Any) -> Array:
@@ -95,7 +95,7 @@ def assert_same_bits(found: Any, expected: Array) -> None:
 
 
 def places(tmp_path: Path) -> dict[str, dict[str, Any]]:
-    return {"memory": {}, "file": {"path": tmp_path / "features.bin"}, "device": {"on_device": True}}
+    return {"memory": {}, "file": {"path": tmp_path / "features.npy"}, "device": {"on_device": True}}
 
 
 @pytest.mark.parametrize("place", ["memory", "file", "device"])
@@ -127,7 +127,7 @@ def test_the_size_of_blocks_changes_no_bit(case: Case, on_device: bool, monkeypa
     """Small ones, one in several threads, the only one there is, and the real size."""
     real = BLOCK_SIZE((SEQUENCES, STEPS // EVERY, UNITS), 4, True)
     for size in (16, 100, SEQUENCES, real):
-        monkeypatch.setattr(driver, "block_size", lambda *_, size=size: size)
+        monkeypatch.setattr(features, "block_size", lambda *_, size=size: size)
         assert_same_bits(features.compute(case.esn, case.u, EVERY, on_device=on_device).array, case.expected)
 
 
@@ -156,10 +156,11 @@ def test_a_network_of_doubles_is_rounded_once(case: Case, tmp_path: Path) -> Non
 @pytest.mark.parametrize("count", [1, 15, 31, 32, 33, 47, 48, 49, 64, 1000])
 @pytest.mark.parametrize("size", [16, 32, 1536])
 def test_blocks_hold_every_sequence_once_and_none_is_tiny(count: int, size: int) -> None:
-    bounds = store.bounds(count, size)
-    assert (bounds[0], bounds[-1]) == (0, count)
-    assert all(width == size for width in np.diff(bounds)[:-1])
-    assert min(16, count) <= bounds[-1] - bounds[-2] < size + 16
+    edges = files.block_edges(count, size)
+    assert [row for begin, end in edges for row in range(begin, end)] == list(range(count))
+    *widths, last = (end - begin for begin, end in edges)
+    assert all(width == size for width in widths)
+    assert min(16, count) <= last < size + 16
 
 
 @pytest.mark.parametrize(
@@ -170,40 +171,30 @@ def test_the_size_of_blocks_is_bounded(shape: tuple[int, int, int], on_cpu: bool
     for cores in (1, 2, 96):
         monkeypatch.setattr(devices, "cores", lambda cores=cores: cores)
         size = BLOCK_SIZE(shape, 4, on_cpu)
-        assert 0 < size <= 16 or size * shape[1] * shape[2] * 4 <= driver.BLOCK_BYTES
+        assert 0 < size <= 16 or size * shape[1] * shape[2] * 4 <= features.BLOCK_BYTES
         if on_cpu:
             assert size % 16 == 0  # whole vectors
         else:
             assert size % 128 == 0 or size < 128 or size == shape[0]
-            blocks = resident.block_edges(shape[0], size)
-            assert {end - begin for begin, end in blocks} == {size}  # each length is compiled for
-            held = np.zeros(shape[0], int)
-            for begin, end in blocks:
-                held[begin:end] += 1
-            assert held.min() == 1
-            assert held.mean() < 1.1  # few are run twice
+            assert -(-shape[0] // size) * size < 1.1 * shape[0]  # few are run twice
 
 
-def test_sequences_on_a_device_give_the_states_of_any_others(case: Case) -> None:
+def test_sequences_on_a_device_are_checked_there(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """The way of a GPU, taken on the processor: blocks of one size, each in one scan."""
-    values = resident.batch(case.esn, jnp.asarray(case.u))
-    kept = np.full(case.expected.shape, np.nan, np.float32)
-    for begin, end in resident.block_edges(SEQUENCES, BLOCK):
-
-        def put(sequence: int, snapshot: int, states: Any, begin: int = begin, end: int = end) -> None:
-            assert (sequence, snapshot) == (0, 0)
-            kept[begin:end] = np.asarray(states).swapaxes(0, 1)
-
-        resident.run_on_device(case.esn, values, EVERY, case.esn.hyper, begin, end, put)
-    assert_same_bits(kept, case.expected)
+    monkeypatch.setattr(devices, "on_cpu", lambda device: False)
+    monkeypatch.setattr(features, "_fill", None)  # nothing goes through the host
+    values = jnp.asarray(case.u)
+    assert_same_bits(features.compute(case.esn, values, EVERY, on_device=True).array, case.expected)
     with pytest.raises(ValueError, match="NaN or infinity"):
-        resident.batch(case.esn, values.at[3, 2, 0].set(jnp.nan))
+        features.compute(case.esn, values.at[3, 2, 0].set(jnp.nan), EVERY, on_device=True)
     with pytest.raises(ValueError, match="none of them empty, got shape"):
-        resident.batch(case.esn, values[:, :0])
+        features.compute(case.esn, values[:, :0], EVERY, on_device=True)
+    with pytest.raises(ValueError, match="every=24 is longer than the sequences of 23 steps"):
+        features.compute(case.esn, values, STEPS + 1, on_device=True)
 
 
 def test_a_file_takes_the_memory_of_two_blocks(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "block_size", lambda *_: SEQUENCES)
+    monkeypatch.setattr(features, "block_size", lambda *_: SEQUENCES)
     u = np.tile(case.u, (16, 1, 1))
     features.compute(case.esn, u, EVERY, path=tmp_path / "compiled")  # what compiling takes is not asked here
     tracemalloc.start()
@@ -230,7 +221,7 @@ def mapped_bytes(path: Path) -> int:
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="there is no /proc here")
 def test_reading_block_by_block_gives_memory_back(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "f"
-    monkeypatch.setattr(driver, "block_size", lambda *_: SEQUENCES)
+    monkeypatch.setattr(features, "block_size", lambda *_: SEQUENCES)
     found = features.compute(case.esn, np.tile(case.u, (16, 1, 1)), EVERY, path=path)
     for begin in range(0, len(found), SEQUENCES):
         found.block(begin, begin + SEQUENCES)
@@ -244,7 +235,7 @@ def test_blocks_are_read_in_the_same_way_everywhere(case: Case, dtype: str, tmp_
     kept = case.expected if dtype == "float32" else case.expected.astype(BFLOAT16)
     expected = kept.astype(np.float32).reshape(SEQUENCES, -1)
     made = [features.compute(case.esn, case.u, EVERY, dtype=dtype, **each) for each in places(tmp_path).values()]
-    made += [features.open(tmp_path / "features.bin"), Features(kept), Features(jnp.asarray(kept)), Features(kept[::-1][::-1])]
+    made += [features.open(tmp_path / "features.npy"), Features(kept), Features(jnp.asarray(kept)), Features(kept[::-1][::-1])]
     for found in made:
         assert (found.dtype, len(found)) == (kept.dtype, SEQUENCES)
         for begin, end in ((0, 1), (5, 50), (0, SEQUENCES), (190, 10_000)):
@@ -279,7 +270,7 @@ def test_what_it_is_can_be_seen(case: Case, tmp_path: Path) -> None:
     made = {name: features.compute(case.esn, case.u, EVERY, **each) for name, each in places(tmp_path).items()}
     assert repr(made["memory"]) == "Features(shape=(206, 4, 76), dtype=float32, in memory)"
     assert repr(made["device"]) == "Features(shape=(206, 4, 76), dtype=float32, on a device)"
-    assert repr(made["file"]) == f"Features(shape=(206, 4, 76), dtype=float32, in '{tmp_path / 'features.bin'}')"
+    assert repr(made["file"]) == f"Features(shape=(206, 4, 76), dtype=float32, in '{tmp_path / 'features.npy'}')"
 
 
 def test_progress_counts_sequences(case: Case, tmp_path: Path) -> None:
@@ -289,21 +280,31 @@ def test_progress_counts_sequences(case: Case, tmp_path: Path) -> None:
         features.compute(case.esn, case.u, EVERY, progress=lambda *each, told=told: told.append(each), **arguments)
         assert told == steps
     told = []
-    features.compute(case.esn, case.u, EVERY, progress=lambda *each: told.append(each), path=tmp_path / "features.bin")
+    features.compute(case.esn, case.u, EVERY, progress=lambda *each: told.append(each), path=tmp_path / "features.npy")
     assert told == [(SEQUENCES, SEQUENCES, "")], "all was there"
 
 
 def test_a_finished_file_is_used_as_it_is(case: Case, runs: Runs, tmp_path: Path) -> None:
     path = tmp_path / "f"
     features.compute(case.esn, case.u, EVERY, path=path)
-    assert runs.begun == store.bounds(SEQUENCES, BLOCK)[:-1]
-    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    assert runs.begun == BEGINS
+    before = [(each.read_bytes(), each.stat().st_mtime_ns) for each in (path, files.record_of(path))]
     rebuilt = network().build(n_inputs=1, seed=3)
     again = features.compute(rebuilt, case.u.astype(np.float64), EVERY, path=path, overwrite=True)
     assert_same_bits(again.array, case.expected)
     assert len(runs.begun) == 7, "nothing was run again"
-    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert [(each.read_bytes(), each.stat().st_mtime_ns) for each in (path, files.record_of(path))] == before
     assert not again.array.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_file_is_a_plain_array_of_numpy(case: Case, dtype: str, tmp_path: Path) -> None:
+    path = tmp_path / "features.npy"
+    features.compute(case.esn, case.u, EVERY, path=path, dtype=dtype)
+    expected = case.expected if dtype == "float32" else case.expected.astype(BFLOAT16)
+    assert_same_bits(np.load(path).view(expected.dtype), expected)
+    streamed = Features(np.load(path, mmap_mode="r").view(expected.dtype))
+    assert_same_bits(streamed.block(5, 50), expected[5:50].astype(np.float32).reshape(45, -1))
 
 
 CHILD = """
@@ -312,66 +313,72 @@ from pathlib import Path
 import numpy as np
 import echoscale as es
 from echoscale.readouts import features
-from echoscale.readouts.features import blocks as driver, store
 
-path, log, moment, when = sys.argv[1:]
-driver.block_size = lambda *_: {block}
-real_run, real_fill, real_put = driver._run, driver._fill, store.Writer._put
-begun = []
+path, moment, when = sys.argv[1:]
+features.block_size = lambda *_: {block}
+real_fill, real_fsync = features._fill, os.fsync
+blocks, synced = 0, 0
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
-def run(*arguments):
-    begun.append(arguments[4])
-    Path(log).write_text(repr(begun))
-    real_run(*arguments)
-
 def fill(*arguments):
+    global blocks
+    blocks += 1
     real_fill(*arguments)
-    if moment == "running" and len(begun) > int(when):
+    if moment == "running" and blocks > int(when):
         die()
 
-def put(writer, offset, content):
-    if moment == "writing" and len(content) > 32 and writer.places == int(when):
-        real_put(writer, offset, content[: len(content) // 2])
+def fsync(handle):
+    global synced
+    synced += 1
+    if moment == "writing" and synced > int(when):
         die()
-    real_put(writer, offset, content)
-    writer.places += len(content) == 1
+    real_fsync(handle)
 
-driver._run, driver._fill, store.Writer._put, store.Writer.places = run, fill, put, 0
+features._fill, os.fsync = fill, fsync
 esn = es.hierarchical([40, 36], leak_rate=[1.0, 0.3], input_scaling=0.7, bias_scaling=0.1).build(n_inputs=1, seed=3)
 u = np.random.default_rng(0).random(({sequences}, {steps}, 1), dtype=np.float32)
 features.compute(esn, u, {every}, path=path)
 """
 
 
-@pytest.mark.parametrize(("moment", "when"), [("running", int(np.random.default_rng(7).integers(2, 7))), ("writing", 2)])
-def test_a_killed_run_is_taken_up_with_the_same_bits(case: Case, moment: str, when: int, runs: Runs, tmp_path: Path) -> None:
-    """SIGKILL while a block is run, and when half of one is written."""
-    path, log, whole = tmp_path / "killed", tmp_path / "log", tmp_path / "whole"
+@pytest.mark.parametrize(
+    ("moment", "when", "finished"),
+    [
+        ("running", 3, (2, 3)),  # the block before may still be in the hands of the writer
+        ("writing", 0, ()),  # the first record
+        ("writing", 1 + 2 * 2, (2,)),  # the rows of block 2, after one record and two blocks with their records
+        ("writing", 1 + 2 * 2 + 1, (2,)),  # its record
+    ],
+)
+def test_a_killed_run_is_taken_up_with_the_same_bits(
+    case: Case, moment: str, when: int, finished: tuple[int, ...], runs: Runs, tmp_path: Path
+) -> None:
+    """SIGKILL while a block is run, before its rows are on the disk, and before they count as finished."""
+    path, whole = tmp_path / "killed.npy", tmp_path / "whole.npy"
     features.compute(case.esn, case.u, EVERY, path=whole)
     runs.begun.clear()
     script = CHILD.format(block=BLOCK, sequences=SEQUENCES, steps=STEPS, every=EVERY)
-    child = subprocess.run([sys.executable, "-c", script, path, log, moment, str(when)], capture_output=True, text=True)
+    child = subprocess.run([sys.executable, "-c", script, path, moment, str(when)], capture_output=True, text=True)
     assert child.returncode == -signal.SIGKILL, child.stderr
-    header, missing = store.look(path)
-    if moment == "running":  # the block before it may still be in the hands of the writer
-        assert missing[0] in (when - 1, when)
-    else:
-        assert missing[0] == when
-    assert missing == list(range(missing[0], 7)), "blocks are finished in order"
-    with pytest.raises(FeaturesError, match=f"{missing[0] * BLOCK} of {SEQUENCES} sequences are there"):
-        features.open(path)
-    with path.open("r+b") as file:  # whatever stands where nothing is marked is no matter
-        file.seek(header.offset + missing[0] * BLOCK * header.row)
-        file.write(b"\xff" * (BLOCK * header.row // 2))
+    there = 0
+    if finished:
+        there = files.read(path).finished
+        assert there in [blocks * BLOCK for blocks in finished]
+        with pytest.raises(FeaturesError, match=f"{there} of {SEQUENCES} sequences are there"):
+            features.open(path)
+        row = 4 * UNITS * 4
+        with path.open("r+b") as file:  # whatever stands in a block that is not finished is no matter
+            file.seek((there - SEQUENCES) * row, os.SEEK_END)
+            file.write(b"\xff" * (BLOCK * row // 2))
     told: list[int] = []
     found = features.compute(case.esn, case.u, EVERY, path=path, progress=lambda done, *_: told.append(done))
-    assert runs.begun == [header.bounds[each] for each in missing]
-    assert told == header.bounds[missing[0] :]
+    assert runs.begun == [begin for begin in BEGINS if begin >= there]
+    assert told == [*runs.begun, SEQUENCES]
     assert_same_bits(found.array, case.expected)
     assert path.read_bytes() == whole.read_bytes()
+    assert files.read(path) == files.read(whole)
 
 
 @pytest.mark.parametrize(("block", "kept"), [(0, 0), (3, 4)])
@@ -389,19 +396,19 @@ def test_ctrl_c_leaves_a_file_to_go_on_with(case: Case, block: int, kept: int, r
             features.compute(case.esn, case.u, EVERY, path=path, progress=interrupt)
     finally:
         signal.signal(signal.SIGINT, handler)
-    assert store.look(path)[1] == list(range(kept, 7))
+    assert files.read(path).finished == kept * BLOCK
     runs.begun.clear()
     assert_same_bits(features.compute(case.esn, case.u, EVERY, path=path).array, case.expected)
-    assert runs.begun == store.bounds(SEQUENCES, BLOCK)[kept:-1]
+    assert runs.begun == BEGINS[kept:]
 
 
 def test_a_file_keeps_its_own_blocks(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run is taken up where another number of cores would make other blocks."""
     path = tmp_path / "f"
-    header = half_done(case, path)
-    monkeypatch.setattr(driver, "block_size", lambda *_: 100)
+    half_done(case, path)
+    monkeypatch.setattr(features, "block_size", lambda *_: 100)
     assert_same_bits(features.compute(case.esn, case.u, EVERY, path=path).array, case.expected)
-    assert store.look(path) == (header, [])
+    assert files.read(path).block == BLOCK
 
 
 def test_dense_matrices_are_taken_up_with_the_same_bits_too(case: Case, tmp_path: Path) -> None:
@@ -414,31 +421,21 @@ def test_dense_matrices_are_taken_up_with_the_same_bits_too(case: Case, tmp_path
     np.testing.assert_allclose(whole, dense.expected, rtol=0, atol=STEPS * 12 * 2.0**-24)
 
 
-def half_done(case: Case, path: Path, block: int = 3) -> store.Header:
-    """A file with so many blocks."""
+def half_done(case: Case, path: Path, blocks: int = 3) -> files.Run:
+    """A file with at least so many finished blocks."""
 
     class Stop(Exception):
         pass
 
     def stop(done: int, total: int, note: str) -> None:
-        if done >= block * BLOCK:
+        if done >= blocks * BLOCK:
             raise Stop
 
     with pytest.raises(Stop):
         features.compute(case.esn, case.u, EVERY, path=path, progress=stop)
-    header, missing = store.look(path)
-    assert missing
-    return header
-
-
-def test_a_run_killed_before_its_first_block(case: Case, tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    features.compute(case.esn, case.u, EVERY, path=path)
-    whole, header = path.read_bytes(), store.look(path)[0]
-    path.write_bytes(header.encode())
-    assert store.look(path) == (header, list(range(7)))
-    features.compute(case.esn, case.u, EVERY, path=path)
-    assert path.read_bytes() == whole
+    run = files.read(path)
+    assert blocks * BLOCK <= run.finished < SEQUENCES
+    return run
 
 
 def test_a_disk_that_fails_says_where_and_the_rest_is_kept(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,7 +445,7 @@ def test_a_disk_that_fails_says_where_and_the_rest_is_kept(case: Case, tmp_path:
     def fsync(handle: int) -> None:
         nonlocal count
         count += 1
-        if count == 4:  # one for the head, then one for each block
+        if count == 1 + 2 * 2 + 1:  # one for the first record, then two for every block: its rows and its record
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(handle)
 
@@ -457,7 +454,7 @@ def test_a_disk_that_fails_says_where_and_the_rest_is_kept(case: Case, tmp_path:
         features.compute(case.esn, case.u, EVERY, path=path)
     assert caught.value.errno == errno.ENOSPC
     assert str(path) in str(caught.value)
-    assert store.look(path)[1] == [2, 3, 4, 5, 6]
+    assert files.read(path).finished == 2 * BLOCK
     assert_same_bits(features.compute(case.esn, case.u, EVERY, path=path).array, case.expected)
 
 
@@ -488,14 +485,14 @@ OTHERS: dict[str, tuple[str, Changed]] = {
 def test_a_file_of_something_else_is_refused_or_overwritten(case: Case, name: str, tmp_path: Path) -> None:
     path = tmp_path / "f"
     half_done(case, path)
-    before = path.read_bytes()
+    before = (path.read_bytes(), files.record_of(path).read_bytes())
     words, changed = OTHERS[name]
     arguments: dict[str, Any] = {"esn": case.esn, "u": case.u, "every": EVERY, **changed(case)}
     with pytest.raises(FeaturesError, match=f"holds features of {words}[^.]*. Give another path, or overwrite=True") as caught:
         features.compute(**arguments, path=path)
-    named = sum(each in str(caught.value) for each in store.MEANING.values())
+    named = sum(each in str(caught.value) for each in files.DIFFERENCES.values())
     assert named == (2 if name == "precision" else 1), "what is the same is not named; in another precision inputs differ too"
-    assert path.read_bytes() == before
+    assert (path.read_bytes(), files.record_of(path).read_bytes()) == before
     found = features.compute(**arguments, path=path, overwrite=True)
     assert_same_bits(found.array, features.compute(**arguments).array)
 
@@ -511,11 +508,10 @@ def test_the_same_numbers_by_another_way_are_the_same_features(case: Case, runs:
 def test_half_a_file_is_not_finished_on_another_kind_of_device(case: Case, tmp_path: Path) -> None:
     """They round otherwise. A whole file from there is as good as one from here."""
     path = tmp_path / "f"
-    header = half_done(case, path)
+    assert half_done(case, path).platform == "cpu"
     forge(path, platform="gpu")
     with pytest.raises(FeaturesError, match="an unfinished run on another kind of device"):
         features.compute(case.esn, case.u, EVERY, path=path)
-    assert header.platform == "cpu"
     forge(path, platform="cpu")
     features.compute(case.esn, case.u, EVERY, path=path)
     forge(path, platform="gpu")
@@ -523,11 +519,11 @@ def test_half_a_file_is_not_finished_on_another_kind_of_device(case: Case, tmp_p
 
 
 def forge(path: Path, **changes: Any) -> None:
-    """Another header with a right checksum."""
-    whole = path.read_bytes()
-    text = json.dumps({**json.loads(whole.split(b"\n")[2]), **changes}).encode()
-    head = store.MAGIC + hashlib.sha256(text).hexdigest().encode() + b"\n" + text + b"\n"
-    path.write_bytes(head.ljust(store.PAGE) + whole[store.PAGE :])
+    """Another record with a right checksum."""
+    record = files.record_of(path)
+    about = {**json.loads(record.read_text()), **changes}
+    del about["sha256"]
+    record.write_text(json.dumps({**about, "sha256": files._digest(about)}))
 
 
 def damage(path: Path, place: int, value: bytes = b"?") -> None:
@@ -536,31 +532,53 @@ def damage(path: Path, place: int, value: bytes = b"?") -> None:
         file.write(value)
 
 
+def resave(path: Path, change: Callable[[Array], Array]) -> None:
+    array = np.load(path)
+    np.save(path.with_suffix(".npy"), change(array))
+    path.with_suffix(".npy").replace(path)
+
+
+def cut(path: Path, count: int) -> None:
+    os.truncate(path, path.stat().st_size - count)
+
+
 DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
-    "checksum": ("checksum of its header is wrong", lambda path: damage(path, len(store.MAGIC) + 5)),
-    "text": ("checksum of its header is wrong", lambda path: damage(path, len(store.MAGIC) + 65 + 20)),
-    "mark": ("its list of blocks is broken", lambda path: damage(path, store.PAGE + 3)),
-    "cut": ("has 258,687 bytes and should have 258,688", lambda path: os.truncate(path, path.stat().st_size - 1)),
-    "cut short": ("has 4,099 bytes", lambda path: os.truncate(path, store.PAGE + 3)),
-    "cut in the head": ("is damaged", lambda path: os.truncate(path, 100)),
-    "no numbers": ("has 8,192 bytes", lambda path: os.truncate(path, 8192)),
-    "longer": ("is damaged", lambda path: os.truncate(path, path.stat().st_size + 1)),
-    "shape": ("is damaged", lambda path: forge(path, shape=[SEQUENCES, 4, UNITS + 1])),
-    "no shape": ("does not describe features", lambda path: forge(path, shape=[1, 2])),
-    "dtype": ("does not describe features", lambda path: forge(path, dtype="object")),
-    "block": ("does not describe features", lambda path: forge(path, block=0)),
-    "more": ("does not describe features", lambda path: forge(path, more=1)),
-    "newer": ("has format version 3, this echoscale reads 1", lambda path: forge(path, version=3)),
-    "blanks of the head": ("checksum of its header is wrong", lambda path: damage(path, store.PAGE - 1)),
-    "blanks of the marks": ("its list of blocks is broken", lambda path: damage(path, 2 * store.PAGE - 1)),
+    "record, a letter": ("its checksum does not fit", lambda path: damage(files.record_of(path), 30)),
+    "record, cut": (r"f.json is damaged", lambda path: cut(files.record_of(path), 3)),
+    "record, empty": (r"f.json is damaged", lambda path: cut(files.record_of(path), files.record_of(path).stat().st_size)),
+    "record, a list": (r"f.json is damaged", lambda path: files.record_of(path).write_text("[1, 2]") and None),
+    "record, not text": (r"f.json is damaged", lambda path: files.record_of(path).write_bytes(b"\xff\xfe\x80") and None),
+    "record, finished": ("no block ends at sequence 205", lambda path: forge(path, finished=SEQUENCES - 1)),
+    "record, block": ("f.json is damaged", lambda path: forge(path, block=0)),
+    "record, no shape": ("f.json is damaged", lambda path: forge(path, shape=None)),
+    "record, more": ("f.json is damaged", lambda path: forge(path, more=1)),
+    "record, newer": ("its format version is 3, and this echoscale reads 1", lambda path: forge(path, version=3)),
+    "record, another format": ("its format is 'other'", lambda path: forge(path, format="other")),
+    "record, shape": ("should hold float32 of shape .206, 4, 77.", lambda path: forge(path, shape=[SEQUENCES, 4, UNITS + 1])),
+    "array, magic": ("f is damaged", lambda path: damage(path, 0)),
+    "array, header": ("f is damaged", lambda path: damage(path, 12)),
+    "array, cut": ("f is damaged", lambda path: cut(path, 1)),
+    "array, cut in the header": ("f is damaged", lambda path: os.truncate(path, 20)),
+    "array, empty": ("f is damaged", lambda path: os.truncate(path, 0)),
+    "array, gone": ("f is damaged", lambda path: path.unlink()),
+    "array, longer": ("in 250,625 bytes", lambda path: os.truncate(path, path.stat().st_size + 1)),
+    "array, another shape": ("of shape .206, 2, 152.", lambda path: resave(path, lambda x: x.reshape(SEQUENCES, 2, 2 * UNITS))),
+    "array, another type": ("holds int32", lambda path: resave(path, lambda x: x.view(np.int32))),
+    "array, byte order": ("holds >f4", lambda path: resave(path, lambda x: x.astype(">f4"))),
+    "array, columns first": ("f is damaged", lambda path: resave(path, np.asfortranarray)),
+    "array, objects": ("f is damaged", lambda path: np.save(path.with_suffix(".npy"), np.array([None])) or move(path)),
 }
+
+
+def move(path: Path) -> None:
+    path.with_suffix(".npy").replace(path)
 
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damaged_files_are_noticed_and_can_be_replaced(case: Case, name: str, tmp_path: Path) -> None:
     path = tmp_path / "f"
     features.compute(case.esn, case.u, EVERY, path=path)
-    whole = path.read_bytes()
+    whole, run = path.read_bytes(), files.read(path)
     words, spoil = DAMAGES[name]
     spoil(path)
     with pytest.raises(FeaturesError, match=words):
@@ -568,16 +586,16 @@ def test_damaged_files_are_noticed_and_can_be_replaced(case: Case, name: str, tm
     with pytest.raises(FeaturesError, match=words):
         features.compute(case.esn, case.u, EVERY, path=path)
     features.compute(case.esn, case.u, EVERY, path=path, overwrite=True)
-    assert path.read_bytes() == whole
+    assert (path.read_bytes(), files.read(path)) == (whole, run)
 
 
 @pytest.mark.parametrize("content", [b"", b"somebody's thesis", b"\x80\x04\x95pickle"])
 def test_files_of_others_are_never_overwritten(case: Case, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "thesis"
     path.write_bytes(content)
-    with pytest.raises(FeaturesError, match=r"is no file of features. Give another path"):
+    with pytest.raises(FeaturesError, match=r"is no file of features: there is no thesis.json beside it. Give another path"):
         features.open(path)
-    with pytest.raises(FeaturesError, match=r"is no file of features. Give another path"):
+    with pytest.raises(FeaturesError, match=r"is no file of features: there is no thesis.json beside it. Give another path"):
         features.compute(case.esn, case.u, EVERY, path=path, overwrite=True)
     assert path.read_bytes() == content
 
@@ -598,8 +616,7 @@ def test_the_disk_is_asked_for_room_first(case: Case, dtype: str, tmp_path: Path
     path = tmp_path / "f"
     room, real = 0, shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: real._replace(free=room))
-    row = 4 * UNITS * (4 if dtype == "float32" else 2)
-    room = 8192 + SEQUENCES * row - 1
+    room = SEQUENCES * 4 * UNITS * (4 if dtype == "float32" else 2) - 1
     with pytest.raises(
         OSError, match=r"f needs 0\.00 GB on the disk of .* 0\.00 GB free.* another disk, or fewer snap"
     ) as caught:
@@ -614,14 +631,14 @@ def test_the_disk_is_asked_for_room_first(case: Case, dtype: str, tmp_path: Path
 
 def test_room_is_needed_for_the_missing_blocks_alone(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "f"
-    header = half_done(case, path, block=4)
-    missing = store.look(path)[1]
-    needed = header.offset + (SEQUENCES - header.bounds[missing[0]]) * header.row
+    run = half_done(case, path, blocks=4)
+    missing = (SEQUENCES - run.finished) * run.row
+    assert missing > 4 * PAGE
     real = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: real._replace(free=needed - 1))
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: real._replace(free=missing - 4 * PAGE))
     with pytest.raises(OSError, match="GB free"):
         features.compute(case.esn, case.u, EVERY, path=path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: real._replace(free=needed))
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: real._replace(free=missing + 4 * PAGE))
     assert_same_bits(features.compute(case.esn, case.u, EVERY, path=path).array, case.expected)
 
 
@@ -652,52 +669,3 @@ def test_bad_inputs_are_named(case: Case, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no file"):
         features.open(tmp_path / "nothing")
     assert not list(tmp_path.iterdir()), "nothing is left of calls that failed"
-
-
-def test_changed_numbers_are_refused_or_computed_anew(case: Case, runs: Runs, tmp_path: Path) -> None:
-    """One bit of a number, a page of zeros, one bit of a checksum: the blocks that they lie in, and no others."""
-    path = tmp_path / "f"
-    features.compute(case.esn, case.u, EVERY, path=path)
-    whole, header = path.read_bytes(), store.look(path)[0]
-    rng = np.random.default_rng(0)
-    places = [int(each) for each in rng.integers(header.offset, header.size, 30)]
-    spoils = [(place, bytes([whole[place] ^ (1 << int(rng.integers(8)))])) for place in places]
-    spoils += [
-        (header.offset + 40_000, bytes(4096)),
-        (store.PAGE + header.blocks + 3, bytes([whole[store.PAGE + header.blocks + 3] ^ 1])),
-    ]
-    for place, value in spoils:
-        damage(path, place, value)
-        with pytest.raises(FeaturesError, match=r"numbers of [12] of its 7 blocks have changed"):
-            features.open(path)
-        runs.begun.clear()
-        assert_same_bits(features.compute(case.esn, case.u, EVERY, path=path).array, case.expected)
-        begins = header.bounds[:-1]
-        first = max(begin for begin in begins if place < header.offset or header.offset + begin * header.row <= place)
-        assert runs.begun[0] == (0 if place < header.offset else first)
-        assert path.read_bytes() == whole
-
-
-def test_checksums_see_flipped_bits_wherever_they_are_and_words_that_changed_places() -> None:
-    rng = np.random.default_rng(3)
-    content = rng.bytes(8 * store.WORDS * 3 + 21)  # three rows of the table of sums, and what does not fill another
-
-    def digest(words: bytes) -> bytes:
-        made = store.Checksum()
-        made.add(memoryview(words))
-        return made.digest()
-
-    right = digest(content)
-    for place in [*rng.integers(0, 8 * len(content), 200), 0, 8 * len(content) - 1]:
-        wrong = bytearray(content)
-        wrong[place // 8] ^= 1 << (place % 8)
-        assert digest(bytes(wrong)) != right
-    words = np.frombuffer(content[: 8 * store.WORDS * 3], np.uint64).reshape(3, store.WORDS)
-    for order in ((1, 0, 2), (0, 2, 1)):  # pages that changed places
-        assert digest(words[list(order)].tobytes() + content[words.nbytes :]) != right
-    assert digest(np.roll(words, 1, axis=1).tobytes() + content[words.nbytes :]) != right
-    for other in ((0, 7), (2, 5)):  # one more here and one less there, in a row and in a column
-        wrong_words = words.copy()
-        wrong_words[0, 5] += 1
-        wrong_words[other] -= 1
-        assert digest(wrong_words.tobytes() + content[words.nbytes :]) != right
