@@ -81,7 +81,7 @@ def killed_writer(rng: np.random.Generator, folder: Path) -> str:
 
 def features_to(path: str | Path | None, overwrite: bool = True) -> Any:
     """Features of small networks, in many blocks; in memory where there is no path."""
-    es.readouts.features.block_size = lambda *_: 3  # type: ignore[assignment]
+    es.readouts.features.block_size = lambda *_: 3
     u = np.random.default_rng(0).normal(size=(90, 12, 1))
     return es.readouts.features.compute(
         es.single(6).build(1, seed=0), u, 3, path=path, overwrite=overwrite and path is not None
