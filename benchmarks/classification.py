@@ -1,6 +1,6 @@
 """Does `ESNClassifier()` hold on labelled sequences, with nothing set? Beside MiniRocket, 1-NN time warping and a ridge.
 
-    python benchmarks/classification.py            needs `make out/sequence_sets.npz`; resumes from --ledger
+    python benchmarks/classification.py            needs `make out/sequence_sets.npz`; resumes from --folder
     python benchmarks/classification.py --quick    made sequences only, seconds
 
 Twelve sets that come inside packages, with the packages' own split into training and test (digits: the first 1,000 train). The
@@ -107,7 +107,7 @@ def contest(name: str, method: str, seed: int, seconds: float) -> dict[str, Arra
 
 
 def extend(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "classification.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "classification", help="resumes from it")
     parser.add_argument("--processes", type=int, default=0, help="jobs at a time, each on one core (0: one after another)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no job begins later than that")
     parser.add_argument("--seeds", type=int, default=SEEDS)
@@ -126,7 +126,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
         for name in names
         for seed in range(1 if method == STATISTICS else seeds)
     }
-    found = common.resumed(contest, jobs, None if quick else options.ledger, options.processes, options.minutes)
+    found = common.resumed(contest, jobs, None if quick else options.folder, options.processes, options.minutes)
     others = json.loads(sequence_sets.RIVALS.read_text()) if not quick else {}
     results = {key: {name: float(each[name][0]) for name in ("accuracy", "ece", "seconds")} for key, each in found.items()}
     pooled = {}

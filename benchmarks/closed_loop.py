@@ -11,7 +11,7 @@ with as many inputs to a neuron, for as many seconds as `tune(closed_loop=...)` 
 matrices, all origins at once: faster than its own. What was set here (steps of free runs, sparse inputs, the networks by hand)
 was set on seeds from 10 on, which are not reported.
 
-    python benchmarks/closed_loop.py --processes 2    resumes from --ledger; all but the largest system: 7 minutes
+    python benchmarks/closed_loop.py --processes 2    resumes from --folder; all but the largest system: 7 minutes
     JAX_PLATFORMS=cpu python benchmarks/closed_loop.py --processes 16 --systems Lorenz Mackey-Glass MSO8 Kuramoto-Sivashinsky
     python benchmarks/closed_loop.py --quick          one small system, seconds
 
@@ -309,8 +309,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
         for seed in seeds
         for part in ([(way,) for way in reversed(ways) if way != NEXT] if system.name in LARGE else [ways])
     }
-    ledger, processes = (None, 0) if options.quick else (options.ledger, options.processes)
-    done = common.resumed(outcome, jobs, ledger, processes, options.minutes)
+    folder, processes = (None, 0) if options.quick else (options.folder, options.processes)
+    done = common.resumed(outcome, jobs, folder, processes, options.minutes)
     found: dict[tuple[str, int], common.Raw] = {}
     for key, each in done.items():
         place = jobs[key]["name"], jobs[key]["seed"]
@@ -385,7 +385,7 @@ def extend(parser: argparse.ArgumentParser) -> None:
         help="default: all but the largest",
     )
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "closed_loop.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "closed_loop", help="resumes from it")
     parser.add_argument("--processes", type=int, default=1, help="jobs at a time, each on one core (default 1)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
 

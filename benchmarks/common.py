@@ -16,15 +16,13 @@ import argparse
 import contextlib
 import importlib.metadata
 import json
-import multiprocessing
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,21 +32,14 @@ import numpy.typing as npt
 
 from echoscale._internal.files import write_atomically
 from echoscale.engine.devices import cores
-from echoscale.sweeps.executors import Outcome, attempt
-from echoscale.sweeps.job import Job
-from echoscale.sweeps.runner import Runner
+from echoscale.sweeps import Job, processes
+from echoscale.sweeps.runner import outcomes
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 LIBRARIES = ("echoscale", "numpy", "scipy", "jax", "jaxlib")
 UNKNOWN = "unknown (before provenance was recorded)"
 QUICK = "Small sizes (`--quick`): for a look, not for quoting."
-ONE_CORE = {
-    "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
 
 Raw = dict[str, Any]
 Arrays = dict[str, npt.NDArray[np.float64]]
@@ -160,7 +151,7 @@ def _said(words: Sequence[str]) -> Iterator[str]:
     """The arguments without those that mean something on one machine only."""
     each = iter(words)
     for word in each:
-        if word in ("--output", "--ledger", "--commit"):
+        if word in ("--output", "--folder", "--commit"):
             next(each, None)
         else:
             yield word
@@ -294,77 +285,34 @@ def median(values: Sequence[float]) -> float:
 def resumed(
     function: Callable[..., Arrays],
     jobs: Mapping[str, Mapping[str, Any]],
-    ledger: Path | None,
-    processes: int = 0,
+    folder: Path | None,
+    count: int = 0,
     minutes: float = float("inf"),
 ) -> dict[str, dict[str, list[float]]]:
-    """What `function(**arguments)` gives for every job, by name; jobs that stand in the ledger are not done again.
+    """Results of `function(**arguments)` for every job, by name; finished jobs of the folder do not run again.
 
-    function   of a script in this folder, from plain arguments to named arrays
-    processes  jobs at a time, each on one core; 0: one after another in this process
-    minutes    no job begins later than this; those that are missing are missing from the result
+    function  of a script in this folder, from plain arguments to named arrays
+    folder    of finished jobs; None: nothing is kept
+    count     number of processes, each with one core; 0: one job after another in this process
+    minutes   no job begins later than this; later jobs are missing from the result
     """
     # Not by its `__module__`: that of the script that runs is "__main__".
     where = f"{Path(function.__code__.co_filename).stem}:{function.__qualname__}"
     by_key = {(job := Job(where, dict(each))).key(): (name, job) for name, each in jobs.items()}
     results: dict[str, dict[str, list[float]]] = {}
     failed: list[str] = []
-    if ledger is not None:
-        ledger.parent.mkdir(parents=True, exist_ok=True)
-    runner = Runner(ledger, {"benchmark": where})
-    executor = Processes(processes, time.monotonic() + 60 * minutes)
-    for key, outcome in runner.outcomes({key: job for key, (_, job) in by_key.items()}, executor):
-        name = by_key[key][0]
-        if outcome.results is None:
-            failed.append(f"{name}: {outcome.error}")
-        else:
-            results[name] = {each: np.ravel(values).tolist() for each, values in outcome.results.items()}
-        if not outcome.kept:
-            say(f"[{len(results)}/{len(jobs)}] {failed[-1] if outcome.results is None else f'{name}: {outcome.seconds:.1f} s'}")
-    if failed:
-        raise SystemExit(f"{len(failed)} of {len(jobs)} jobs failed, the first: {failed[0]}. The others are kept in {ledger}.")
-    return {name: results[name] for name in jobs if name in results}
-
-
-class Processes:
-    """An executor: so many processes with a core each, or none and one job after another; no job begins after `until`."""
-
-    def __init__(self, count: int, until: float) -> None:
-        self.count, self.until = count, until
-
-    def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
-        """See `echoscale.sweeps.executors.Executor`."""
-        ready = iter(jobs)
-        if not self.count:
-            while time.monotonic() < self.until and (following := next(ready, None)):
-                yield following[0], attempt(following[1])
-            return
-        with _environment(ONE_CORE), ProcessPoolExecutor(self.count, multiprocessing.get_context("spawn")) as pool:
-            running: dict[Future[Outcome], str] = {}
-            while True:
-                while len(running) < self.count and time.monotonic() < self.until and (following := next(ready, None)):
-                    running[pool.submit(_attempt, following[1])] = following[0]
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running.pop(future), future.result()
-
-
-def _attempt(job: Job) -> Outcome:
-    """In another process, from which errors come back as text."""
-    return attempt(job)._replace(raised=None)
-
-
-@contextlib.contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """For processes that start meanwhile: they must see it before they import NumPy or JAX."""
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
+    until = time.monotonic() + 60 * minutes
+    with processes(count) if count else contextlib.nullcontext() as executor:
+        each_job = {key: job for key, (_, job) in by_key.items()}
+        for key, outcome in outcomes(each_job, folder, executor, at_once=max(count, 1), until=until):
+            name = by_key[key][0]
+            if outcome.results is None:
+                failed.append(f"{name}: {outcome.error}")
             else:
-                os.environ[name] = value
+                results[name] = {each: np.ravel(values).tolist() for each, values in outcome.results.items()}
+            if not outcome.kept:
+                done = failed[-1] if outcome.results is None else f"{name}: {outcome.seconds:.1f} s"
+                say(f"[{len(results)}/{len(jobs)}] {done}")
+    if failed:
+        raise SystemExit(f"{len(failed)} of {len(jobs)} jobs failed, the first: {failed[0]}. The others are kept in {folder}.")
+    return {name: results[name] for name in jobs if name in results}

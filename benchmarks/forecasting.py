@@ -1,6 +1,6 @@
 """How good are forecasts and their intervals with nothing set? `es.Forecaster()` beside what people use.
 
-    python benchmarks/forecasting.py            needs statsmodels and `make out/real_series.npz`; resumes from --ledger
+    python benchmarks/forecasting.py            needs statsmodels and `make out/real_series.npz`; resumes from --folder
     python benchmarks/forecasting.py --quick    made series only, seconds
 
 The series of `real_data.py`, whole, others, and three panels. From each of four origins at the end, a horizon apart,
@@ -133,7 +133,7 @@ def score(train: Floats, truth: Floats, quantiles: Floats, period: int) -> tuple
 
 
 def extend(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "forecasting.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "forecasting", help="resumes from it")
     parser.add_argument("--processes", type=int, default=0, help="jobs at a time, each on one core (0: one after another)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no job begins later than that")
     parser.add_argument("--only", choices=("set", "judged", "panels"), help="one group of problems")
@@ -158,7 +158,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
                     continue
                 for origin in range(1 if options.quick else ORIGINS):
                     jobs[f"{name}|{method}|{origin}"] = {"name": name, "origin": origin, "method": method}
-    found = common.resumed(contest, jobs, None if options.quick else options.ledger, options.processes, options.minutes)
+    found = common.resumed(contest, jobs, None if options.quick else options.folder, options.processes, options.minutes)
     return {
         "problems": {group: list(names) for group, names in problems.items()},
         "lengths": {name: len(series(name)) for names in problems.values() for name in names if name not in PANELS},

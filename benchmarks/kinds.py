@@ -1,6 +1,6 @@
 """Which kinds of levels win on which task, with as many neurons and as many trials?
 
-    python benchmarks/kinds.py --processes 2    ten minutes; resumes from --ledger
+    python benchmarks/kinds.py --processes 2    ten minutes; resumes from --folder
     python benchmarks/kinds.py --quick          seconds
 
 Every kind of network has 100 neurons and gets 200 random points, for every seed and task: leak rates log-uniform from 0.002
@@ -95,7 +95,7 @@ def tried(kind: str, task: str, seed: int, settings: dict[str, int]) -> common.A
 def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=1, help="jobs at a time, each on one core (default 1)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "kinds.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "kinds", help="resumes from it")
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
@@ -113,8 +113,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
         for task in tasks
         for kind in kinds
     }
-    ledger, processes = (None, 0) if quick else (options.ledger, options.processes)
-    done = common.resumed(tried, jobs, ledger, processes, options.minutes)
+    folder, processes = (None, 0) if quick else (options.folder, options.processes)
+    done = common.resumed(tried, jobs, folder, processes, options.minutes)
     errors: dict[str, dict[str, list[float]]] = {task: {kind: [] for kind in kinds} for task in tasks}
     for name, each in done.items():
         task, kind, _ = name.split("|")

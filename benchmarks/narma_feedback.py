@@ -1,6 +1,6 @@
 """NARMA10 with 100 neurons that hear their own outputs, tuned by `es.tune` for free runs: which error is left, bare and robust?
 
-    python benchmarks/narma_feedback.py --processes 16    resumes from --ledger
+    python benchmarks/narma_feedback.py --processes 16    resumes from --folder
     python benchmarks/narma_feedback.py --quick           seconds
 
 Data, split, budget and tests of robustness as in `tuning.py` and `narma_kinds.py`, whose networks have no feedback; units
@@ -114,7 +114,7 @@ def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
     parser.add_argument("--kinds", type=int, default=len(KINDS), help="only so many of the kinds (default: all)")
     parser.add_argument("--bare", action="store_true", help="leave out what is tuned to withstand noise")
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "narma_feedback.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "narma_feedback", help="resumes from it")
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
@@ -128,8 +128,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
         for noise in noises
         for seed in seeds
     }
-    ledger, processes = (None, 0) if quick else (options.ledger, options.processes)
-    found = common.resumed(tuned, jobs, ledger, processes, options.minutes)
+    folder, processes = (None, 0) if quick else (options.folder, options.processes)
+    found = common.resumed(tuned, jobs, folder, processes, options.minutes)
     errors: dict[str, dict[str, dict[str, float]]] = {}
     for name, each in found.items():
         way, drawn = name.rpartition("|")[::2]

@@ -1,6 +1,6 @@
 """NARMA10 with 100 neurons of several kinds, all tuned by `es.tune`: which error is left, bare and robust?
 
-    python benchmarks/narma_kinds.py --processes 2    resumes from --ledger
+    python benchmarks/narma_kinds.py --processes 2    resumes from --folder
     python benchmarks/narma_kinds.py --quick          seconds
 
 Kinds differ in their levels, and in how many there are. Data, split, budget and tests of robustness are those of `tuning.py`:
@@ -79,7 +79,7 @@ def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kinds", nargs="*", choices=list(KINDS), default=list(KINDS), help="some of them only")
     parser.add_argument("--seeds", nargs="+", type=int, default=[*SEEN, *FRESH], help="default: the ten of `tuning.py`")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "narma_kinds.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "narma_kinds", help="resumes from it")
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
@@ -96,8 +96,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
             for noise in (0.0, NOISE):
                 one = {"kind": kind, "seed": seed, "noise": noise, "lags": 0, "settings": settings}
                 jobs[f"{kind}|{noise:g}|{seed}"] = one
-    ledger, processes = (None, 0) if quick else (options.ledger, options.processes)
-    found = common.resumed(job, jobs, ledger, processes, options.minutes)
+    folder, processes = (None, 0) if quick else (options.folder, options.processes)
+    found = common.resumed(job, jobs, folder, processes, options.minutes)
     errors: dict[str, dict[str, dict[str, float]]] = {}
     for name, each in found.items():
         way, drawn = name.rpartition("|")[::2]

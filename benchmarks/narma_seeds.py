@@ -5,7 +5,7 @@ for every network on validation data, 20 x 20 leak rates chosen by the mean vali
 held-out test data. Seeds 0 to 19 are those of the figure; here 20 to 79. One seed draws weights and series, so that differences
 between networks are taken seed by seed.
 
-    python benchmarks/narma_seeds.py            some minutes; resumes from --ledger
+    python benchmarks/narma_seeds.py            some minutes; resumes from --folder
     python benchmarks/narma_seeds.py --quick    seconds
 """
 
@@ -28,7 +28,7 @@ RADII = (1.0, 0.95, 0.63)
 
 
 def extend(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "narma_seeds.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "narma_seeds", help="resumes from it")
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
@@ -41,8 +41,6 @@ def measure(options: argparse.Namespace) -> common.Raw:
         sizes = {"washout": 50, "train": 500, "validation": 200, "test": 200}
     units = 20 if quick else 100
     protocol = es.sweeps.Protocol(**sizes, scale=None)
-    if not quick:
-        options.ledger.parent.mkdir(parents=True, exist_ok=True)
     shared: dict[str, Any] = {"connections": 10, "spectral_radius": 0.95, "input_scaling": 0.2}
     halves = [units // 2] * 2
     networks = {
@@ -52,8 +50,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
 
     def swept(network: Any, axes: dict[str, Any]) -> Any:
         task = es.sweeps.Task("narma", {"order": 10})
-        ledger = None if quick else options.ledger
-        return es.sweep(network, task, {"seed": seeds, **axes}, protocol=protocol, ledger=ledger)
+        folder = None if quick else options.folder
+        return es.sweep(network, task, {"seed": seeds, **axes}, protocol=protocol, folder=folder)
 
     found: dict[str, Any] = {}
     single = swept(es.single(units, **shared), {"spectral_radius": list(RADII), "leak_rate": alpha})

@@ -9,7 +9,7 @@ the chosen one, for 4 and for 28 snapshots; the test images choose nothing. Read
 Adam, a rate that falls to 0, standardised features, a penalty). On the chosen one for 28 snapshots more is tried: the
 held-out images too, once they have chosen; images shifted by a pixel in four directions, five times as many.
 
-Jobs are kept in `--ledger`, and not done again.
+Jobs are kept in `--folder`, and not done again.
 """
 
 from __future__ import annotations
@@ -218,16 +218,14 @@ def chosen(jobs: dict[str, Any], networks: dict[str, Any], seeds: Sequence[int],
 
 
 def extend(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ledger", type=Path, default=common.HERE.parent / "out" / "psmnist_accuracy.db", help="resumes from it"
-    )
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "psmnist_accuracy", help="resumes from it")
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
     """All structures, then the extras of the chosen one."""
     settings = json.loads(json.dumps(asdict(QUICK if options.quick else FULL)))
     seeds = SEEDS[:1] if options.quick else SEEDS
-    ledger = None if options.quick else options.ledger
+    folder = None if options.quick else options.folder
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", es.EchoStateWarning)
         networks = structures(settings["units"])
@@ -241,7 +239,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
                 for name in names
                 for seed in seeds
             }
-            return common.resumed(job, wanted, ledger, 0)
+            return common.resumed(job, wanted, folder, 0)
 
         jobs = done(["linear"], list(networks))
         best = chosen(jobs, networks, seeds, max(settings["snapshots"]))

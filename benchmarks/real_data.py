@@ -1,6 +1,6 @@
 """Does it hold on data that nobody tuned it on? Forecasts of real and made series, beside what people use.
 
-    python benchmarks/real_data.py            needs `make out/real_series.npz`; resumes from --ledger
+    python benchmarks/real_data.py            needs `make out/real_series.npz`; resumes from --folder
     python benchmarks/real_data.py --quick    made series only, seconds
 
 A problem is a series and a horizon h: from u(t), u(t-1), ... predict u(t + h), step after step, over the last quarter of the
@@ -284,7 +284,7 @@ def contest(name: str, horizon: int, method: str, seed: int, seconds: float) -> 
 
 
 def extend(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "real_data.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "real_data", help="resumes from it")
     parser.add_argument("--processes", type=int, default=0, help="jobs at a time, each on one core (0: one after another)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no job begins later than that")
     parser.add_argument("--seeds", type=int, default=SEEDS)
@@ -308,7 +308,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
                 for seed in range(1 if method in ONCE else min(seeds, FEWER.get(method, seeds))):
                     key = f"{name}|{horizon}|{method}|{seed}"
                     jobs[key] = {"name": name, "horizon": horizon, "method": method, "seed": seed, "seconds": seconds}
-    found = common.resumed(contest, jobs, None if quick else options.ledger, options.processes, options.minutes)
+    found = common.resumed(contest, jobs, None if quick else options.folder, options.processes, options.minutes)
     return {
         "problems": {group: [list(each) for each in each_of] for group, each_of in problems.items()},
         "seconds": seconds,

@@ -1,6 +1,6 @@
 """How close do 100 neurons come to the best possible observer of the noisy telegraph, and what brings them there?
 
-    python benchmarks/telegraph.py --processes 16    everything that is not in the ledger yet: minutes on 16 cores
+    python benchmarks/telegraph.py --processes 16    everything that is not finished yet: minutes on 16 cores
     python benchmarks/telegraph.py --minutes 20      begin no job after so long; run it again to go on
     python benchmarks/telegraph.py --quick           small sizes, seconds
 
@@ -9,7 +9,7 @@ learned on the first, readouts on the second, candidates are chosen by the cross
 on the fourth, beside the ceiling (`es.tasks.telegraph_filter`) of the very same steps. All hyper-parameters are learned online
 by the gradient of the softmax loss; the softmax readout is then fitted anew to the states of the frozen network.
 
-Jobs (noise, seed, candidate) are kept in `--ledger`, and not done again.
+Jobs (noise, seed, candidate) are kept in `--folder`, and not done again.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ def _right(decisions: dict[str, Any], data: Any, washout: int) -> dict[str, list
 def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=1, help="jobs at a time, each on one core (default 1)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "telegraph.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "telegraph", help="resumes from it")
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
@@ -299,8 +299,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
         for seed in seeds
         for noise in noises
     }
-    ledger, processes = (None, 0) if quick else (options.ledger, options.processes)
-    found = common.resumed(work, wanted, ledger, processes, options.minutes)
+    folder, processes = (None, 0) if quick else (options.folder, options.processes)
+    found = common.resumed(work, wanted, folder, processes, options.minutes)
     return {
         "settings": settings,
         "noises": list(noises),

@@ -1,6 +1,6 @@
 """Which way to set the hyper-parameters of a network finds the least error on held-out test data?
 
-    python benchmarks/tuning.py --processes 16    everything that is not in the ledger yet
+    python benchmarks/tuning.py --processes 16    everything that is not finished yet
     python benchmarks/tuning.py --minutes 20      begin no job after so long; run it again to go on
     python benchmarks/tuning.py --tasks narma10 --sets all    a part, written to tuning-partial
     python benchmarks/tuning.py --quick           small sizes, seconds
@@ -10,7 +10,7 @@ training steps, a search sees the validation steps and nothing else, and the err
 steps. Random search and Optuna's TPE get all that `es.tune` has: its whole bounds, the best ridge of a path for every point
 (which costs no simulation), and as many simulated steps as it took for the same task and seed.
 
-Jobs (task, set, method, seed) are kept in `--ledger`, and not done again. Besides table and raw data it draws
+Jobs (task, set, method, seed) are kept in `--folder`, and not done again. Besides table and raw data it draws
 docs/figures/tuning.png when all jobs are there. Needs optuna; without it TPE is left out, which the table says.
 """
 
@@ -57,7 +57,7 @@ def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS), help="default: all")
     parser.add_argument("--sets", nargs="+", choices=METHODS, default=list(METHODS), help="default: all")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no job after so long")
-    parser.add_argument("--ledger", type=Path, default=common.HERE.parent / "out" / "tuning.db", help="resumes from it")
+    parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "tuning", help="resumes from it")
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
@@ -77,14 +77,14 @@ def measure(options: argparse.Namespace) -> common.Raw:
     }
     first = {name: {**each, "settings": settings} for name, each in wanted.items() if each["method"] not in AFTER_TUNE}
     second = {name: each for name, each in wanted.items() if each["method"] in AFTER_TUNE}
-    ledger, processes = (None, 0) if quick else (options.ledger, options.processes)
-    found = common.resumed(search, first, ledger, processes, options.minutes)
+    folder, processes = (None, 0) if quick else (options.folder, options.processes)
+    found = common.resumed(search, first, folder, processes, options.minutes)
     ready: dict[str, dict[str, Any]] = {}
     for name, each in second.items():
         before = found.get(f"{each['task']}, {each['names']}, {AFTER_TUNE[each['method']]}, {each['seed']}")
         if before:
             ready[name] = {**each, "budget": int(before["steps"][0]), "settings": settings}
-    found |= common.resumed(search, ready, ledger, processes, options.minutes)
+    found |= common.resumed(search, ready, folder, processes, options.minutes)
     jobs = {name: {**wanted[name], "results": found[name]} for name in wanted if name in found}
     for name, each in ready.items():
         if name in jobs:

@@ -31,7 +31,7 @@ FIGURES = {
     8: "fig8_relaxation",
     9: "fig9_delayed_input",
 }
-LEDGER = "ledger.sqlite"  # in the folder of the figures: the finished jobs of all figures
+JOBS = "jobs"  # folder inside the folder of the figures: the finished jobs of all figures
 # Series with numbers from here on are those of learners (`learned_paths.FIRST_SERIES`) and of scores: a seed must lie below.
 MOST_SEED = 9_999
 
@@ -71,8 +71,8 @@ def make(
 ) -> Result:
     """Compute and draw one figure of the paper, and save for example fig1-quick.nc and fig1-quick.png.
 
-    Data of an earlier run with the same settings are used again. Finished jobs of an interrupted run are in ledger.sqlite in
-    the same folder: the same call continues from there.
+    Data of an earlier run with the same settings are used again. Finished jobs of an interrupted run are in the folder
+    "jobs" inside the same folder: the same call continues from there.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def make(
     scale : {"smoke", "quick", "paper"}
         Size of the computation: seconds, minutes, or all seeds and sizes of the paper.
     folder : path
-        Folder for data, picture and ledger; it is made if it is not there.
+        Folder for data, picture and finished jobs; it is made if it is not there.
     seeds : sequence of int, optional
         Random seeds in place of those of the scale. Figure 2 draws no random numbers.
     variant : str, optional
@@ -117,7 +117,7 @@ def make(
     reused = data is not None
     if data is None:
         start = time.perf_counter()
-        run = Runner(folder / LEDGER, described, fresh=fresh, progress=progress, what=f"Figure {number}")
+        run = Runner(folder / JOBS, fresh=fresh, progress=progress, what=f"Figure {number}")
         data = module.compute(settings, scale, run)
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
         data.attrs["job_seconds"] = round(run.seconds, 1)  # an interrupted run took longer than its last part

@@ -21,7 +21,7 @@ ROOMS = {
     "learning": "how hyper-parameters are learned: tuning through ridge regression, online learning with exact traces",
     "estimators": "scikit-learn estimators: regressor, classifier, features, NVAR, closed loop",
     "forecasting": "from data to a model: `auto` and `Forecaster`",
-    "sweeps": "grids of experiments: axes, protocol, scores, ledger, executors",
+    "sweeps": "grids of experiments: axes, protocol, scores, jobs that resume, executors",
     "storage": "save, load, and export to C and ONNX",
     "app": "programs: command line, live page, report pages",
 }

@@ -115,12 +115,12 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "out has no folder": (["sweep", "spec.toml", "--out", "nowhere/x.nc"], "no folder"),
     "out has markup": (["sweep", "spec.toml", "--out", "x [/].nc [red]"], "x [/].nc [red] must end in"),
     "out is read-only": (["sweep", "spec.toml", "--out", "locked.csv"], "read-only"),
-    "a ledger that is none": (["sweeps", "list", "--ledger", "spec.toml"], "not a ledger"),
+    "a folder that is none": (["sweeps", "list", "--folder", "spec.toml"], "is a file"),
     "a spec that is a folder": (["sweep", "folder.nc"], "folder.nc"),
     "a matrix of nothing": (["sweep", "matrix.toml"], "a matrix is described by shape"),
     "nested too deeply": (["sweep", "deep.toml"], "is not TOML"),
     "an axis without end": (["sweep", "long.toml"], "give 1 to 1,000,000"),
-    "no such sweep": (["sweeps", "show", "[/red]"], "'[/red]' is not in the ledger"),
+    "no such sweep": (["sweeps", "show", "[/red]"], "'[/red]' is not in sweeps"),
     "a scheduler that is none": (["sweep", "spec.toml", "--scheduler", "nonsense"], "no address of a scheduler"),
 }
 

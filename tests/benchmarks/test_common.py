@@ -51,10 +51,10 @@ def calls(folder: Path) -> list[int]:
 
 @pytest.mark.parametrize("processes", [0, 2])
 def test_jobs_are_done_once(common: Any, square: Any, tmp_path: Path, processes: int) -> None:
-    ledger = tmp_path / "out" / "jobs.db"
-    first = common.resumed(square, jobs([3, 4], tmp_path), ledger, processes)
+    folder = tmp_path / "out" / "jobs"
+    first = common.resumed(square, jobs([3, 4], tmp_path), folder, processes)
     assert first == {"job 3": {"square": [9, 0.1]}, "job 4": {"square": [16, 0.1]}}
-    again = common.resumed(square, jobs([4, 5, 3], tmp_path), ledger, processes)
+    again = common.resumed(square, jobs([4, 5, 3], tmp_path), folder, processes)
     assert list(again) == ["job 4", "job 5", "job 3"]
     assert again["job 5"]["square"] == [25, 0.1]
     assert calls(tmp_path) == [3, 4, 5]
@@ -62,8 +62,8 @@ def test_jobs_are_done_once(common: Any, square: Any, tmp_path: Path, processes:
 
 def test_failure_keeps_the_others(common: Any, square: Any, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"1 of 2 jobs failed, the first: job -1: ValueError: below 0\. The others are kept"):
-        common.resumed(square, jobs([-1, 6], tmp_path), tmp_path / "jobs.db")
-    assert common.resumed(square, jobs([6], tmp_path), tmp_path / "jobs.db") == {"job 6": {"square": [36, 0.1]}}
+        common.resumed(square, jobs([-1, 6], tmp_path), tmp_path / "jobs")
+    assert common.resumed(square, jobs([6], tmp_path), tmp_path / "jobs") == {"job 6": {"square": [36, 0.1]}}
     assert calls(tmp_path) == [6]
 
 
@@ -90,5 +90,5 @@ def test_mean_and_error(common: Any) -> None:
 
 
 def test_paths_of_this_machine_are_not_told(common: Any) -> None:
-    words = ["--quick", "--output", "/somewhere", "--ledger", "/there", "--processes", "2"]
+    words = ["--quick", "--output", "/somewhere", "--folder", "/there", "--processes", "2"]
     assert list(common._said(words)) == ["--quick", "--processes", "2"]

@@ -1,10 +1,9 @@
-"""Attacks on files: models, features, ledgers, MNIST; damaged, or crafted."""
+"""Attacks on files: models, features, finished jobs, MNIST; damaged, or crafted."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -24,10 +23,11 @@ from echoscale.forecasting import AutoModel, SequenceModel
 from echoscale.forecasting.differencing import Drive
 from echoscale.forecasting.selection.lags import LinearMap
 from echoscale.forecasting.selection.model import Group, SequenceMember
+from echoscale.network.fingerprint import fingerprint
 from echoscale.readouts.features import FeaturesError
 from echoscale.readouts.ridge import Readout
 from echoscale.storage import save_load
-from echoscale.sweeps.ledger import Ledger, LedgerError
+from echoscale.sweeps import folder as jobs
 from echoscale.tasks import mnist
 
 
@@ -280,50 +280,41 @@ def damaged_features(rng: np.random.Generator, folder: Path) -> str:
     return "right" if opened is not None else "anew"
 
 
-JOBS = {f"job {k}": {"test": np.random.default_rng(k).random(40), "train": np.arange(5)} for k in range(12)}
+RESULTS = {"test": np.random.default_rng(0).random(40), "train": np.arange(5), "sure": np.array([True, False])}
 SETTINGS = {"axes": [["a", 1, [0.5, 0.7]]]}
+SWEEP, KEYS = fingerprint(SETTINGS)[:12], [f"{k:064x}" for k in range(12)]
 
 
 @cache
-def ledger() -> bytes:
-    """A ledger with twelve jobs, as one file."""
+def kept() -> tuple[bytes, bytes]:
+    """The file of a finished job, and the file of a sweep."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "ledger.sqlite"
-        with Ledger(path) as opened:
-            opened.begin("s", SETTINGS)
-            opened.link("s", list(JOBS))
-            for key, results in JOBS.items():
-                opened.finish(key, "s", results, 1.0)
-        connection = sqlite3.connect(path)
-        connection.execute("PRAGMA journal_mode = DELETE")
-        connection.close()
-        return path.read_bytes()
+        place = Path(folder)
+        jobs.write(place / "job.npz", RESULTS, 1.0)
+        jobs.write_sweep(place, SWEEP, SETTINGS, KEYS)
+        return (place / "job.npz").read_bytes(), (place / f"{SWEEP}.json").read_bytes()
 
 
-def damaged_ledger(rng: np.random.Generator, folder: Path) -> str:
-    """Results and settings that have changed are not read: their jobs are open again."""
-    for each in folder.glob("ledger.sqlite*"):
-        each.unlink()
-    path = folder / "ledger.sqlite"
-    path.write_bytes(flipped(ledger(), rng))
+def damaged_jobs(rng: np.random.Generator, folder: Path) -> str:
+    """Results and lists of jobs that have changed are not read: the job runs again."""
+    job, sweep = kept()
+    (folder / "job.npz").write_bytes(flipped(job, rng))
+    (folder / f"{SWEEP}.json").write_bytes(flipped(sweep, rng))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Ledger(path) as opened:
-                sweeps, linked, found = opened.sweeps(), opened.linked("s"), opened.finished(list(JOBS))
-    except (LedgerError, OSError) as error:
-        return clear(error)
+            found, listed = jobs.read(folder / "job.npz"), jobs.read_sweep(folder, SWEEP)
     except Exception as error:
         raise Found("obscure", f"{type(error).__name__}: {error}") from error
-    for key, record in found.items():
-        results = record.results or {}
-        if set(results) != set(JOBS[key]) or any(results[name].tobytes() != JOBS[key][name].tobytes() for name in results):
-            raise Found("silent", f"changed results of {key} were read")
-    if any(each["settings"] not in (None, SETTINGS) for each in sweeps) or linked not in ([], list(JOBS)):
-        raise Found("silent", "changed settings were read")
-    return "right" if len(found) == len(JOBS) and linked else "anew"
+    if found is not None:
+        results = found.results or {}
+        if set(results) != set(RESULTS) or any(results[name].tobytes() != RESULTS[name].tobytes() for name in results):
+            raise Found("silent", "changed results were read")
+    if listed is not None and (listed["settings"], listed["jobs"]) != (SETTINGS, KEYS):
+        raise Found("silent", "a changed list of jobs was read")
+    return "anew" if found is None else "right"
 
 
 IMAGES = b"\x00\x00\x08\x03" + b"".join(size.to_bytes(4, "big") for size in (3, 4, 5)) + bytes(range(60))
@@ -354,6 +345,6 @@ ATTACKS: dict[str, Attack] = {
     "model files, crafted with a right checksum": crafted_model,
     "files of es.auto, NVAR and forecasters, crafted": crafted_found,
     "feature files, damaged": damaged_features,
-    "ledgers, damaged": damaged_ledger,
+    "finished jobs, damaged": damaged_jobs,
     "image files, damaged": damaged_images,
 }

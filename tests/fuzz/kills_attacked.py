@@ -1,7 +1,8 @@
-"""Attacks by kill -9: writers of files, computations of features, sweeps with a ledger, workers of a cluster."""
+"""Attacks by kill -9: writers of files, computations of features, sweeps that keep their jobs, workers of a cluster."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -16,8 +17,8 @@ from outcomes import Attack, Found, seed_of
 
 import echoscale as es
 from echoscale._internal.files import write_atomically
-from echoscale.sweeps import Protocol
-from echoscale.sweeps.ledger import Ledger
+from echoscale.sweeps import Protocol, Task
+from echoscale.sweeps import folder as jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,51 +106,113 @@ def killed_features(rng: np.random.Generator, folder: Path) -> str:
     return "right"
 
 
-def swept(ledger: str | Path | None, seeds: int = 12) -> Any:
+def swept(kept: str | Path | None, seeds: int = 12) -> Any:
     """A sweep of small networks."""
     protocol = Protocol(washout=10, train=80, validation=30, test=30, ridge=(1e-5, 1e-2))
-    return es.sweep(es.single(5), "narma", {"leak_rate": [0.3, 1.0], "seed": range(seeds)}, protocol=protocol, ledger=ledger)
+    return es.sweep(es.single(5), "narma", {"leak_rate": [0.3, 1.0], "seed": range(seeds)}, protocol=protocol, folder=kept)
 
 
 @cache
 def scores() -> Any:
-    """Without a ledger."""
+    """Without a folder."""
     return swept(None)
 
 
+def contents(kept: Path) -> dict[str, str]:
+    """The results of all finished jobs."""
+    return {each.name: repr(jobs.read(each)) for each in kept.glob("*.npz")}
+
+
 def killed_sweep(rng: np.random.Generator, folder: Path) -> str:
-    """Killed or stopped, and run on: the same bits, and what was finished stays."""
-    path = folder / "sweep.sqlite"
-    for old in folder.glob("sweep.sqlite*"):
-        old.unlink()
+    """Killed or stopped, and run on: the same bits, and finished jobs stay as they are."""
+    path = folder / "sweep"
+    shutil.rmtree(path, ignore_errors=True)
     ended(DRIVER, path, float(rng.uniform(0, 0.4)), signal.SIGKILL if rng.random() < 0.7 else signal.SIGINT)
-    before: dict[str, Any] = {}
-    if path.exists():
-        with Ledger(path) as opened:
-            for each in opened.sweeps():
-                before = opened.finished(opened.linked(each["id"]))
-    found = swept(path)
-    if not found.equals(scores()):
+    before = contents(path)
+    if not swept(path).equals(scores()):
         raise Found("silent", "a sweep that was killed gives other scores")
-    with Ledger(path) as opened:
-        after = opened.finished(list(before))
-    if {key: repr(each.results) for key, each in before.items()} != {key: repr(each.results) for key, each in after.items()}:
+    if not before.items() <= contents(path).items():
         raise Found("lost", "results that were finished have changed")
     return "right"
+
+
+CHAIN = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[2])
+import kills_attacked
+kills_attacked.swept(None, 1)
+kills_attacked.SAYS_READY.append(True)
+kills_attacked.noted(sys.argv[1])
+"""
+CHAIN_JOBS = 1_000
+SAYS_READY: list[bool] = []
+
+
+def logged(length: int, seed: int) -> Any:
+    """A task that notes when a job begins; 20 ms for each, so that kills fall into jobs and between them."""
+    if SAYS_READY:
+        print("ready", flush=True)
+        SAYS_READY.clear()
+    with open(os.environ["KILLS_LOG"], "a") as log:
+        log.write(f"{seed}\n")
+    time.sleep(0.02)
+    return es.tasks.narma(length, order=3, seed=seed)
+
+
+def noted(kept: str | Path) -> Any:
+    """A sweep of many small jobs that note when they begin."""
+    protocol = Protocol(washout=10, train=80, validation=30, test=30, ridge=(1e-5, 1e-2))
+    task = Task("kills_attacked:logged")
+    return es.sweep(es.single(5), task, {"leak_rate": [0.3, 1.0], "seed": range(CHAIN_JOBS)}, protocol=protocol, folder=kept)
+
+
+def chain(folder: Path, kills: int, seed: int = 0) -> dict[str, int]:
+    """One sweep killed again and again until it is done: finished jobs lost, and jobs that began more than once.
+
+    A job may begin once more for every kill, where it was the one under way.
+    """
+    rng, kept, log = np.random.default_rng(seed), folder / "chain", folder / "log"
+    log.touch()
+    os.environ["KILLS_LOG"] = str(log)
+    before: dict[str, str] = {}
+    lost = unequal = done = repeated = most = 0
+    for _ in range(kills):
+        begun = log.read_text().count("\n")
+        ended(CHAIN, kept, float(rng.uniform(0, 0.5)))
+        after = contents(kept) if kept.exists() else {}
+        lost += len(before.keys() - after.keys())
+        unequal += sum(after[name] != before[name] for name in before.keys() & after.keys())
+        # Begun in this run and not finished in it: under way when the kill came.
+        wasted = log.read_text().count("\n") - begun - (len(after) - len(before))
+        repeated, most = repeated + wasted, max(most, wasted)
+        before, done = after, len(after)
+    found = noted(kept)
+    begun = log.read_text().count("\n")
+    whole = noted(folder / "whole")
+    return {
+        "kills": kills,
+        "finished at the last kill": done,
+        "finished jobs lost": lost,
+        "finished jobs that changed": unequal,
+        "jobs": CHAIN_JOBS,
+        "begun": begun,
+        "begun again because of kills": repeated,
+        "most for one kill": most,
+        "scores equal to those of an uninterrupted sweep": int(found.equals(whole)),
+    }
 
 
 CLUSTER = (
     "test_a_worker_killed_in_mid_job_changes_nothing",
     "test_a_job_that_kills_its_workers_is_given_up",
-    "test_a_scheduler_that_dies_on_the_way_is_a_lost_connection",
-    "test_only_the_driver_writes_and_a_resumed_sweep_runs_nothing_again",
-    "test_a_sweep_that_is_stopped_leaves_no_claim_and_goes_on",
+    "test_a_cluster_that_goes_away_is_a_lost_connection",
+    "test_a_sweep_that_is_stopped_goes_on",
 )
 
 
 def killed_cluster(rng: np.random.Generator, folder: Path) -> str:
     """One of the tests in which workers, jobs, schedulers or drivers of a Dask cluster end."""
-    test = f"tests/experiments/test_cluster.py::{CLUSTER[seed_of(rng) % len(CLUSTER)]}"
+    test = f"tests/sweeps/test_cluster.py::{CLUSTER[seed_of(rng) % len(CLUSTER)]}"
     command = [sys.executable, "-m", "pytest", test, "-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'dask'}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     shutil.rmtree(folder / "dask", ignore_errors=True)

@@ -33,7 +33,7 @@ LEAST = {
     "model files, crafted with a right checksum": 3_000,
     "files of es.auto, NVAR and forecasters, crafted": 3_000,
     "feature files, damaged": 4_000,
-    "ledgers, damaged": 12_000,
+    "finished jobs, damaged": 12_000,
     "image files, damaged": 5_000,
     "writers, killed": 80,
     "features, computation killed": 22,

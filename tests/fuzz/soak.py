@@ -46,7 +46,7 @@ def one_round(k: int, learner: Any, folder: Path) -> Any:
     np.testing.assert_array_equal(loaded.readout.coef, learner.readout.coef)
     if k % 10 == 0:
         run.attempt("writers, killed", k, folder)
-    for name in ("model files, damaged", "feature files, damaged", "ledgers, damaged"):
+    for name in ("model files, damaged", "feature files, damaged", "finished jobs, damaged"):
         for seed in range(10 * k, 10 * k + 10):
             run.attempt(name, seed, folder)
     es.parallel([int(each) for each in rng.integers(2, 60, 2)], connections=2).build(1).run(u[: int(rng.integers(5, 60))])

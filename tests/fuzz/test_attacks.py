@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -25,7 +25,6 @@ from outcomes import GOOD
 
 import echoscale as es
 from echoscale._internal.files import write_atomically
-from echoscale.sweeps.ledger import Ledger
 
 SECONDS = 0.5  # of each attack, after its first
 # The tests of features, sweeps and clusters kill them by themselves.
@@ -155,64 +154,6 @@ class LearnerMachine(RuleBasedStateMachine):
 KEYS = st.sampled_from(["a", "b", "c", "d"])
 
 
-class LedgerMachine(RuleBasedStateMachine):
-    """Two openings of one file, against a dictionary."""
-
-    @initialize()
-    def begin(self) -> None:
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "ledger.sqlite"
-        self.both = [Ledger(self.path), Ledger(self.path)]
-        self.done: dict[str, float] = {}
-        self.failed: dict[str, str] = {}
-
-    def teardown(self) -> None:
-        for each in getattr(self, "both", []):
-            each.close()
-        if hasattr(self, "folder"):
-            self.folder.cleanup()
-
-    @rule(who=st.integers(0, 1), key=KEYS, value=st.floats())
-    def finish(self, who: int, key: str, value: float) -> None:
-        self.both[who].finish(key, "s", {"x": [value]}, 1.0)
-        self.done.setdefault(key, value)
-        self.failed.pop(key, None)
-
-    @rule(who=st.integers(0, 1), key=KEYS, words=st.text(max_size=5))
-    def fail(self, who: int, key: str, words: str) -> None:
-        self.both[who].fail(key, "s", words, 1.0)
-        if key not in self.done:
-            self.failed[key] = words.encode("utf-8", "backslashreplace").decode()
-
-    @rule(who=st.integers(0, 1), key=KEYS)
-    def forget(self, who: int, key: str) -> None:
-        self.both[who].forget([key])
-        self.done.pop(key, None)
-        self.failed.pop(key, None)
-
-    @rule(who=st.integers(0, 1), key=KEYS)
-    def claim(self, who: int, key: str) -> None:
-        assert self.both[who].claim(key) == (key not in self.done)
-
-    @rule(who=st.integers(0, 1), keys=st.lists(KEYS, unique=True))
-    def link(self, who: int, keys: list[str]) -> None:
-        self.both[who].begin("s", {"axes": 1})
-        self.both[who].link("s", keys)
-        assert self.both[1 - who].linked("s") == keys
-
-    @rule(who=st.integers(0, 1))
-    def reopen(self, who: int) -> None:
-        self.both[who].close()
-        self.both[who] = Ledger(self.path)
-
-    @invariant()
-    def holds_what_was_written(self) -> None:
-        for each in getattr(self, "both", []):
-            found = {key: record.results["x"][0] for key, record in each.finished(list("abcd")).items() if record.results}
-            assert repr(found) == repr({key: np.float64(self.done[key]) for key in "abcd" if key in self.done})
-            assert {key: record.error for key, record in each.failures(list("abcd")).items()} == self.failed
-
-
 class FileMachine(RuleBasedStateMachine):
     """Files, links and permissions against a dictionary; no other file is ever there."""
 
@@ -260,11 +201,10 @@ class FileMachine(RuleBasedStateMachine):
             assert (self.place / name).read_bytes() == content
 
 
-for machine in (EstimatorMachine, LearnerMachine, LedgerMachine, FileMachine):
+for machine in (EstimatorMachine, LearnerMachine, FileMachine):
     machine.TestCase.settings = LIMITS
 
 TestEstimators = EstimatorMachine.TestCase
 TestLearners = LearnerMachine.TestCase
-TestLedgers = LedgerMachine.TestCase
 if sys.platform != "win32":
     TestFiles = FileMachine.TestCase

@@ -33,7 +33,7 @@ def test_it_makes_figures_and_report_and_uses_them_again(tmp_path: Path, capsys:
     assert last == f"Report: {folder / 'index.html'}"
     assert {each.name for each in folder.iterdir()} == {
         *(f"fig{number}-smoke.{kind}" for number in (2, 8) for kind in ("nc", "png")),
-        *("headline-smoke.md", "index.html", "ledger.sqlite"),
+        *("headline-smoke.md", "index.html", "jobs"),
     }
     assert smoke(folder, "2") == 0
     assert "Figure 2 (smoke, data of an earlier run): " in capsys.readouterr().out

@@ -6,7 +6,8 @@ import enum
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -22,8 +23,8 @@ from hypothesis import strategies as st
 import echoscale as es
 from echoscale.sweeps import Data, Protocol, SweepWarning, Task
 from echoscale.sweeps import grid as driver
-from echoscale.sweeps.executors import Outcome, attempt
-from echoscale.sweeps.job import Job
+from echoscale.sweeps.job import Job, Outcome
+from echoscale.sweeps.runner import attempt
 from echoscale.sweeps.scores import point_scores
 
 Floats = npt.NDArray[np.float64]
@@ -290,9 +291,8 @@ def test_dimensions_and_labels_stand_in_the_order_given(case: str) -> None:
 def test_any_sweep_can_be_kept(case: str, tmp_path: Path) -> None:
     """The second time nothing runs."""
     network, axes, _ = CASES[case]
-    ledger = tmp_path / "sweep.db"
-    first = es.sweep(network, NARMA, axes, protocol=SHORT, executor=Pretended(), ledger=ledger)
-    second = es.sweep(network, NARMA, axes, protocol=SHORT, executor=Idle(), ledger=ledger)
+    first = es.sweep(network, NARMA, axes, protocol=SHORT, executor=Pretended(), folder=tmp_path / "kept")
+    second = es.sweep(network, NARMA, axes, protocol=SHORT, executor=Idle(), folder=tmp_path / "kept")
     xarray.testing.assert_identical(first.drop_attrs(), second.drop_attrs())
     assert first.attrs["sweep"] == second.attrs["sweep"]
 
@@ -412,32 +412,31 @@ def test_a_name_alone_is_one_of_the_library() -> None:
 # How points become jobs.
 
 
-class Pretended:
-    """Runs nothing: every score of a point is a number that belongs to it alone. Jobs come back last first."""
+class Pretended(Executor):
+    """Runs nothing: every score of a point is a number that belongs to it alone."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
 
-    def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
-        for key, job in reversed(list(jobs)):
-            assert key not in self.jobs, "a job runs once"
-            self.jobs[key] = job
-            given = job.arguments
-            common = told(
-                given["weights_seed"], given["task_seed"], getattr(given["problem"], "parameters", {}), given["network"]
-            )
-            axes = given["lanes"]
-            lanes = [dict(zip(axes, each, strict=True)) for each in zip(*axes.values(), strict=True)] or [{}]
-            numbers = np.array([common + marked(lane) for lane in lanes])
-            yield key, Outcome({name: k + numbers for k, name in enumerate(VARIABLES)}, None, 0.25)
+    def submit(self, fn: Any, /, *args: Any, **_: Any) -> Future[Any]:
+        job = args[0]
+        assert job.key() not in self.jobs, "a job runs once"
+        self.jobs[job.key()] = job
+        given = job.arguments
+        common = told(given["weights_seed"], given["task_seed"], getattr(given["problem"], "parameters", {}), given["network"])
+        axes = given["lanes"]
+        lanes = [dict(zip(axes, each, strict=True)) for each in zip(*axes.values(), strict=True)] or [{}]
+        numbers = np.array([common + marked(lane) for lane in lanes])
+        future: Future[Any] = Future()
+        future.set_result(Outcome({name: k + numbers for k, name in enumerate(VARIABLES)}, None, 0.25))
+        return future
 
 
-class Idle:
+class Idle(Executor):
     """Has nothing to do, and sees to that."""
 
-    def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
-        assert not list(jobs)
-        return iter(())
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        raise AssertionError("nothing should run")
 
 
 def told(weights_seed: int, task_seed: int, parameters: Mapping[str, Any], network: es.Network) -> float:
@@ -686,10 +685,9 @@ def waves(length: int, seed: int, wave: Any = None) -> tuple[Floats, Floats]:
 
 @pytest.mark.parametrize("both", [(Sine(0.1), Square(0.1)), (Low.one, High.one)])
 def test_parameters_of_different_classes_with_equal_fields_are_told_apart(both: tuple[Any, Any], tmp_path: Path) -> None:
-    ledger = tmp_path / "sweep.db"
-    found = es.sweep(chain(), Task(waves), {"task.wave": both}, protocol=SHORT, ledger=ledger)
+    found = es.sweep(chain(), Task(waves), {"task.wave": both}, protocol=SHORT, folder=tmp_path)
     assert found["test"][0] != found["test"][1]
-    alone = es.sweep(chain(), Task(waves, {"wave": both[1]}), {"seed": [0]}, protocol=SHORT, ledger=ledger)
+    alone = es.sweep(chain(), Task(waves, {"wave": both[1]}), {"seed": [0]}, protocol=SHORT, folder=tmp_path)
     assert alone["test"][0] == found["test"][1]
 
 
@@ -708,7 +706,9 @@ def test_a_task_that_fails_leaves_its_points_empty_and_the_others_as_they_are() 
     for name in VARIABLES:
         assert np.isnan(data[name].sel(task_seed=2)).all()
     assert data.attrs["failed_jobs"] == 2
-    assert json.loads(data.attrs["errors"]) == ["RuntimeError: no series today for seed 2"]
+    assert json.loads(data.attrs["errors"]) == [
+        "RuntimeError: no series today for seed 2 (at task_seed = 2, task.order = 2; 1 more)"
+    ]
     intact = es.sweep(chain(), Task(moody), {**axes, "task_seed": [0, 5]}, protocol=SHORT)
     assert intact.attrs["failed_jobs"] == 0
     for name in VARIABLES:
@@ -755,12 +755,13 @@ def test_an_attempt_keeps_the_error_in_words() -> None:
     assert outcome.seconds >= 0
 
 
+def test_only_executors_run_jobs() -> None:
+    """A Dask client has a `submit` too, whose futures are others."""
+    with pytest.raises(TypeError, match=r"executor must be an Executor of concurrent\.futures.*client\.get_executor\(\)"):
+        es.sweep(chain(), NARMA, {"seed": [0]}, executor=object())  # type: ignore[arg-type]
+
+
 # Bad input raises before anything runs.
-
-
-class Never:
-    def run(self, jobs: Iterable[tuple[str, Job]]) -> Iterator[tuple[str, Outcome]]:
-        raise AssertionError("nothing should run")
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -807,7 +808,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 def test_bad_input_raises_at_once(case: str) -> None:
     given, message = BAD[case]
     with pytest.raises((ValueError, TypeError), match=message):
-        es.sweep(**{**BASE, **given, "executor": Never()})
+        es.sweep(**{**BASE, **given, "executor": Idle()})
 
 
 @pytest.mark.parametrize("function", [lambda length, seed: None, 3, "no_such_task", "no_such_module:task", "math:no_such_name"])

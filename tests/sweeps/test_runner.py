@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from echoscale.sweeps import Arrays, Check, Job, Runner, folder, processes
 from echoscale.sweeps import job as jobs_module
-from echoscale.sweeps.executors import InProcess, Stopped
-from echoscale.sweeps.job import Arrays, Check, Job
-from echoscale.sweeps.ledger import Ledger
-from echoscale.sweeps.runner import Runner
+from echoscale.sweeps import runner as runner_module
+from echoscale.sweeps.runner import Stopped, outcomes
 
 PATIENCE = 60.0  # seconds after which something hangs
 
@@ -58,9 +56,25 @@ def stage() -> Iterator[Stage]:
     STAGE.__init__()  # type: ignore[misc]
 
 
+class InOrder:
+    """In place of the random order in which processes that share a folder take jobs."""
+
+    def shuffle(self, jobs: list[str]) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner_module, "SystemRandom", InOrder)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "ledger.sqlite"
+    return tmp_path / "kept"
+
+
+def file_of(path: Path, k: int) -> Path:
+    return folder.file_of(path, Job.of(square, k=k).key())
 
 
 def numbered(count: int) -> list[Job]:
@@ -72,14 +86,7 @@ def squares(found: list[Arrays]) -> list[int]:
 
 
 def kept(path: Path, count: int = 20) -> set[int]:
-    with Ledger(path) as ledger:
-        found = ledger.finished([job.key() for job in numbered(count)])
-    return {k for k, job in enumerate(numbered(count)) if job.key() in found}
-
-
-def claims(path: Path) -> list[Any]:
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("SELECT key FROM claims").fetchall()
+    return {k for k in range(count) if folder.read(file_of(path, k)) is not None}
 
 
 def wait_for(event: threading.Event) -> None:
@@ -112,7 +119,6 @@ def test_results_come_in_the_order_of_the_jobs(path: Path, threads: int, stage: 
     assert squares(list(run(numbered(6), threads=threads))) == [0, 1, 4, 9, 16, 25]
     assert [said[:2] for said in told] == [(k, 6) for k in range(7)]
     assert kept(path) == set(range(6))
-    assert claims(path) == []
 
 
 def test_jobs_that_take_no_check_and_equal_jobs(stage: Stage) -> None:
@@ -136,27 +142,24 @@ def test_kept_jobs_are_not_done_again_and_come_back_bit_for_bit(path: Path, stag
 
 def test_fresh_computes_anew_and_replaces(path: Path, stage: Stage) -> None:
     list(Runner(path)(numbered(3)))
-    key = numbered(1)[0].key()
-    with Ledger(path) as ledger:
-        ledger.forget([key])
-        ledger.finish(key, "s", {"square": -1}, 0.0)
+    folder.write(file_of(path, 0), {"square": np.array(-1)}, 0.0)
     assert squares(list(Runner(path)(numbered(3)))) == [-1, 1, 4], "what is there is taken"
     assert squares(list(Runner(path, fresh=True)(numbered(3)))) == [0, 1, 4]
     assert squares(list(Runner(path)(numbered(3)))) == [0, 1, 4]
     assert stage.log == [0, 1, 2, 0, 1, 2]
 
 
-def test_damaged_results_are_computed_anew(path: Path, stage: Stage) -> None:
+def test_damaged_results_are_computed_again(path: Path, stage: Stage) -> None:
     expected = list(Runner(path)(numbered(3)))
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(
-            "UPDATE arrays SET data = x'000000000000000000000000000000000000000000000000' WHERE key = ? AND name = 'half'",
-            (numbered(2)[1].key(),),
-        )
+    content = bytearray(file_of(path, 1).read_bytes())
+    content[content.index(expected[1]["half"].tobytes()) + 2] ^= 1
+    file_of(path, 1).write_bytes(content)
     stage.log.clear()
-    found = list(Runner(path)(numbered(3)))
+    with pytest.warns(UserWarning, match="half.npy fails its checksum"):
+        found = list(Runner(path)(numbered(3)))
     assert stage.log == [1]
     np.testing.assert_array_equal(found[1]["half"], expected[1]["half"])
+    assert kept(path) == {0, 1, 2}
 
 
 def test_a_change_of_the_numerics_runs_everything_again(path: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +228,6 @@ def test_an_error_or_an_interrupt_stops_all_and_keeps_what_is_done(
     wait_for(stopped)  # an interrupt while its thread is being started is not waited for
     assert kept(path) == {0, 1}
     assert sorted(stage.log) == [0, 1, 2, 3]
-    assert claims(path) == [], "others may take them over"
     stage.__init__()  # type: ignore[misc]
     assert squares(list(Runner(path)(numbered(8), threads=2))) == [k**2 for k in range(8)]
     assert sorted(stage.log) == list(range(2, 8))
@@ -251,20 +253,19 @@ def test_who_reads_no_further_stops_the_jobs(path: Path, stage: Stage) -> None:
     results.close()  # type: ignore[attr-defined]
     assert stopped.is_set()
     assert kept(path) == {0}
-    assert claims(path) == []
 
 
 KILLED = """
 import os, signal, sys
 import killed_jobs
-from echoscale.sweeps.runner import Runner
-killed_jobs.DIES.append(3)  # a list: constants are part of the key
+from echoscale.sweeps import Runner
+killed_jobs.DIES.append(3)
 list(Runner(sys.argv[1])(killed_jobs.jobs()))
 """
 MODULE = """
 import os, signal
 import numpy as np
-from echoscale.sweeps.job import Job
+from echoscale.sweeps import Job
 
 DIES, BEGUN = [], []
 
@@ -289,43 +290,209 @@ def test_a_killed_run_goes_on(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(tmp_path)
     ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], timeout=PATIENCE, check=False)
     assert ended.returncode == -signal.SIGKILL
-    assert len(claims(path)) == 1, "that of the dead process"
     import killed_jobs  # type: ignore[import-not-found]
 
+    done = {k for k, job in enumerate(killed_jobs.jobs()) if folder.file_of(path, job.key()).exists()}
+    assert 3 not in done
     found = list(Runner(path)(killed_jobs.jobs()))
-    assert killed_jobs.BEGUN == [3, 4, 5]
+    assert set(killed_jobs.BEGUN) == set(range(6)) - done
     for k, each in enumerate(found):
         np.testing.assert_array_equal(each["x"], np.random.default_rng(k).random(3))
     sys.modules.pop("killed_jobs")
 
 
-def test_two_runners_share_the_jobs(path: Path, stage: Stage) -> None:
-    """The second waits for what the first is at, and takes its results."""
-    begun, goes_on = threading.Event(), threading.Event()
+def test_what_another_process_finishes_meanwhile_is_taken(path: Path, stage: Stage) -> None:
+    def act(k: int, check: Check) -> None:
+        if k == 0:
+            folder.write(file_of(path, 2), {"square": np.array(-4)}, 0.0)
+
+    stage.act = act
+    assert squares(list(Runner(path)(numbered(4)))) == [0, 1, -4, 9]
+    assert stage.log == [0, 1, 3]
+
+
+def test_two_runners_at_the_same_job_do_no_harm(path: Path, stage: Stage) -> None:
+    """Both run job 0, as they cannot know of each other; nothing else runs twice."""
+    meeting = threading.Barrier(2)
     found: list[Arrays] = []
 
     def act(k: int, check: Check) -> None:
         if k == 0:
-            begun.set()
-            wait_for(goes_on)
+            meeting.wait(PATIENCE)
 
     stage.act = act
     other = threading.Thread(target=lambda: found.extend(Runner(path)(numbered(1))))
     other.start()
-    wait_for(begun)
-    # A claim of one process holds against others alone; here the other is made to look like one.
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE claims SET host = 'elsewhere'")
-    threading.Timer(0.2, goes_on.set).start()
     assert squares(list(Runner(path)(numbered(3)))) == [0, 1, 4]
     other.join()
     assert squares(found) == [0]
-    assert sorted(stage.log) == [0, 1, 2]
+    assert sorted(stage.log) == [0, 0, 1, 2]
+    assert kept(path) == {0, 1, 2}
+
+
+def test_the_order_is_random_in_a_folder(path: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that processes that share it rarely meet at the same job. Results come in order all the same."""
+    monkeypatch.undo()
+    assert squares(list(Runner(path)(numbered(20)))) == [k**2 for k in range(20)]
+    assert sorted(stage.log) == list(range(20)) != stage.log
+
+
+# Executors
+
+
+def test_not_more_than_asked_for_is_handed_over(stage: Stage) -> None:
+    asked: list[int] = []
+    told: list[str] = []
+
+    class Watched(ThreadPoolExecutor):
+        def submit(self, *given: Any, **named: Any) -> Any:
+            asked.append(len(asked) - len(told))
+            return super().submit(*given, **named)
+
+    with Watched(2) as pool:
+        for key, _ in outcomes({job.key(): job for job in numbered(20)}, executor=pool, at_once=3):
+            told.append(key)
+    assert len(told) == len(asked) == 20
+    assert max(asked) == 2, "so many were under way when one more was handed over"
+
+
+MAIN = """
+import signal, sys
+import own_jobs
+from echoscale.sweeps import Job, processes
+from echoscale.sweeps.runner import outcomes
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where tests run in the background
+    jobs = {str(k): Job.of(own_jobs.work, k=k) for k in range(int(sys.argv[2]))}
+    with processes(2) as executor:
+        for key, outcome in outcomes(jobs, sys.argv[1], executor):
+            print(key, outcome, flush=True)
+"""
+WORK = """
+import os, signal, time
+import numpy as np
+
+def work(k):
+    with open(os.environ["LOG"], "a") as log:
+        log.write(f"{k} {os.getpid()}\\n")
+    if k == 3:
+        time.sleep(60)
+    if k == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if k == 2:
+        raise ValueError("no second job")
+    return {"threads": np.array([int(os.environ["OMP_NUM_THREADS"]), int(os.environ["OPENBLAS_NUM_THREADS"])])}
+"""
+
+
+class Main:
+    """A process that runs jobs on two processes of its own."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.log, self.kept = folder / "log", folder / "kept"
+        self.log.touch()
+        (folder / "own_jobs.py").write_text(WORK)
+        (folder / "main.py").write_text(MAIN)
+        path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self.process = subprocess.Popen(
+            [sys.executable, str(folder / "main.py"), str(self.kept), str(count)],
+            env={**os.environ, "PYTHONPATH": path, "LOG": str(self.log)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def began(self) -> dict[int, int]:
+        """Process of every job that was begun."""
+        return {int(k): int(pid) for k, pid in (line.split() for line in self.log.read_text().splitlines())}
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end
+            assert self.process.poll() is None, self.process.communicate()
+            time.sleep(0.01)
+
+    def no_process_is_left(self) -> bool:
+        end = time.monotonic() + PATIENCE
+        while left := [pid for pid in self.began().values() if is_alive(pid)]:
+            assert time.monotonic() < end, left
+            time.sleep(0.01)
+        return True
+
+
+def is_alive(pid: int) -> bool:
+    """A dead process that nobody has asked for yet is dead."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[int], Main]]:
+    made: list[Main] = []
+
+    def starter(count: int) -> Main:
+        made.append(Main(tmp_path, count))
+        return made[-1]
+
+    yield starter
+    for each in made:
+        each.process.kill()
+        each.process.communicate()
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
+
+
+@needs_proc
+def test_processes_have_one_core_each_and_end(start: Callable[[int], Main]) -> None:
+    main = start(3)
+    out, errors = main.process.communicate(timeout=PATIENCE)
+    assert main.process.returncode == 0, errors
+    assert out.count("array([1, 1])") == 2
+    assert out.count("error='ValueError: no second job'") == 1
+    assert main.process.pid not in main.began().values()
+    assert main.no_process_is_left()
+    assert len(list(main.kept.glob("*.npz"))) == 2
+    assert [each.read_text() for each in main.kept.glob("*.failed")] == ["ValueError: no second job"]
+
+
+@needs_proc
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_processes_end_with_the_main_one(start: Callable[[int], Main], sign: int) -> None:
+    """At once, though one of them is busy: after Ctrl-C, and after `kill -9`, which tidies nothing up."""
+    main = start(4)
+    main.until(lambda: 3 in main.began() and len(list(main.kept.glob("*.npz"))) == 2)
+    main.process.send_signal(sign)
+    _, errors = main.process.communicate(timeout=PATIENCE / 3)
+    assert main.process.returncode == -sign, errors
+    assert main.no_process_is_left()
+    assert len(list(main.kept.glob("*.npz"))) == 2, "finished jobs are kept"
+
+
+@needs_proc
+def test_a_process_that_is_killed_ends_the_run_with_a_clear_error(start: Callable[[int], Main]) -> None:
+    main = start(5)
+    _, errors = main.process.communicate(timeout=PATIENCE)
+    assert main.process.returncode == 1
+    assert "ConnectionError: the workers of " in errors
+    assert "are gone" in errors
+    assert "Finished jobs are kept: run again." in errors
+    assert main.no_process_is_left()
+
+
+@pytest.mark.parametrize(("count", "kind"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("2", TypeError)])
+def test_numbers_of_processes_that_make_no_sense(count: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="processes must be"), processes(count):
+        pass
 
 
 def test_threads_that_make_no_sense() -> None:
     with pytest.raises(ValueError, match="threads must be at least 1"):
-        InProcess(0)
+        list(Runner()(numbered(1), threads=0))
 
 
 def test_functions_that_no_process_could_find() -> None:

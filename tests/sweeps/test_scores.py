@@ -12,7 +12,7 @@ from naive import states_of
 from sklearn.linear_model import Ridge
 
 import echoscale as es
-from echoscale.sweeps.protocol import Protocol
+from echoscale.sweeps.problem import Protocol
 from echoscale.sweeps.scores import PathErrors, path_errors
 
 Floats = npt.NDArray[np.float64]

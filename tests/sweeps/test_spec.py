@@ -12,7 +12,7 @@ import pytest
 
 import echoscale as es
 from echoscale.sweeps import Protocol, Task, spec
-from echoscale.sweeps.protocol import RIDGE
+from echoscale.sweeps.problem import RIDGE
 
 Write = Callable[[str], Path]
 

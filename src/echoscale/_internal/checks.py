@@ -53,7 +53,7 @@ def leak_rate(value: object, name: str = "leak_rate") -> float:
 
 def finite(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Numbers that a model gives, all finite."""
-    import numpy as np  # here: a description and the ledger do without
+    import numpy as np  # here: a description does without
 
     if not np.isfinite(values).all():
         raise ValueError(f"{name} are not finite: the inputs, or numbers in the model, are too large. Scale the data.")

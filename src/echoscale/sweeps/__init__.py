@@ -1,6 +1,6 @@
-"""Grids of experiments: a network, a task, axes and a score; batched on lanes, kept in a ledger, spread by an executor.
+"""Grids of experiments: a network, a problem, axes and a score; batched on lanes, kept in a folder, run by an executor.
 
-Names are loaded when they are first used: the ledger alone needs nothing heavy. The list of names is `__init__.pyi`.
+Names are loaded when they are first used. The list of names is `__init__.pyi`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
 from . import axes as axes
-from .archive import export as export
-from .archive import recall as recall
-from .cluster import Cluster as Cluster
-from .executors import InProcess as InProcess
 from .grid import SweepWarning as SweepWarning
 from .grid import sweep as sweep
 from .job import NUMERICS as NUMERICS
@@ -10,11 +6,11 @@ from .job import Arrays as Arrays
 from .job import Check as Check
 from .job import Job as Job
 from .job import unchecked as unchecked
-from .ledger import Ledger as Ledger
-from .ledger import LedgerError as LedgerError
-from .ledger import Record as Record
-from .protocol import Protocol as Protocol
+from .problem import Data as Data
+from .problem import Protocol as Protocol
+from .problem import Task as Task
+from .results import export as export
+from .results import recall as recall
 from .runner import Runner as Runner
+from .runner import processes as processes
 from .scores import path_errors as path_errors
-from .task import Data as Data
-from .task import Task as Task

@@ -1,4 +1,4 @@
-"""The sweep itself: jobs from axes, finished ones from the ledger, the others from an executor, all as a labelled Dataset."""
+"""The sweep itself: jobs from axes, run or read from a folder, and their results as a Dataset with named axes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -15,16 +17,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import echoscale
+from echoscale._internal.files import make_folder
 from echoscale._internal.progress import Progress, shown
 from echoscale.network import Network
 from echoscale.network.fingerprint import fingerprint, plain
 from echoscale.sweeps.axes import Axis, lanes_of, network_at, outer_points, parse
-from echoscale.sweeps.executors import Executor, InProcess, Outcome
-from echoscale.sweeps.job import Arrays, Job
-from echoscale.sweeps.protocol import Protocol
-from echoscale.sweeps.runner import Runner
+from echoscale.sweeps.folder import write_sweep
+from echoscale.sweeps.job import Arrays, Job, Outcome
+from echoscale.sweeps.problem import Data, Protocol, Task
+from echoscale.sweeps.runner import outcomes
 from echoscale.sweeps.scores import point_scores
-from echoscale.sweeps.task import Data, Task
 
 if TYPE_CHECKING:
     import xarray
@@ -53,7 +55,7 @@ def sweep(
     axes: Mapping[str, Any],
     *,
     protocol: Protocol | None = None,
-    ledger: str | Path | None = None,
+    folder: str | Path | None = None,
     executor: Executor | None = None,
     progress: bool | Progress = False,
 ) -> xarray.Dataset:
@@ -62,18 +64,20 @@ def sweep(
     Parameters
     ----------
     network : Network or None
-        What does not vary; None where an axis "network" gives it.
+        Network whose description does not vary; None where an axis "network" gives it.
     problem : Task, Data, str or callable
-        What is solved: a `Task`, the name of one of `echoscale.tasks`, a function of your own, or `Data(u, y)`.
+        Problem to solve: a `Task`, the name of one of `echoscale.tasks`, a function of your own, or `Data(u, y)`.
     axes : mapping of names to values
-        What varies: "leak_rate[0]", "spectral_radius", "units", "network", "task.order", "seed" and others; all of them are
-        listed in `echoscale.sweeps.axes`. Points that share weights and series run together.
+        Axes of the grid: "leak_rate[0]", "spectral_radius", "units", "network", "task.order", "seed" and others; all of them
+        are listed in `echoscale.sweeps.axes`. Points that share weights and series run together.
     protocol : Protocol, optional
-        How the series are cut, fitted and scored.
-    ledger : path, optional
-        An SQLite file that keeps finished jobs: the same call resumes, whatever ended it.
-    executor : Executor, optional
-        Where jobs run: `InProcess()` unless given, or a `Cluster`.
+        How the series are divided, fitted and scored.
+    folder : path, optional
+        Folder that keeps finished jobs, made if it is not there: the same call resumes, whatever ended it. Several processes
+        or machines may share it. Delete it when a helper of your task changes: only the source of the task itself counts.
+    executor : concurrent.futures.Executor, optional
+        Where jobs run; one after another in this process by default. `echoscale.sweeps.processes` starts processes, and
+        `Client.get_executor()` of Dask uses a cluster.
     progress : bool or function
         True for a bar in the terminal; a function is called as progress(done, total, note) with the number of jobs done.
 
@@ -81,7 +85,7 @@ def sweep(
     -------
     xarray.Dataset
         One dimension per axis, and the variables test, validation, train (errors) and ridge (the penalty that was chosen on
-        the validation steps). Where a job failed there is NaN, a `SweepWarning`, and its error in the ledger and in the
+        the validation steps). Where a job failed there is NaN, a `SweepWarning`, and its error with its point in the
         attribute "errors".
 
     Examples
@@ -97,41 +101,51 @@ def sweep(
     chosen = Protocol() if protocol is None else protocol
     if not isinstance(chosen, Protocol):
         raise TypeError(f"protocol must be a Protocol, got {protocol!r}.")
+    if executor is not None and not isinstance(executor, Executor):
+        raise TypeError(
+            f"executor must be an Executor of concurrent.futures, got {executor!r}: use sweeps.processes(n), or "
+            "client.get_executor() of a Dask client."
+        )
     source = problem if isinstance(problem, Task | Data) else Task(problem)
     parsed = parse(axes)
     pieces = _pieces(network, source, parsed, chosen)
     settings = _settings(network, source, parsed, chosen)
+    if folder is not None:
+        make_folder(Path(folder))
+        write_sweep(Path(folder), _id(settings), settings, [piece.key for piece in pieces])
     start = time.perf_counter()
-    outcomes = _outcomes(pieces, Runner(ledger, settings), executor or InProcess(), progress)
-    errors: dict[str, str] = {key: each.error for key, each in outcomes.items() if each.error}
-    slots = [Slot(piece.places, piece.first, outcomes[piece.key].results) for piece in pieces]
-    data = dataset([(axis.name, axis.kind, axis.labels) for axis in parsed], slots, settings, errors.values())
+    found = _outcomes(pieces, folder, executor, progress)
+    slots = [Slot(piece.places, piece.first, found[piece.key].results, found[piece.key].error) for piece in pieces]
+    data = dataset([(axis.name, axis.kind, axis.labels) for axis in parsed], slots, settings)
     data.attrs.update(
-        job_seconds=round(sum(each.seconds for each in outcomes.values()), 2),
+        job_seconds=round(sum(each.seconds for each in found.values()), 2),
         seconds=round(time.perf_counter() - start, 2),
         echoscale=echoscale.__version__,
         **{name: version(name) for name in ("numpy", "scipy", "jax")},
     )
-    if errors:
-        first = next(iter(errors.values()))
-        message = f"{len(errors)} of {len(outcomes)} jobs failed, their points are NaN. The first: {first}"
+    if failed := data.attrs["failed_jobs"]:
+        first = json.loads(data.attrs["errors"])[0]
+        message = f"{failed} of {len(pieces)} jobs failed, their points are NaN. The first: {first}"
         warnings.warn(message, SweepWarning, stacklevel=2)
     return data
 
 
-def _outcomes(pieces: Sequence[Piece], runner: Runner, executor: Executor, progress: bool | Progress) -> dict[str, Outcome]:
-    """What became of every job, by key; told on the way, with the points that are computed in a second."""
+def _outcomes(
+    pieces: Sequence[Piece], folder: str | Path | None, executor: Executor | None, progress: bool | Progress
+) -> dict[str, Outcome]:
+    """The outcome of every job, by key; progress is told on the way, with the number of points computed in a second."""
+    jobs = {piece.key: piece.job for piece in pieces}
     points = {piece.key: piece.points for piece in pieces}
-    outcomes: dict[str, Outcome] = {}
+    found: dict[str, Outcome] = {}
     start, computed = time.perf_counter(), 0
-    with shown(progress, "Jobs") as tell:
-        tell(0, len(points), "")
-        for key, outcome in runner.outcomes({piece.key: piece.job for piece in pieces}, executor):
-            outcomes[key] = outcome
+    with shown(progress, "Jobs") as tell, closing(outcomes(jobs, folder, executor)) as ran:
+        tell(0, len(jobs), "")
+        for key, outcome in ran:
+            found[key] = outcome
             computed += 0 if outcome.kept else points[key]
             rate = computed / max(time.perf_counter() - start, 1e-9)
-            tell(len(outcomes), len(points), f"{rate:,.0f} points/s" if computed else "")
-    return outcomes
+            tell(len(found), len(jobs), f"{rate:,.0f} points/s" if computed else "")
+    return found
 
 
 def _pieces(network: Network | None, problem: Task | Data, axes: Sequence[Axis], protocol: Protocol) -> list[Piece]:
@@ -191,32 +205,39 @@ def _written(value: object) -> object:
     return value.to_dict() if isinstance(value, Network) else value
 
 
+def _id(settings: Mapping[str, Any]) -> str:
+    """The id of a sweep."""
+    return fingerprint(settings)[:12]
+
+
 class Slot(NamedTuple):
-    """Where results belong: the place on every outer axis, and their lanes."""
+    """Where the results of a job belong: the place on every outer axis, and the first lane. Without results, its error."""
 
     places: tuple[int, ...]
     begin: int
     results: Arrays | None
+    error: str | None
 
 
 def dataset(
-    names: Sequence[tuple[str, str, Sequence[Any]]],
-    slots: Sequence[Slot],
-    settings: Mapping[str, Any],
-    errors: Collection[str],
+    names: Sequence[tuple[str, str, Sequence[Any]]], slots: Sequence[Slot], settings: Mapping[str, Any]
 ) -> xarray.Dataset:
-    """Results with named axes, given as (name, kind, labels); NaN where there are none. `errors`: one of every failed job."""
+    """Results with named axes, given as (name, kind, labels); NaN where there are none."""
     import xarray
 
     outer, leaves = ([each for each in names if (each[1] == "leaf") == on_lanes] for on_lanes in (False, True))
     lanes = math.prod(len(labels) for _, _, labels in leaves)
     variables = ("test", "validation", "train", "ridge")
     flat = {name: np.full((*(len(labels) for _, _, labels in outer), lanes), np.nan) for name in variables}
+    errors: dict[str, list[str]] = {}
     for slot in slots:
         if slot.results is not None:
             place: Any = (*slot.places, slice(slot.begin, slot.begin + len(slot.results["test"])))
             for name in variables:
                 flat[name][place] = slot.results[name]
+        elif slot.error is not None:
+            point = ", ".join(f"{name} = {labels[k]}" for (name, _, labels), k in zip(outer, slot.places, strict=True))
+            errors.setdefault(slot.error, []).append(point or "all points")
     shape = [len(labels) for _, _, labels in (*outer, *leaves)]
     dims = [name for name, _, _ in (*outer, *leaves)]
     data = xarray.Dataset(
@@ -225,8 +246,10 @@ def dataset(
     )
     data.attrs.update(
         settings=json.dumps(settings, sort_keys=True),
-        sweep=fingerprint(settings)[:12],
-        failed_jobs=len(errors),
-        errors=json.dumps(sorted(set(errors))),
+        sweep=_id(settings),
+        failed_jobs=sum(map(len, errors.values())),
+        errors=json.dumps(
+            [f"{error} (at {points[0]}{f'; {len(points) - 1} more' * (len(points) > 1)})" for error, points in errors.items()]
+        ),
     )
     return data.transpose(*(name for name, _, _ in names))

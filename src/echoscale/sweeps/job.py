@@ -1,9 +1,11 @@
-"""A job: a function by its importable name and its arguments -> named arrays. The same job gives the same anywhere."""
+"""A job: a function by its importable name and its arguments -> named arrays. The same job gives the same results anywhere."""
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +13,9 @@ import numpy.typing as npt
 
 import echoscale
 from echoscale.network.fingerprint import fingerprint
-from echoscale.sweeps.functions import code_of, is_own, name_of, named
-from echoscale.sweeps.task import Task
+from echoscale.sweeps.problem import Task, name_of, named
 
-# Raised when a change of the code changes results, so that those of older code are not taken for those of this one.
+# Raised when a change of the code changes results, so that results of older code are not taken for results of this one.
 NUMERICS = 1
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -42,10 +43,11 @@ class Job(NamedTuple):
     Parameters
     ----------
     function : str
-        "module:function". It returns named arrays. One that takes long has a parameter `check` and calls check() now and then:
-        that raises where the run was interrupted.
+        Name of a function that returns named arrays, "module:function". A function that takes long can have a parameter
+        `check` and call check() now and then: it raises where the run was interrupted.
     arguments : mapping
-        Its keywords, but for `check`: numbers, strings, arrays, networks, dataclasses (see `echoscale.network.fingerprint`).
+        Keyword arguments without `check`: numbers, strings, arrays, networks, dataclasses (see
+        `echoscale.network.fingerprint`).
 
     Examples
     --------
@@ -63,22 +65,23 @@ class Job(NamedTuple):
 
     @classmethod
     def of(cls, function: Callable[..., Any], /, **arguments: Any) -> Job:
-        """The call of a function, for later.
+        """Describe the call of a function.
 
         Parameters
         ----------
         function : callable
-            A function at the top of an importable module.
+            Function at the top of a module that can be imported.
         **arguments : object
             Its arguments, by name.
         """
         return cls(name_of(function), arguments)
 
     def key(self) -> str:
-        """A fingerprint of function, arguments, code and versions: it names the results in a ledger.
+        """A fingerprint of function, arguments, sources and version: the name of the file with the results.
 
-        The version of echoscale and `NUMERICS` stand for its own code. For functions and classes of the user, that of the job
-        and those of its tasks, a digest of their code does: where it has changed, jobs are run again.
+        The version of echoscale and `NUMERICS` stand for its own code. For functions and classes of the user, the function of
+        the job and of its tasks, their source stands. The source of other functions that these call does not count: delete
+        the folder of results when such a helper changes.
         """
         return fingerprint(
             {
@@ -86,17 +89,17 @@ class Job(NamedTuple):
                 "arguments": dict(self.arguments),
                 "numerics": NUMERICS,
                 "version": echoscale.__version__,
-                "code": self._codes(),
+                "source": self._sources(),
             }
         )
 
-    def _codes(self) -> dict[str, str]:
-        """Digests of all code that is not echoscale's own, by name."""
-        problems = [each for each in self.arguments.values() if isinstance(each, Task)]
-        values = [*self.arguments.values(), *(value for each in problems for value in each.parameters.values())]
-        used = {name: named(name) for name in (self.function, *(str(each.function) for each in problems))}
+    def _sources(self) -> dict[str, str]:
+        """The source of all functions and classes that are the user's, by name."""
+        tasks = [each for each in self.arguments.values() if isinstance(each, Task)]
+        values = [*self.arguments.values(), *(value for each in tasks for value in each.parameters.values())]
+        used = {name: named(name) for name in (self.function, *(str(each.function) for each in tasks))}
         used |= {f"{type(each).__module__}:{type(each).__qualname__}": type(each) for each in values}
-        return {name: code_of(each) for name, each in used.items() if not is_own(each)}
+        return {name: _source_of(each) for name, each in used.items() if not _is_own(each)}
 
     def run(self, check: Check = unchecked) -> Arrays:
         """Call the function.
@@ -109,4 +112,35 @@ class Job(NamedTuple):
         function, arguments = named(self.function), dict(self.arguments)
         if "check" in inspect.signature(function).parameters:
             arguments["check"] = check
-        return {name: np.asarray(values) for name, values in function(**arguments).items()}
+        results = {name: np.asarray(values) for name, values in function(**arguments).items()}
+        for name, values in results.items():
+            if values.dtype.kind not in "biufc":
+                raise TypeError(f"results[{name!r}] must hold numbers or truth values, got {values!r}.")
+        return results
+
+
+def _is_own(value: object) -> bool:
+    """Whether a function or class belongs to echoscale, whose version stands for its code, or to Python or NumPy."""
+    home = str(getattr(value, "__module__", "") or "").partition(".")[0]
+    return home in ("echoscale", "numpy") or home in sys.stdlib_module_names
+
+
+@lru_cache(maxsize=256)  # read once: a file that is edited later is not the code that was imported
+def _source_of(value: Callable[..., Any]) -> str:
+    """The source of a function or class; nothing where there is none, as for compiled code."""
+    try:
+        return inspect.getsource(value)
+    except (OSError, TypeError):
+        return ""
+
+
+class Outcome(NamedTuple):
+    """Results of a job, or the error that ended it."""
+
+    results: Arrays | None
+    error: str | None
+    seconds: float
+    raised: Exception | None = None
+    """The error itself, where the job ran in this process."""
+    kept: bool = False
+    """Whether a file held the results, and nothing was run."""

@@ -1,58 +1,81 @@
-"""Jobs to outcomes: each is run once, kept in a ledger as soon as it is done, and never run again.
+"""Run jobs, keep each as soon as it is finished, and never run a finished one again.
 
-    run = Runner("ledger.sqlite", settings)        # or Runner(): nothing is kept
-    for results in run(jobs): ...                  # in the order of the jobs; an interrupted run goes on where it stopped
+    run = Runner("folder")             # or Runner(): nothing is kept
+    for results in run(jobs): ...      # in the order of the jobs; an interrupted run goes on where it stopped
 
-Before a job is run it is claimed in the ledger. What another process is at is waited for, or taken over when that process dies.
+Jobs run in this process, or on any executor of `concurrent.futures`: threads, `processes`, or a Dask cluster by its
+`Client.get_executor()`. This process alone writes the files, so workers need no shared disk.
 """
 
 from __future__ import annotations
 
+import math
+import multiprocessing
 import os
+import signal
 import threading
 import time
+import traceback
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
+from itertools import islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from random import SystemRandom
+from uuid import uuid4
 
+from echoscale._internal import checks
+from echoscale._internal.files import make_folder
 from echoscale._internal.progress import Progress, shown
-from echoscale.network.fingerprint import fingerprint, plain
-from echoscale.sweeps.executors import Executor, InProcess, Outcome
-from echoscale.sweeps.job import Arrays, Job
-from echoscale.sweeps.ledger import Ledger
+from echoscale.sweeps import folder as files
+from echoscale.sweeps.job import Arrays, Check, Job, Outcome, unchecked
 
-HEARTBEAT, POLL = 5.0, 0.5  # seconds
+# Jobs handed to an executor at once: enough for a thousand workers, while the arguments of more would only fill its memory.
+AHEAD = 1000
+AWAKE = 0.2  # seconds between looks for Ctrl-C
+# Set before NumPy is imported: several processes that use all cores for one product would slow each other down.
+ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class JobError(RuntimeError):
     """A job failed in another process; its message says how."""
 
 
+class Stopped(BaseException):
+    """A job was told to stop half-way. No error of the job, so that nobody takes it for one."""
+
+
 class Runner:
-    """Runs the jobs of one experiment.
+    """Runs jobs in this process and gives their results in order.
 
     Parameters
     ----------
-    ledger : path, optional
-        The SQLite file that keeps finished jobs, made if it is not there. Without it nothing is kept.
-    settings : mapping
-        What the experiment is, as `echoscale.network.fingerprint.plain` takes it. It stands in the ledger beside the jobs; its
-        fingerprint is the experiment's id.
+    folder : path, optional
+        Folder that keeps finished jobs, made if it is not there. Without it nothing is kept.
     fresh : bool
-        Whether jobs that the ledger has are forgotten and run again.
+        Whether finished jobs are forgotten and run again.
     progress : bool or function
         True for a bar in the terminal; a function is called as progress(done, total, note) with the number of jobs done.
     what : str
-        The word that stands before the bar.
+        Word before the bar.
 
     Examples
     --------
     >>> import echoscale as es
-    >>> from echoscale.sweeps import Job
-    >>> from echoscale.sweeps import Runner
+    >>> from echoscale.sweeps import Job, Protocol, Runner, Task
     >>> from echoscale.sweeps.scores import point_scores
-    >>> from echoscale.sweeps import Protocol, Task
     >>> protocol = Protocol(washout=50, train=300, validation=100, test=100)
     >>> jobs = [
     ...     Job.of(point_scores, network=es.single(20), problem=Task("narma"), protocol=protocol, lanes={},
@@ -65,135 +88,213 @@ class Runner:
 
     def __init__(
         self,
-        ledger: str | os.PathLike[str] | None = None,
-        settings: Mapping[str, Any] | None = None,
+        folder: str | os.PathLike[str] | None = None,
         *,
         fresh: bool = False,
         progress: bool | Progress = False,
         what: str = "Jobs",
     ) -> None:
-        self.ledger = ledger
-        self.settings: dict[str, Any] = plain(dict(settings or {}))
-        self.name = fingerprint(self.settings)[:12]
-        self.fresh = fresh
+        self.folder, self.fresh = folder, fresh
         self.progress, self.what = progress, what
-        self.seconds = 0.0  # of all jobs one after another, those of earlier runs too
+        self.seconds = 0.0  # of all jobs one after another, finished ones of earlier runs too
 
     def __call__(self, jobs: Sequence[Job], threads: int = 1) -> Iterator[Arrays]:
-        """The results of jobs in this process, in their order. The first error ends them all; what was done is kept."""
+        """Results of jobs in their order. The first error ends the run; finished jobs are kept."""
         keys = [job.key() for job in jobs]
         by_key = dict(zip(keys, jobs, strict=True))
         found: dict[str, Arrays] = {}
         waiting = deque(keys)
+        threads = checks.integer(threads, "threads", minimum=1)
+        pool = ThreadPoolExecutor(threads) if threads > 1 else nullcontext()
         with (
             shown(self.progress, self.what) as tell,
-            closing(self.outcomes(by_key, InProcess(threads))) as outcomes,
+            pool as executor,
+            closing(outcomes(by_key, self.folder, executor, fresh=self.fresh, at_once=threads)) as ran,
         ):
             tell(0, len(by_key), "")
-            for key, outcome in outcomes:
+            for key, outcome in ran:
                 if outcome.results is None:
                     raise outcome.raised or JobError(outcome.error)
+                self.seconds += outcome.seconds
                 found[key] = outcome.results
                 tell(len(found), len(by_key), "")
                 while waiting and waiting[0] in found:
                     yield found[waiting.popleft()]
 
-    def outcomes(self, jobs: Mapping[str, Job], executor: Executor) -> Generator[tuple[str, Outcome], None, None]:
-        """What became of every job, by key, as they come: first those that the ledger has, which are not run again.
 
-        Parameters
-        ----------
-        jobs : mapping of keys to Job
-            What to do, each under its `Job.key()`.
-        executor : Executor
-            Where.
-        """
-        with ExitStack() as stack:
-            kept = stack.enter_context(Ledger(self.ledger)) if self.ledger is not None else None
-            if kept:
-                kept.begin(self.name, self.settings)
-                kept.link(self.name, list(jobs))
-                if self.fresh:
-                    kept.forget(list(jobs))
-                stack.enter_context(_beating(kept))
-            waiting = deque(jobs)
-            while waiting:
-                for key, outcome in _collected(kept, waiting):
-                    self.seconds += outcome.seconds
-                    yield key, outcome
-                elsewhere: deque[str] = deque()
-                with closing(_claimed(kept, waiting, elsewhere, jobs)) as claimed, _closing(executor.run(claimed)) as ran:
-                    for key, outcome in ran:
-                        if kept:
-                            _record(kept, key, self.name, outcome)
-                        self.seconds += outcome.seconds
-                        yield key, outcome
-                waiting = elsewhere  # another process is at these: look again until they are done, or free to be taken over
-                if waiting:
-                    time.sleep(POLL)
+def outcomes(
+    jobs: Mapping[str, Job],
+    folder: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    *,
+    fresh: bool = False,
+    at_once: int = AHEAD,
+    until: float = math.inf,
+) -> Generator[tuple[str, Outcome], None, None]:
+    """Key and outcome of every job as they come: first the finished jobs of the folder, which do not run again.
+
+    Parameters
+    ----------
+    jobs : mapping of keys to Job
+        Jobs, each under its `Job.key()`.
+    folder : path, optional
+        Folder that keeps finished jobs.
+    executor : concurrent.futures.Executor, optional
+        Where jobs run; one after another in this process by default.
+    fresh : bool
+        Whether finished jobs are forgotten and run again.
+    at_once : int
+        Number of jobs handed to the executor at once.
+    until : float
+        Time of `time.monotonic` after which no further job begins.
+    """
+    place = None if folder is None else Path(folder)
+    waiting = list(jobs)
+    if place is not None:
+        make_folder(place)
+        waiting = []
+        for key in jobs:
+            if fresh:
+                files.forget(files.file_of(place, key))
+            if (outcome := files.read(files.file_of(place, key))) is None:
+                waiting.append(key)
+            else:
+                yield key, outcome
+        SystemRandom().shuffle(waiting)  # processes that share the folder rarely meet at the same job
+    calls = ((key, (jobs[key], place and files.file_of(place, key))) for key in waiting if time.monotonic() < until)
+    ran = ((key, attempt(*call)) for key, call in calls) if executor is None else _submitted(calls, executor, at_once)
+    with closing(ran):
+        for key, outcome in ran:
+            if place is not None and not outcome.kept:
+                file = files.file_of(place, key)
+                if outcome.results is None:
+                    files.write_error(file, outcome.error or "unknown")
+                else:
+                    files.write(file, outcome.results, outcome.seconds)
+            yield key, outcome
 
 
-def _collected(kept: Ledger | None, waiting: deque[str]) -> list[tuple[str, Outcome]]:
-    """Finished jobs out of the ledger; the others stay in `waiting`."""
-    if kept is None:
-        return []
-    found = {key: Outcome(each.results, None, each.seconds, kept=True) for key, each in kept.finished(list(waiting)).items()}
-    rest = [key for key in waiting if key not in found]
-    waiting.clear()
-    waiting.extend(rest)
-    return list(found.items())
-
-
-def _claimed(
-    kept: Ledger | None, waiting: Sequence[str], elsewhere: deque[str], jobs: Mapping[str, Job]
-) -> Generator[tuple[str, Job], None, None]:
-    """The jobs that nobody else is at, claimed one by one as the executor asks for them; given back if it is stopped."""
-    mine: list[str] = []
+def attempt(job: Job, file: Path | None = None, check: Check = unchecked) -> Outcome:
+    """Run a job, unless another process has written its file by now. An error becomes part of the outcome."""
+    if file is not None and (found := files.read(file)) is not None:
+        return found
+    start = time.perf_counter()
+    check()
     try:
-        for key in waiting:
-            if kept is not None and not kept.claim(key):
-                elsewhere.append(key)
-                continue
-            mine.append(key)
-            yield key, jobs[key]
-    finally:
-        if kept is not None:
-            for key in mine:
-                kept.release(key)  # nothing happens to those that are finished
+        results = job.run(check)
+    except Exception as error:  # any error of a user's function
+        message = "".join(traceback.format_exception_only(error)).strip()
+        return Outcome(None, message, time.perf_counter() - start, error)
+    return Outcome(results, None, time.perf_counter() - start)
 
 
-def _record(kept: Ledger, key: str, name: str, outcome: Outcome) -> None:
-    if outcome.results is not None:
-        kept.finish(key, name, outcome.results, outcome.seconds)
-    else:
-        kept.fail(key, name, outcome.error or "unknown", outcome.seconds)
+def _elsewhere(run: str, job: Job, file: Path | None) -> Outcome:
+    """In another process, from which errors come back as text, since not every error can be sent.
+
+    Dask takes equal calls for one, even if the first is just being cancelled: `run` tells the calls of two runs apart.
+    """
+    return attempt(job, file)._replace(raised=None)
 
 
-@contextmanager
-def _closing(outcomes: Iterator[tuple[str, Outcome]]) -> Iterator[Iterator[tuple[str, Outcome]]]:
-    """An executor that is a generator stops its jobs at once when nobody reads on."""
-    try:
-        yield outcomes
-    finally:
-        close = getattr(outcomes, "close", None)
-        if close:
-            close()
-
-
-@contextmanager
-def _beating(kept: Ledger) -> Iterator[None]:
-    """Say every few seconds that this process is alive, so that nobody takes over its jobs."""
+def _submitted(
+    calls: Iterator[tuple[str, tuple[Job, Path | None]]], executor: Executor, at_once: int
+) -> Generator[tuple[str, Outcome], None, None]:
+    """Outcomes of jobs on an executor; whoever reads no further, by an error or by choice, stops the jobs that run."""
     stop = threading.Event()
 
-    def beat() -> None:
-        while not stop.wait(HEARTBEAT):
-            with suppress(OSError, ValueError):  # a beat that cannot be written is no reason to stop working
-                kept.heartbeat()
+    def check() -> None:
+        if stop.is_set():
+            raise Stopped
 
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
+    here = isinstance(executor, ThreadPoolExecutor)
+    work: Callable[..., Outcome] = partial(attempt, check=check) if here else partial(_elsewhere, uuid4().hex)
+    running: dict[Future[Outcome], str] = {}
+    try:
+        while True:
+            for key, call in islice(calls, at_once - len(running)):
+                running[executor.submit(work, *call)] = key
+            if not running:
+                return
+            # With a timeout, since Ctrl-C just before the wait is seen only after it.
+            done = wait(running, timeout=AWAKE, return_when=FIRST_COMPLETED).done
+            for future in [each for each in running if each in done]:  # the oldest first
+                yield running.pop(future), _outcome(future)
+    except (BrokenExecutor, CancelledError) as error:
+        why = str(error) or "its jobs were cancelled"
+        raise ConnectionError(f"the workers of {executor!r} are gone ({why}). Finished jobs are kept: run again.") from error
+    finally:
+        stop.set()
+        for future in running:
+            future.cancel()
+
+
+def _outcome(future: Future[Outcome]) -> Outcome:
+    """What the job returned, or why the executor gave it up, such as a Dask worker that died again and again."""
+    try:
+        return future.result()
+    except (BrokenExecutor, CancelledError):
+        raise
+    except Exception as error:
+        return Outcome(None, f"{type(error).__name__}: {error}", 0.0)
+
+
+@contextmanager
+def processes(count: int) -> Iterator[Executor]:
+    """Start processes with one core each: an executor for `sweep`. They end with the `with` statement.
+
+    The processes are fresh ones that import the main script, so a script must guard its call by
+    `if __name__ == "__main__":`. An error or Ctrl-C in the `with` statement, or the death of this process, ends them at once.
+
+    Parameters
+    ----------
+    count : int
+        Number of processes.
+
+    Yields
+    ------
+    executor : concurrent.futures.Executor
+        Runs jobs on the processes.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> with es.sweeps.processes(4) as executor:  # doctest: +SKIP
+    ...     es.sweep(es.single(100), "narma", {"seed": range(20)}, executor=executor)
+    """
+    context = multiprocessing.get_context("spawn")
+    reader, writer = context.Pipe(duplex=False)
+    settings = {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"), **ONE_CORE}
+    number = checks.integer(count, "processes", minimum=1)
+    with reader, writer, _environment(settings), ProcessPoolExecutor(number, context, _follow, (reader,)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            writer.close()
+            raise
+
+
+def _follow(reader: Connection) -> None:
+    """In a process of `processes`: end when the other end of the pipe closes. Ctrl-C is left to the main process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def follow() -> None:
+        with suppress(OSError):
+            reader.poll(None)
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+@contextmanager
+def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """Environment of processes that start meanwhile."""
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
     try:
         yield
     finally:
-        stop.set()
-        thread.join()
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

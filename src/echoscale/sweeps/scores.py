@@ -26,8 +26,7 @@ from echoscale.readouts.columns import Columns
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path, target_variances
 from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.sweeps.job import Arrays
-from echoscale.sweeps.protocol import Protocol
-from echoscale.sweeps.task import Data, Task
+from echoscale.sweeps.problem import Data, Protocol, Task
 
 
 class Scores(NamedTuple):

@@ -31,8 +31,7 @@ import numpy as np
 
 from echoscale import network
 from echoscale.network import Network
-from echoscale.sweeps.protocol import Protocol
-from echoscale.sweeps.task import Task
+from echoscale.sweeps.problem import Protocol, Task
 
 MOST_VALUES = 1_000_000  # of an axis
 STRUCTURES = ("single", "parallel", "hierarchical")

@@ -11,7 +11,7 @@ import numpy as np
 from echoscale.app.report import page, style
 from echoscale.app.report.auto import table_of
 from echoscale.app.report.page import Html
-from echoscale.sweeps.archive import best_points, over_seeds
+from echoscale.sweeps.results import best_points, over_seeds
 
 if TYPE_CHECKING:
     import xarray

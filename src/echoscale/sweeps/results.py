@@ -1,4 +1,4 @@
-"""Results of sweeps out of a ledger: as a Dataset without running anything, as files, and as a table of the best points.
+"""Results of sweeps: out of the folder of their jobs without running anything, as files, and as a table of the best points.
 
 The best points of a grid are those with the least error on validation data, averaged over seeds.
 """
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from echoscale._internal.files import check_writable, write_atomically
 from echoscale._internal.table import Table
+from echoscale.sweeps import folder as files
 from echoscale.sweeps.grid import Slot, cuts, dataset
-from echoscale.sweeps.ledger import Ledger, LedgerError
 
 if TYPE_CHECKING:
     import pandas
@@ -27,15 +27,15 @@ SHOWN = 5  # best points: more make a longer table
 SEEDS = ("seed", "weights_seed", "task_seed")  # axes that errors are averaged over
 
 
-def recall(path: str | Path, sweep: str) -> xarray.Dataset:
-    """The results of a sweep out of its ledger, without running anything.
+def recall(folder: str | Path, sweep: str) -> xarray.Dataset:
+    """The results of a sweep out of the folder of its jobs, without running anything.
 
     Parameters
     ----------
-    path : path
-        The ledger.
+    folder : path
+        Folder that the sweep was given.
     sweep : str
-        The id of the sweep (`echoscale sweeps list` shows them), or its beginning.
+        Id of the sweep (`echoscale sweeps list` shows it), or the beginning of the id.
 
     Returns
     -------
@@ -47,28 +47,26 @@ def recall(path: str | Path, sweep: str) -> xarray.Dataset:
     >>> import tempfile
     >>> import echoscale as es
     >>> from echoscale.sweeps import Protocol, recall
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = f"{folder.name}/sweeps.sqlite"
     >>> short = Protocol(washout=50, train=300, validation=100, test=100)
-    >>> result = es.sweep(es.single(20), "narma", {"seed": range(2)}, protocol=short, ledger=ledger)
-    >>> recall(ledger, result.attrs["sweep"]).equals(result)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = es.sweep(es.single(20), "narma", {"seed": range(2)}, protocol=short, folder=folder)
+    ...     recall(folder, result.attrs["sweep"]).equals(result)
     True
-    >>> folder.cleanup()
     """
-    if not Path(path).exists():
-        raise FileNotFoundError(f"there is no ledger {path}.")
-    with Ledger(path) as ledger:
-        _, settings, keys = _find(ledger, sweep)
-        found, failed = ledger.finished(keys), ledger.failures(keys)
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}: give the folder that the sweep was given.")
+    content = _find(folder, sweep)
+    settings, jobs = content["settings"], [files.file_of(folder, key) for key in content["jobs"]]
     axes = [(axis, kind, labels) for axis, kind, labels, _ in settings["axes"]]
     sizes = [range(len(labels)) for _, kind, labels in axes if kind != "leaf"]
     lanes = list(cuts([len(labels) for _, kind, labels in axes if kind == "leaf"], settings["lanes_per_job"]))
     places = [(outer, begin) for outer in product(*sizes) for begin, _ in lanes]
-    slots = [
-        Slot(outer, begin, found[key].results if key in found else None)
-        for (outer, begin), key in zip(places, keys, strict=True)
-    ]
-    return dataset(axes, slots, settings, [record.error or "unknown" for record in failed.values()])
+    slots = []
+    for (outer, begin), file in zip(places, jobs, strict=True):
+        found = files.read(file)
+        slots.append(Slot(outer, begin, found.results, None) if found else Slot(outer, begin, None, files.error_in(file)))
+    return dataset(axes, slots, settings)
 
 
 def export(data: xarray.Dataset, target: str | Path) -> Path:
@@ -152,19 +150,17 @@ def best_points(data: xarray.Dataset) -> Table:
     return Table(tuple(map(str, frame.columns)), rows, title)
 
 
-def _find(ledger: Ledger, sweep: str) -> tuple[str, dict[str, Any], list[str]]:
-    """The id, the settings and the jobs of the sweep whose id begins so."""
-    # A ledger may hold figures of the paper too, which have no axes.
-    known = {each["id"]: each["settings"] for each in ledger.sweeps() if each["settings"] is None or "axes" in each["settings"]}
+def _find(folder: Path, sweep: str) -> dict[str, Any]:
+    """The settings and the jobs of the sweep whose id begins so."""
+    known = files.sweep_names(folder)
     matches = [name for name in known if name.startswith(sweep)]
     if len(matches) != 1:
-        what = "is not unique" if matches else "is not in the ledger"
+        what = "is not unique" if matches else f"is not in {folder}"
         raise ValueError(f"the sweep {sweep!r} {what}: there are {', '.join(matches or known) or 'none'}.")
-    keys = ledger.linked(matches[0])  # raises where the sweep has changed in the file
-    settings = known[matches[0]]
-    if settings is None:
-        raise LedgerError(f"the settings of sweep {matches[0]} have changed in the ledger: run the sweep again.")
-    return matches[0], dict(settings), keys
+    content = files.read_sweep(folder, matches[0])
+    if content is None:
+        raise ValueError(f"{folder / matches[0]}.json is damaged: run the sweep again. Its finished jobs do not run again.")
+    return content
 
 
 def _plain(value: object) -> Any:

@@ -1,4 +1,4 @@
-"""Sweeps out of a ledger: the Dataset that was returned when they ran, also of half a sweep, and as files."""
+"""Sweeps out of their folder: the Dataset that was returned when they ran, also of half a sweep, and as files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import csv
 import importlib.util
 import itertools
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,7 @@ import pytest
 import xarray
 
 import echoscale as es
-from echoscale.sweeps import Data, Ledger, LedgerError, Protocol, SweepWarning, Task, recall
-from echoscale.sweeps.archive import export
-from echoscale.sweeps.runner import Runner
+from echoscale.sweeps import Data, Job, Protocol, Runner, SweepWarning, Task, export, folder, recall
 
 SHORT = Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2, 1.0))
 NARMA = Task("narma", {"order": 3})
@@ -30,6 +26,10 @@ def moody(length: int, seed: int) -> tuple[Any, Any]:
     if seed == 2:
         raise RuntimeError(f"no series today for seed {seed}")
     return es.tasks.narma(length, order=3, seed=seed)
+
+
+def numbers(k: int) -> dict[str, Any]:
+    return {"numbers": np.arange(k)}
 
 
 def chain(**options: Any) -> es.Network:
@@ -43,7 +43,7 @@ def own_data() -> Data:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "sweep.db"
+    return tmp_path / "kept"
 
 
 def assert_same(found: xarray.Dataset, expected: xarray.Dataset) -> None:
@@ -71,7 +71,7 @@ AXES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", AXES)
 def test_a_finished_sweep_comes_back_as_it_was(name: str, path: Path) -> None:
-    data = es.sweep(chain(), NARMA, AXES[name], protocol=SHORT, ledger=path)
+    data = es.sweep(chain(), NARMA, AXES[name], protocol=SHORT, folder=path)
     assert np.isfinite(data.test).all()
     found = recall(path, data.attrs["sweep"])
     assert list(found.test.dims) == list(AXES[name])
@@ -81,7 +81,7 @@ def test_a_finished_sweep_comes_back_as_it_was(name: str, path: Path) -> None:
 def test_a_network_axis(path: Path) -> None:
     networks = {"one": es.single(9), "chain": chain(coupling=0.3), "wide": es.parallel([5, 4], leak_rate=[1.0, 0.2])}
     axes = {"leak_rate": [0.3, 0.9], "network": networks, "seed": [1, 0]}
-    data = es.sweep(None, NARMA, axes, protocol=SHORT, ledger=path)
+    data = es.sweep(None, NARMA, axes, protocol=SHORT, folder=path)
     found = recall(path, data.attrs["sweep"])
     assert found["network"].values.tolist() == ["one", "chain", "wide"]
     assert_same(found, data)
@@ -89,25 +89,21 @@ def test_a_network_axis(path: Path) -> None:
 
 def test_a_network_with_a_matrix_of_its_own(path: Path) -> None:
     matrix = np.random.default_rng(0).normal(size=(6, 6))
-    data = es.sweep(es.single(6, topology=matrix), NARMA, {"leak_rate": [0.3, 0.9]}, protocol=SHORT, ledger=path)
+    data = es.sweep(es.single(6, topology=matrix), NARMA, {"leak_rate": [0.3, 0.9]}, protocol=SHORT, folder=path)
     assert_same(recall(path, data.attrs["sweep"]), data)
 
 
 def test_data_of_ones_own(path: Path) -> None:
-    """The ledger holds no series, only their fingerprint: enough to find the results."""
-    data = es.sweep(chain(), own_data(), {"weights_seed": [0, 1], "leak_rate": [0.3, 0.9]}, protocol=SHORT, ledger=path)
+    """The folder holds no series, only their fingerprint: enough to find the results."""
+    data = es.sweep(chain(), own_data(), {"weights_seed": [0, 1], "leak_rate": [0.3, 0.9]}, protocol=SHORT, folder=path)
     assert_same(recall(path, data.attrs["sweep"]), data)
-    assert path.stat().st_size < 200_000
+    assert sum(each.stat().st_size for each in path.iterdir()) < 20_000
 
 
-def test_other_experiments_in_the_same_ledger_are_no_sweeps(path: Path) -> None:
-    list(Runner(path, {"figure": 3})([]))
-    data = es.sweep(chain(), NARMA, {"seed": [0]}, protocol=SHORT, ledger=path)
+def test_other_jobs_in_the_same_folder_are_no_sweeps(path: Path) -> None:
+    list(Runner(path)([Job.of(numbers, k=3)]))
+    data = es.sweep(chain(), NARMA, {"seed": [0]}, protocol=SHORT, folder=path)
     assert recall(path, "").equals(data)
-    with Ledger(path) as ledger:
-        figure, _ = ledger.sweeps()
-    with pytest.raises(ValueError, match="is not in the ledger"):
-        recall(path, figure["id"])
 
 
 @pytest.mark.parametrize("problem", [NARMA, own_data()], ids=["task", "data"])
@@ -119,14 +115,17 @@ def test_half_a_sweep(problem: Task | Data, path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        es.sweep(chain(), problem, axes, protocol=SHORT, ledger=path, progress=stop)
-    with Ledger(path) as ledger:
-        [sweep] = ledger.sweeps()
+        es.sweep(chain(), problem, axes, protocol=SHORT, folder=path, progress=stop)
+    [sweep] = folder.sweeps(path)
+    assert (sweep["jobs"], sweep["done"], sweep["failed"]) == (4, 2, 0)
     half = recall(path, sweep["id"])
-    assert np.isnan(half.sel(seed=[1, 0]).to_dataarray()).all()
-    data = es.sweep(chain(), problem, axes, protocol=SHORT, ledger=path)
+    done = half["seed"].values[np.isfinite(half.test).all("leak_rate")]
+    others = [seed for seed in axes["seed"] if seed not in done]
+    assert len(done) == 2
+    assert np.isnan(half.sel(seed=others).to_dataarray()).all()
+    data = es.sweep(chain(), problem, axes, protocol=SHORT, folder=path)
     assert data.attrs["sweep"] == sweep["id"]
-    assert half.sel(seed=[5, 3]).equals(data.sel(seed=[5, 3]))
+    assert half.sel(seed=done).equals(data.sel(seed=done))
     assert half.test.dims == data.test.dims
     assert half["seed"].equals(data["seed"])
     assert_same(recall(path, sweep["id"]), data)
@@ -136,10 +135,9 @@ def test_a_sweep_in_several_pieces(path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Lanes of one network spread over jobs, of which the second is missing."""
     monkeypatch.setattr("echoscale.sweeps.grid.MOST_LANES", 4)
     axes = {"leak_rate[0]": [0.2, 0.4, 0.6, 0.8], "leak_rate[1]": [0.1, 0.5]}
-    data = es.sweep(chain(), NARMA, axes, protocol=SHORT, ledger=path)
+    data = es.sweep(chain(), NARMA, axes, protocol=SHORT, folder=path)
     assert_same(recall(path, data.attrs["sweep"]), data)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("DELETE FROM jobs WHERE key = (SELECT key FROM links WHERE position = 1)")
+    (path / f"{json.loads((path / (data.attrs['sweep'] + '.json')).read_text())['jobs'][1]}.npz").unlink()
     half = recall(path, data.attrs["sweep"])
     assert half.isel({"leak_rate[0]": slice(2)}).equals(data.isel({"leak_rate[0]": slice(2)}))
     assert np.isnan(half.isel({"leak_rate[0]": slice(2, None)}).to_dataarray()).all()
@@ -147,7 +145,7 @@ def test_a_sweep_in_several_pieces(path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_failed_jobs_are_holes(path: Path) -> None:
     with pytest.warns(SweepWarning, match="1 of 3 jobs failed"):
-        data = es.sweep(chain(), Task(moody), {"seed": [1, 2, 3]}, protocol=SHORT, ledger=path)
+        data = es.sweep(chain(), Task(moody), {"seed": [1, 2, 3]}, protocol=SHORT, folder=path)
     found = recall(path, data.attrs["sweep"])
     assert found.equals(data)
     assert np.isnan(found.test.values).tolist() == [False, True, False]
@@ -155,10 +153,10 @@ def test_failed_jobs_are_holes(path: Path) -> None:
 
 def test_failed_jobs_are_named(path: Path) -> None:
     with pytest.warns(SweepWarning, match="1 of 3 jobs failed"):
-        data = es.sweep(chain(), Task(moody), {"seed": [1, 2, 3]}, protocol=SHORT, ledger=path)
+        data = es.sweep(chain(), Task(moody), {"seed": [1, 2, 3]}, protocol=SHORT, folder=path)
     found = recall(path, data.attrs["sweep"])
     assert found.attrs["failed_jobs"] == 1
-    assert json.loads(found.attrs["errors"]) == ["RuntimeError: no series today for seed 2"]
+    assert json.loads(found.attrs["errors"]) == ["RuntimeError: no series today for seed 2 (at seed = 2)"]
 
 
 @pytest.mark.parametrize(
@@ -167,14 +165,14 @@ def test_failed_jobs_are_named(path: Path) -> None:
     ids=["names of leaves", "whole numbers", "names of fields"],
 )
 def test_labels_come_back(axes: dict[str, Any], path: Path) -> None:
-    data = es.sweep(chain(), NARMA, axes, protocol=SHORT, ledger=path)
+    data = es.sweep(chain(), NARMA, axes, protocol=SHORT, folder=path)
     assert_same(recall(path, data.attrs["sweep"]), data)
 
 
 @pytest.mark.parametrize("topology", [es.Concentric(2), np.eye(8)], ids=["concentric", "matrix"])
 def test_an_axis_of_topologies_that_are_no_words(topology: Any, path: Path) -> None:
     axes = {"topology": {"rings": topology, "random": "normal"}, "seed": [0]}
-    data = es.sweep(es.single(8), NARMA, axes, protocol=SHORT, ledger=path)
+    data = es.sweep(es.single(8), NARMA, axes, protocol=SHORT, folder=path)
     assert_same(recall(path, data.attrs["sweep"]), data)
 
 
@@ -183,10 +181,10 @@ def test_an_axis_of_topologies_that_are_no_words(topology: Any, path: Path) -> N
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """A ledger with enough sweeps that two begin alike: there are sixteen digits."""
-    path, names = tmp_path_factory.mktemp("several") / "sweep.db", []
+    """A folder with enough sweeps that two begin alike: there are sixteen digits."""
+    path, names = tmp_path_factory.mktemp("several"), []
     for k in range(17):
-        data = es.sweep(es.single(3), NARMA, {"weights_seed": [0], "leak_rate": [(k + 1) / 20]}, protocol=SHORT, ledger=path)
+        data = es.sweep(es.single(3), NARMA, {"weights_seed": [0], "leak_rate": [(k + 1) / 20]}, protocol=SHORT, folder=path)
         names.append(data.attrs["sweep"])
     return path, names
 
@@ -211,27 +209,40 @@ def test_ids_that_are_not_unique(several: tuple[Path, list[str]]) -> None:
 
 
 def test_ids_that_are_unknown(path: Path) -> None:
-    Ledger(path).close()
-    with pytest.raises(ValueError, match=r"the sweep 'x' is not in the ledger: there are none\."):
+    path.mkdir()
+    with pytest.raises(ValueError, match=rf"the sweep 'x' is not in {path}: there are none\."):
         recall(path, "x")
-    data = es.sweep(es.single(3), NARMA, {"seed": [0]}, protocol=SHORT, ledger=path)
-    name = data.attrs["sweep"]
-    with pytest.raises(ValueError, match=rf"the sweep 'x' is not in the ledger: there are {name}\."):
+    name = es.sweep(es.single(3), NARMA, {"seed": [0]}, protocol=SHORT, folder=path).attrs["sweep"]
+    with pytest.raises(ValueError, match=rf"the sweep 'x' is not in {path}: there are {name}\."):
         recall(path, "x")
-    with pytest.raises(ValueError, match="is not in the ledger"):
+    with pytest.raises(ValueError, match="is not in"):
         recall(path, name + "0")
 
 
-def test_reading_makes_no_ledger(path: Path) -> None:
-    with pytest.raises((ValueError, OSError)):
+def test_reading_makes_no_folder(path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
         recall(path, "x")
     assert not path.exists()
 
 
-def test_a_file_that_is_no_ledger(path: Path) -> None:
+def test_a_file_is_no_folder(path: Path) -> None:
     path.write_text("leak_rate,error\n")
-    with pytest.raises(LedgerError, match="is not an SQLite database"):
-        recall(path, "x")
+    with pytest.raises(NotADirectoryError, match="cannot be a folder: there is a file of that name"):
+        es.sweep(chain(), NARMA, {"seed": [0]}, protocol=SHORT, folder=path)
+
+
+def test_a_damaged_list_of_jobs_is_written_again(path: Path) -> None:
+    axes = {"seed": [0, 1]}
+    data = es.sweep(chain(), NARMA, axes, protocol=SHORT, folder=path)
+    file = path / f"{data.attrs['sweep']}.json"
+    for old, new in ((b"SEED", b"sead"), (b'"seed", [0, 1]', b'"seed", [0, 2]'), (b'"jobs": ["', b'"jobs": ["0')):
+        whole = file.read_bytes()
+        file.write_bytes(whole.replace(old, new) if old in whole else whole[:-20])
+        with pytest.raises(ValueError, match=r"is damaged: run the sweep again\. Its finished jobs do not run again"):
+            recall(path, "")
+        assert folder.sweeps(path)[0]["created"] == "damaged: run it again"
+        es.sweep(chain(), NARMA, axes, protocol=SHORT, folder=path)
+        assert recall(path, "").equals(data)
 
 
 # Files
@@ -331,9 +342,9 @@ def test_a_file_is_replaced_whole_or_not_at_all(data: xarray.Dataset, tmp_path: 
 
 
 def test_names_of_ones_own_survive_the_file(path: Path, tmp_path: Path) -> None:
-    """From the ledger to a file and back."""
+    """From the folder to a file and back."""
     axes = {"leak_rate[0]": [0.3], "task.order": [2, 3], "seed": [0]}
-    es.sweep(chain(), NARMA, axes, protocol=SHORT, ledger=path)
+    es.sweep(chain(), NARMA, axes, protocol=SHORT, folder=path)
     found = recall(path, "")
     with xarray.open_dataset(export(found, tmp_path / "results.nc"), engine="scipy") as written:
         assert written.equals(found)
