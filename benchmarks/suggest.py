@@ -66,10 +66,11 @@ def errors(
     targets = Scaling.of([y[:known]]).apply(as_targets(y, as_series(u)))
     esn = network.build(series.features, seed=seed)
     hyper = with_lanes(esn.hyper, lanes) if lanes else None
-    edges = np.append(splits.edges([known], WASHOUT)[0], len(u))
+    folds = splits.folds([known], WASHOUT)
+    edges = np.append(folds.edges[0], len(u))
     parts, _ = split_statistics(esn, series, targets, [edges], hyper=hyper)
-    of_folds = penalties.fold_errors(splits.leave_one_out(parts[:-1:2]), path).mean(axis=-1)
-    place = np.argmin(np.where(np.isnan(of_folds), np.inf, of_folds), axis=0)[None]
+    of_folds = penalties.fold_errors(splits.pairs(parts, folds.splits), path).mean(axis=-1)
+    place = penalties.least(of_folds).place[None]
     readouts = ridge_path(penalties.in_units(splits.total(parts[:-1])), path)
     judged = normalised_errors(readouts, parts[-1]), np.sqrt(of_folds)
     chosen = (np.take_along_axis(each, place, axis=0)[0] for each in judged)

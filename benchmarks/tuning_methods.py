@@ -24,7 +24,7 @@ from echoscale.learning import RLS, Adam, OnlineLearner
 from echoscale.learning.tuning.runs import Runs, unstacked
 from echoscale.learning.tuning.space import Space
 from echoscale.learning.tuning.split import prepare
-from echoscale.readouts.penalties import in_units, unit_of
+from echoscale.readouts.penalties import in_units
 from echoscale.readouts.ridge import Readout, normalised_errors, ridge_path
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics, with_noise
 from echoscale.sweeps.scores import PathErrors
@@ -125,7 +125,7 @@ class Problem:
             noisy = with_noise(train, self.noise**2)
             errors = finite(normalised_errors(ridge_path(in_units(noisy), RELATIVE), validation))
             best = errors.argmin(axis=0)
-            ridges = RELATIVE[best] * unit_of(noisy) + self.settings.train * self.noise**2
+            ridges = RELATIVE[best] * noisy.unit + self.settings.train * self.noise**2
             return errors[best, np.arange(len(z))], ridges
         ridges = self.space.penalties(z, self.settings.ridge)
         return finite(normalised_errors(es.ridge(train, ridges), validation)), ridges

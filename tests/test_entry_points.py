@@ -14,6 +14,7 @@ import pytest
 import echoscale as es
 from echoscale.engine import bptt
 from echoscale.readouts.ridge import Readout
+from echoscale.timescales.coding import asked
 
 Array = npt.NDArray[Any]
 STEPS = 60
@@ -209,3 +210,89 @@ def test_saved_models_remember_the_columns(tmp_path: Path) -> None:
         turned = X[["b", "a"]] if isinstance(X, pd.DataFrame) else [X[0][["b", "a"]]]
         with pytest.raises(ValueError, match=r"has the columns \['b', 'a'\]"):
             again.predict(turned)
+
+
+@pytest.mark.parametrize("call", PAIRS.values(), ids=PAIRS)
+def test_infinite_targets_are_refused(call: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(ValueError, match=r"y must be finite"):
+        call(U, np.where(np.arange(STEPS) == 5, np.inf, Y))
+
+
+@pytest.mark.parametrize("name", sorted(INPUTS.keys() - {"valid_time"}))  # an infinite forecast is not valid
+def test_infinite_inputs_are_refused(name: str) -> None:
+    u = U.copy()
+    u[5, 0] = -np.inf
+    with pytest.raises(ValueError, match=r"finite|infinit"):
+        INPUTS[name](u)
+
+
+@pytest.mark.parametrize("call", LABELS.values(), ids=LABELS)
+def test_labels_of_several_kinds_are_refused(call: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"several kinds|mix of|not supported between"):
+        call(U, np.array(["a", 1] * (STEPS // 2), dtype=object))
+
+
+# What functions that decide by themselves take targets for.
+TAKEN_FOR_LABELS: dict[str, Callable[[Any, Any], bool]] = {
+    "auto": lambda u, y: model_of(u, y).classes_ is not None,
+    "suggest": lambda u, y: any(each.startswith("Labels:") for each in es.timescales.suggest(u, y, trials=False).reasons),
+}
+FIVE = rng.permutation(np.arange(STEPS) % 5)
+TARGETS: dict[str, tuple[Any, Any, bool]] = {
+    "text": (U, np.array(list("abcde"))[FIVE], True),
+    "text as objects": (U, np.array(list("abcde"), object)[FIVE], True),
+    "categories": (NAMED, pd.Series(np.array(list("abcde"))[FIVE], DAYS, dtype="category"), True),
+    "truth values": (U, FIVE > 2, True),
+    "whole numbers 0 to 4": (U, FIVE, True),
+    "whole numbers of pandas": (NAMED, pd.Series(FIVE, DAYS, dtype="Int64"), True),
+    "one column of whole numbers": (U, FIVE[:, None], True),
+    "two columns of whole numbers": (U, np.stack([FIVE, FIVE[::-1]], axis=1), False),
+    "whole numbers 0 to 11": (U, rng.permutation(np.arange(STEPS) % 12), False),
+    "floats 0 to 4": (U, FIVE.astype(float), False),
+    "whole numbers, the next input": (FIVE[:-1], FIVE[1:], False),
+    "real numbers": (U, Y, False),
+}
+
+
+@pytest.mark.parametrize(("u", "y", "expected"), TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("taken", TAKEN_FOR_LABELS.values(), ids=TAKEN_FOR_LABELS)
+def test_all_take_the_same_targets_for_labels(taken: Callable[[Any, Any], bool], u: Any, y: Any, expected: bool) -> None:
+    assert taken(u, y) == expected
+
+
+# Whether a function has seen that the targets are the next inputs.
+SEES_NEXT_INPUT: dict[str, Callable[[Any, Any], bool]] = {
+    "auto": lambda u, y: any("persistence" in row for row in es.auto(u, y, rounds=1).table.rows),
+    "suggest": lambda u, y: asked(u, y, None).of_itself,
+    "tune": lambda u, y: runs_free(lambda: es.tune(es.single(8), u, y, closed_loop=2, rounds=1, starts=1)),
+    "ESNRegressor": lambda u, y: runs_free(lambda: es.ESNRegressor(8).fit(u, y).forecast(2)),
+    "NVAR": lambda u, y: runs_free(lambda: es.NVAR().fit(u, y).forecast(2)),
+}
+
+
+def runs_free(call: Callable[[], Any]) -> bool:
+    try:
+        call()
+    except ValueError as error:
+        if "next input" in str(error):
+            return False
+        raise
+    return True
+
+
+WALK = 5 + np.cumsum(rng.normal(size=(STEPS + 1, 1)), axis=0)
+
+
+@pytest.mark.parametrize(
+    ("u", "y", "expected"),
+    [
+        (WALK[:-1], WALK[1:], True),
+        (WALK[:-1], WALK[1:].astype(np.float32), True),
+        (WALK[:-1].astype(np.float32), WALK[1:], True),
+        (WALK[:-1], WALK[1:] + 0.01, False),
+    ],
+    ids=["equal", "targets in float32", "inputs in float32", "others"],
+)
+@pytest.mark.parametrize("sees", SEES_NEXT_INPUT.values(), ids=SEES_NEXT_INPUT)
+def test_all_see_the_next_input_alike(sees: Callable[[Any, Any], bool], u: Any, y: Any, expected: bool) -> None:
+    assert sees(u, y) == expected

@@ -262,23 +262,6 @@ def test_teacher_forced_columns_are_the_inputs_and_the_outputs_of_the_step_befor
     assert as_series(found, 5) is found
 
 
-@pytest.mark.parametrize(
-    ("u", "y", "expected"),
-    [
-        ([1, 2, 3], [2, 3, 9], True),
-        ([1, 2, 3], [2, np.nan, 9], True),
-        ([1, 2, 3], [2, 4, 9], False),
-        ([1, 2, 3], [np.nan, np.nan, 9], False),  # nothing shows it
-        ([1], [2], False),
-        ([1, 2, 3], [1, 2, 3], False),
-        ([1e9, 1e9 + 1, 1e9 + 2], [1e9 + 1, 1e9 + 2, 0], True),
-    ],
-)
-def test_the_next_input_is_known_where_it_is(u: list[float], y: list[float], expected: bool) -> None:
-    one, other = (np.array(each, float)[:, None] for each in (u, y))
-    assert module.is_next_input(one, other) is expected
-
-
 def test_gaps_are_let_through_where_they_mean_something() -> None:
     u = as_series(np.ones((4, 1)))
     y = [0.0, np.nan, 1.0, 2.0]

@@ -81,19 +81,19 @@ def test_noise_asks_for_more() -> None:
 def test_short_data_have_fewer_folds_or_a_fixed_penalty(length: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the steps after the washout (a tenth), four a fold; with fewer than eight the relative penalty is 1e-4."""
     seen: list[int] = []
-    original = splits.leave_one_out
+    original = splits.pairs
 
-    def watched(parts: Any) -> Any:
-        seen.append(len(parts))
-        return original(parts)
+    def watched(parts: Any, held_out: Any) -> Any:
+        seen.append(len(held_out))
+        return original(parts, held_out)
 
-    monkeypatch.setattr(splits, "leave_one_out", watched)
+    monkeypatch.setattr(splits, "pairs", watched)
     X, y = series(length)
     fitted = model().fit(X, y)
-    assert seen == ([expected] if expected else [])
+    assert seen == [expected]
     if not expected:
         assert fitted.ridge_curve_ is None
-        assert fitted.ridge_ == pytest.approx(1e-4 * penalties.unit_of(fitted.statistics_))
+        assert fitted.ridge_ == pytest.approx(1e-4 * fitted.statistics_.unit)
     assert np.isfinite(fitted.predict(X)).all()
 
 
@@ -106,7 +106,7 @@ def test_the_choice_of_a_stream_is_that_of_its_chunks() -> None:
         stream.partial_fit(X[chunk], y[chunk])
         if k == 0:
             assert stream.ridge_curve_ is None
-            assert stream.ridge_ == pytest.approx(1e-4 * penalties.unit_of(stream.statistics_))
+            assert stream.ridge_ == pytest.approx(1e-4 * stream.statistics_.unit)
     x = stream.esn_.run(stream.scaling_.forward(X))
     curve = stream.ridge_curve_
     assert curve is not None
@@ -129,7 +129,7 @@ def test_a_stream_after_a_fit_keeps_its_relative_penalty() -> None:
     assert fitted.ridge_curve_ is not None
     relative = fitted.ridge_curve_.relative[fitted.ridge_curve_.place]
     fitted.partial_fit(X[200:], y[200:])
-    assert fitted.ridge_ == pytest.approx(relative * penalties.unit_of(fitted.statistics_), rel=1e-12)
+    assert fitted.ridge_ == pytest.approx(relative * fitted.statistics_.unit, rel=1e-12)
 
 
 def test_a_saved_stream_goes_on_with_its_folds(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_eight_sines_are_solved_exactly(dtype: str) -> None:
     curve = fitted.ridge_curve_
     assert curve is not None
     assert curve.relative[curve.place] < penalties.RELATIVE[0]
-    unit_of = float(penalties.unit_of(fitted.statistics_))
+    unit_of = float(fitted.statistics_.unit)
     gram = model(**options, ridge=(penalties.RELATIVE * unit_of).tolist()).fit(u[:500], u[1:501])
     truth = u[501:801]
     errors = [es.nrmse(truth, each.predict(u[500:800], state=each.state_)) for each in (fitted, gram)]

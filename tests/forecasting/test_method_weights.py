@@ -101,7 +101,7 @@ def test_the_mean_of_simple_methods_is_left_where_one_of_them_is_clearly_better(
     question = ask(u, y, None, "standard")
     played = Rounds(TimeRows(question), 0)
     outputs, weights = rivals.answers(question, played)
-    truth = [played.rows.judged(origin) for origin in played.rows.judging.origins[:-1]]
+    truth = [played.rows.judged(origin) for origin in played.rows.origins.splits[:-1]]
     errors = {name: rivals.squares(each, truth) for name, each in outputs.items()}
     winner = rivals.winner_of(errors, weights, question.gap)
     # Student's t of the paired differences: independent of the formula of the library, and far from its bar for these seeds.

@@ -5,25 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting.splits import ORIGIN_FOLDS, Judging, standard_errors
+from echoscale.forecasting.splits import ORIGIN_FOLDS, origins, standard_errors
 
 
 @pytest.mark.parametrize(("length", "gap"), [(60, 1), (90, 6), (200, 12), (4000, 1), (5000, 50)])
 def test_what_judges_comes_after_what_chose_and_a_gap(length: int, gap: int) -> None:
-    judging = Judging.of([np.ones(length, bool)], 10, gap)
-    edges = judging.edges[0]
+    found = origins([np.ones(length, bool)], 10, gap)
+    edges = found.edges[0]
     assert edges[0] == 10
     assert edges[-1] == length
     assert (np.diff(edges)[::2] > 0).all()
-    *judged, last = judging.origins
-    assert last.trained == judging.parts
+    *judged, last = found.splits
+    assert last.train == tuple(range(len(edges) - 1))
     covered = []
     for origin in judged:
-        [(low, high)] = judging.judged_rows(origin)
-        assert low - edges[2 * origin.trained - 1] == np.diff(edges)[1]  # what chose ends a gap before
+        [(low, high)] = found.held_out(origin)
+        assert low - edges[origin.train[-1] + 1] == np.diff(edges)[1]  # what chose ends a gap before
         covered += list(range(low, high))
-        assert len(origin.groups()) == min(origin.trained, ORIGIN_FOLDS)
-        assert [group[0] for group in origin.groups()] == [0, *(group[1] for group in origin.groups()[:-1])]
+        assert 2 <= len(origin.folds) <= ORIGIN_FOLDS
     assert len(covered) == len(set(covered))
     assert covered[-1] == length - 1
 
@@ -32,8 +31,8 @@ def test_what_judges_comes_after_what_chose_and_a_gap(length: int, gap: int) -> 
 def test_every_part_holds_as_many_targets_however_long_a_gap_is(gap: slice) -> None:
     known = np.ones(200, bool)
     known[gap] = False
-    judging = Judging.of([known], 20, 2)
-    edges = judging.edges[0]
+    found = origins([known], 20, 2)
+    edges = found.edges[0]
     counts = [int(known[low:high].sum()) for low, high in zip(edges[:-1:2], edges[1::2], strict=True)]
     assert min(counts) > 0
     assert max(counts) - min(counts) <= 2
@@ -41,9 +40,9 @@ def test_every_part_holds_as_many_targets_however_long_a_gap_is(gap: slice) -> N
 
 
 def test_many_series_are_held_out_whole() -> None:
-    judging = Judging.of([np.ones(40, bool)] * 30, 5, 1)
-    for origin in judging.origins[:-1]:
-        spans = judging.judged_rows(origin)
+    found = origins([np.ones(40, bool)] * 30, 5, 1)
+    for origin in found.splits[:-1]:
+        spans = found.held_out(origin)
         assert {high - low for low, high in spans} == {0, 35}
         assert 0 < sum(high > low for low, high in spans) < 30
 

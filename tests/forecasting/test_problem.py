@@ -57,9 +57,9 @@ BAD: list[tuple[Any, Any, str]] = [
     ),
     (WAVE.reshape(8, 10, 2), np.arange(8) + 0.5, "one value for each of the 8 series"),
     (WAVE.reshape(8, 10, 2), [0, 1], "y holds 2 entries for 8 series"),
-    (WAVE, np.where(WAVE[:, 0] > 0, np.inf, 1.0), "y must be finite, found an infinite value"),
+    (WAVE, np.where(WAVE[:, 0] > 0, np.inf, 1.0), "y must be finite, found inf at step"),
     ([["a", "b"]] * 80, WAVE[:, 0], "cannot be read as numbers"),
-    (WAVE, 3.0, "y must hold one target a step"),
+    (WAVE, 3.0, "y must hold one target or label per step"),
 ]
 
 

@@ -56,8 +56,8 @@ def test_the_best_before_the_origin_are_averaged() -> None:
     question = ask(u[:-3], y, None, "standard")
     assert question.season == 8
     rows = TimeRows(question)
-    origin = rows.judging.origins[0]
-    end = rows.judging.edges[0][2 * origin.trained - 1]
+    origin = rows.origins.splits[0]
+    end = rows.origins.edges[0][origin.train[-1] + 1]
     made = rows.smoothing(origin)
     assert made is not None
     inputs, targets = (np.asarray(each.values[0]) for each in (question.series, question.targets))
@@ -80,7 +80,7 @@ def test_the_best_before_the_origin_are_averaged() -> None:
 def test_what_is_not_the_future_of_an_input_is_not_smoothed() -> None:
     u = np.random.default_rng(0).normal(size=(200, 1))
     rows = TimeRows(ask(u, u**2, None, "standard"))
-    assert rows.smoothing(rows.judging.origins[-1]) is None
+    assert rows.smoothing(rows.origins.splits[-1]) is None
 
 
 def test_blocks_of_a_series_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def naive_error(task: FreeRun, series: list[Floats], z: Floats, direct: bool) ->
     runs = task.runs
     hyper = runs.hyper(z[None])
     us, ys = [each[:-1] for each in series], [each[1:] for each in series]
-    edges = folding.edges([len(u) for u in us], WASHOUT, FOLDS)
+    edges = folding.block_edges([len(u) for u in us], WASHOUT, FOLDS)
     rows = [[list(range(each[2 * k], each[2 * k + 1])) for each in edges] for k in range(FOLDS)]
     every = sum(len(each) for fold in rows for each in fold)
     states = [states_of(runs.esn, u, hyper=hyper, lane=0) for u in us]

@@ -68,7 +68,7 @@ def test_the_value_is_that_of_loops_and_scikit_learn(pools: tuple[str, ...], uni
         train_any = np.isin(segment, sorted({t for fold in runs.folds for t in fold.train}))
         standard = (rows - rows[train_any].mean(axis=0)) / rows[train_any].std(axis=0)
         for k, fold in enumerate(runs.folds):
-            train, judged = np.isin(segment, fold.train), segment == fold.held_out
+            train, judged = np.isin(segment, fold.train), np.isin(segment, fold.held_out)
             ridge = Ridge(alpha=float(networks.penalties[s, k]), solver="svd").fit(standard[train], codes[train])
             q = log_softmax(networks.sharpness[s] * ridge.predict(standard[judged]), axis=1)
             logs.extend(q[np.arange(judged.sum()), KINDS[judged]])

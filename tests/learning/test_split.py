@@ -262,7 +262,7 @@ def test_a_target_that_is_constant_on_the_validation_part_is_refused() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"y": Y}, "needs class labels, but y holds real numbers"),
+        ({"y": Y}, "y holds real numbers, but labels are .* Use loss='mse'"),
         ({"y": with_gap(LABELS.astype(float))}, "y lacks 1 of 120 labels"),
         ({"y": np.zeros(120, int)}, "one class only"),
         ({"y": np.arange(120)}, "120 different labels in 120 places"),
@@ -271,7 +271,7 @@ def test_a_target_that_is_constant_on_the_validation_part_is_refused() -> None:
         ({"u": SEQUENCES, "y": np.eye(3)[KINDS]}, "labels, not one-hot rows"),
         ({"u": SEQUENCES, "y": KINDS[:-1]}, "y holds 11 entries for 12 series"),
         ({"u": list(SEQUENCES), "y": KINDS[:-1].tolist()}, "y holds 11 entries for 12 series"),
-        ({"u": SEQUENCES[:4], "y": [0, 1, 0, 1], "validation": 0.25}, "4 sequences are too few"),
+        ({"u": SEQUENCES[:3], "y": [0, 1, 0], "validation": 0.25}, "3 sequences are too few"),
         ({"u": SEQUENCES[:2], "y": [0, 1], "validation": 0.25}, "2 sequences are too few"),
         (
             {"u": list(SEQUENCES), "y": [np.zeros(19, int)] * 12},

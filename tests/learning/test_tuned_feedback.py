@@ -46,7 +46,7 @@ def error_by_hand(data: TuningData, runs: Runs, z: Floats) -> float:
     squares, rows = 0.0, []
     for k, fold in enumerate(data.folds):
         train = np.concatenate([np.arange(edges[s], edges[s + 1]) for s in fold.train])
-        test = np.arange(edges[fold.held_out], edges[fold.held_out + 1])
+        test = np.concatenate([np.arange(edges[s], edges[s + 1]) for s in fold.held_out])
         x, mean = states[train] - states[train].mean(axis=0), y[train].mean()
         gram = x.T @ x + runs.penalties(z[None])[0, k] * np.eye(x.shape[1])
         coef = np.linalg.solve(gram, x.T @ (y[train] - mean))

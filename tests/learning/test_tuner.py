@@ -15,8 +15,7 @@ import echoscale as es
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning import verdict
 from echoscale.learning.tuning.losses import Entropy, Model, Squares
-from echoscale.readouts import penalties
-from echoscale.readouts import splits as folding
+from echoscale.readouts import penalties, splits
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import of_rows
 
@@ -316,7 +315,7 @@ def test_the_report_shows_the_best_start_first() -> None:
 def split_of(length: int, test: float = 0.2) -> tuple[int, list[list[int]]]:
     """Where the test part begins, and the rows of the five folds before it."""
     cut = length - round((length - WASHOUT) * test)
-    edges = folding.edges([cut], WASHOUT, 5)[0]
+    edges = splits.block_edges([cut], WASHOUT, 5)[0]
     return cut, [list(range(edges[2 * k], edges[2 * k + 1])) for k in range(5)]
 
 
@@ -444,9 +443,9 @@ def test_where_tuning_does_not_help_the_network_is_returned_as_it_came() -> None
     assert "did not help" in str(result)
     curve = penalties.choose  # the ridge penalty is that of folds over all data
     states, y = states_in_units(TWO, U, noise[:, None], 500)  # and the units are theirs
-    edges = folding.edges([500], WASHOUT, 5)[0]
-    parts = [of_rows(states[a:b], y[a:b]) for a, b in pairwise(edges)]
-    assert result.ridge == pytest.approx(curve(folding.leave_one_out(parts[::2]), folding.total(parts)).ridge, rel=1e-6)
+    folds = splits.folds([500], WASHOUT, 5)
+    parts = [of_rows(states[a:b], y[a:b]) for a, b in pairwise(folds.edges[0])]
+    assert result.ridge == pytest.approx(curve(splits.pairs(parts, folds.splits), splits.total(parts)).ridge, rel=1e-6)
 
 
 def test_a_teacher_is_its_own_best_and_comes_back() -> None:

@@ -116,7 +116,7 @@ def parts(lengths: list[int]) -> list[Split]:
 
 def blocks(lengths: list[int], count: int) -> list[Split]:
     """Every block of time is held out in turn; the penalty is in proportion to the rows of the others."""
-    edges = folding.edges(lengths, WASHOUT, count)
+    edges = folding.block_edges(lengths, WASHOUT, count)
     rows = [[list(range(each[2 * k], each[2 * k + 1])) for each in edges] for k in range(count)]
     total = sum(len(each) for fold in rows for each in fold)
     found = []
@@ -167,17 +167,9 @@ def entropy(name: str, kind: str = "one series", direct: bool = False, folds: in
         classes = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [10, 8, 5]))
         us = [signal(12 + b % 3, 1, b) + 0.4 * k for b, k in enumerate(classes)]
         ys = [np.tile(np.eye(3)[k], (len(u), 1)) for u, k in zip(us, classes, strict=True)]
-        validates = [{b for k in range(3) for b in np.flatnonzero(classes == k)[3::4].tolist()}]
-        if folds:
-            validates = [
-                {
-                    b
-                    for k in range(3)
-                    for place, b in enumerate(np.flatnonzero(classes == k).tolist())
-                    if (place + k) % folds == f
-                }
-                for f in range(folds)
-            ]
+        # In the order of their classes, every fourth one validates, or they are dealt out to the folds.
+        order = [b for k in range(3) for b in np.flatnonzero(classes == k).tolist()]
+        validates = [set(order[f::folds]) for f in range(folds)] if folds else [set(order[3::4])]
         splits = []
         for held_out in validates:
             train = [[] if b in held_out else [len(u) - 1] for b, u in enumerate(us)]

@@ -41,7 +41,7 @@ def error_by_hand(data: TuningData, runs: Runs, z: Floats) -> float:
     squares, rows = 0.0, []
     for fold in data.folds:
         train = np.concatenate([np.arange(edges[s], edges[s + 1]) for s in fold.train])
-        test = np.arange(edges[fold.held_out], edges[fold.held_out + 1])
+        test = np.concatenate([np.arange(edges[s], edges[s + 1]) for s in fold.held_out])
         train, test = train[known[train]], test[known[test]]
         x, mean = states[train] - states[train].mean(axis=0), y[train].mean()
         share = len(train) / data.steps

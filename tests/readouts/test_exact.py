@@ -95,7 +95,7 @@ def test_factors_add_up() -> None:
     np.testing.assert_allclose(one.coef, gram.coef, rtol=0, atol=1e-12)
     np.testing.assert_allclose(one.intercept, gram.intercept, rtol=0, atol=1e-12)
     by_hand = ((one.predict(x) - y) ** 2).mean(axis=1)
-    np.testing.assert_allclose(exact.mean_squares(one, summed), by_hand, rtol=1e-12)
+    np.testing.assert_allclose(exact.path_squares(summed, whole, np.array(ridges) / summed.unit) / 60, by_hand, rtol=1e-12)
 
 
 def test_the_choice_is_that_of_statistics_where_both_can_see() -> None:
@@ -106,8 +106,9 @@ def test_the_choice_is_that_of_statistics_where_both_can_see() -> None:
     factors: Any = [exact.factor(x[each], y[each]) for each in groups]
     statistics: Any = [of_rows(x[each], y[each]) for each in groups]
     path = 10.0 ** np.arange(-4, 4.0)
-    one = exact.choose(splits.leave_one_out(factors), splits.total(factors), path)
-    other = penalties.choose(splits.leave_one_out(statistics), splits.total(statistics), path)
+    folds = splits.in_turn(range(len(factors)))
+    one = penalties.choose(splits.pairs(factors, folds), splits.total(factors), path, exact.path_squares)
+    other = penalties.choose(splits.pairs(statistics, folds), splits.total(statistics), path)
     np.testing.assert_allclose(one.errors, other.errors, rtol=1e-9)
     assert one.unit == pytest.approx(other.unit, rel=1e-12)
 

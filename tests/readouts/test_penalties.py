@@ -11,6 +11,11 @@ from echoscale.readouts.statistics import Statistics, of_rows
 
 Floats = npt.NDArray[np.float64]
 
+
+def in_turn(found: list[Statistics]) -> penalties.Pairs:
+    return splits.pairs(found, splits.in_turn(range(len(found))))
+
+
 PATH = 10.0 ** np.arange(-6, 3.0)
 
 
@@ -41,7 +46,7 @@ def parts(x: Floats, y: Floats, count: int = 4) -> tuple[list[Statistics], list[
 def test_errors_of_folds_are_those_of_predictions() -> None:
     x, y = rows()
     found, groups = parts(x, y)
-    pairs = splits.leave_one_out(found)
+    pairs = in_turn(found)
     errors = penalties.fold_errors(pairs, PATH)
     for k, relative in enumerate(PATH):
         squares = np.zeros(2)
@@ -65,10 +70,10 @@ def test_lanes_are_judged_one_by_one() -> None:
         Statistics(np.stack([s.count for s in some]), np.stack([s.mean for s in some]), np.stack([s.scatter for s in some]), 8)
         for some in zip(*each, strict=True)
     ]
-    errors = penalties.fold_errors(splits.leave_one_out(stacked), PATH)
+    errors = penalties.fold_errors(in_turn(stacked), PATH)
     assert errors.shape == (len(PATH), 3, 2)
     for lane in range(3):
-        alone = penalties.fold_errors(splits.leave_one_out(each[lane]), PATH)
+        alone = penalties.fold_errors(in_turn(each[lane]), PATH)
         np.testing.assert_allclose(errors[:, lane], alone, rtol=1e-7)
         np.testing.assert_allclose(alone, errors[:, 0], rtol=1e-6)
 
@@ -77,7 +82,7 @@ def test_lanes_are_judged_one_by_one() -> None:
 def test_units_of_features_and_targets_change_no_choice(factor: float) -> None:
     x, y = rows()
     (one, _), (other, _) = parts(x, y), parts(factor * x + 7, y / factor - 3)
-    first, second = (penalties.choose(splits.leave_one_out(each), splits.total(each)) for each in (one, other))
+    first, second = (penalties.choose(in_turn(each), splits.total(each)) for each in (one, other))
     np.testing.assert_allclose(second.errors, first.errors, rtol=1e-6)
     assert second.place == first.place
     assert second.unit == pytest.approx(first.unit * factor**2, rel=1e-9)
@@ -88,7 +93,7 @@ def test_more_noise_asks_for_a_larger_penalty() -> None:
     chosen = []
     for noise in (1e-4, 1.0, 100.0):
         found, _ = parts(*rows(count=30, noise=noise))
-        chosen.append(penalties.choose(splits.leave_one_out(found), splits.total(found)).place)
+        chosen.append(penalties.choose(in_turn(found), splits.total(found)).place)
     assert chosen == sorted(chosen)
     assert chosen[0] < chosen[-1]
 
@@ -96,7 +101,7 @@ def test_more_noise_asks_for_a_larger_penalty() -> None:
 def test_what_a_user_gave_is_decided() -> None:
     x, y = rows()
     found, _ = parts(x, y)
-    pairs, whole = splits.leave_one_out(found), splits.total(found)
+    pairs, whole = in_turn(found), splits.total(found)
     assert penalties.decide(np.array([0.3]), pairs, whole) == (0.3, None)
     ridge, curve = penalties.decide(None, pairs, whole)
     assert curve is not None
@@ -108,7 +113,7 @@ def test_what_a_user_gave_is_decided() -> None:
     np.testing.assert_allclose(curve.relative * curve.unit, listed)
     ridge, curve = penalties.decide(None, [], whole)
     assert curve is None
-    assert ridge == pytest.approx(1e-4 * penalties.unit_of(whole))
+    assert ridge == pytest.approx(1e-4 * whole.unit)
     with pytest.raises(ValueError, match="ridge holds 3 penalties, but there is too little data to choose by: give one"):
         penalties.decide(listed, [], whole)
 
@@ -143,6 +148,6 @@ def test_a_curve_is_printed_and_drawn() -> None:
 
 def test_features_that_never_move_have_a_unit() -> None:
     still = of_rows(np.ones((5, 2)), np.arange(5.0)[:, None])
-    assert penalties.unit_of(still) == 1.0
+    assert still.unit == 1.0
     curve = penalties.choose([(still, still)], still)
     assert np.isfinite(curve.errors).all()

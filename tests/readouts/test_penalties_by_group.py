@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from echoscale.forecasting.splits import Judging, Origin
-from echoscale.readouts import penalties
+from echoscale.forecasting.splits import origins
+from echoscale.readouts import penalties, splits
 from echoscale.readouts.penalties import RELATIVE
 from echoscale.readouts.statistics import Statistics, of_rows
 
@@ -19,28 +19,23 @@ def data(rows: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return x, x @ rng.normal(size=(9, 4)) + rng.normal(size=(rows, 4)) + 2
 
 
-def rows_of(judging: Judging, origin: Origin, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training and held-out rows of the fold of parts low .. high - 1, from the edges alone."""
-    edges = judging.edges[0]
-    first, last = edges[2 * low], edges[2 * high - 1]
-    end = edges[2 * origin.trained - 1]
-    before = np.arange(edges[0], edges[2 * low - 1] if low else edges[0])
-    after = np.arange(edges[2 * high] if high < origin.trained else end, end)
-    return np.concatenate([before, after]), np.arange(first, last)
+def rows_of(edges: np.ndarray, segments: tuple[int, ...]) -> np.ndarray:
+    """The rows of some segments, from the edges alone."""
+    return np.concatenate([np.arange(edges[s], edges[s + 1]) for s in segments])
 
 
 @pytest.mark.parametrize("gap", [1, 6])
 def test_errors_and_penalties_are_those_of_predictions_one_by_one(gap: int) -> None:
     x, y = data()
-    judging = Judging.of([np.ones(300, bool)], 10, gap)
-    edges = judging.edges[0]
+    found_origins = origins([np.ones(300, bool)], 10, gap)
+    edges = found_origins.edges[0]
     parts = [of_rows(x[low:high], y[low:high]) for low, high in itertools.pairwise(edges)]
     features = np.array([0, 2, 3, 4, 5, 8])
-    for origin in judging.origins:
-        found = penalties.choose_by_group(judging.pairs(parts, origin), features, [9 + np.arange(2), 11 + np.arange(2)])
+    for origin in found_origins.splits:
+        found = penalties.choose_by_group(splits.pairs(parts, origin.folds), features, [9 + np.arange(2), 11 + np.arange(2)])
         squares, count = np.zeros((len(RELATIVE), 4)), 0
-        for low, high in origin.groups():
-            train, out = rows_of(judging, origin, low, high)
+        for fold in origin.folds:
+            train, out = rows_of(edges, fold.train), rows_of(edges, fold.held_out)
             a, b = x[train][:, features], y[train]
             centred = a - a.mean(axis=0)
             unit = (centred**2).sum() / len(features)

@@ -28,7 +28,7 @@ def test_the_next_input_is_recognised() -> None:
 
 
 def test_numbers_stay_numbers() -> None:
-    for y in (np.arange(6), np.arange(6.0), [[1], [2], [3], [1], [2], [3]]):
+    for y in (np.arange(6), np.arange(6.0), [[1.0], [2.0], [3.0], [1.0], [2.0], [3.0]]):
         found = asked(U, y, None)
         assert found.classes == ()
         np.testing.assert_array_equal(found.targets.values[0][:, 0], np.asarray(y, float).ravel())
@@ -56,13 +56,13 @@ def test_two_classes_share_a_column() -> None:
     np.testing.assert_array_equal(found.targets.values[0][:, 0], [1, 0, 1, 1, 0, 0])
 
 
-@pytest.mark.parametrize("y", [["x", "y", "z"], [4, 5, 6], np.array(["x", "y", "z"])])
+@pytest.mark.parametrize("y", [["x", "y", "z"] * 2, [4, 5, 6] * 2, np.array(["x", "y", "z"] * 2)])
 def test_the_label_of_a_sequence_holds_at_every_step(y: Any) -> None:
-    found = asked([U, U[:4], U[:5]], y, None)
+    found = asked([U, U[:4], U[:5]] * 2, y, None)
     assert found.per_sequence
     assert len(found.classes) == 3
-    for b, length in enumerate((6, 4, 5)):
-        np.testing.assert_array_equal(found.targets.values[b], np.tile(np.eye(3)[b], (length, 1)))
+    for b, length in enumerate((6, 4, 5) * 2):
+        np.testing.assert_array_equal(found.targets.values[b], np.tile(np.eye(3)[b % 3], (length, 1)))
 
 
 def test_labels_that_cannot_be_sorted_are_refused() -> None:

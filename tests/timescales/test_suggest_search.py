@@ -10,7 +10,7 @@ import pytest
 
 import echoscale as es
 from echoscale.data.series import as_series, as_targets
-from echoscale.readouts.splits import edges
+from echoscale.readouts.splits import block_edges
 from echoscale.timescales import suggest_search
 from echoscale.timescales.suggest_search import Point, errors_of, improved, input_scaling, shortened
 
@@ -37,7 +37,7 @@ def naive_error(point: Point, u: Floats, y: Floats, seed: int) -> float:
         bias_scaling=0.2,
     )
     states = np.asarray(network.build(u.shape[1], seed=seed).run(u), np.float64)
-    cuts = edges([len(u)], 40)[0]
+    cuts = block_edges([len(u)], 40)[0]
     folds = [np.arange(cuts[k], cuts[k + 1]) for k in range(0, len(cuts) - 1, 2)]
     counted = np.concatenate(folds)
     errors = []

@@ -63,6 +63,11 @@ class Series:
         return np.array([len(each) for each in self.values], np.int64)
 
     @cached_property
+    def known(self) -> list[npt.NDArray[np.bool_]]:
+        """Which steps of every series hold no gap (NaN), (T_b,)."""
+        return [~np.isnan(each).any(axis=1) for each in self.values]
+
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The precision of all numbers."""
         return self.values[0].dtype
@@ -188,14 +193,6 @@ def teacher_forced(u: SeriesLike | Series, y: SeriesLike | Series, before: npt.A
         for s, start, outputs in zip(series.values, first, targets.values, strict=True)
     ]
     return Series(np.stack(values) if isinstance(series.values, np.ndarray) else values, series.kind, series.name)
-
-
-def is_next_input(u: Numbers, y: Numbers) -> bool:
-    """Whether y(t) = u(t + 1) of one series, up to rounding; steps without a target (NaN) say nothing, and no step is no."""
-    known = ~np.isnan(y[:-1]).any(axis=1)
-    if u.shape != y.shape or not known.any():
-        return False
-    return np.allclose(u[1:][known], y[:-1][known], rtol=1e-6, atol=1e-6 * float(u[1:].std()))
 
 
 def is_list_of_series(u: object) -> bool:

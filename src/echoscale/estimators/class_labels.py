@@ -11,7 +11,8 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from echoscale._internal.types import Array
-from echoscale.data.series import Series, SeriesLike, as_entries, check_labels
+from echoscale.data.series import Series, SeriesLike, check_labels
+from echoscale.data.targets import entries_of, one_hot
 
 # Neighbours along the last axis are so much more alike than along time that it is probably time itself.
 MUCH_SMOOTHER = 0.5
@@ -27,9 +28,8 @@ def classes_of(labels: Array | Sequence[Array]) -> Array:
 
 def labels_of(y: Any, series: Series) -> tuple[Any, bool]:
     """Labels of several series, and whether there is one for each of them: (B,), or (T_b,) for every series."""
-    labels = as_entries(y, series)
+    labels, per_sequence = entries_of(y, series)
     check_labels(labels)
-    per_sequence = all(each.ndim == 0 for each in labels)
     check_classification_targets(np.asarray(labels) if per_sequence else np.concatenate(labels))
     return np.asarray(labels) if per_sequence else labels, per_sequence
 
@@ -39,7 +39,7 @@ def codes_of(labels: Array, classes: Array) -> npt.NDArray[np.float64]:
     unknown = np.setdiff1d(labels, classes)
     if len(unknown):
         raise ValueError(f"y holds {unknown.tolist()}, which are not among the classes {classes.tolist()}.")
-    return np.asarray(labels[:, None] == classes, np.float64)
+    return one_hot(labels, classes)
 
 
 def in_columns(X: SeriesLike) -> SeriesLike:

@@ -539,26 +539,30 @@ class ESNClassifier(ClassifierMixin, SequenceNetwork):
         steps = self._steps(series, targets, Scaling.none(targets.features), washout)
         heard, esn = steps.inputs.apply(series), steps.esn
         rows, last = state_rows(esn, heard, washout, steps.columns)
-        edges = fit.segments(self.validation, series.lengths, washout, chosen_from is not None and len(chosen_from) > 1)
-        self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), chosen_from, splits.rows(edges)[::2])
+        several = chosen_from is not None and len(chosen_from) > 1
+        held_out = fit.splits_of(self.validation, series.lengths, washout, several)
+        self._train(esn, rows, counted(targets.values, washout).argmax(axis=1), chosen_from, held_out)
         self._keep_network(steps, washout)
         self.state_, self.steps_seen_, self.last_target_ = last, series.lengths, last_rows(targets)
         states = rows[:, : esn.units]
         check_states(states.mean(axis=0, dtype=np.float64), states.var(axis=0, dtype=np.float64), esn)
 
     def _train(
-        self, esn: ESN, rows: Array, labels: Array, chosen_from: Floats | None, groups: list[Array] | None = None
+        self, esn: ESN, rows: Array, labels: Array, chosen_from: Floats | None, held_out: splits.Splits | None = None
     ) -> None:
-        """A readout by minibatches; groups are the rows of folds without gaps, or None for sequences."""
-        if groups is None:
+        """A readout by minibatches; held_out are splits of time, or None for sequences."""
+        if held_out is None:
             several = chosen_from is not None and len(chosen_from) > 1
-            groups = leave_one_out.groups(labels, self.validation, several)
-        inside = None if sum(map(len, groups)) == len(rows) else np.sort(np.concatenate(groups))
-        held_out = groups if fit.by_folds(self.validation) else groups[-1:]
-        found, ridge = minibatches.train(self._trainer(esn), rows, labels, held_out, chosen_from, inside=inside)
+            held_out = fit.splits_by_class(self.validation, labels, several)
+        segments = held_out.rows()
+        parts = [segments[s] for s in sorted({s for each in held_out.splits for s in each.train + each.held_out})]
+        inside = np.sort(np.concatenate(parts)) if parts else None
+        groups = [segments[s] for each in held_out.splits for s in each.held_out]
+        found, ridge = minibatches.train(self._trainer(esn), rows, labels, groups, chosen_from, inside=inside)
         beta = 1.0
         if self.calibrate:
-            parts = leave_one_out.groups(labels, splits.FOLDS, True) if self.per_sequence_ else groups
+            if self.per_sequence_:
+                parts = fit.splits_by_class(splits.FOLDS, labels, several=True).rows()
             beta = minibatches.steepness(self._trainer(esn), rows, labels, parts, ridge)
         # Only now: a fit that fails leaves the last one whole.
         self.esn_, self.ridge_, self.ridge_curve_, self.steepness_ = esn, ridge, None, beta

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Array
 from echoscale.data.scaling import Scaling
-from echoscale.data.series import Series, as_targets, is_next_input, teacher_forced
+from echoscale.data.series import Series, as_targets, teacher_forced
+from echoscale.data.targets import is_next_input
 from echoscale.engine import dynamics, lanes
 from echoscale.engine.devices import device_of, precision_and_device
 from echoscale.engine.esn import ESN

@@ -81,7 +81,7 @@ def train(
         some, known, groups = rows, labels, list(held_out)
         if inside is not None:
             some, known, groups = rows[inside], labels[inside], [np.searchsorted(inside, each) for each in held_out]
-        if not all(0 < len(each) < len(some) for each in groups):
+        if not groups or not all(0 < len(each) < len(some) for each in groups):
             raise ValueError(f"ridge holds {len(chosen_from)} penalties, but there is too little data to choose by: give one.")
         summed = [sum(trainer.loss_on(some, known, each, out) for out in groups) for each in chosen_from]
         best = float(chosen_from[int(np.argmin(summed))])

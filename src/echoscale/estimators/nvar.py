@@ -151,7 +151,8 @@ class NVAR(RegressorMixin, BaseEstimator):
         fitted = list(wanted.values)
         if present is not None:
             fitted = [y - present[0] - present[1] * u for u, y in zip(scaled.values, fitted, strict=True)]
-        edges = fit.segments(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
+        held_out = fit.splits_of(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
+        edges = held_out.edges
         # Segment by segment the steps of all series: their windows, and what they are fitted to.
         windows = [self._windows(u) for u in scaled.values]
         pieces = [
@@ -165,9 +166,9 @@ class NVAR(RegressorMixin, BaseEstimator):
 
         def rows() -> tuple[Array, Array, list[Indices]]:
             features = _products(counted(windows, washout), places)
-            return features, counted(fitted, washout), [each[known[each]] for each in splits.rows(edges)]
+            return features, counted(fitted, washout), [each[known[each]] for each in held_out.rows()]
 
-        solved = fit.fit_readout(parts, self.validation, chosen_from, rows)
+        solved = fit.fit_readout(parts, held_out.splits, chosen_from, rows)
         readout = solved.readout
         if present is not None:
             coef, (shift, gain) = np.array(readout.coef), present

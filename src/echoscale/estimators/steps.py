@@ -22,7 +22,7 @@ from echoscale.engine.esn import ESN
 from echoscale.estimators import change
 from echoscale.estimators._validation import as_given, counted, last_rows
 from echoscale.estimators.closed_loop import followed, taught
-from echoscale.readouts import fit, splits
+from echoscale.readouts import fit
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.fit import Fitted
 from echoscale.readouts.ridge import Readout
@@ -65,18 +65,19 @@ class Steps:
         self, series: Series, targets: Series, washout: int, ridge: Floats | None, validation: float | int
     ) -> tuple[Fitted, Array]:
         """The readout of all series from the zero state, and the state after the last step."""
-        edges = fit.segments(validation, series.lengths, washout, ridge is None or len(ridge) > 1)
+        held_out = fit.splits_of(validation, series.lengths, washout, ridge is None or len(ridge) > 1)
         heard, wanted = self.prepared(series, targets)
-        parts, state = self.statistics(heard, wanted, edges)
+        parts, state = self.statistics(heard, wanted, held_out.edges)
 
         def rows() -> tuple[Array, Array, list[Indices]]:
             features, _ = state_rows(self.esn, heard, washout, self.columns, np.float64)
             values = counted(wanted.values, washout)
             unknown = np.asarray(np.isnan(values).any(axis=1))
-            return features, values, [each[~unknown[each]] for each in splits.rows(edges)]
+            return features, values, [each[~unknown[each]] for each in held_out.rows()]
 
         # Noise bounds the Gram matrix from below: what rounding might lose is lost in noise anyway.
-        return fit.fit_readout(parts, validation, ridge, None if self.noise else rows), self.joined(state, targets)
+        found = fit.fit_readout(parts, held_out.splits, ridge, None if self.noise else rows)
+        return found, self.joined(state, targets)
 
     def added(self, series: Series, targets: Series, edges: list[Indices], state: Array | None) -> tuple[Statistics, Array]:
         """The statistics of one more piece, and the state after it; state=None begins new series."""

@@ -18,6 +18,7 @@ from echoscale.forecasting.lags import LEAST_ROWS, Recipe, Rows, histories, pena
 from echoscale.forecasting.model import NAIVE, NAIVE_NAMES, Option, Reader
 from echoscale.forecasting.networks import Net, draw_network, run_lanes
 from echoscale.forecasting.splits import Timing
+from echoscale.readouts import splits
 from echoscale.readouts.statistics import Statistics
 
 WINDOWS = (1, 2, 4, 8, 13, 21, 34, 49)
@@ -201,27 +202,27 @@ class Contest:
     def _penalties_of(self, option: Option, cut: int) -> tuple[Floats, Floats]:
         key = id(option), cut
         if key not in self._penalties:
-            judging, few = self.timing.judging, self._statistics_of(option, few=True)
-            self._penalties[key] = penalties(few, judging, judging.origins[cut], self.some)
+            few = self._statistics_of(option, few=True)
+            self._penalties[key] = penalties(few, self.timing.origins.splits[cut], self.some)
         return self._penalties[key]
 
     def _statistics_of(self, option: Option, few: bool) -> list[Statistics]:
         kept = self._few if few else self._parts
         if id(option) not in kept:
             steps = self.some if few else range(1, self.horizon + 1)
-            kept[id(option)] = statistics(option.rows, self.timing.judging.edges, steps)
+            kept[id(option)] = statistics(option.rows, self.timing.origins.edges, steps)
         return kept[id(option)]
 
     def _candidates(self, name: str, options: Sequence[Option]) -> list[Candidate]:
         """Direct and in closed loop, from the best few options at every cut."""
-        judging = self.timing.judging
+        cuts = len(self.timing.origins.splits)
         made = [Candidate(f"{name}, {'closed loop' if loop else 'direct'}", [[] for _ in self.lines]) for loop in self.loops]
-        for cut in range(len(judging.origins)):
+        for cut in range(cuts):
             ranked = self._ranked(options, cut)
             chosen = [options[k] for error, k in ranked[:MOST_ALIKE] if error <= ALIKE * ranked[0][0] or k == ranked[0][1]]
             for candidate, loop in zip(made, self.loops, strict=True):
                 readers = [self._reader(option, loop, cut) for option in chosen]
-                if cut == len(judging.origins) - 1:
+                if cut == cuts - 1:
                     candidate.readers, candidate.options = readers, chosen
                     continue
                 for b in range(len(self.lines)):
@@ -232,8 +233,6 @@ class Contest:
         return made
 
     def _reader(self, option: Option, loop: bool, cut: int) -> Reader:
-        judging = self.timing.judging
-        origin = judging.origins[cut]
         chosen, _ = self._penalties_of(option, cut)
         if loop:
             parts = [
@@ -243,7 +242,7 @@ class Contest:
         else:
             parts = self._statistics_of(option, few=False)
             relative = spread_out(chosen, self.some, self.horizon)
-        return Reader(option.recipe, option.net, loop, relative, judging.training(parts, origin))
+        return Reader(option.recipe, option.net, loop, relative, splits.training(parts, self.timing.origins.splits[cut]))
 
     def _judged(self, readers: Sequence[Reader], options: Sequence[Option], b: int, cut: int) -> Floats:
         low, high = self.timing.blocks[b][cut]

@@ -170,7 +170,7 @@ def learn(
     sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
     names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
     report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
-    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report), times.judging.edges)
+    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report), times.origins.edges)
 
 
 def by_horizon(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Floats:

@@ -25,9 +25,10 @@ from echoscale._internal.types import Floats, Indices
 from echoscale.engine.devices import one_thread
 from echoscale.forecasting import differencing
 from echoscale.forecasting.data import Line
-from echoscale.forecasting.splits import Judging, Origin
+from echoscale.readouts import splits
 from echoscale.readouts.penalties import UNCHOSEN, choose_by_group, in_units
 from echoscale.readouts.ridge import Readout, ridge
+from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics
 
 # Harmonics of the phase of a season: more follow a sharper form, and need more seasons to be fitted.
@@ -192,10 +193,10 @@ def statistics(rows: Sequence[Rows], edges: Sequence[npt.NDArray[np.int64]], ste
     return [Statistics(count[s], mean[s], scatter[s], width) for s in range(segments)]
 
 
-def penalties(parts: Sequence[Statistics], judging: Judging, origin: Origin, horizons: Sequence[int]) -> tuple[Floats, Floats]:
+def penalties(parts: Sequence[Statistics], origin: Split, horizons: Sequence[int]) -> tuple[Floats, Floats]:
     """log10 of the relative penalty, and the root mean squared error of the folds, at every one of the horizons."""
     width = parts[0].features
-    pairs = [pair for pair in judging.pairs(parts, origin) if np.min(pair[0].count) >= LEAST_ROWS]
+    pairs = [pair for pair in splits.pairs(parts, origin.folds) if np.min(pair[0].count) >= LEAST_ROWS]
     if not pairs:
         return np.full(len(horizons), np.log10(UNCHOSEN)), np.full(len(horizons), np.inf)
     best = choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)

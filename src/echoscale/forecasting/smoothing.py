@@ -27,10 +27,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from echoscale._internal.types import Floats
+from echoscale.data.targets import Ahead
 from echoscale.forecasting.selection.candidates import ALIKE
 from echoscale.forecasting.selection.lags import LinearMap, every, matrix
-from echoscale.forecasting.selection.problem import Ahead, Question
-from echoscale.forecasting.splits import Judging, Origin
+from echoscale.forecasting.selection.problem import Question
+from echoscale.readouts.splits import Split, Splits
 
 # Smoothing factors of the lanes: a finer grid takes longer, and its lanes forecast nearly the same.
 ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 0.999)
@@ -200,12 +201,12 @@ def grid(horizon: int, season: int | None, reach: int) -> list[Weights]:
     return [each for each in found if max(each) <= reach]
 
 
-def smoothing(question: Question, judging: Judging, origin: Origin) -> LinearMap | None:
+def smoothing(question: Question, origins: Splits, origin: Split) -> LinearMap | None:
     """The mean of the best smoothers by their errors before an origin; None where an output is not the future of an input."""
     if any(each is None for each in question.ahead):
         return None
     reach = int(REACH * question.series.lengths.min())
-    ends = [int(each[2 * origin.trained - 1]) for each in judging.edges]
+    ends = [int(each[origin.train[-1] + 1]) for each in origins.edges]
     chosen = [_chosen(question, o, each, reach, ends) for o, each in enumerate(question.ahead) if each]
     lags = every([tuple(each) for each in chosen])
     features = question.series.features

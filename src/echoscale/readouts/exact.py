@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.types import Floats
-from echoscale.readouts.penalties import RELATIVE, RidgeCurve, sum_of
+from echoscale.readouts.penalties import RELATIVE
 from echoscale.readouts.ridge import Readout, threads_for
 
 # In relative units: where a penalty as small as this is the best, the Gram matrix may have lost what decides.
@@ -61,6 +61,11 @@ class Factor:
         mean_square = float((self.centred[0] ** 2).sum()) / max(self.features, 1)
         return mean_square if mean_square > 0 else 1.0
 
+    @property
+    def variance(self) -> Floats:
+        """Variance of the targets, (O,)."""
+        return np.asarray((self.centred[1] ** 2).sum(axis=0) / self.count)
+
 
 def factor(features: npt.ArrayLike, targets: npt.ArrayLike) -> Factor:
     """R of rows that are there as arrays."""
@@ -84,27 +89,15 @@ def path(whole: Factor, ridge: Sequence[float] | Floats) -> Readout:
     return Readout(coef, mean[whole.features :] - coef @ mean[: whole.features], penalties)
 
 
-def mean_squares(readout: Readout, held_out: Factor) -> Floats:
-    """mean |y - W x - b|^2 per output, (..., outputs), from |R_y - R_x W^T - R_1 b^T|^2: no cancellation."""
+def path_squares(train: Factor, held_out: Factor, relative: Floats) -> Floats:
+    """Summed squared errors on the held-out rows along the path, (R, O), without squares of singular values.
+
+    sum |y - W x - b|^2 = |R_y - R_x W^T - R_1 b^T|^2: no cancellation.
+    """
+    readout = path(train, relative * train.unit)
     r, f = held_out.r, held_out.features + 1
     apart = r[:, f:] - r[:, 1:f] @ np.swapaxes(readout.coef, -1, -2) - r[:, :1] * readout.intercept[..., None, :]
-    return np.asarray((apart**2).sum(axis=-2) / held_out.count)
-
-
-def choose(
-    pairs: Sequence[tuple[Factor, Factor]], whole: Factor, relative: Sequence[float] | Floats = EXACT_RELATIVE
-) -> RidgeCurve:
-    """The curve of errors against penalties, as `penalties.choose` finds it, without squares."""
-    r = np.asarray(relative, np.float64)
-
-    def judge(train: Factor, held_out: Factor) -> Floats:
-        return mean_squares(path(train, r * train.unit), held_out) * held_out.count
-
-    squares = sum_of(judge, pairs, whole.features)
-    both = pairs[0][0] + pairs[0][1]
-    variance = (both.centred[1] ** 2).sum(axis=0) / both.count
-    errors = squares / sum(held_out.count for _, held_out in pairs) / np.where(variance > 0, variance, 1.0)
-    return RidgeCurve(r, np.sqrt(errors.mean(axis=-1)), whole.unit)
+    return np.asarray((apart**2).sum(axis=-2))
 
 
 def _triangle(rows: Floats) -> Floats:

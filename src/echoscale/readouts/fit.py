@@ -15,6 +15,7 @@ from echoscale.readouts import exact, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.ridge import ridge as solve_ridge
+from echoscale.readouts.splits import Split, Splits
 from echoscale.readouts.statistics import Statistics
 
 # Features, targets, and the rows of every segment.
@@ -43,48 +44,53 @@ def by_folds(validation: object) -> bool:
     return isinstance(validation, int | np.integer)
 
 
-def segments(validation: float | int, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> list[Indices]:
-    """Edges of the segments of time for the statistics: fold, gap, ..., fold; training, gap, tail; or one for all."""
-    count = splits.possible(lengths, washout, int(validation)) if several and by_folds(validation) else 0
-    if count:
-        return splits.edges(lengths, washout, count)
+def splits_of(validation: float | int, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> Splits:
+    """Folds of time, or a tail; one segment without splits where there is one penalty only, or too little data to choose."""
     if several and not by_folds(validation):
-        return splits.tail_edges(lengths, washout, float(validation))
-    return [np.array([washout, length]) for length in lengths]
+        return splits.tail(lengths, washout, float(validation))
+    count = splits.possible(lengths, washout, int(validation)) if several else 0
+    return splits.folds(lengths, washout, count) if count else splits.whole(lengths, washout)
 
 
-def pairs(validation: float | int, parts: Sequence[splits.Part], gaps: bool) -> list[tuple[splits.Part, splits.Part]]:
-    """(training, held out) from the segments; none where there is one segment only."""
-    if len(parts) == 1:
-        return []
-    if by_folds(validation):
-        return splits.leave_one_out(parts[::2] if gaps else parts)
-    if min(float(parts[0].count), float(parts[-1].count)) < 1:
-        raise ValueError(f"validation={validation} leaves nothing to train on, or nothing to validate by: use folds.")
-    return [(parts[0], parts[-1])]
+def splits_by_class(validation: float | int, classes: Indices, several: bool) -> Splits:
+    """The same for rows, one for every sequence, with every class in each part."""
+    if several and not by_folds(validation):
+        return splits.tail_by_class(classes, float(validation))
+    if several and len(classes) >= splits.FEWEST:
+        return splits.by_class(classes, int(validation))
+    return splits.whole([len(classes)], 0)
+
+
+def pairs(parts: Sequence[splits.Part], held_out: Sequence[Split]) -> list[tuple[splits.Part, splits.Part]]:
+    """(training, held out) of every split; none without splits."""
+    found = splits.pairs(parts, held_out)
+    if held_out and not found:
+        raise ValueError(
+            "fewer than two folds hold a step that counts, or validation leaves nothing to train on or to validate by: give "
+            "longer series, a smaller washout, or another validation."
+        )
+    return found
 
 
 def fit_readout(
     parts: Sequence[Statistics],
-    validation: float | int,
+    held_out: Sequence[Split],
     ridge: Floats | None,
     rows: Rows | None = None,
-    *,
-    gaps: bool = True,
 ) -> Fitted:
     """The readout of all parts together, with the penalty that held-out parts choose; ridge=None is "auto"."""
     whole = splits.total(parts)
-    penalty, curve = penalties.decide(ridge, pairs(validation, parts, gaps), whole)
+    penalty, curve = penalties.decide(ridge, pairs(parts, held_out), whole)
     # A choice near the end of the path may be rounding; a penalty that was given is not to be doubted before it is lost itself.
     lost = exact.FROM if ridge is None and curve is not None else penalties.RELATIVE[0] / 2
     fits = float(whole.count) * whole.mean.size * 8 <= exact.MOST_BYTES
-    if rows is None or not fits or penalty > lost * float(penalties.unit_of(whole)):
+    if rows is None or not fits or penalty > lost * float(whole.unit):
         return Fitted(whole, solve_ridge(whole, penalty), penalty, curve)
     features, targets, groups = rows()
     factors = [exact.factor(features[each], targets[each]) for each in groups]
     all_rows = splits.total(factors)
     if ridge is None:
-        curve = exact.choose(pairs(validation, factors, gaps), all_rows)
+        curve = penalties.choose(pairs(factors, held_out), all_rows, exact.EXACT_RELATIVE, exact.path_squares)
         penalty = curve.ridge
     return Fitted(whole, exact.path(all_rows, [penalty]).at(0), penalty, curve)
 
@@ -106,14 +112,14 @@ def fit_stream(
         return Fitted(whole, solve_ridge(whole, float(ridge[0])), float(ridge[0]), None), folds
     if before is not None and folds is None:
         relative = penalties.UNCHOSEN if curve is None else max(curve.relative[curve.place], penalties.RELATIVE[0])
-        penalty = float(relative * penalties.unit_of(whole))
+        penalty = float(relative * whole.unit)
         return Fitted(whole, solve_ridge(whole, penalty), penalty, curve), None
     empty = Statistics(0 * part.count, 0 * part.mean, 0 * part.scatter, part.features)
     held = [empty] * count if folds is None else list(folds)
     place = int(np.argmin([float(each.count) for each in held]))
     held[place] = held[place] + part
-    several = sum(float(each.count) > 0 for each in held) > 1
-    penalty, chosen = penalties.decide(None, splits.leave_one_out(held) if several else [], whole)
+    filled = [k for k, each in enumerate(held) if float(each.count) > 0]
+    penalty, chosen = penalties.decide(None, splits.pairs(held, splits.in_turn(filled)), whole)
     return Fitted(whole, solve_ridge(whole, penalty), penalty, chosen), held
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal.types import Floats, Indices
-from echoscale.readouts import fit, penalties, splits
+from echoscale._internal.types import Floats
+from echoscale.readouts import fit, penalties
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.pooling import standardising
 from echoscale.readouts.ridge import Readout, threads_for, turned
@@ -46,18 +46,6 @@ class RowReadout(NamedTuple):
     error: float
 
 
-def groups(classes: Indices, validation: float | int, several: bool) -> list[Indices]:
-    """The rows of every fold, with as many of every class in each as can be; or of training and validation; or all together."""
-    count = len(classes)
-    if several and fit.by_folds(validation) and count >= splits.FEWEST:
-        fold = splits.of_sequences(classes, min(int(validation), count))
-        return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
-    if several and not fit.by_folds(validation):
-        held_out = np.arange(count) % max(round(1 / float(validation)), 2) == 0
-        return [np.flatnonzero(~held_out), np.flatnonzero(held_out)]
-    return [np.arange(count)]
-
-
 def solve(
     features: npt.NDArray[Any],
     codes: Floats,
@@ -72,9 +60,10 @@ def solve(
         scaling = scaling._replace(spread=np.ones_like(scaling.spread))
     work = turned(scaling.forward(features))
     several = chosen_from is None or len(chosen_from) > 1
-    each = groups(codes.argmax(axis=1), validation, several)
-    parts = [of_rows(work.rows[rows], codes[rows]) for rows in each]
-    found = fit.fit_readout(parts, validation, chosen_from, lambda: (work.rows, codes, each), gaps=False)
+    held_out = fit.splits_by_class(validation, codes.argmax(axis=1), several)
+    groups = held_out.rows()
+    parts = [of_rows(work.rows[rows], codes[rows]) for rows in groups]
+    found = fit.fit_readout(parts, held_out.splits, chosen_from, lambda: (work.rows, codes, groups))
     readout = work.back(found.readout)
     coef = np.ascontiguousarray(readout.coef / scaling.spread)
     plain = Readout(coef, readout.intercept - coef @ scaling.mean, readout.ridge)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from echoscale._internal.table import Table
 from echoscale._internal.types import Floats, Indices
 from echoscale.engine.devices import cores, in_threads, one_thread
 from echoscale.readouts.ridge import Readout, check_path, ridge
-from echoscale.readouts.splits import Part
+from echoscale.readouts.splits import AddsUp
 from echoscale.readouts.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -42,6 +42,34 @@ FEW_FEATURES = 128
 # Relative penalty where there is too little data to choose one.
 UNCHOSEN = 1e-4
 Pairs = Sequence[tuple[Statistics, Statistics]]
+
+
+class OnPath(AddsUp, Protocol):
+    """A piece of data for which ridge regression along a path of relative penalties is possible."""
+
+    @property
+    def features(self) -> int:
+        """F."""
+
+    @property
+    def unit(self) -> Any:
+        """The mean squared singular value of the features, (...,)."""
+
+    @property
+    def variance(self) -> Floats:
+        """Variance of the targets, (..., O)."""
+
+
+Piece = TypeVar("Piece", bound=OnPath)
+# Summed squared errors on held-out rows (penalties, ..., outputs) of (training, held out, relative penalties).
+SquaresOf = Callable[[Piece, Piece, Floats], Floats]
+
+
+class Least(NamedTuple):
+    """The least error, and its place on the path."""
+
+    place: Indices
+    error: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +93,7 @@ class RidgeCurve:
     @property
     def place(self) -> int:
         """Which penalty is chosen: the one with the least error."""
-        return int(np.argmin(np.where(np.isnan(self.errors), np.inf, self.errors)))
+        return int(least(self.errors).place)
 
     @property
     def ridge(self) -> float:
@@ -98,32 +126,42 @@ class RidgeCurve:
         return str(self.table())
 
 
-def unit_of(statistics: Statistics) -> Any:
-    """trace(S_xx) / features, (...,); 1 where the features do not move at all."""
-    f = statistics.features
-    mean_square = np.einsum("...ff->...f", statistics.scatter[..., :f, :f]).sum(axis=-1) / max(f, 1)
-    return np.where(mean_square > 0, mean_square, 1.0)
-
-
 def in_units(statistics: Statistics) -> Statistics:
     """The same data with a mean squared singular value of 1: penalties of its ridge solutions are relative ones."""
-    scatter = statistics.scatter / unit_of(statistics)[..., None, None]
+    scatter = statistics.scatter / statistics.unit[..., None, None]
     return Statistics(statistics.count, statistics.mean, scatter, statistics.features)
 
 
-def fold_errors(
-    pairs: Sequence[tuple[Statistics, Statistics]],
-    relative: Sequence[float] | Floats = RELATIVE,
+def mean_squares(
+    pairs: Sequence[tuple[Piece, Piece]],
+    relative: Sequence[float] | Floats,
+    squares_of: SquaresOf[Piece],
+    workers: int | None = None,
 ) -> Floats:
-    """Mean squared error of the held-out folds over the variance of the targets, (penalties, ..., outputs)."""
-    path = np.asarray(relative, np.float64)
+    """Mean squared error of all held-out rows along the path, (penalties, ..., outputs); large folds are judged in threads."""
+    path, found = np.asarray(relative, np.float64), [np.empty(0)] * len(pairs)
 
-    squares = sum_of(lambda train, held_out: path_squares(train, held_out, path), pairs, pairs[0][0].features)
+    def put(k: int) -> None:
+        found[k] = squares_of(*pairs[k], path)
+
+    if workers is None:
+        workers = cores() if pairs[0][0].features > FEW_FEATURES else 1
+    in_threads(put, range(len(pairs)), min(workers, len(pairs)), threading.Event())
+    squares: Any = sum(found)
     count: Any = sum(held_out.count for _, held_out in pairs)
-    whole = pairs[0][0] + pairs[0][1]
-    f = whole.features
-    variance = np.einsum("...oo->...o", whole.scatter[..., f:, f:]) / whole.count[..., None]
-    return np.asarray(squares / count[..., None] / np.where(variance > 0, variance, 1.0))
+    return np.asarray(squares / np.asarray(count)[..., None])
+
+
+def fold_errors(pairs: Sequence[tuple[Statistics, Statistics]], relative: Sequence[float] | Floats = RELATIVE) -> Floats:
+    """Mean squared error of the held-out folds over the variance of the targets, (penalties, ..., outputs)."""
+    return _over_variance(mean_squares(pairs, relative, path_squares), pairs)
+
+
+def least(errors: Floats) -> Least:
+    """The place of the least error along the first axis; NaN is worse than any number, of equal errors the first counts."""
+    known = np.where(np.isnan(errors), np.inf, errors)
+    place = np.argmin(known, axis=0)
+    return Least(np.asarray(place), np.take_along_axis(known, np.asarray(place)[None], axis=0)[0])
 
 
 def path_squares(train: Statistics, held_out: Statistics, relative: Floats) -> Floats:
@@ -133,7 +171,7 @@ def path_squares(train: Statistics, held_out: Statistics, relative: Floats) -> F
     sum |y - W^T x - b|^2 = W^T G W - 2 W^T c + sum y^2 + n (mean offset)^2      G, c: of the held-out rows
     """
     f = train.features
-    unit = unit_of(train)
+    unit = train.unit
     with one_thread():
         values, vectors = np.linalg.eigh(train.scatter[..., :f, :f])
         back = np.swapaxes(vectors, -1, -2)
@@ -152,26 +190,23 @@ def path_squares(train: Statistics, held_out: Statistics, relative: Floats) -> F
     return np.asarray(np.moveaxis(found, -2, 0))
 
 
-def sum_of(judge: Callable[[Part, Part], Floats], pairs: Sequence[tuple[Part, Part]], features: int) -> Floats:
-    """judge(training, held out) of all folds, added up in their order; large ones are judged at the same time."""
-    found: list[Any] = [None] * len(pairs)
-
-    def put(k: int) -> None:
-        found[k] = judge(*pairs[k])
-
-    workers = min(cores(), len(pairs)) if features > FEW_FEATURES else 1
-    in_threads(put, range(len(pairs)), workers, threading.Event())
-    return np.asarray(sum(found))
-
-
 def choose(
-    pairs: Sequence[tuple[Statistics, Statistics]],
-    whole: Statistics,
+    pairs: Sequence[tuple[Piece, Piece]],
+    whole: Piece,
     relative: Sequence[float] | Floats = RELATIVE,
+    squares_of: SquaresOf[Any] = path_squares,
 ) -> RidgeCurve:
-    """The curve of errors against penalties, for one network (no lanes); its `ridge` is the choice."""
-    squares = fold_errors(pairs, relative).mean(axis=-1)
-    return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(unit_of(whole)))
+    """The curve of errors against penalties, for one network (no lanes); its `ridge` is the choice.
+
+    squares_of  summed squared errors along the path: of Gram matrices, or of `exact.path_squares` for factors of the rows
+    """
+    squares = _over_variance(mean_squares(pairs, relative, squares_of), pairs).mean(axis=-1)
+    return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(whole.unit))
+
+
+def _over_variance(squares: Floats, pairs: Sequence[tuple[Piece, Piece]]) -> Floats:
+    variance = (pairs[0][0] + pairs[0][1]).variance
+    return np.asarray(squares / np.where(variance > 0, variance, 1.0))
 
 
 def check(ridge: object) -> Floats | None:
@@ -191,7 +226,7 @@ def decide(
     """The penalty for all data, and the curve that chose it: None where there was nothing to choose, or too little data."""
     if penalties is not None and len(penalties) == 1:
         return float(penalties[0]), None
-    unit = float(unit_of(whole))
+    unit = float(whole.unit)
     if not pairs:
         if penalties is not None:
             raise ValueError(f"ridge holds {len(penalties)} penalties, but there is too little data to choose by: give one.")
@@ -219,20 +254,14 @@ def choose_by_group(
 ) -> Chosen:
     """The penalty with the least error over the folds, for every lane and every kind of target (columns of the outputs)."""
     targets = np.concatenate(kinds)
-    each_of: list[Any] = [None] * len(pairs)
 
-    def judge(k: int) -> None:
-        train, held_out = (take_columns(each, features, targets) for each in pairs[k])
-        each_of[k] = path_squares(train, held_out, relative)
+    def squares_of(train: Statistics, held_out: Statistics, path: Floats) -> Floats:
+        return path_squares(take_columns(train, features, targets), take_columns(held_out, features, targets), path)
 
-    in_threads(judge, range(len(pairs)), min(workers, len(pairs)), threading.Event())
-    squares: Any = sum(each_of)
-    count: Any = sum(held_out.count for _, held_out in pairs)
-    mean = squares / count[..., None]
-    each = np.stack([part.mean(axis=-1) for part in np.split(mean, len(kinds), axis=-1)], axis=-1)  # (R, ..., kinds)
-    each = np.where(np.isfinite(each), each, np.inf)
-    place = np.argmin(each, axis=0)
-    return Chosen(np.sqrt(np.take_along_axis(each, place[None], axis=0)[0]), relative[place])
+    squares = mean_squares(pairs, relative, squares_of, workers)
+    each = np.stack([part.mean(axis=-1) for part in np.split(squares, len(kinds), axis=-1)], axis=-1)  # (R, ..., kinds)
+    best = least(each)
+    return Chosen(np.sqrt(best.error), relative[best.place])
 
 
 def fit_columns(whole: Statistics, features: Indices, targets: Indices, relative: float) -> Readout:

@@ -150,9 +150,9 @@ def standard_rows(esn: ESN, series: Series, pools: Sequence[str], hyper: Hyper, 
     return np.stack([turned(standardising(each[trains]).forward(each)).rows for each in rows])
 
 
-def statistics_of(rows: Floats, codes: Floats, which: npt.NDArray[np.bool_]) -> Statistics:
+def statistics_of(rows: Floats, codes: Floats, which: Indices) -> Statistics:
     """The statistics of some sequences, of every network."""
-    count = int(which.sum())
+    count = len(which)
     both = np.concatenate([rows[:, which], np.broadcast_to(codes[which], (len(rows), count, codes.shape[1]))], axis=2)
     mean = both.sum(axis=1) / max(count, 1)
     centred = both - mean[:, None]

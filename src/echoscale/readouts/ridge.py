@@ -150,8 +150,7 @@ def normalised_errors(readout: Readout, statistics: Statistics) -> Floats:
 
 def target_variances(statistics: Statistics) -> Floats:
     """What errors are normalised by, (..., outputs); an error where a target is constant."""
-    f = statistics.features
-    variances: Floats = np.einsum("...oo->...o", statistics.scatter[..., f:, f:]) / statistics.count[..., None]
+    variances = statistics.variance
     if not (variances > 0).all():
         raise ValueError("a target is constant on this data: its variance is 0 and errors cannot be normalised by it.")
     return variances

@@ -1,112 +1,258 @@
-"""Blocks of time that are held out in turn, with a gap on both sides, from statistics that add up.
+"""Splits of data into parts that train and parts that are held out: folds, a tail, rolling origins, and folds by class.
 
-    | fold 1 | gap | fold 2 | gap | ... | fold K |         training for fold k: all other folds
+    | fold 1 | gap | fold 2 | gap | ... | fold K |      every fold is held out in turn, the other folds train
+    | training | gap | validation |                     a tail
+    | part 1 | gap | ... | part s | gap | judged |      an origin: all that comes before trains, and holds folds of its own
+
+Time is cut into segments at edges. A `Split` names the segments that train and those that are held out. The statistics of
+segments add up, so a split costs a solve, not a run. The final fit counts the gaps too.
 
 Rows next to each other are alike: a fold whose neighbours were trained on would look better than what comes after the data.
-Everything follows from the statistics of the parts, so folds cost solves, not runs. The final fit counts the gaps too.
 """
 
 from __future__ import annotations
 
-import operator
+import itertools
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal.types import Indices
+from echoscale._internal.types import Flags, Indices
 
 FOLDS = 5
-# The gap, where nobody knows better: this share of a fold.
+# Width of a gap, unless it is given: this share of a fold.
 GAP_SHARE = 0.05
-# Steps that a fold must hold; with fewer there are fewer folds.
+# Steps of a fold, at least: with fewer there are fewer folds.
 FEWEST = 4
 
 
+class Split(NamedTuple):
+    """Numbers of segments.
+
+    Attributes
+    ----------
+    train : tuple of int
+        Segments that train.
+    held_out : tuple of int
+        Segments that are held out, next to each other; empty for the last origin.
+    folds : tuple of Split
+        Splits of the segments that train: an origin makes its choices by them.
+    """
+
+    train: tuple[int, ...]
+    held_out: tuple[int, ...]
+    folds: tuple[Split, ...] = ()
+
+
+class Splits(NamedTuple):
+    """Segments of several series, and the splits of these segments.
+
+    Attributes
+    ----------
+    edges : list of (S + 1,)
+        For every series: segment s holds the steps edges[s] to edges[s + 1].
+    splits : tuple of Split
+        Which segments train and which are held out; empty where nothing is held out.
+    """
+
+    edges: list[Indices]
+    splits: tuple[Split, ...] = ()
+
+    def held_out(self, split: Split) -> list[tuple[int, int]]:
+        """First step and end of the held-out part of every series."""
+        return [(int(each[split.held_out[0]]), int(each[split.held_out[-1] + 1])) for each in self.edges]
+
+    def rows(self) -> list[Indices]:
+        """The rows of every segment, where the counted steps of all series stand one below the other."""
+        cuts = np.asarray(self.edges)
+        shifted = cuts + (np.cumsum(cuts[:, -1] - cuts[:, 0]) - cuts[:, -1])[:, None]
+        segments = zip(*(itertools.pairwise(each) for each in shifted), strict=True)
+        return [np.concatenate([np.arange(*each) for each in segment]) for segment in segments]
+
+
 class AddsUp(Protocol):
-    """What is known of a piece of data and adds up over pieces: `Statistics`, or the `Factor` of an exact solution."""
+    """Properties of a piece of data that add up over pieces: `Statistics`, or the `Factor` of an exact solution."""
 
     @property
     def count(self) -> Any:
         """Rows."""
 
     def __add__(self, other: Self, /) -> Self:
-        """Of both pieces together."""
+        """Both pieces together."""
 
 
 Part = TypeVar("Part", bound=AddsUp)
 
 
-def possible(lengths: npt.ArrayLike, washout: int, folds: int = FOLDS) -> int:
-    """How many folds the data allow: as many as asked for, fewer where one would hold fewer than four steps; 0 for none."""
+# ------------------------------------------------------------------------------------------------------------ splits of time
+
+
+def possible(lengths: npt.ArrayLike, washout: int, count: int = FOLDS, least: int = FEWEST) -> int:
+    """The number of folds that the data allow: at most `count`, each of at least `least` steps; 0 if there are not two."""
     counted = int(np.maximum(np.asarray(lengths, np.int64) - washout, 0).sum())
-    most = min(folds, counted // FEWEST)
+    most = min(count, counted // least)
     return most if most >= 2 else 0
 
 
-def edges(lengths: npt.ArrayLike, washout: int, folds: int = FOLDS, gap: int | None = None) -> list[Indices]:
+def whole(lengths: Sequence[int] | Indices, washout: int) -> Splits:
+    """One segment that holds all counted steps; nothing is held out."""
+    return Splits([np.array([washout, length]) for length in lengths])
+
+
+def folds(lengths: npt.ArrayLike, washout: int, count: int = FOLDS, gap: int | None = None) -> Splits:
+    """Every fold that holds a step is held out in turn; folds and gaps alternate."""
+    edges = block_edges(lengths, washout, count, gap)
+    steps = np.sum([np.diff(each) for each in edges], axis=0)[::2]
+    if np.count_nonzero(steps) < 2:
+        raise ValueError("fewer than two folds hold a step that counts: give longer series, or a smaller washout.")
+    return Splits(edges, in_turn((2 * np.flatnonzero(steps)).tolist()))
+
+
+def block_edges(lengths: npt.ArrayLike, washout: int, count: int = FOLDS, gap: int | None = None) -> list[Indices]:
     """Edges of the 2 K - 1 segments fold, gap, fold, ..., fold, as `split_statistics` takes them, for every series.
 
     One series, or fewer series than folds: every one is cut into K blocks of time. As many series as folds or more: whole
     series are held out, every K-th one, and no gap is needed.
     """
     steps = np.atleast_1d(np.asarray(lengths, np.int64))
-    if len(steps) >= folds:
-        # All segments of a series are empty, but for that of its fold.
-        return [
-            np.where(np.arange(2 * folds) <= 2 * (b % folds), washout, max(length, washout)) for b, length in enumerate(steps)
-        ]
+    if len(steps) >= count:
+        series = np.arange(len(steps))
+        return in_one_segment(2 * (series % count), np.full(len(steps), washout), np.maximum(steps, washout), 2 * count - 1)
     found = []
     for length in np.maximum(steps, washout):
-        each = (length - washout) / folds
+        each = (length - washout) / count
         width = max(round(each * GAP_SHARE), 1) if gap is None else gap
         width = max(min(width, int(each) - 1), 0)  # a fold keeps a step at least
-        cuts = washout + np.arange(1, folds) * each
-        low, high = np.floor(cuts - width / 2).astype(np.int64), np.floor(cuts - width / 2).astype(np.int64) + width
-        found.append(np.concatenate([[washout], np.stack([low, high], axis=1).ravel(), [length]]).astype(np.int64))
+        cuts = washout + np.arange(1, count) * each
+        low = np.floor(cuts - width / 2).astype(np.int64)
+        found.append(np.concatenate([[washout], np.stack([low, low + width], axis=1).ravel(), [length]]).astype(np.int64))
     return found
 
 
-def tail_edges(lengths: npt.ArrayLike, washout: int, share: float, gap: int | None = None) -> list[Indices]:
-    """Edges of the segments training, gap, validation of every series."""
-    found = []
-    for length in np.atleast_1d(np.asarray(lengths, np.int64)):
-        cut = washout + max(round((length - washout) * (1 - share)), 1)
+def in_one_segment(segment: Indices, begin: Indices, end: Indices, segments: int) -> list[Indices]:
+    """Edges of series of which each lies in one segment as a whole."""
+    places = np.arange(segments + 1)
+    return [np.where(places <= s, first, last) for s, first, last in zip(segment, begin, end, strict=True)]
+
+
+def tail(lengths: npt.ArrayLike, washout: int, share: float, gap: int | None = None) -> Splits:
+    """The last share of every series is held out: the segments are training, gap, validation; with gap=0 there is no gap."""
+    edges = []
+    for length in np.maximum(np.atleast_1d(np.asarray(lengths, np.int64)), washout):
+        cut = min(washout + max(round((length - washout) * (1 - share)), 1), length)
         width = max(round((length - cut) * GAP_SHARE), 1) if gap is None else gap
-        found.append(np.array([washout, max(cut - width, min(washout + 1, cut)), cut, length]))
+        edges.append(np.array([washout, max(cut - width, min(washout + 1, cut)), cut, length]))
+    if gap == 0:
+        edges = [each[[0, 2, 3]] for each in edges]
+    steps = np.sum([np.diff(each) for each in edges], axis=0)
+    if not (steps[0] and steps[-1]):
+        raise ValueError(f"validation={share} leaves nothing to train on, or nothing to validate by: use folds.")
+    return Splits(edges, (Split((0,), (len(steps) - 1,)),))
+
+
+def rolling(ends: Sequence[int], most: int) -> tuple[Split, ...]:
+    """Origins over parts of time, which are the even segments: the gaps lie between them.
+
+    For ends e_0 < e_1 < ...: parts up to e_k train, and parts e_k to e_{k+1} judge. The last origin trains on all parts and
+    judges none. The folds of an origin are at most `most` groups of consecutive parts that train. A fold leaves out the gaps
+    on both sides of it.
+    """
+    found = []
+    for end, later in itertools.pairwise([*ends, ends[-1]]):
+        known = range(2 * end - 1)
+        cuts = (2 * np.linspace(0, end, min(end, most) + 1).round().astype(int)).tolist()
+        inner = tuple(
+            Split(tuple(s for s in known if not low - 1 <= s < high), tuple(range(low, high - 1)))
+            for low, high in itertools.pairwise(cuts)
+        )
+        found.append(Split(tuple(known), tuple(range(2 * end, 2 * later - 1)), inner))
+    return tuple(found)
+
+
+def in_turn(segments: Sequence[int]) -> tuple[Split, ...]:
+    """Each of these segments is held out in turn, and the others train."""
+    return tuple(Split(tuple(other for other in segments if other != each), (each,)) for each in segments)
+
+
+# ------------------------------------------------------------------------------------------------- splits of whole sequences
+
+
+def by_class(classes: npt.ArrayLike, count: int) -> Splits:
+    """Folds of sequences, one row each: every fold holds the same number of every class, to one."""
+    labels = np.asarray(classes)
+    used = min(count, len(labels))
+    fold = np.empty(len(labels), np.int64)
+    fold[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % used
+    return _of_rows(fold, used, in_turn(range(used)))
+
+
+def tail_by_class(classes: npt.ArrayLike, share: float) -> Splits:
+    """Segment 0 trains; segment 1, a share of the sequences of every class, is held out."""
+    return _of_rows(share_by_class(classes, share).astype(np.int64), 2, (Split((0,), (1,)),))
+
+
+def share_by_class(classes: npt.ArrayLike, share: float) -> Flags:
+    """A share of the sequences, evenly spread over every class: those where the running total passes a whole number."""
+    labels = np.asarray(classes)
+    found = np.empty(len(labels), bool)
+    total = np.floor(np.arange(len(labels) + 1) * share + 1e-9)  # a little more, for rounding
+    found[np.argsort(labels, kind="stable")] = np.diff(total) > 0
     return found
 
 
-def of_sequences(classes: Indices, folds: int, seen: int = 0) -> Indices:
-    """The fold of every sequence, (B,), with as many of every class in each as can be."""
-    found = np.empty(len(classes), np.int64)
-    found[np.argsort(classes, kind="stable")] = (seen + np.arange(len(classes))) % folds
+def _of_rows(segment: Indices, segments: int, splits: tuple[Split, ...]) -> Splits:
+    """Splits of series of one row each."""
+    return Splits(in_one_segment(segment, np.zeros_like(segment), np.ones_like(segment), segments), splits)
+
+
+# ------------------------------------------------------------------------------------------------------- sums over segments
+
+
+def pairs(parts: Sequence[Part], splits: Sequence[Split]) -> list[tuple[Part, Part]]:
+    """(training, held out) of every split, from what is known of every segment.
+
+    A split is left out where its held-out part holds no row, or its training part fewer than two.
+    """
+    both = [
+        (train, total([parts[s] for s in each.held_out]))
+        for train, each in zip(complements(parts, splits), splits, strict=True)
+        if train is not None
+    ]
+    return [(train, held_out) for train, held_out in both if np.min(held_out.count) > 0 and np.min(train.count) > 1]
+
+
+def training(parts: Sequence[Part], split: Split) -> Part:
+    """All segments that train."""
+    return total([parts[s] for s in split.train])
+
+
+def complements(parts: Sequence[Part], splits: Sequence[Split]) -> list[Part | None]:
+    """The sum of the training segments of every split; None without any.
+
+    Sums from both ends: with the splits in the order of time, all complements together cost three additions a segment.
+    """
+    before = _sums(parts, [[s for s in each.train if s < each.held_out[0]] for each in splits])
+    after = _sums(parts, [[s for s in each.train[::-1] if s > each.held_out[0]] for each in splits[::-1]])[::-1]
+    return [b if a is None else a if b is None else a + b for a, b in zip(before, after, strict=True)]
+
+
+def _sums(parts: Sequence[Part], wanted: Sequence[list[int]]) -> list[Part | None]:
+    """Sums of segments, each from the sum before it where it holds the same segments and more."""
+    found: list[Part | None] = []
+    have: list[int] = []
+    for which in wanted:
+        whole = found[-1] if have and which[: len(have)] == have else None
+        for s in which if whole is None else which[len(have) :]:
+            whole = parts[s] if whole is None else whole + parts[s]
+        found.append(whole)
+        have = which
     return found
-
-
-def rows(cuts: Sequence[Indices]) -> list[Indices]:
-    """The rows of every segment, where the counted steps of all series stand one below the other."""
-    ends = np.cumsum([each[-1] - each[0] for each in cuts])
-    shifted = [each + end - each[-1] for each, end in zip(cuts, ends, strict=True)]
-    segments = zip(*(pairwise(each) for each in shifted), strict=True)
-    return [np.concatenate([np.arange(*each) for each in segment]) for segment in segments]
-
-
-def leave_one_out(folds: Sequence[Part]) -> list[tuple[Part, Part]]:
-    """(training, held out) for every fold that holds a step: all other folds, and the fold."""
-    held = [part for part in folds if np.min(part.count) > 0]
-    if len(held) < 2:
-        raise ValueError("fewer than two folds hold a step that counts: give longer series, or a smaller washout.")
-    # Sums from both ends, so that all complements together cost three additions a fold.
-    before, after = list(accumulate(held, operator.add)), list(accumulate(held[::-1], operator.add))[::-1]
-    others = [after[1], *(one + other for one, other in zip(before, after[2:], strict=False)), before[-2]]
-    return list(zip(others, held, strict=True))
 
 
 def total(parts: Sequence[Part]) -> Part:
-    """What is known of all parts together."""
+    """All parts together."""
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + part

@@ -65,6 +65,19 @@ class Statistics:
         scatter += weight * apart[..., :, None] * apart[..., None, :]
         return Statistics(count, self.mean + share * apart, scatter, self.features)
 
+    @property
+    def unit(self) -> Any:
+        """The mean squared singular value of the features, trace(S_xx) / F, (...,); 1 where the features do not move."""
+        f = self.features
+        mean_square = np.einsum("...ff->...f", self.scatter[..., :f, :f]).sum(axis=-1) / max(f, 1)
+        return np.where(mean_square > 0, mean_square, 1.0)
+
+    @property
+    def variance(self) -> Floats:
+        """Variance of the targets, (..., O)."""
+        f = self.features
+        return np.asarray(np.einsum("...oo->...o", self.scatter[..., f:, f:]) / self.count[..., None])
+
     def lane(self, index: int | slice | npt.NDArray[Any]) -> Statistics:
         """The statistics of one lane, or of a selection of them.
 

@@ -23,6 +23,7 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.network import Network
 from echoscale.readouts.columns import Columns
+from echoscale.readouts.penalties import least
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path, target_variances
 from echoscale.readouts.statistics import Statistics, split_statistics
 from echoscale.sweeps.job import Arrays
@@ -85,8 +86,7 @@ class PathErrors:
         if not len(allowed):
             raise ValueError(f"no penalty of the path is as large as {at_least:g}: its largest is {penalties.max():g}.")
         errors = self.errors[allowed]
-        # What is not a number is worse than any error.
-        place = allowed[np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=0)]
+        place = allowed[least(errors).place]
         chosen = self._at(place)
         found = {
             name: _errors(chosen, part, self.score, self.apart) for name, part in (("train", self.train), ("test", self.test))

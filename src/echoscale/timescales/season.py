@@ -126,7 +126,9 @@ def bridged(values: npt.ArrayLike) -> Floats:
         x = x[:, 0]
     if x.ndim != 1:
         raise ValueError(f"one series (T,) is needed, got shape {x.shape}: look at the columns one by one.")
-    known = np.isfinite(x)
+    if np.isinf(x).any():
+        raise ValueError(f"values must be finite, found {x[np.isinf(x)][0]} at step {int(np.isinf(x).argmax())}; gaps are NaN.")
+    known = ~np.isnan(x)
     if not known.any():
         raise ValueError(f"the series holds no number at all among {len(x)} values.")
     times = np.arange(len(x))

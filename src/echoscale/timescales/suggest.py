@@ -158,7 +158,7 @@ def suggest(
     longest : int or None
         The longest memory to look for, in steps; see `memory`.
     labels : bool or None
-        Whether y holds classes; None: it does if it holds strings or truth values, or one whole number for every sequence.
+        Whether y holds labels; None: text, truth values, and whole numbers of few values that are not the future of an input.
     scale : "standard" or None
         "standard": the input scaling is for standardised inputs, as the estimators make them by themselves. None: for the
         inputs as they are.

@@ -22,11 +22,10 @@ from echoscale._internal.types import Floats
 from echoscale.data.series import Series, washout_steps
 from echoscale.engine.hyper import with_lanes
 from echoscale.network import Network, hierarchical
-from echoscale.readouts.penalties import RELATIVE, ROBUST, fold_errors
+from echoscale.readouts import splits
+from echoscale.readouts.penalties import RELATIVE, ROBUST, fold_errors, least
 from echoscale.readouts.pooling import WHOLE, standard_rows, standardising, statistics_of
 from echoscale.readouts.ridge import turned
-from echoscale.readouts.splits import edges, leave_one_out, of_sequences
-from echoscale.readouts.splits import rows as rows_of
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.timescales.memory import lagged
 
@@ -141,7 +140,9 @@ def errors_of(
         if per_sequence:
             judged = _sequence_pairs(standard_rows(esn, series, WHOLE, hyper, np.ones(series.count, bool)), beside)
         else:
-            judged = leave_one_out(split_statistics(esn, series, beside, _cuts(series), hyper=hyper)[0][::2])
+            folds = _folds(series)
+            parts, _ = split_statistics(esn, series, beside, folds.edges, hyper=hyper)
+            judged = splits.pairs(parts, folds.splits)
         logs += _log_errors(judged, targets, floor)
     return np.asarray(np.exp(np.mean(logs, axis=0)), np.float64)
 
@@ -159,16 +160,16 @@ def of_lags(
             judged = _sequence_pairs(turned(standardising(rows).forward(rows)).rows[None], beside)
             errors.append(np.exp(np.mean(_log_errors(judged, targets, floor))))
     else:
-        longest, cuts = max(windows), _cuts(series)
+        longest, folds = max(windows), _folds(series)
         both = (
             np.concatenate([lagged(np.asarray(u), longest), y], axis=1)
             for u, y in zip(series.values, beside.values, strict=True)
         )
-        counted = np.concatenate([each[cut[0] :] for each, cut in zip(both, cuts, strict=True)])
+        counted = np.concatenate([each[cut[0] :] for each, cut in zip(both, folds.edges, strict=True)])
         columns = longest * series.features
-        parts = [of_rows(counted[which, :columns], counted[which, columns:]) for which in rows_of(cuts)]
+        parts = [of_rows(counted[which, :columns], counted[which, columns:]) for which in folds.rows()]
         for window in windows:
-            judged = leave_one_out([_first_columns(each, window * series.features) for each in parts[::2]])
+            judged = splits.pairs([_first_columns(each, window * series.features) for each in parts], folds.splits)
             errors.append(np.exp(np.mean(_log_errors(judged, targets, floor))))
     best = int(np.argmin(errors))
     return int(windows[best]), float(errors[best])
@@ -185,23 +186,23 @@ def _log_errors(judged: Sequence[tuple[Statistics, Statistics]], targets: Sequen
     allowed = PENALTIES[0.9 * floor < PENALTIES]
     ends = np.cumsum([each.features for each in targets])[:-1]
     means = [squares.mean(axis=-1) for squares in np.split(fold_errors(judged, allowed), ends, axis=-1)]
-    return [np.log(np.where(np.isnan(each), np.inf, np.maximum(each, SMALLEST)).min(axis=0)) / 2 for each in means]
+    return [np.log(np.maximum(least(each).error, SMALLEST)) / 2 for each in means]
 
 
 def _side_by_side(targets: Sequence[Series]) -> Series:
     return Series([np.concatenate(each, axis=1) for each in zip(*(one.values for one in targets), strict=True)], "list", "y")
 
 
-def _cuts(series: Series) -> list[npt.NDArray[np.int64]]:
+def _folds(series: Series) -> splits.Splits:
     """Blocks of time that are held out in turn, and the gaps between them."""
-    return edges(series.lengths, washout_steps(None, int(series.lengths.min())))
+    return splits.folds(series.lengths, washout_steps(None, int(series.lengths.min())))
 
 
 def _sequence_pairs(rows: Floats, targets: Series) -> list[tuple[Statistics, Statistics]]:
     """What trains and what is held out: sequences, as many of every class in each fold as can be."""
     codes = np.stack([np.asarray(each[-1], np.float64) for each in targets.values])
-    fold = of_sequences(_classes(targets), min(SEQUENCE_FOLDS, len(codes)))
-    return leave_one_out([statistics_of(rows, codes, fold == k) for k in range(int(fold.max()) + 1)])
+    folds = splits.by_class(_classes(targets), SEQUENCE_FOLDS)
+    return splits.pairs([statistics_of(rows, codes, each) for each in folds.rows()], folds.splits)
 
 
 def _pooled(rows: Floats) -> Floats:

@@ -112,7 +112,7 @@ def _suggestion(question: Question, rows: Any, seed: int) -> Suggestion | None:
     """What `suggest` makes of the data before the first origin; None where it cannot look: labels, gaps, trends, few data."""
     if question.classes is not None or question.series.count > 1 or rows.drive.changes.any():
         return None
-    end = int(rows.judging.edges[0][2 * rows.judging.origins[0].trained - 1])
+    end = int(rows.origins.edges[0][rows.origins.splits[0].train[-1] + 1])
     u, y = (np.asarray(each.values[0])[:end] for each in (rows.heard, question.targets))
     still = any((np.ptp(each, axis=0) == 0).any() for each in (u, y))
     if end < LEAST_FOR_SUGGESTING or np.isnan(y).any() or still:
@@ -144,7 +144,7 @@ def _play(played: Rounds, budget: Budget, most: int | None, tell: Progress) -> N
 
 def _result(question: Question, played: Rounds) -> Found:
     rows = played.rows
-    truth = [rows.judged(origin) for origin in rows.judging.origins[:-1]]
+    truth = [rows.judged(origin) for origin in rows.origins.splits[:-1]]
     answered, weights = answers(question, played)
     errors = {name: squares(outputs, truth) for name, outputs in answered.items()}
     winner = winner_of(errors, weights, question.gap)

@@ -15,9 +15,9 @@ import numpy as np
 from echoscale._internal.types import Floats, Indices
 from echoscale.forecasting.selection.lags import LinearMap, ProductMap, mean_of
 from echoscale.forecasting.selection.problem import Question
-from echoscale.forecasting.splits import Judging, Origin
-from echoscale.readouts import penalties
+from echoscale.readouts import penalties, splits
 from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
+from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -56,11 +56,10 @@ class Member:
         return self.states
 
 
-def simple_members(rows: TimeRows, origin: Origin) -> list[Member]:
+def simple_members(rows: TimeRows, origin: Split) -> list[Member]:
     """Ridge on every set of lags, fitted to the target and to its change, by folds; the best first."""
-    judging = rows.judging
-    whole = judging.training(rows.simple, origin)
-    pairs, relative = _folds(judging.pairs(rows.simple, origin), whole)
+    whole = splits.training(rows.simple, origin)
+    pairs, relative = _folds(splits.pairs(rows.simple, origin.folds), whole)
     kinds = rows.targets_after(rows.width)
     found = []
     for chosen in rows.sets:
@@ -74,13 +73,12 @@ def simple_members(rows: TimeRows, origin: Origin) -> list[Member]:
     return sorted(found, key=lambda each: each.error)
 
 
-def product_members(rows: TimeRows, origin: Origin) -> list[Member]:
+def product_members(rows: TimeRows, origin: Split) -> list[Member]:
     """Ridge on lags and all products of two of them, for every window, by folds; the best first."""
     if not rows.product_sets:
         return []
-    judging = rows.judging
-    whole = judging.training(rows.products, origin)
-    pairs, relative = _folds(judging.pairs(rows.products, origin), whole)
+    whole = splits.training(rows.products, origin)
+    pairs, relative = _folds(splits.pairs(rows.products, origin.folds), whole)
     kinds, widest = rows.targets_after(whole.features), len(rows.product_sets[-1]) * rows.features
     _, later = np.triu_indices(widest)
     found = []
@@ -102,7 +100,7 @@ def network_members(
     rows: TimeRows,
     statistics: Sequence[Statistics],
     units: int,
-    origin: Origin,
+    origin: Split,
     beside: Sequence[tuple[int, ...]],
     number: int,
     bound: float,
@@ -110,11 +108,10 @@ def network_members(
     workers: int,
 ) -> tuple[list[Member], Indices]:
     """The best candidates of a round at an origin, over sets of features and kinds of targets; and the lanes, best first."""
-    judging: Judging = rows.judging
     if len(lanes) < len(statistics[0].mean):
         statistics = [each.lane(lanes) for each in statistics]
-    whole = judging.training(statistics, origin)
-    pairs, path = _folds(judging.pairs(statistics, origin), whole)
+    whole = splits.training(statistics, origin)
+    pairs, path = _folds(splits.pairs(statistics, origin.folds), whole)
     kinds = rows.targets_after(units + rows.width)
     entries = []
     for chosen in beside:

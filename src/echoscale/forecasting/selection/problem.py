@@ -3,7 +3,7 @@
 `ask` checks the data and returns a `Question`. It says whether targets are numbers or labels, and whether a target is the
 future of an input:
 
-    ahead: y_o(t) = u_f(t + h)     found by equality; then "no change" and "as one season ago" are answers too
+    ahead: y_o(t) = u_f(t + h)     then "no change" and "as one season ago" are answers too
 
 `Range` and `drifting` find data that leave the range of the training data, or drift between two parts of time. `Budget` says
 whether another round fits into the time that is left.
@@ -23,13 +23,12 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Floats
 from echoscale.data.scaling import Scaling, scaling_of
-from echoscale.data.series import Series, SeriesLike, as_entries, as_numbers, as_series, axes, check_labels, washout_steps
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, washout_steps
+from echoscale.data.targets import Ahead, are_labels, entries_of, future_of, labels_of
 from echoscale.timescales.season import season
 
 # Steps with a target, at least: fewer leave too few rows to fit and to judge.
 LEAST_STEPS = 12
-# Whole numbers with more different values are numbers, not labels, unless the user says otherwise.
-MOST_CLASSES = 10
 
 # A small margin warns of stationary data, a large one is late. Set on drawn stationary series: normal, uniform, Student's t
 # with 2 and 3 degrees of freedom, Cauchy, log-normal, AR(1). With 300 training steps that hold at least 30 correlation times,
@@ -44,13 +43,6 @@ DRIFT, QUANTILES = 1.0, (0.05, 0.95)
 ROUND, GROWTH, TUNING = 1.3, 2.0, 2.0
 # The end, for every network in use: a share of a round, but at least the seconds of a compilation on an idle machine.
 FINISH, FINISH_SECONDS = 0.25, 0.6
-
-
-class Ahead(NamedTuple):
-    """y(t) = u_column(t + steps)."""
-
-    column: int
-    steps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +96,7 @@ class Question:
         """What can be learned from: steps after the washout that have a target, or sequences."""
         if self.per_sequence:
             return self.series.count
-        return sum(int(each[self.washout :].sum()) for each in self.known)
-
-    @cached_property
-    def known(self) -> list[npt.NDArray[np.bool_]]:
-        """Of every series: which of its steps have a target, (T_b,)."""
-        return [np.asarray(~np.isnan(each).any(axis=1)) for each in self.targets.values]
+        return sum(int(each[self.washout :].sum()) for each in self.targets.known)
 
 
 def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | None) -> Question:
@@ -122,34 +109,22 @@ def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | N
         series = _like(series, [each[:-1] for each in series.values])
         y = y if series.kind != "one" else y[0]
     scaling = scaling_of(scale, series)
-    if np.isscalar(y) or isinstance(y, str):
-        raise ValueError(f"y must hold one target a step or one label a sequence, got {y!r}.")
-    raw, per_sequence = _raw_targets(y, series)
-    future = not per_sequence and all(each.dtype.kind in "iuf" and each.ndim == 1 for each in raw)
-    if future and labels is None and _ahead(series, [np.asarray(each, np.float64)[:, None] for each in raw])[0]:
-        labels = False  # the future of a number is a number
-    if _are_labels(raw, labels, per_sequence):
-        classes, rows = _one_hot(raw)
-        if per_sequence:
-            rows = [each[None] for each in np.concatenate(rows)]
-        targets = Series(rows, "list", "y")
-        none = Scaling.none(len(classes))
-        nothing = (None,) * len(classes)
+    raw, per_sequence = entries_of(y, series)
+    if are_labels(raw, per_sequence, series, labels):
+        found = labels_of(raw, per_sequence, series, "Pass labels=False for numbers.")
+        outputs = len(found.classes)
+        targets, none = Series(found.codes(), "list", "y"), Scaling.none(outputs)
+        nothing, names = (None,) * outputs, series.columns
         return Question(
-            scaling.apply(series), targets, scaling, none, nothing, classes, per_sequence, flat=True, columns=series.columns
-        )
-    if per_sequence:
-        raise ValueError(
-            f"y holds one value for each of the {series.count} series. As labels of whole sequences they must be text or whole "
-            "numbers (or pass labels=True); as numbers, give one for every step."
+            scaling.apply(series), targets, scaling, none, nothing, found.classes, per_sequence, flat=True, columns=names
         )
     flat = _is_flat(y, series)
-    values = [_columns(each, series.called(b)) for b, each in enumerate(raw)]
+    values = list(as_targets(y, series, gaps=True).values)
     _check_targets(values)
-    ahead = _ahead(series, values)
-    found = scaling_of(scale, Series(values, "list", "y"))
+    ahead = future_of(series, values)
+    own_units = scaling_of(scale, Series(values, "list", "y"))
     # A target that is an input's future has that input's units: "no change" is then the same number.
-    mean, spread = found.mean.copy(), found.spread.copy()
+    mean, spread = own_units.mean.copy(), own_units.spread.copy()
     for o, each in enumerate(ahead):
         if each is not None:
             mean[o], spread[o] = scaling.mean[each.column], scaling.spread[each.column]
@@ -280,70 +255,11 @@ def _like(series: Series, values: list[npt.NDArray[Any]]) -> Series:
     return Series(values if series.kind == "list" else np.stack(values), series.kind, series.name, series.columns)
 
 
-def _raw_targets(y: Any, series: Series) -> tuple[list[npt.NDArray[Any]], bool]:
-    """One array for every series, as the user wrote it, and whether there is one value a sequence."""
-    rows = as_entries(y, series)
-    per_sequence = series.kind != "one" and all(each.ndim == 0 for each in rows)
-    if not per_sequence:
-        for b, each in enumerate(rows):
-            if each.ndim == 0 or len(each) != series.lengths[b]:
-                got = "a single value" if each.ndim == 0 else f"{len(each)} steps"
-                raise ValueError(f"y{'' if series.kind == 'one' else f'[{b}]'} has {got}, its input {series.lengths[b]}.")
-    return rows, per_sequence
-
-
-def _are_labels(raw: list[npt.NDArray[Any]], labels: bool | None, per_sequence: bool) -> bool:
-    if labels is not None:
-        if not isinstance(labels, bool):
-            raise TypeError(f"labels must be True, False or None, got {labels!r}.")
-        return labels
-    kinds = {each.dtype.kind for each in raw}
-    if kinds & set("USOb"):
-        joined = np.concatenate([each.ravel() for each in raw])
-        if joined.dtype.kind != "O":
-            return True
-        return any(isinstance(each, str | bool) for each in joined.tolist())
-    if not kinds <= set("iu"):
-        return False
-    values, counts = np.unique(np.concatenate([each.ravel() for each in raw]), return_counts=True)
-    return per_sequence or (len(values) <= MOST_CLASSES and int(counts.min()) > 1)
-
-
-def _one_hot(raw: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], list[Floats]]:
-    for each in raw:
-        if each.ndim > 2 or (each.ndim == 2 and each.shape[1] != 1):
-            raise ValueError(f"labels must be one a step, (T,), or one a sequence, got shape {each.shape}.")
-    check_labels(raw)
-    joined = np.concatenate([each.ravel() for each in raw])
-    classes, codes = np.unique(joined.astype(str) if joined.dtype.kind == "O" else joined, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y holds one class only, {classes[0]!r}: there is nothing to tell apart.")
-    if len(classes) > max(len(joined) // 2, 2):
-        raise ValueError(
-            f"y holds {len(classes)} different labels in {len(joined)} places: are they numbers? Pass labels=False."
-        )
-    rows = np.eye(len(classes))[codes]
-    return classes, np.split(rows, np.cumsum([each.size for each in raw])[:-1])
-
-
 def _is_flat(y: Any, series: Series) -> bool:
     return axes(y) == 1 if series.kind == "one" else all(axes(each) == 1 for each in y)
 
 
-def _columns(values: npt.NDArray[Any], name: str) -> Floats:
-    numbers = as_numbers(values, name.replace("u", "y"), np.float64)
-    if numbers.ndim == 1:
-        numbers = numbers[:, None]
-    if numbers.ndim != 2:
-        raise ValueError(f"targets must be (T,) or (T, O), got shape {numbers.shape}.")
-    if np.isinf(numbers).any():
-        raise ValueError("y must be finite, found an infinite value; gaps are NaN.")
-    return numbers
-
-
 def _check_targets(values: list[Floats]) -> None:
-    if len({each.shape[1] for each in values}) > 1:
-        raise ValueError("all series of y must have the same number of outputs.")
     rows = np.concatenate(values)
     for o in range(rows.shape[1]):
         known = rows[:, o][~np.isnan(rows[:, o])]
@@ -351,37 +267,3 @@ def _check_targets(values: list[Floats]) -> None:
             raise ValueError(f"output {o} of y holds no number at all: leave it out.")
         if (known == known[0]).all():
             raise ValueError(f"output {o} of y is constant ({known[0]:g}): there is nothing to predict.")
-
-
-def _ahead(series: Series, values: list[Floats]) -> tuple[Ahead | None, ...]:
-    """Which input every output is the future of: equal wherever both are known, over at least half of every series."""
-    found: list[Ahead | None] = []
-    for o in range(values[0].shape[1]):
-        match = None
-        for f in range(series.features):
-            steps = _lead(np.asarray(series.values[0][:, f]), values[0][:, o])
-            if steps is not None and all(
-                _equal(np.asarray(x[:, f]), y[:, o], steps) for x, y in zip(series.values, values, strict=True)
-            ):
-                match = Ahead(f, steps)
-                break
-        found.append(match)
-    return tuple(found)
-
-
-def _lead(x: Floats, y: Floats) -> int | None:
-    """The least h >= 0 with y(t) = x(t + h)."""
-    known = np.flatnonzero(~np.isnan(y))
-    if not len(known):
-        return None
-    t = int(known[0])
-    for place in np.flatnonzero(x[t : t + len(x) // 2 + 1] == y[t]):
-        if _equal(x, y, int(place)):
-            return int(place)
-    return None
-
-
-def _equal(x: Floats, y: Floats, steps: int) -> bool:
-    later, now = x[steps:], y[: len(x) - steps]
-    known = ~np.isnan(now)
-    return len(later) > 0 and bool(known.any()) and bool((later[known] == now[known]).all())

@@ -35,8 +35,9 @@ from echoscale.forecasting.selection.candidates import Member
 from echoscale.forecasting.selection.lags import LinearMap, mean_of
 from echoscale.forecasting.selection.model import AutoModel, Group
 from echoscale.forecasting.selection.problem import Question, Range, drifting
-from echoscale.forecasting.splits import Judging, Origin
+from echoscale.forecasting.splits import origins
 from echoscale.learning import tune
+from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.timescales.suggest import Suggestion
 
@@ -71,7 +72,7 @@ class Rounds:
     tried: list[tuple[ESN, Hyper, str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        origins = self.rows.judging.origins
+        origins = self.rows.origins.splits
         self.simple = [candidates.simple_members(self.rows, origin) for origin in origins]
         self.products = [candidates.product_members(self.rows, origin) for origin in origins]
         self.members = [[] for _ in origins]
@@ -109,7 +110,7 @@ class Rounds:
         number = len(self.tried)
         statistics = self.rows.statistics(esn, hyper)
         units = statistics[0].mean.shape[-1] - self.rows.simple[0].mean.shape[-1]
-        origins = self.rows.judging.origins
+        origins = self.rows.origins.splits
 
         def judge(o: int, lanes: Indices, workers: int = 1) -> Indices:
             bound = candidates.ALLOWED * min((each.error for each in self.members[o]), default=np.inf)
@@ -133,13 +134,13 @@ class Rounds:
     def _can_tune(self) -> bool:
         """One series of numbers without gaps, long enough to learn from and short enough to be worth it."""
         question = self.rows.question
-        known = all(each.all() for each in question.known)
+        known = all(each.all() for each in question.targets.known)
         short = LEAST_ROWS <= question.rows <= LONG
         return question.classes is None and question.series.count == 1 and known and short and bool(self.members[0])
 
     def outputs(self) -> list[Floats]:
         """Mean of the members' outputs at the rows that judge, for every origin but the last: (rows, O)."""
-        origins = self.rows.judging.origins[:-1]
+        origins = self.rows.origins.splits[:-1]
         found = []
         for o, origin in enumerate(origins):
             beside, _ = self.rows.judged(origin)
@@ -188,9 +189,9 @@ class OutOfTimeError(Exception):
 
 def tuned_lanes(rows: TimeRows, esn: ESN, hyper: Hyper, members: list[Member], late: Callable[[], bool]) -> Hyper:
     """The hyper-parameters after some steps downhill, one lane for every start."""
-    origin = rows.judging.origins[0]
-    [edges] = rows.judging.edges
-    end = int(edges[2 * origin.trained - 1])
+    origin = rows.origins.splits[0]
+    [edges] = rows.origins.edges
+    end = int(edges[origin.train[-1] + 1])
     u = np.asarray(rows.heard.values[0])[:end]
     width, outputs = rows.width, rows.question.outputs
     first = width + (outputs if members[0].change else 0)
@@ -231,7 +232,7 @@ class TimeRows:
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.judging = Judging.of(question.known, question.washout, question.gap)
+        self.origins = origins(question.targets.known, question.washout, question.gap)
         self.sets = lags.windows(question)
         self.lags = lags.every(self.sets)
         self.drive = Drive.of(question.series)
@@ -267,12 +268,12 @@ class TimeRows:
     @cached_property
     def simple(self) -> list[Statistics]:
         """Statistics of lags and targets alone, for every segment."""
-        segments = [self._segment(segment) for segment in range(len(self.judging.edges[0]) - 1)]
+        segments = [self._segment(segment) for segment in range(len(self.origins.edges[0]) - 1)]
         return [_of_rows(rows[:, : self.width], rows[:, self.width :]) for rows in segments]
 
     def _segment(self, segment: int) -> Floats:
         """Lags, targets and changes of the steps of a segment that have a target."""
-        cut = zip(self.beside.values, self.judging.edges, strict=True)
+        cut = zip(self.beside.values, self.origins.edges, strict=True)
         rows = np.concatenate([np.asarray(values[edges[segment] : edges[segment + 1]]) for values, edges in cut])
         return np.asarray(rows[~np.isnan(rows).any(axis=1)])
 
@@ -285,7 +286,7 @@ class TimeRows:
     def products(self) -> list[Statistics]:
         """Statistics of the lags of the longest of these windows, their products, and targets, for every segment."""
         found, used = [], self.columns(self.product_sets[-1])
-        for segment in range(len(self.judging.edges[0]) - 1):
+        for segment in range(len(self.origins.edges[0]) - 1):
             rows = self._segment(segment)
             z, targets = rows[:, used], rows[:, self.width :]
             found.append(_of_rows(np.concatenate([z, lags.products(z)], axis=1), targets))
@@ -293,14 +294,14 @@ class TimeRows:
 
     def statistics(self, esn: ESN, hyper: Hyper) -> list[Statistics]:
         """Statistics of states, lags and targets, for every segment, with lanes."""
-        found, _ = split_statistics(esn, self.heard, self.beside, self.judging.edges, hyper=hyper)
+        found, _ = split_statistics(esn, self.heard, self.beside, self.origins.edges, hyper=hyper)
         return found
 
-    def judged(self, origin: Origin) -> tuple[Floats, Floats]:
+    def judged(self, origin: Split) -> tuple[Floats, Floats]:
         """Lags (rows, lag columns) and targets (rows, O) of the rows that judge an origin, gaps included."""
         parts = [
             np.asarray(values[low:high])
-            for values, (low, high) in zip(self.beside.values, self.judging.judged_rows(origin), strict=True)
+            for values, (low, high) in zip(self.beside.values, self.origins.held_out(origin), strict=True)
         ]
         rows = np.concatenate(parts)
         return rows[:, : self.width], rows[:, self.width : self.width + self.question.outputs]
@@ -322,9 +323,9 @@ class TimeRows:
         """
         question, trends = self.question, self._trends()
         inputs, targets = np.zeros(self.features, bool), np.zeros(question.outputs, bool)
-        if question.series.count >= self.judging.parts:  # whole series are held out, in no order of time
+        if 2 * question.series.count >= len(self.origins.edges[0]):  # whole series are held out, in no order of time
             return inputs, targets
-        cuts = [low for low, _ in self.judging.judged_rows(self.judging.origins[0])]
+        cuts = [low for low, _ in self.origins.held_out(self.origins.splits[0])]
 
         def moved(series: Series) -> Flags:
             values = [np.asarray(each) for each in series.values]
@@ -337,9 +338,9 @@ class TimeRows:
             targets = moved(question.targets) & ~of_trends
         return inputs, targets
 
-    def answered(self, linear: LinearMap, origin: Origin) -> Floats:
+    def answered(self, linear: LinearMap, origin: Split) -> Floats:
         """What a map of lags makes of the rows that judge an origin, (rows, O)."""
-        cut = zip(self.question.series.values, self.judging.judged_rows(origin), strict=True)
+        cut = zip(self.question.series.values, self.origins.held_out(origin), strict=True)
         return np.concatenate([linear.along(np.asarray(values)[:high])[low:] for values, (low, high) in cut])
 
     def persistence(self) -> LinearMap | None:
@@ -350,9 +351,9 @@ class TimeRows:
         """As one season before."""
         return lags.seasonal_naive(self.question)
 
-    def smoothing(self, origin: Origin) -> LinearMap | None:
+    def smoothing(self, origin: Split) -> LinearMap | None:
         """Exponential smoothing, its factors chosen before an origin."""
-        return smoothers.smoothing(self.question, self.judging, origin)
+        return smoothers.smoothing(self.question, self.origins, origin)
 
     def constant(self) -> LinearMap:
         """The mean of the targets."""
@@ -378,7 +379,7 @@ class TimeRows:
 
     def outputs(self, esn: ESN, hyper: Hyper, coefs: Sequence[Sequence[tuple[int, Floats]]]) -> list[Floats]:
         """Sums of state outputs at the rows that judge, (rows, O) for every origin: from pairs of a lane and its coef."""
-        spans = [self.judging.judged_rows(origin) for origin in self.judging.origins[: len(coefs)]]
+        spans = [self.origins.held_out(origin) for origin in self.origins.splits[: len(coefs)]]
         begins = [np.concatenate([[0], np.cumsum([high - low for low, high in span])]) for span in spans]
         found = [np.zeros((int(each[-1]), self.question.outputs)) for each in begins]
         count = self.question.series.count

@@ -49,7 +49,7 @@ class Rivals(NamedTuple):
 def answers(question: Question, played: Rounds) -> Rivals:
     """What every method answers, and how the simple ones are averaged."""
     rows = played.rows
-    origins = rows.judging.origins[:-1]
+    origins = rows.origins.splits[:-1]
     truth = [rows.judged(origin) for origin in origins]
 
     def of(maps: list[LinearMap]) -> list[Floats]:
@@ -132,7 +132,7 @@ def final(played: Rounds, winner: str, weights: Mapping[str, float]) -> tuple[Li
         RIDGE: lambda: on_lags(members, change=False),
         CHANGE: lambda: on_lags(members, change=True),
         PRODUCTS: lambda: played.products[-1][0].beside,
-        SMOOTHING: lambda: rows.smoothing(rows.judging.origins[-1]),
+        SMOOTHING: lambda: rows.smoothing(rows.origins.splits[-1]),
         NAIVE: rows.persistence,
         SEASONAL: rows.seasonal_naive,
         CONSTANT: rows.constant,

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale.data.series import Numbers, Series, as_numbers, check_rows
+from echoscale.data.targets import one_hot
 
 
 def read(
@@ -21,7 +22,7 @@ def read(
     shape = (series.count, int(series.lengths[0]))
     labels = whole.shape == shape
     if labels and loss == "softmax":
-        whole = _one_hot(whole, outputs)
+        whole = _codes(whole, outputs)
     elif labels and outputs == 1:
         whole = whole[..., None]
     if whole.shape != (*shape, outputs):
@@ -36,7 +37,7 @@ def read(
     return filled.astype(dtype), there
 
 
-def _one_hot(labels: npt.NDArray[np.float64], outputs: int) -> npt.NDArray[np.float64]:
+def _codes(labels: npt.NDArray[np.float64], outputs: int) -> npt.NDArray[np.float64]:
     known = labels[~np.isnan(labels)]
     wrong = known[(known != np.floor(known)) | (known < 0) | (known >= outputs)]
     if wrong.size:
@@ -44,7 +45,7 @@ def _one_hot(labels: npt.NDArray[np.float64], outputs: int) -> npt.NDArray[np.fl
             f"y holds {wrong[0]:g}: with loss='softmax' and one number a step it must be a class, a whole number from 0 to "
             f"{outputs - 1}."
         )
-    hot: npt.NDArray[np.float64] = (labels[..., None] == np.arange(outputs)).astype(np.float64)
+    hot = one_hot(labels, np.arange(outputs))
     hot[np.isnan(labels)] = np.nan
     return hot
 

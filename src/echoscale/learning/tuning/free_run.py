@@ -25,7 +25,9 @@ from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning.losses import Loss, Model, Networks, Value
 from echoscale.learning.tuning.runs import stacked, unit_per_step
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
+from echoscale.readouts.penalties import least
 from echoscale.readouts.ridge import Readout, ridge
+from echoscale.readouts.splits import Splits
 from echoscale.readouts.statistics import gather
 
 # Of forecasts, over all folds together: one for so many steps as two forecasts have, within these. Few miss that some run away.
@@ -54,15 +56,15 @@ class FreeRun(Loss):
     def origins(self) -> Origins:
         """Evenly spread over the steps of every fold that have a whole forecast before the fold ends."""
         runs = self.runs
-        steps = sum(int(edges[fold.held_out + 1] - edges[fold.held_out]) for fold in runs.folds for edges in runs.edges)
+        held_out = [Splits(list(runs.edges)).held_out(fold) for fold in runs.folds]
+        steps = sum(end - begin for spans in held_out for begin, end in spans)
         each = -(-min(max(steps // (2 * self.horizon), LEAST_ORIGINS), MOST_ORIGINS) // len(runs.folds))
         series, step = [], []
-        for fold in runs.folds:
+        for spans in held_out:
             # y(t) is the first value that is forecast: the last input seen is u(t).
-            ends = [(b, int(edges[fold.held_out]), int(edges[fold.held_out + 1])) for b, edges in enumerate(runs.edges)]
-            places = [(b, t) for b, begin, end in ends for t in range(begin, end - self.horizon + 1)]
+            places = [(b, t) for b, (begin, end) in enumerate(spans) for t in range(begin, end - self.horizon + 1)]
             if not places:
-                longest = max(end - begin for _, begin, end in ends)
+                longest = max(end - begin for begin, end in spans)
                 raise ValueError(
                     f"closed_loop={self.horizon} steps do not fit into a fold of {longest} steps: give fewer steps, fewer "
                     "folds (validation=), or longer series."
@@ -119,7 +121,7 @@ class FreeRun(Loss):
         several = hyper.map(lambda leaf: np.repeat(leaf, len(per_step)))
         penalties = (per_step + runs.noise**2)[:, None] * runs.train_rows
         errors = self.value_at(Networks(several, penalties, np.ones(len(per_step)))).error
-        return per_step[[int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))]]
+        return per_step[[int(least(errors).place)]]
 
     def shown(self, error: Floats) -> Floats:
         """The root of the mean: 0 is perfect, 1 is lost at once."""

@@ -57,7 +57,7 @@ class PooledRuns(Runs):
 
     def parts_of(self, rows: Floats) -> list[Statistics]:
         """The statistics of every segment."""
-        return [statistics_of(rows, self.codes, self.segment == s) for s in range(len(self.edges[0]) - 1)]
+        return [statistics_of(rows, self.codes, np.flatnonzero(self.segment == s)) for s in range(len(self.edges[0]) - 1)]
 
     def parts(self, hyper: Hyper) -> list[Statistics]:
         """See `Runs`."""
@@ -68,10 +68,10 @@ class PooledRuns(Runs):
 
     def outputs_of(self, rows: Floats, readout: Readout) -> Floats:
         """Outputs of every fold's readout for the sequences that it has not seen, (S, rows, O), in their order."""
-        held = np.isin(self.segment, [each.held_out for each in self.folds])
+        held = np.isin(self.segment, [s for each in self.folds for s in each.held_out])
         found = np.empty((len(rows), len(self.segment), self.outputs))
         for k, each in enumerate(self.folds):
-            here = self.segment == each.held_out
+            here = np.isin(self.segment, each.held_out)
             found[:, here] = rows[:, here] @ readout.coef[:, k].swapaxes(1, 2) + readout.intercept[:, None, k]
         return found[:, held]
 

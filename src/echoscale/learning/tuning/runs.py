@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import jax
@@ -27,12 +26,13 @@ from echoscale.engine.traces import reaches
 from echoscale.learning.tuning import gradient
 from echoscale.learning.tuning.gradient import TangentCarry
 from echoscale.learning.tuning.space import Space
-from echoscale.learning.tuning.split import Fold, known_steps
+from echoscale.learning.tuning.split import known_steps
+from echoscale.readouts import splits
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.moments import HostMoments
-from echoscale.readouts.penalties import RELATIVE, in_units, unit_of
-from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path
-from echoscale.readouts.splits import total
+from echoscale.readouts.penalties import RELATIVE, fold_errors, least
+from echoscale.readouts.ridge import Readout
+from echoscale.readouts.splits import Split, Splits
 from echoscale.readouts.statistics import Statistics, beside_states, gather, split_statistics, with_noise
 
 BLOCK_LANES = 128
@@ -61,7 +61,7 @@ class Tangents(NamedTuple):
 class Runs:
     """The data and what is fixed.
 
-    edges    of the segments of every series; folds: which of them train and which judge
+    edges    of the segments of every series; folds: which of them train and which are held out
     penalty  the ridge penalty where it is not learned
     noise    standard deviation of noise on the states
     rows     that ridge penalties belong to: a fold with fewer has a smaller one in proportion; None: all have it as it is
@@ -75,7 +75,7 @@ class Runs:
     edges: Sequence[Indices]
     penalty: float
     direct: bool = False
-    folds: tuple[Fold, ...] = (Fold((0,), 1),)
+    folds: tuple[Split, ...] = (Split((0,), (1,)),)
     noise: float = 0.0
     rows: float | None = None
     floor: float = 0.0
@@ -114,8 +114,8 @@ class Runs:
     def judged(self) -> list[list[tuple[int, int, int]]]:
         """(fold, first step, end) of what is held out, in order of time, of every series."""
         order = sorted(range(len(self.folds)), key=lambda k: self.folds[k].held_out)
-        ends = [(k, self.folds[k].held_out) for k in order]
-        return [[(k, int(edges[s]), int(edges[s + 1])) for k, s in ends] for edges in self.edges]
+        held_out = [Splits(list(self.edges)).held_out(self.folds[k]) for k in order]
+        return [[(k, *spans[b]) for k, spans in zip(order, held_out, strict=True)] for b in range(len(self.edges))]
 
     @cached_property
     def fold_of_rows(self) -> Indices:
@@ -151,24 +151,21 @@ class Runs:
 
     def folded(self, parts: Sequence[Statistics]) -> tuple[Statistics, Statistics]:
         """Statistics of segments as those of every fold, (S, K, ...): what trains, and what is held out."""
-        return stacked(self.trains(parts)), stacked([parts[each.held_out] for each in self.folds])
+        return stacked(self.trains(parts)), stacked(self.held(parts))
 
     def best_penalties(self, hyper: Hyper) -> Floats:
         """The penalty of `path` with the least squared error of the folds, per step, (S,)."""
         found, path = [], self.path
         for batch in self.batches(hyper.lanes or 1):
             train, held_out = self.statistics(hyper.map(operator.itemgetter(batch)))
-            readout = ridge_path(in_units(with_noise(train, self.noise**2)), path)
-            squares = mean_squared_errors(readout, held_out) * held_out.count[..., None]  # (n, S, K, O)
-            spread = np.einsum("skoo->so", held_out.scatter[..., -self.outputs :, -self.outputs :])
-            errors = (squares.sum(axis=2) / np.where(spread > 0, spread, 1.0)).mean(axis=-1)
-            best = np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=0)
-            found.append(path[best] * unit_per_step(train))
+            pairs = list(zip(unstacked(with_noise(train, self.noise**2)), unstacked(held_out), strict=True))
+            best = least(fold_errors(pairs, path).mean(axis=-1))
+            found.append(path[best.place] * unit_per_step(train))
         return np.concatenate(found)
 
     def above_floor(self, train: Statistics, penalties: Floats) -> Floats:
         """Penalties (S, K), not below the floor."""
-        return np.maximum(penalties, self.floor * unit_of(train)) if self.floor else penalties
+        return np.maximum(penalties, self.floor * train.unit) if self.floor else penalties
 
     def batches(self, count: int, tangents: int = 0) -> list[slice]:
         """Points whose statistics, with those of so many tangents, are held in memory together."""
@@ -178,14 +175,12 @@ class Runs:
         return [slice(begin, begin + size) for begin in range(0, count, size)]
 
     def trains(self, parts: Sequence[Statistics]) -> list[Statistics]:
-        """The training statistics of every fold: sums of its segments, what many folds share being summed once."""
-        if len(self.folds) == 1:
-            return [total([parts[s] for s in self.folds[0].train])]
-        held = [parts[each.held_out] for each in self.folds]
-        before = list(accumulate(held[:-1], operator.add))
-        after = list(accumulate(held[:0:-1], operator.add))[::-1]
-        middle = [one + other for one, other in zip(before[:-1], after[1:], strict=True)]
-        return [after[0], *middle, before[-1]]
+        """The statistics of the segments that train, for every fold."""
+        return [each for each in splits.complements(parts, self.folds) if each is not None]
+
+    def held(self, parts: Sequence[Statistics]) -> list[Statistics]:
+        """The statistics of the segments that are held out, for every fold."""
+        return [splits.total([parts[s] for s in each.held_out]) for each in self.folds]
 
     def held_out_outputs(self, hyper: Hyper, readout: Readout) -> Floats:
         """Outputs of every fold's readout at the steps that it has not seen, (S, rows, O), series after series."""
@@ -273,7 +268,7 @@ class Runs:
         by_lane = [np.concatenate(each) for each in kept]
         rows = [np.concatenate(by_lane[lane : lane + series.count]) for lane in range(0, many, series.count)]
         cross, squares = (each.reshape(len(z), series.count, *each.shape[1:]).sum(axis=1) for each in (cross, squares))
-        held, trains = [parts_of_time[each.held_out] for each in self.folds], self.trains(parts_of_time)
+        held, trains = self.held(parts_of_time), self.trains(parts_of_time)
         means = np.stack([each.mean[:, : esn.units] for each in trains], axis=-1)  # (S, N, K)
         growth = squares - np.einsum("snk,snpk->spk", means, cross[:, : esn.units, :, wide:])
         return Tangents(trains, held, cross[..., :wide], growth, np.stack(rows) if keep_rows else None)
@@ -312,4 +307,4 @@ def unstacked(statistics: Statistics) -> list[Statistics]:
 
 def unit_per_step(train: Statistics) -> Floats:
     """The mean square of the states about their means, averaged over the folds, (S,)."""
-    return np.asarray((unit_of(train) / train.count).mean(axis=1))
+    return np.asarray((train.unit / train.count).mean(axis=1))

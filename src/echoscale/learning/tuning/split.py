@@ -7,7 +7,6 @@ With a share in place of a number of folds there is one tail that judges: | wash
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,27 +19,18 @@ from echoscale.data.scaling import Scaling, is_constant, scaling_of
 from echoscale.data.series import (
     Series,
     SeriesLike,
-    as_entries,
     as_series,
     as_targets,
-    axes,
-    check_labels,
     check_longer_than,
-    is_next_input,
     teacher_forced,
     washout_steps,
 )
-from echoscale.readouts import splits as blocks
+from echoscale.data.targets import entries_of, is_next_input, labels_of
+from echoscale.readouts import splits
+from echoscale.readouts.splits import Split, Splits
 
 # Steps of a fold at least, all series together: fewer folds where the data are shorter.
 FOLD_STEPS = 10
-
-
-class Fold(NamedTuple):
-    """The segments of time that train, and the one that judges."""
-
-    train: tuple[int, ...]
-    held_out: int
 
 
 class TuningData(NamedTuple):
@@ -48,20 +38,20 @@ class TuningData(NamedTuple):
 
     series, targets  without the test part, in units of the network
     edges            of the segments of every series: segment s is steps edges[b][s] to edges[b][s + 1]
-    folds            which of the segments train and judge
+    folds            which of the segments train and are held out
     washout          steps at the start of every series that do not count; 0 where only last steps do
     classes          the labels in the order of columns
     scalings         of inputs and of targets, from what is tuned on
     whole            inputs and targets with the test part; whole_edges: the same edges, and the test as last segment
     tested           whether there is a test part
-    all_edges        of folds over all data, which choose the last ridge penalty; all_folds: which of them train and judge
+    all_data         folds over all data, which choose the last ridge penalty
     feeds_back       whether the network hears the targets of the step before
     """
 
     series: Series
     targets: Series
     edges: list[Indices]
-    folds: tuple[Fold, ...]
+    folds: tuple[Split, ...]
     washout: int
     classes: npt.NDArray[Any] | None
     per_sequence: bool
@@ -69,8 +59,7 @@ class TuningData(NamedTuple):
     whole: tuple[Series, Series]
     whole_edges: list[Indices]
     tested: bool
-    all_edges: list[Indices]
-    all_folds: tuple[Fold, ...]
+    all_data: Splits
     feeds_back: bool = False
 
     def heard(self, series: Series, targets: Series) -> Series:
@@ -94,7 +83,7 @@ class TuningData(NamedTuple):
         return float(
             self.train_steps[0]
             if self.tail
-            else known_steps(self.edges, self.targets)[[each.held_out for each in self.folds]].sum()
+            else known_steps(self.edges, self.targets)[[s for each in self.folds for s in each.held_out]].sum()
         )
 
     @property
@@ -105,7 +94,7 @@ class TuningData(NamedTuple):
 
 def known_steps(edges: Sequence[Indices], targets: Series) -> Indices:
     """The steps of every segment that have a target, all series together, (S,)."""
-    before = [np.append(0, np.cumsum(~np.isnan(each).any(axis=1))) for each in targets.values]
+    before = [np.append(0, np.cumsum(each)) for each in targets.known]
     return np.asarray(np.sum([np.diff(each[cuts]) for each, cuts in zip(before, edges, strict=True)], axis=0))
 
 
@@ -138,12 +127,12 @@ def prepare(
         targets, classes, per_sequence = _one_hot(y, series)
     if per_sequence:
         edges, folds = _by_sequence(series, targets, judges, share)
-        all_edges, all_folds = _by_sequence(series, targets, judges, 0.0)
+        all_data = _by_sequence(series, targets, judges, 0.0)
         washout = 0
     else:
         check_longer_than(series, washout)
         edges, folds = _in_time(series, washout, judges, share)
-        all_edges, all_folds = _in_time(series, washout, judges, 0.0)
+        all_data = _in_time(series, washout, judges, 0.0)
     known = [int(each[-2]) for each in edges] if not per_sequence else [int(n) for n in series.lengths]
     tuned = [b for b, each in enumerate(edges) if not per_sequence or each[0] < each[-2]]
     part = tuple(_part(each, tuned, known) for each in (series, targets))
@@ -165,8 +154,7 @@ def prepare(
         (scaling.apply(series), target_scaling.apply(targets)),
         edges,
         any(each[-2] < each[-1] for each in edges),
-        [each[:-1] for each in all_edges],
-        all_folds,
+        Splits([each[:-1] for each in all_data.edges], all_data.splits),
         feeds_back,
     )
     if loss == "mse":
@@ -184,38 +172,26 @@ def _judges(validation: object) -> float | int:
     return share
 
 
-def _in_time(series: Series, washout: int, judges: float | int, test: float) -> tuple[list[Indices], tuple[Fold, ...]]:
-    """Edges of the segments, the test part last, and the folds."""
-    lengths = [int(each) for each in series.lengths]
-    ends = [length - round((length - washout) * test) for length in lengths]
+def _in_time(series: Series, washout: int, judges: float | int, test: float) -> Splits:
+    """The splits of the segments before the test part, which is the last segment."""
+    ends = [int(length) - round((int(length) - washout) * test) for length in series.lengths]
     if isinstance(judges, int):
         rows = sum(ends) - washout * len(ends)
-        count = min(judges, rows // FOLD_STEPS)
-        if count < 2:
+        count = splits.possible(ends, washout, judges, FOLD_STEPS)
+        if not count:
             raise ValueError(
                 f"{rows} steps are left to tune on after washout={washout} and test={test}: two folds need "
                 f"{2 * FOLD_STEPS}. Give longer series."
             )
-        edges = blocks.edges(ends, washout, count)
-        folds = _all_but_one([sum(int(each[2 * k + 1] - each[2 * k]) for each in edges) for k in range(count)])
+        found = splits.folds(ends, washout, count)
     else:
-        cuts = [end - max(round((end - washout) * judges), 1) for end in ends]
-        edges = [np.array([washout, cut, end]) for cut, end in zip(cuts, ends, strict=True)]
-        folds = (Fold((0,), 1),)
-        counted = sum(int(each[1] - each[0]) for each in edges)
+        found = splits.tail(ends, washout, judges, gap=0)
+        counted = sum(int(each[1] - each[0]) for each in found.edges)
         if counted < 2:
             raise ValueError(
                 f"{counted} steps are left to train on after washout={washout} and validation={judges}: give longer series."
             )
-    return [np.append(each, length) for each, length in zip(edges, lengths, strict=True)], folds
-
-
-def _all_but_one(steps: list[int]) -> tuple[Fold, ...]:
-    """Every block that holds a step is held out in turn; blocks and gaps alternate."""
-    held = [2 * k for k, count in enumerate(steps) if count]
-    if len(held) < 2:
-        raise ValueError("fewer than two folds hold a step that counts: give longer series, or a smaller washout.")
-    return tuple(Fold(tuple(other for other in held if other != each), each) for each in held)
+    return Splits([np.append(each, length) for each, length in zip(found.edges, series.lengths, strict=True)], found.splits)
 
 
 def _part(series: Series, which: list[int], ends: list[int]) -> Series:
@@ -240,7 +216,7 @@ def _check_next(series: Series, targets: Series) -> None:
 
 
 def _check_targets(data: TuningData) -> None:
-    held = [each.held_out for each in data.folds]
+    held = [s for each in data.folds for s in each.held_out]
     rows = [
         values[edges[s] : edges[s + 1]] for values, edges in zip(data.targets.values, data.edges, strict=True) for s in held
     ]
@@ -262,62 +238,29 @@ def _constant(rows: npt.NDArray[Any]) -> bool:
 
 
 def _one_hot(y: SeriesLike, series: Series) -> tuple[Series, npt.NDArray[Any], bool]:
-    """Labels per step or per sequence as columns of 0 and 1."""
-    if y is None or np.isscalar(y):
-        raise ValueError(f"y must hold one label per step or per sequence, got {y!r}.")
-    whole = series.kind != "one" and not (isinstance(y, list | tuple) and all(axes(each) for each in y)) and axes(y) == 1
-    labels = as_entries(y, series)
-    check_labels(labels)
-    flat = [np.ravel(each) if each.ndim < 2 or each.shape[-1] == 1 else each for each in labels]
-    for b, each in enumerate(flat):
-        expected = 1 if whole else int(series.lengths[b])
-        if each.ndim > 1 or each.size != expected:
-            raise ValueError(
-                f"y[{b}] must be one label per step, ({expected},), got shape {labels[b].shape}; loss='cross_entropy' takes "
-                "labels, not one-hot rows."
-            )
-    joined = np.concatenate(flat)
-    if joined.dtype.kind == "f" and not (np.isfinite(joined) & (joined == np.round(joined))).all():
-        raise ValueError("loss='cross_entropy' needs class labels, but y holds real numbers; use loss='mse' for them.")
-    classes, codes = np.unique(joined, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y holds one class only, {classes[0]!r}: there is nothing to tell apart.")
-    if len(classes) > max(joined.size // 2, 2):
-        raise ValueError(f"y holds {len(classes)} different labels in {joined.size} places; are they numbers? Use loss='mse'.")
-    rows = np.eye(len(classes))[codes]
-    ends = np.cumsum([each.size for each in flat])[:-1]
-    columns = np.split(rows, ends)
-    if whole:  # the last step of a sequence is the only one that counts
+    """Labels per step or per sequence as columns of 0 and 1, at every step."""
+    entries, per_sequence = entries_of(y, series)
+    found = labels_of(entries, per_sequence, series, "Use loss='mse' for numbers.")
+    columns = found.codes()
+    if per_sequence:  # the last step of a sequence is the only one that counts
         columns = [np.repeat(each, int(length), axis=0) for each, length in zip(columns, series.lengths, strict=True)]
     values: Any = np.stack(columns) if series.kind == "batch" else columns
-    return as_series(values[0] if series.kind == "one" else values, name="y"), classes, whole
+    return as_series(values[0] if series.kind == "one" else values, name="y"), found.classes, per_sequence
 
 
-def _by_sequence(series: Series, targets: Series, judges: float | int, test: float) -> tuple[list[Indices], tuple[Fold, ...]]:
-    """A share of the sequences of each class tests, evenly spread; the others judge in turn, or a share of them does."""
+def _by_sequence(series: Series, targets: Series, judges: float | int, test: float) -> Splits:
+    """A share of the sequences of each class is the test part; the others are held out in turn, or a share of them is.
+
+    The last step of a sequence is the one that counts.
+    """
     label = np.array([int(np.argmax(each[-1])) for each in targets.values])
-    tests, segment = np.zeros(series.count, bool), np.zeros(series.count, np.int64)
-    for which in np.unique(label):
-        of_class = np.flatnonzero(label == which)
-        tests[of_class] = [_passes_whole(place, test) for place in range(len(of_class))]
-        for place, b in enumerate(of_class[~tests[of_class]]):
-            # Classes begin at different folds, so that many small ones fill all of them.
-            segment[b] = 2 * ((place + int(which)) % judges) if isinstance(judges, int) else _passes_whole(place, judges)
-    segments = 2 * judges - 1 if isinstance(judges, int) else 2
-    edges = []
-    for b, length in enumerate(series.lengths):
-        at = segments if tests[b] else int(segment[b])
-        edges.append(np.where(np.arange(segments + 2) <= at, int(length) - 1, int(length)))
-    steps = [int(np.sum((segment == s) & ~tests)) for s in range(segments)]
-    if isinstance(judges, int):
-        folds = _all_but_one(steps[::2]) if sum(1 for each in steps if each) > 1 else ()
-    else:
-        folds = (Fold((0,), 1),) if all(steps) else ()
-    if not folds:
+    tests = splits.share_by_class(label, test)
+    known = label[~tests]
+    found = splits.by_class(known, judges) if isinstance(judges, int) else splits.tail_by_class(known, judges)
+    segments = len(found.edges[0]) - 1 if len(known) else 0
+    steps = [len(each) for each in found.rows()] if len(known) > 1 else [0]
+    if not all(steps):
         raise ValueError(f"{series.count} sequences are too few to train and validate on, with validation={judges}.")
-    return edges, folds
-
-
-def _passes_whole(place: int, share: float) -> bool:
-    """Whether the running total place * share passes a whole number here; a little is added for rounding."""
-    return math.floor((place + 1) * share + 1e-9) > math.floor(place * share + 1e-9)
+    segment = np.full(series.count, segments)
+    segment[~tests] = [int(np.flatnonzero(np.diff(each))[0]) for each in found.edges]
+    return Splits(splits.in_one_segment(segment, series.lengths - 1, series.lengths, segments + 1), found.splits)

@@ -13,7 +13,8 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.types import Floats
-from echoscale.data.series import Series, SeriesLike, as_series, as_targets, is_next_input
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets
+from echoscale.data.targets import is_next_input
 from echoscale.engine.hyper import Hyper, into_network
 from echoscale.learning.tuning import search as searching
 from echoscale.learning.tuning.free_run import FreeRun

@@ -20,12 +20,13 @@ from echoscale.data.scaling import Scaling
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning.losses import Entropy, Loss, Networks
 from echoscale.learning.tuning.runs import Runs
-from echoscale.learning.tuning.split import Fold, TuningData
+from echoscale.learning.tuning.split import TuningData
 from echoscale.network import Network
+from echoscale.readouts import splits
 from echoscale.readouts.columns import Columns
-from echoscale.readouts.penalties import RELATIVE, fold_errors, in_units, unit_of
+from echoscale.readouts.penalties import RELATIVE, fold_errors, in_units, least
 from echoscale.readouts.ridge import mean_squared_errors, ridge, ridge_path
-from echoscale.readouts.splits import leave_one_out, total
+from echoscale.readouts.splits import Split, total
 from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
 
 NOISE = 1e-4
@@ -77,12 +78,12 @@ def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | No
         for each, scaling in zip(data.whole, data.scalings, strict=True)
     )
     series = data.heard(series, targets)
-    parts = replace(runs, series=series, targets=targets, edges=data.all_edges, folds=data.all_folds).parts(hyper)
+    parts = replace(runs, series=series, targets=targets, edges=data.all_data.edges, folds=data.all_data.splits).parts(hyper)
     whole = total(parts)
-    unit = float(unit_of(whole))
+    unit = float(whole.unit)
     path = np.array([*([] if learned is None else [learned / unit]), *runs.path])
-    errors = fold_errors(leave_one_out(parts[::2]), path).mean(axis=-1)
-    best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+    errors = fold_errors(splits.pairs(parts, data.all_data.splits), path).mean(axis=-1)
+    best = int(least(errors).place)
     if learned is not None and not errors[best] < WORTH_IT**2 * errors[0]:
         return learned
     return float(path[best] * unit)
@@ -90,7 +91,8 @@ def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | No
 
 def judge(task: Loss, network: Network, data: TuningData, hyper: Hyper, per_step: Floats, sharpness: Floats) -> Verdict:
     """Of two lanes, the start and the tuned one, with their ridge penalties per training step (2,) and sharpnesses (2,)."""
-    test = Fold(tuple(range(len(data.whole_edges[0]) - 2)), len(data.whole_edges[0]) - 2)
+    last = len(data.whole_edges[0]) - 2
+    test = Split(tuple(range(last)), (last,))
     series = data.heard(*data.whole)
     runs = replace(task.runs, series=series, targets=data.whole[1], edges=data.whole_edges, folds=(test,), rows=None)
     networks = Networks(hyper, per_step[:, None] * runs.train_rows, sharpness)
@@ -112,7 +114,7 @@ def _sure(runs: Runs, networks: Networks) -> float | None:
     columns = Columns(int(runs.direct))
     parts, _ = split_statistics(runs.esn, runs.series, runs.targets, cut, columns=columns, hyper=networks.hyper)
     train = total(parts[:-count])
-    penalties = np.maximum(networks.penalties[:, 0], runs.floor * unit_of(train))
+    penalties = np.maximum(networks.penalties[:, 0], runs.floor * train.unit)
     readout = ridge(train, penalties)
     start, tuned = np.stack([mean_squared_errors(readout, each).mean(axis=-1) for each in parts[-count:]], axis=1)
     tiny = np.finfo(float).tiny
@@ -128,9 +130,9 @@ def _errors(task: Loss, runs: Runs, networks: Networks) -> list[float]:
 def _noisy(folds: Runs, test: Runs, hyper: Hyper) -> float:
     """The normalised squared error of the last lane with noise on its states."""
     train, judged = test.statistics(hyper)
-    variance = NOISE**2 * unit_of(train) / train.count  # (S, 1)
+    variance = NOISE**2 * train.unit / train.count  # (S, 1)
     errors = _with_noise(*folds.statistics(hyper), variance)  # (n, S, K, O)
-    best = int(np.argmin(errors.sum(axis=(2, 3))[:, -1]))
+    best = int(least(errors.sum(axis=(2, 3))[:, -1]).place)
     spread = np.einsum("skoo->sko", judged.scatter[..., train.features :, train.features :])
     return float((_with_noise(train, judged, variance)[best] / spread)[-1].mean())
 
