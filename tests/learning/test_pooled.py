@@ -94,22 +94,23 @@ def test_the_model_has_the_slopes_of_the_value() -> None:
 
 
 def test_tuning_learns_what_means_cannot_tell() -> None:
-    """Two kinds of noise that differ in the correlation of neighbours: a network that forgets at once sees little of it."""
+    """Two kinds of noise that differ in the correlation of neighbours: a network that forgets at once sees nothing of it."""
     rng = np.random.default_rng(1)
-    kinds = np.arange(90) % 2
-    noise = rng.normal(size=(90, 61))
+    kinds = np.arange(300) % 2
+    noise = rng.normal(size=(300, 31))
     u = (noise[:, 1:] + np.where(kinds, 0.25, -0.25)[:, None] * noise[:, :-1])[..., None]
-    network = es.single(12, leak_rate=1.0, spectral_radius=0.02, input_scaling=0.05)
+    network = es.single(12, leak_rate=1.0, spectral_radius=1e-6, input_scaling=0.05)
     options: dict[str, Any] = {"loss": "cross_entropy", "starts": 2, "rounds": 8, "test": 0.3}
     result = es.tune(network, u, WORDS[kinds], ["leak_rate", "input_scaling", "ridge"], **options)
     assert result.features == ("mean", "std", "max", "min")
     assert result.helped
     assert result.test_error is not None
-    assert result.test_error < 0.9 * (result.start_test_error or 0.0)
+    assert result.start_test_error == pytest.approx(np.log(2), rel=0.02)
+    assert result.test_error < 0.9 * result.start_test_error
     edges = prepare(u, kinds, "cross_entropy", None, 5, 0.3).whole_edges
     tests = np.array([bool(each[-2] < each[-1]) for each in edges])
     model: Any = result.estimator().fit(u[~tests], WORDS[kinds[~tests]])
-    assert model.score(u[tests], WORDS[kinds[tests]]) > 0.9
+    assert model.score(u[tests], WORDS[kinds[tests]]) > 0.65  # three standard errors above chance
 
 
 def test_one_step_has_no_pools() -> None:

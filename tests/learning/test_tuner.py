@@ -493,7 +493,7 @@ def test_noise_on_the_states_is_a_ridge_penalty() -> None:
 def test_sequences_fewer_than_folds_judge_in_turn() -> None:
     kinds = np.array([0, 1, 0, 1])
     u = np.random.default_rng(2).normal(size=(4, 25, 1)) + 2.0 * kinds[:, None, None]
-    result = tuned(u=u, y=WORDS[kinds], loss="cross_entropy", **FOLDS)
+    result = tuned(u=u, y=WORDS[kinds], loss="cross_entropy", **{**FOLDS, "test": 0.25})
     assert result.folds == 3
     assert np.isfinite(result.error)
 

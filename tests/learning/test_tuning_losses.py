@@ -109,7 +109,7 @@ def given(kind: str, outputs: int = 1) -> tuple[Any, Any, list[Floats], list[Flo
 
 def parts(lengths: list[int]) -> list[Split]:
     """The last `SHARE` of what follows the washout validates."""
-    cuts = [length - max(round((length - WASHOUT) * SHARE), 1) for length in lengths]
+    cuts = [WASHOUT + round((length - WASHOUT) * (1 - SHARE)) for length in lengths]
     train = [list(range(WASHOUT, cut)) for cut in cuts]
     return [Split(train, [list(range(cut, end)) for cut, end in zip(cuts, lengths, strict=True)], 1.0)]
 

@@ -633,8 +633,8 @@ def test_labels_of_every_sequence(trials: bool) -> None:
 
 
 def test_a_few_sequences_are_judged_by_their_ends() -> None:
-    u = noise(3 * 60, seed=25).reshape(3, 60, 1) + np.arange(3)[:, None, None]
-    assert suggest(u, ["a", "b", "c"], trials=False).memory.steps >= 1
+    u = noise(6 * 60, seed=25).reshape(6, 60, 1) + np.arange(6)[:, None, None] % 3
+    assert suggest(u, ["a", "b", "c"] * 2, trials=False).memory.steps >= 1
 
 
 def test_trends_and_seasons_are_told_with_their_remedy() -> None:
@@ -720,7 +720,7 @@ def holed(value: float) -> Floats:
         (
             {"u": WHITE.reshape(4, 50, 1), "y": [0.1, 0.2, 0.3, 0.4]},
             ValueError,
-            r"one number for each of 4 sequences.*labels=True",
+            r"one value for each of the 4 series.*labels=True",
         ),
         ({"u": WHITE.reshape(4, 50, 1), "y": ["a", "b", "a"]}, ValueError, r"y holds 3 entries for 4 series"),
         ({"u": WHITE, "seed": -1}, ValueError, r"seed must be at least 0, got -1"),
