@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.forecasting.selection.problem import Ahead, ask
+from echoscale.data.targets import Ahead
+from echoscale.forecasting.selection.problem import ask
 
 RNG = np.random.default_rng(0)
 WAVE = RNG.normal(size=(80, 2))

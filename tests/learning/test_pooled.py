@@ -105,6 +105,7 @@ def test_tuning_learns_what_means_cannot_tell() -> None:
     assert result.features == ("mean", "std", "max", "min")
     assert result.helped
     assert result.test_error is not None
+    assert result.start_test_error is not None
     assert result.start_test_error == pytest.approx(np.log(2), rel=0.02)
     assert result.test_error < 0.9 * result.start_test_error
     edges = prepare(u, kinds, "cross_entropy", None, 5, 0.3).whole_edges

@@ -138,7 +138,7 @@ def test_scalars_hold_for_all_levels_and_lists_for_each() -> None:
         [4, 6],
         leak_rate=[0.5, 0.5],
         spectral_radius=(0.9, 0.9),
-        bias_scaling=np.array([0.1, 0.1]),  # type: ignore[arg-type]
+        bias_scaling=np.array([0.1, 0.1]),
         connections=[2, 2],
         topology=["uniform", "uniform"],
     )
@@ -269,7 +269,7 @@ def test_bad_leak_rates(make: Any, value: Any, kind: type[Exception], message: s
 )
 def test_bad_factors(name: str, value: float, message: str) -> None:
     raises(ValueError, f"{name} {message}", lambda: Reservoir(5, **{name: value}))  # type: ignore[arg-type]
-    raises(ValueError, f"{name} {message}", lambda: parallel([5, 5], **{name: [0.5, value]}))  # type: ignore[arg-type]
+    raises(ValueError, f"{name} {message}", lambda: parallel([5, 5], **{name: [0.5, value]}))
 
 
 @pytest.mark.parametrize(

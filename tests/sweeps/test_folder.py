@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from echoscale._internal import files
+from echoscale.network.fingerprint import fingerprint
 from echoscale.sweeps import folder
+from echoscale.sweeps.job import Outcome
 
 RESULTS: dict[str, Any] = {
     "numbers": np.array([[1.5, np.nan, -0.0], [np.inf, 1e-310, 3.0]]),
@@ -31,7 +33,7 @@ def file(tmp_path: Path) -> Path:
     return made
 
 
-def assert_same(found: folder.Outcome | None) -> None:
+def assert_same(found: Outcome | None) -> None:
     assert found is not None
     assert found.results is not None
     assert list(found.results) == list(RESULTS)
@@ -100,7 +102,7 @@ def test_a_full_disk_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         raise OSError(errno.ENOSPC, "No space left on device")
 
     before = file.read_bytes()
-    monkeypatch.setattr(files.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(
         OSError, match=r"key\.npz was not saved \(.*No space left.*Jobs finished before are kept: free"
     ) as caught:
@@ -123,7 +125,7 @@ def test_errors_are_kept_until_the_job_is_finished(file: Path) -> None:
 
 def test_sweeps_are_listed_with_their_counts(tmp_path: Path) -> None:
     settings = [{"axes": [k]} for k in range(2)]
-    names = [folder.fingerprint(each)[:12] for each in settings]
+    names = [fingerprint(each)[:12] for each in settings]
     for k in (1, 0):
         folder.write_sweep(tmp_path, names[k], settings[k], ["a", f"b{k}", "a"])
         before = (tmp_path / f"{names[k]}.json").read_bytes()
@@ -139,7 +141,7 @@ def test_sweeps_are_listed_with_their_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("k", range(0, 200, 7))
 def test_a_sweep_that_has_changed_is_not_read(k: int, tmp_path: Path) -> None:
     settings = {"axes": [0.1, 0.2]}
-    name = folder.fingerprint(settings)[:12]
+    name = fingerprint(settings)[:12]
     folder.write_sweep(tmp_path, name, settings, ["a" * 64, "b" * 64])
     file = tmp_path / f"{name}.json"
     content = bytearray(file.read_bytes())

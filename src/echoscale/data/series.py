@@ -65,7 +65,7 @@ class Series:
     @cached_property
     def known(self) -> list[npt.NDArray[np.bool_]]:
         """Which steps of every series hold no gap (NaN), (T_b,)."""
-        return [~np.isnan(each).any(axis=1) for each in self.values]
+        return [np.asarray(~np.isnan(each).any(axis=1)) for each in self.values]
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:

@@ -81,7 +81,7 @@ def _client(scheduler: str) -> Any:
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:
-        client.close()
+        client.close()  # type: ignore[no-untyped-call]
         raise ConnectionError(f"{scheduler} has no workers after {PATIENCE:g} s: are workers connected to it?") from error
     return client
 

@@ -76,7 +76,7 @@ def first_plans() -> list[Plan]:
     leaks = [float(f"{each:.3g}") for each in np.geomspace(1, SLOWEST, len(UNITS))]
     shared = {"spectral_radius": SPECTRAL_RADIUS, "bias_scaling": BIAS_SCALING}
     return [
-        Plan(parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)  # type: ignore[arg-type]
+        Plan(parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)
         for ranks, strength in product((False, True), INPUT_SCALINGS)
     ]
 
