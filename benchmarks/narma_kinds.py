@@ -62,7 +62,7 @@ def products(lags: int, seed: int, settings: dict[str, Any]) -> common.Arrays:
     """Test error of ridge on products of the last inputs, and how many features it has."""
     s = Settings(**common.tuples(settings))
     u, y = es.tasks.narma(s.length, 10, seed)
-    model = es.NVAR(lags, target="value").fit(u[: s.known], y[: s.known])
+    model = es.NVAR(lags).fit(u[: s.known], y[: s.known])
     return {
         "test": np.array([es.nrmse(y[s.known :], model.predict(u)[s.known :])]),
         "features": np.array([float(np.size(model.readout_.coef))]),

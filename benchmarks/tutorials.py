@@ -69,7 +69,7 @@ def held(x: Floats, made: Sequence[Floats]) -> float:
 
 def products(seed: int) -> float:
     x = lorenz(seed)
-    model = es.NVAR(lags=2, degree=2, target="change", ridge=1e-4).fit(x[:399], x[1:400])
+    model = es.NVAR(lags=2, degree=2, difference="last", ridge=1e-4).fit(x[:399], x[1:400])
     return held(x, [model.forecast(300, warmup=x[origin - 5 : origin]) for origin in ORIGINS])
 
 

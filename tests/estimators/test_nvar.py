@@ -63,7 +63,7 @@ def lorenz() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def forecaster(lorenz: np.ndarray) -> NVAR:
-    return NVAR(lags=2, target="change", ridge=1e-4).fit(lorenz[:399], lorenz[1:400])
+    return NVAR(lags=2, difference="last", ridge=1e-4).fit(lorenz[:399], lorenz[1:400])
 
 
 def test_lorenz_has_28_features_and_is_forecast_for_lyapunov_times(lorenz: np.ndarray, forecaster: NVAR) -> None:
@@ -87,9 +87,10 @@ def test_a_forecast_is_a_loop_of_predictions(lorenz: np.ndarray, forecaster: NVA
 
 
 def test_change_adds_the_present_value_back(lorenz: np.ndarray) -> None:
-    """A penalty without bound leaves persistence, where "value" leaves the mean."""
+    """A penalty without bound leaves persistence, where "none" leaves the mean."""
     u, y = lorenz[:299], lorenz[1:300]
-    np.testing.assert_allclose(NVAR(target="change", ridge=1e15).fit(u, y).predict(u), u + (y - u)[1:].mean(axis=0), atol=1e-6)
+    changed = NVAR(difference="last", ridge=1e15).fit(u, y)
+    np.testing.assert_allclose(changed.predict(u), u + (y - u)[1:].mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(NVAR(ridge=1e15).fit(u, y).predict(u), np.broadcast_to(y[1:].mean(axis=0), y.shape), atol=1e-6)
 
 
@@ -145,7 +146,7 @@ def test_what_is_refused(lorenz: np.ndarray) -> None:
     with pytest.raises(ValueError, match="more than 10000: lower lags or degree"):
         NVAR(lags=20, degree=3).fit(lorenz, lorenz)
     with pytest.raises(ValueError, match="3 inputs and 1 outputs"):
-        NVAR(target="change").fit(lorenz, lorenz[:, :1])
+        NVAR(difference="last").fit(lorenz, lorenz[:, :1])
     with pytest.raises(ValueError, match="lags must be at least 1"):
         NVAR(lags=0).fit(lorenz, lorenz)
     with pytest.raises(ValueError, match="predict its own next input"):

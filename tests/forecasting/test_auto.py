@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import echoscale as es
+from echoscale.data.lags import lagged
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import as_series
 from echoscale.forecasting import networks
 from echoscale.forecasting.selection import sequences, weights
-from echoscale.forecasting.selection.lags import matrix
 from echoscale.forecasting.selection.model import AutoModel
 
 
@@ -60,7 +60,7 @@ def test_predictions_are_lags_and_states_read_out(found: es.Found) -> None:
     """With the states of `ESN.run`, network by network."""
     model = found.model
     z = model.scaling.forward(SERIES[:, None])
-    want = model.linear.outputs(matrix(z, model.linear.lags))
+    want = model.linear.outputs(lagged(z, model.linear.lags))
     for group in model.groups:
         states = group.esn.run(z, hyper=group.hyper)
         want = want + np.einsum("mtn,mon->to", states, group.coef)

@@ -30,7 +30,7 @@ def test_seasonal_naive_knows_the_season_of_its_origin() -> None:
     """A season that shows only after an origin: the naive forecast there is the last value."""
     t, rng = np.arange(120), np.random.default_rng(0)
     y = rng.normal(size=120) + np.where(t < 72, 0, 50 * np.sin(2 * np.pi * t / 4 + 0.5))
-    model = es.Forecaster(12, networks=False, mode="direct", difference="first").fit(y)
+    model = es.Forecaster(12, networks=False, mode="direct", difference="last").fit(y)
     assert model.season_ == 4
     judged = model.backtest(12, 2)
     assert judged.seasons == ([None], [4])

@@ -71,7 +71,7 @@ def test_seasonal_features_equal_those_written_out(base: str) -> None:
 def test_panel_statistics_are_those_of_all_rows() -> None:
     rng = np.random.default_rng(2)
     several = [rng.normal(size=40), rng.normal(size=55)]
-    rows = [Rows(Recipe("level", 2, None), line_of(each)) for each in several]
+    rows = [Rows(Recipe("none", 2, None), line_of(each)) for each in several]
     [whole] = lags.statistics(rows, [np.array([0, 40]), np.array([0, 55])], [2])
     features = np.concatenate([np.stack([z[1:-2], z[:-3]], axis=1) for z in several])
     targets = np.concatenate([z[3:] for z in several])

@@ -37,7 +37,7 @@ def test_network_equals_running_it_on_its_own_forecasts() -> None:
     rng = np.random.default_rng(1)
     z = np.sin(0.5 * np.arange(120)) + 0.05 * rng.normal(size=120)
     line = Line(z, np.ones(120, bool), np.empty((120, 0)), np.empty((120, 0)))
-    recipe = Recipe("level", 2, None)
+    recipe = Recipe("none", 2, None)
     esn, hyper = networks.draw_network("hierarchical", 20, 2, 1, 3, 0)
     net = Net(esn, hyper, 1, 0.8)
     rows = Rows(recipe, line, net.states(recipe, line))

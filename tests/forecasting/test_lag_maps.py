@@ -5,23 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from echoscale.data.lags import lagged
 from echoscale.forecasting.selection import lags
 from echoscale.forecasting.selection.lags import LinearMap, ProductMap
 from echoscale.forecasting.selection.problem import ask
-
-
-def test_rows_hold_earlier_inputs() -> None:
-    u = np.arange(20.0).reshape(10, 2)
-    found = lags.matrix(u, (0, 3))
-    for t in range(10):
-        np.testing.assert_array_equal(found[t, :2], u[t])
-        np.testing.assert_array_equal(found[t, 2:], u[t - 3] if t >= 3 else [0, 0])
-
-
-def test_a_piece_with_its_past_is_the_whole() -> None:
-    u = np.random.default_rng(0).normal(size=(30, 2))
-    whole = lags.matrix(u, (0, 2, 7))
-    np.testing.assert_array_equal(lags.matrix(u[12:], (0, 2, 7), u[:12][::-1]), whole[12:])
 
 
 @pytest.mark.parametrize("horizon", [1, 5, 12, 17])
@@ -33,7 +20,7 @@ def test_seasonal_naive_repeats_the_last_season_that_is_known(horizon: int) -> N
     made = lags.seasonal_naive(question)
     assert made is not None
     assert max(made.lags) < 12
-    out = made.outputs(lags.matrix(u[:-horizon, None], made.lags))[:, 0]
+    out = made.outputs(lagged(u[:-horizon, None], made.lags))[:, 0]
     np.testing.assert_array_equal(out[12:], u[horizon:][12:])
 
 
@@ -42,7 +29,7 @@ def test_persistence_is_the_present() -> None:
     question = ask(u[:-2], u[2:, [2, 0]], None, "standard")
     made = lags.persistence(question)
     assert made is not None
-    out = made.outputs(lags.matrix(np.asarray(question.series.values[0]), made.lags))
+    out = made.outputs(lagged(np.asarray(question.series.values[0]), made.lags))
     np.testing.assert_allclose(question.target_scaling.back(out), u[:-2, [2, 0]], rtol=1e-12)
 
 
@@ -51,8 +38,8 @@ def test_the_mean_of_maps_has_the_mean_of_their_outputs() -> None:
     maps = [LinearMap(which, rng.normal(size=(2, 3 * len(which))), rng.normal(size=2)) for which in ((0,), (0, 2), (1, 5))]
     u = rng.normal(size=(40, 3))
     mean = lags.mean_of(maps)
-    want = np.mean([each.outputs(lags.matrix(u, each.lags)) for each in maps], axis=0)
-    np.testing.assert_allclose(mean.outputs(lags.matrix(u, mean.lags)), want, rtol=1e-12)
+    want = np.mean([each.outputs(lagged(u, each.lags)) for each in maps], axis=0)
+    np.testing.assert_allclose(mean.outputs(lagged(u, mean.lags)), want, rtol=1e-12)
 
 
 def test_products_are_part_of_a_map_and_of_means_of_maps() -> None:
@@ -61,10 +48,10 @@ def test_products_are_part_of_a_map_and_of_means_of_maps() -> None:
     products = ProductMap((0, 2), rng.normal(size=(1, 10)))
     made = LinearMap((0, 2), rng.normal(size=(1, 4)), np.ones(1), (products,))
     plain = LinearMap((1,), rng.normal(size=(1, 2)), np.zeros(1))
-    z = lags.matrix(u, (0, 2))
+    z = lagged(u, (0, 2))
     pairs = np.array([[row[i] * row[j] for i in range(4) for j in range(i, 4)] for row in z])
     wanted = z @ made.coef.T + 1 + pairs @ products.coef.T
     np.testing.assert_allclose(made.outputs(z), wanted)
     both = lags.mean_of([made, plain], [0.3, 0.7])
-    other = lags.matrix(u, (1,)) @ plain.coef.T
-    np.testing.assert_allclose(both.outputs(lags.matrix(u, both.lags)), 0.3 * wanted + 0.7 * other)
+    other = lagged(u, (1,)) @ plain.coef.T
+    np.testing.assert_allclose(both.outputs(lagged(u, both.lags)), 0.3 * wanted + 0.7 * other)

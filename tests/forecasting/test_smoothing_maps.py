@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from echoscale.data.lags import lagged
 from echoscale.forecasting import smoothing
 from echoscale.forecasting.selection import lags
 from echoscale.forecasting.selection.problem import ask
@@ -88,5 +89,5 @@ def test_blocks_of_a_series_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> No
     u, past = rng.normal(size=(50, 2)), rng.normal(size=(9, 2))
     made = lags.LinearMap((0, 2, 9), rng.normal(size=(3, 6)), rng.normal(size=3))
     monkeypatch.setattr(lags, "BLOCK", 8)
-    np.testing.assert_allclose(made.along(u, past), made.outputs(lags.matrix(u, made.lags, past)), rtol=1e-12)
-    np.testing.assert_allclose(made.along(u), made.outputs(lags.matrix(u, made.lags)), rtol=1e-12)
+    np.testing.assert_allclose(made.along(u, past), made.outputs(lagged(u, made.lags, past)), rtol=1e-12)
+    np.testing.assert_allclose(made.along(u), made.outputs(lagged(u, made.lags)), rtol=1e-12)

@@ -20,7 +20,7 @@ import echoscale as es
 from echoscale.data.scaling import Scaling
 from echoscale.engine.hyper import with_lanes
 from echoscale.forecasting import AutoModel, SequenceModel
-from echoscale.forecasting.differencing import Drive
+from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.selection.lags import LinearMap
 from echoscale.forecasting.selection.model import Group, SequenceMember
 from echoscale.network.fingerprint import fingerprint

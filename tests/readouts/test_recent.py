@@ -10,7 +10,6 @@ import pytest
 
 import echoscale as es
 from echoscale.data.series import as_series, as_targets
-from echoscale.readouts import columns
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.states import state_rows
 from echoscale.readouts.statistics import of_rows, split_statistics
@@ -25,25 +24,6 @@ def by_loop(u: Array, direct: int, before: Array | None = None) -> Array:
     for t in range(len(u)):
         rows.append([u[t - lag] if lag <= t else past[lag - t - 1] for lag in range(direct)])
     return np.array(rows).reshape(len(u), -1)
-
-
-@pytest.mark.parametrize("direct", [1, 2, 3, 7])
-@pytest.mark.parametrize("length", [1, 2, 5, 30])
-@pytest.mark.parametrize("given", [False, True])
-def test_windows_are_those_of_a_loop_and_carry_on(direct: int, length: int, given: bool) -> None:
-    rng = np.random.default_rng(0)
-    u, more = rng.normal(size=(length, 2)), rng.normal(size=(4, 2))
-    before = rng.normal(size=2 * (direct - 1)) if given else None
-    np.testing.assert_array_equal(columns.windows(u, direct, before), by_loop(u, direct, before))
-    carried = columns.carried(u, direct, before)
-    assert carried.shape == (2 * (direct - 1),)
-    whole = by_loop(np.concatenate([u, more]), direct, before)
-    np.testing.assert_array_equal(columns.windows(more, direct, carried), whole[length:])
-
-
-def test_none_is_nothing() -> None:
-    assert columns.windows(np.ones((5, 2)), 0).shape == (5, 0)
-    assert columns.carried(np.ones((5, 2)), 0).shape == (0,)
 
 
 @pytest.mark.parametrize("direct", [0, 1, 4])

@@ -11,7 +11,7 @@ import pytest
 
 from echoscale.tasks import narma
 from echoscale.timescales import Memory, memory, of_signal
-from echoscale.timescales.memory import PENALTIES, lagged
+from echoscale.timescales.memory import PENALTIES
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,18 +28,6 @@ def delayed(u: Floats, k: int) -> Floats:
 def window_before(found: Memory) -> int:
     """The place of the longest window that does not suffice."""
     return found.place - 1
-
-
-@pytest.mark.parametrize(("steps", "features", "window"), [(9, 1, 1), (9, 1, 4), (7, 3, 3), (4, 2, 6), (5, 2, 5)])
-def test_lagged_is_the_loop(steps: int, features: int, window: int) -> None:
-    u = noise(steps, features)
-    expected = np.zeros((steps, window * features))
-    for t in range(steps):
-        for k in range(window):
-            for f in range(features):
-                if t >= k:
-                    expected[t, k * features + f] = u[t - k, f]
-    np.testing.assert_array_equal(lagged(u, window), expected)
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 5, 7, 11, 15, 23])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from echoscale._internal.types import Floats
+from echoscale.data.differencing import LastValue
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
@@ -26,22 +26,18 @@ def changes(heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, di
             f"target='change' takes the change from u(t) to y(t), but there are {heard.features} inputs and "
             f"{wanted.features} outputs. Give outputs that are inputs too, or use output feedback."
         )
-    shift, gain = _of_last_value(inputs, outputs, fed_back)
-    values = [y - shift - gain * u[:, -wanted.features :] for u, y in zip(heard.values, wanted.values, strict=True)]
+    last = _last_value(inputs, outputs, fed_back)
+    values = [last.taken_off(y, u[:, -wanted.features :]) for u, y in zip(heard.values, wanted.values, strict=True)]
     return Series(np.stack(values) if isinstance(wanted.values, np.ndarray) else values, wanted.kind, wanted.name)
 
 
 def added_back(readout: Readout, esn: ESN, inputs: Scaling, outputs: Scaling, columns: Columns) -> Readout:
     """The readout of y(t) from that of y(t) - v(t)."""
-    size = len(readout.intercept)
-    shift, gain = _of_last_value(inputs, outputs, esn.n_outputs > 0)
-    coef, first = np.array(readout.coef), columns.width_of_states(esn) + esn.columns - size
-    coef[np.arange(size), first + np.arange(size)] += gain
-    return readout._replace(coef=coef, intercept=readout.intercept + shift)
+    first = columns.width_of_states(esn) + esn.columns - len(readout.intercept)
+    coef, intercept = _last_value(inputs, outputs, esn.n_outputs > 0).added_back(readout.coef, readout.intercept, first)
+    return readout._replace(coef=coef, intercept=intercept)
 
 
-def _of_last_value(inputs: Scaling, outputs: Scaling, fed_back: bool) -> tuple[Floats, Floats]:
-    """(shift, gain): what was heard as z is shift + gain z in units of the outputs; fed-back outputs are in these already."""
-    if fed_back:
-        return np.zeros(outputs.mean.size), np.ones(outputs.mean.size)
-    return outputs.forward(inputs.mean), inputs.spread / outputs.spread
+def _last_value(inputs: Scaling, outputs: Scaling, fed_back: bool) -> LastValue:
+    """Fed-back outputs are in units of the outputs already."""
+    return LastValue.of(outputs, outputs) if fed_back else LastValue.of(inputs, outputs)

@@ -21,6 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array, Floats, Indices
+from echoscale.data.differencing import NONE, WITHOUT_SEASON, LastValue
+from echoscale.data.lags import lagged, latest
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
 from echoscale.engine.devices import precision_and_device
@@ -32,7 +34,6 @@ from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics, of_rows
 
-TARGETS = ("value", "change")
 MOST_PRODUCTS = 10_000
 # Numbers of a block of rows of features: 32 MB.
 BLOCK = 1 << 22
@@ -54,8 +55,8 @@ class NVAR(RegressorMixin, BaseEstimator):
         s, steps from one of them to the next.
     degree : int
         The most factors of a product; 1 is ridge on lags.
-    target : "value" or "change"
-        "change": fitted to y(t) - u(t), and u(t) is added back; needs as many outputs as inputs.
+    difference : "none" or "last"
+        "last": fitted to y(t) - u(t), and u(t) is added back; needs as many outputs as inputs.
     scale : "standard" or None
         "standard": inputs and targets have mean 0 and standard deviation 1 inside; results are in units of the data.
     ridge : "auto", float or list of floats
@@ -113,7 +114,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         stride: int = 1,
         degree: int = 2,
         *,
-        target: str = "value",
+        difference: str = NONE,
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
         validation: float | int = splits.FOLDS,
@@ -121,7 +122,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         self.lags = lags
         self.stride = stride
         self.degree = degree
-        self.target = target
+        self.difference = difference
         self.scale = scale
         self.ridge = ridge
         self.validation = validation
@@ -150,7 +151,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         present = self._present(inputs, outputs)
         fitted = list(wanted.values)
         if present is not None:
-            fitted = [y - present[0] - present[1] * u for u, y in zip(scaled.values, fitted, strict=True)]
+            fitted = [present.taken_off(y, u) for u, y in zip(scaled.values, fitted, strict=True)]
         held_out = fit.splits_of(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
         edges = held_out.edges
         # Segment by segment the steps of all series: their windows, and what they are fitted to.
@@ -171,9 +172,8 @@ class NVAR(RegressorMixin, BaseEstimator):
         solved = fit.fit_readout(parts, held_out.splits, chosen_from, rows)
         readout = solved.readout
         if present is not None:
-            coef, (shift, gain) = np.array(readout.coef), present
-            coef[:, : len(gain)] += np.diag(gain)
-            readout = readout._replace(coef=coef, intercept=readout.intercept + shift)
+            coef, intercept = present.added_back(readout.coef, readout.intercept, 0)
+            readout = readout._replace(coef=coef, intercept=intercept)
         self.readout_, self.ridge_, self.ridge_curve_ = fit.in_units_of(readout, outputs), solved.ridge, solved.curve
         self.scaling_, self.target_scaling_, self.washout_ = inputs, outputs, washout
         self.state_ = self._last(scaled, None)
@@ -273,7 +273,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             past = np.concatenate([self.scaling_.forward(self.last_target_), self.state_], axis=-1)
         else:
             series = self.scaling_.apply(_validation.inputs(self, warmup, reset=False))
-            whole = [_padded(u, None, self.washout_ + 1)[::-1][: self.washout_ + 1].ravel() for u in series.values]
+            whole = [latest(u, self.washout_ + 1).ravel() for u in series.values]
             past = whole[0] if series.kind == "one" else np.stack(whole)
         windows = np.atleast_2d(past).reshape(-1, self.washout_ + 1, features)
         readout, scaling = self.readout_, self.scaling_
@@ -293,7 +293,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         """The penalties, as an array, or None for "auto"."""
         for name in ("lags", "stride", "degree"):
             checks.integer(getattr(self, name), name, minimum=1)
-        checks.choice(self.target, TARGETS, "target")
+        checks.choice(self.difference, WITHOUT_SEASON, "difference")
         checks.choice(self.scale, (STANDARD, None), "scale")
         fit.check_validation(self.validation)
         return penalties.check(self.ridge)
@@ -319,22 +319,20 @@ class NVAR(RegressorMixin, BaseEstimator):
             )
         return np.array(list(combinations_with_replacement(range(variables + 1), self.degree)))[1:]
 
-    def _present(self, inputs: Scaling, outputs: Scaling) -> tuple[Floats, Floats] | None:
-        """(shift, gain) with which u(t), as it is scaled, is the present value of the target; None for target="value"."""
-        if self.target == "value":
+    def _present(self, inputs: Scaling, outputs: Scaling) -> LastValue | None:
+        """The last value of the target, from u(t) as it is scaled; None without differencing."""
+        if self.difference == NONE:
             return None
         if len(inputs.mean) != len(outputs.mean):
             raise ValueError(
-                f"target='change' takes the change from u(t) to y(t), but there are {len(inputs.mean)} inputs and "
+                f"difference='last' takes the change from u(t) to y(t), but there are {len(inputs.mean)} inputs and "
                 f"{len(outputs.mean)} outputs."
             )
-        return outputs.forward(inputs.mean), inputs.spread / outputs.spread
+        return LastValue.of(inputs, outputs)
 
     def _windows(self, u: Floats, before: Floats | None = None) -> Floats:
         """z of every step, (T, k F), the newest first."""
-        span = (self.lags - 1) * self.stride
-        padded = _padded(u, before, span)
-        return np.concatenate([padded[span - j : span - j + len(u)] for j in range(0, span + 1, self.stride)], axis=1)
+        return lagged(u, range(0, self.lags * self.stride, self.stride), before)
 
     def _outputs(self, series: Series, before: list[Floats] | None) -> list[Floats]:
         """Of every series, in units of the data, block by block of rows."""
@@ -359,10 +357,7 @@ class NVAR(RegressorMixin, BaseEstimator):
     def _last(self, series: Series, before: list[Floats] | None) -> Floats:
         """The last inputs of every series, newest first, as `state_`."""
         past = [None] * series.count if before is None else before
-        ends = [
-            _padded(u, first, self.washout_)[::-1][: self.washout_].ravel()
-            for u, first in zip(series.values, past, strict=True)
-        ]
+        ends = [latest(u, self.washout_, first).ravel() for u, first in zip(series.values, past, strict=True)]
         return np.asarray(ends[0] if series.kind == "one" else np.stack(ends))
 
     def __sklearn_tags__(self) -> Any:
@@ -371,12 +366,6 @@ class NVAR(RegressorMixin, BaseEstimator):
         tags.target_tags.single_output = True
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _padded(u: Floats, before: Floats | None, count: int) -> Floats:
-    """(count + T, F), the oldest first: the inputs before (count F,), newest first, or 0, then u."""
-    past = np.zeros((count, u.shape[1])) if before is None else np.reshape(before, (count, u.shape[1]))[::-1]
-    return np.concatenate([past, u])
 
 
 def _products(z: Floats, places: Indices) -> Floats:

@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array, Floats
+from echoscale.data.lags import latest
 from echoscale.data.scaling import scaling_of
 from echoscale.data.series import SeriesLike, as_targets, check_longer_than
 from echoscale.estimators import _validation
@@ -20,7 +21,6 @@ from echoscale.estimators.base import ESNEstimator
 from echoscale.estimators.closed_loop import NOT_SHOWN, closed_loop, why_not
 from echoscale.network import Network
 from echoscale.readouts import splits
-from echoscale.readouts.columns import windows
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
@@ -384,7 +384,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         else:
             series = self.scaling_.apply(_validation.inputs(self, warmup, reset=False))
             state = esn.run_chunks(series)
-            ends = [windows(each, max(self.direct_, 1))[-1] for each in series.values]
+            ends = [latest(each, max(self.direct_, 1)).ravel() for each in series.values]
             inputs = ends[0] if series.kind == "one" else np.stack(ends)
         return closed_loop(esn, self.readout_, state, inputs, steps, self.scaling_, columns.pairs(esn))
 

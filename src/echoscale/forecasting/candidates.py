@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from echoscale._internal.types import Floats, Indices
-from echoscale.forecasting import differencing, smoothing
+from echoscale.data import differencing
+from echoscale.forecasting import smoothing
 from echoscale.forecasting.data import Line
-from echoscale.forecasting.lags import LEAST_ROWS, Recipe, Rows, histories, penalties, some_horizons, spread_out, statistics
+from echoscale.forecasting.lags import LEAST_ROWS, Recipe, Rows, penalties, some_horizons, spread_out, statistics
 from echoscale.forecasting.model import NAIVE, NAIVE_NAMES, Option, Reader
 from echoscale.forecasting.networks import Net, draw_network, run_lanes
 from echoscale.forecasting.splits import Timing
@@ -32,8 +33,8 @@ LEAST_FOR_NETWORKS = 80
 STRUCTURES = ("hierarchical", "ring", "single")
 LANES, FEW_LANES, MANY_STEPS = 6, 4, 3000
 UNITS, STEPS_PER_UNIT = (20, 100), 5
-# Windows of lags beside a network; bases that networks try.
-WINDOW_BESIDE, BASES_OF_NETWORKS = 13, 2
+# Windows of lags beside a network; differences that networks try.
+WINDOW_BESIDE, DIFFERENCES_OF_NETWORKS = 13, 2
 # Windows and lanes that go on after the first cut.
 WINDOWS_KEPT, LANES_KEPT = 5, 5
 
@@ -77,7 +78,7 @@ class Contest:
     timing : Timing
         Parts, cuts, origins.
     used : sequence of str
-        Which of `differencing.BASES`.
+        Which of `differencing.DIFFERENCES`.
     loops : sequence of bool
         Direct (False), closed loop (True), or both.
     """
@@ -88,11 +89,11 @@ class Contest:
         period: int | None,
         horizon: int,
         timing: Timing,
-        used: Sequence[str] = differencing.BASES,
+        used: Sequence[str] = differencing.DIFFERENCES,
         loops: Sequence[bool] = (False, True),
     ) -> None:
         self.lines, self.period, self.horizon, self.timing, self.loops = list(lines), period, horizon, timing, tuple(loops)
-        self.used = [base for base in used if period is not None or base in (differencing.LEVEL, differencing.LAST)]
+        self.used = [each for each in used if period is not None or each in differencing.WITHOUT_SEASON]
         self.cut = min(blocks[0][0] + 1 for blocks in timing.blocks)
         self.some = some_horizons(horizon)
         self._parts: dict[int, list[Statistics]] = {}
@@ -115,67 +116,67 @@ class Contest:
     def naive(self) -> list[Candidate]:
         """Persistence, and the seasonal naive where there is a season."""
         found = []
-        for number, base in NAIVE.items():
-            if base == differencing.SEASON and self.period is None:
+        for number, difference in NAIVE.items():
+            if difference == differencing.SEASON and self.period is None:
                 continue
             judged = []
             for b, line in enumerate(self.lines):
                 origins = self.timing.judged(b)
-                history = histories(line.values, (self.period or 0) + 1)
                 out = np.full((len(origins), self.horizon), np.nan)
                 good = np.flatnonzero(origins >= (self.period or 0))
-                rows = history[origins[good] - (self.period or 0)]
                 for h in range(1, self.horizon + 1):
-                    out[good, h - 1] = differencing.start(base, self.period, rows, h)
+                    out[good, h - 1] = differencing.start(difference, self.period, line.values, origins[good], h)
                 judged.append([out[None]])
-            found.append(Candidate(NAIVE_NAMES[base], judged, trend=number))
+            found.append(Candidate(NAIVE_NAMES[difference], judged, trend=number))
         return found
 
     # --------------------------------------------------------------------------------------------------------------- lags
 
     def lags(self) -> tuple[list[Candidate], dict[str, tuple[float, Recipe]]]:
-        """Ridge on lags from every base, and the error and recipe of its best window at the first cut."""
+        """Ridge on lags with every difference, and the error and recipe of its best window at the first cut."""
         found, best = [], {}
-        for base in self.used:
-            options = [Option(recipe, None, [Rows(recipe, line) for line in self.lines]) for recipe in self._recipes(base)]
+        for difference in self.used:
+            options = [
+                Option(recipe, None, [Rows(recipe, line) for line in self.lines]) for recipe in self._recipes(difference)
+            ]
             if not options:
                 continue
             ranked = self._ranked(options, 0)
-            best[base] = ranked[0][0], options[ranked[0][1]].recipe
-            found += self._candidates(f"lags, {base}", [options[k] for _, k in ranked[:WINDOWS_KEPT]])
+            best[difference] = ranked[0][0], options[ranked[0][1]].recipe
+            found += self._candidates(f"lags, {difference}", [options[k] for _, k in ranked[:WINDOWS_KEPT]])
         return found, best
 
-    def _recipes(self, base: str) -> list[Recipe]:
+    def _recipes(self, difference: str) -> list[Recipe]:
         windows = {*WINDOWS}
         if self.period is not None and self.period < LONGEST_SEASON_WINDOW:
             windows.add(self.period + 1)
-        recipes = [Recipe(base, window, self.period) for window in sorted(windows)]
+        recipes = [Recipe(difference, window, self.period) for window in sorted(windows)]
         most = max(self.cut // ROWS_PER_LAG, 1)
         return [each for each in recipes if each.window <= most and each.memory + LEAST_ROWS < self.cut]
 
     # ----------------------------------------------------------------------------------------------------------- networks
 
     def networks(self, best: dict[str, tuple[float, Recipe]], seed: int) -> list[Candidate]:
-        """Networks beside lags, from the bases that do best with lags alone."""
+        """Networks beside lags, with the differences that do best with lags alone."""
         if self.cut < LEAST_FOR_NETWORKS or not best:
             return []
         found = []
         units = int(np.clip(self.cut // STEPS_PER_UNIT, *UNITS)) // 2 * 2
         steps = sum(map(len, self.lines))
         lanes = LANES if steps < MANY_STEPS else FEW_LANES
-        for place, base in enumerate(sorted(best, key=lambda each: best[each][0])[:BASES_OF_NETWORKS]):
-            recipe = best[base][1]._replace(window=min(best[base][1].window, WINDOW_BESIDE))
+        for place, difference in enumerate(sorted(best, key=lambda each: best[each][0])[:DIFFERENCES_OF_NETWORKS]):
+            recipe = best[difference][1]._replace(window=min(best[difference][1].window, WINDOW_BESIDE))
             options = []
             for number, structure in enumerate(STRUCTURES):
                 options += self._lanes(recipe, structure, units, lanes, seed, len(STRUCTURES) * place + number)
             ranked = self._ranked(options, 0)
-            found += self._candidates(f"network, {base}", [options[k] for _, k in ranked[:LANES_KEPT]])
+            found += self._candidates(f"network, {difference}", [options[k] for _, k in ranked[:LANES_KEPT]])
         return found
 
     def _lanes(self, recipe: Recipe, structure: str, units: int, lanes: int, seed: int, number: int) -> list[Option]:
         # From the time before the first cut: what is judged later must not be known.
         known = [line.values[: blocks[0][0] + 1] for line, blocks in zip(self.lines, self.timing.blocks, strict=True)]
-        changes = np.concatenate([differencing.changes(recipe.base, recipe.period, each) for each in known])
+        changes = np.concatenate([differencing.changes(recipe.difference, recipe.period, each) for each in known])
         spread = float(changes.std()) or 1.0
         features = 1 + self.lines[0].future.shape[1] + self.lines[0].past.shape[1]
         esn, hyper = draw_network(structure, units, lanes, features, seed, number)

@@ -11,7 +11,7 @@ import numpy as np
 
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
-from echoscale.forecasting import differencing
+from echoscale.data import differencing
 from echoscale.forecasting.data import held
 from echoscale.forecasting.fit import LEAST_STEPS
 from echoscale.forecasting.forecast import Backtest
@@ -40,9 +40,9 @@ def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Ta
     judged = backtests[own]
     forecasts = {name: [each.means for each in one.forecasts] for name, one in backtests.items()}
     periods = [each for one in judged.seasons for each in one]
-    for base, name in NAIVE_NAMES.items():
-        if base == differencing.LAST or any(periods):
-            forecasts[name] = _naive(model, judged, base)
+    for difference, name in NAIVE_NAMES.items():
+        if difference == differencing.LAST or any(periods):
+            forecasts[name] = _naive(model, judged, difference)
     names = model.targets_ if len(model.targets_) > 1 else ()
     rows: list[tuple[object, ...]] = []
     for name, each in forecasts.items():
@@ -59,7 +59,7 @@ def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Ta
     return Table(heads, tuple(rows), title, notes)
 
 
-def _naive(model: Forecaster, judged: Backtest, base: str) -> list[list[Floats]]:
+def _naive(model: Forecaster, judged: Backtest, difference: str) -> list[list[Floats]]:
     """Forecasts that need no fit, for every origin and series; the last value where no season was known at the origin."""
     found = []
     steps = len(judged.truths[0][0])
@@ -67,8 +67,8 @@ def _naive(model: Forecaster, judged: Backtest, base: str) -> list[list[Floats]]
         each = []
         for values, period in zip(model._values, periods, strict=True):
             history = held(values[: len(values) - (len(judged.seasons) - k) * steps])
-            used = base if period else differencing.LAST
-            each.append(np.array([float(differencing.start(used, period, history, h)) for h in range(1, steps + 1)]))
+            used = difference if period else differencing.LAST
+            each.append(np.array([float(differencing.start(used, period, history, -1, h)) for h in range(1, steps + 1)]))
         found.append(each)
     return found
 

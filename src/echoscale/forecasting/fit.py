@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.types import Floats
-from echoscale.forecasting import differencing, intervals
+from echoscale.data import differencing
+from echoscale.forecasting import intervals
 from echoscale.forecasting.candidates import Candidate, Contest
 from echoscale.forecasting.data import Line, Units, held, worth_a_logarithm
 from echoscale.forecasting.model import NAIVE, Core, Part, View
@@ -67,7 +68,7 @@ class Choices:
         Of the season.
     mode : "auto", "direct" or "closed loop"
         Which readers.
-    difference : "auto" or one of `differencing.BASES`
+    difference : "auto" or one of `differencing.DIFFERENCES`
         What readers start from.
     log : bool or "auto"
         Whether logarithms are used.
@@ -211,7 +212,7 @@ def weights(errors: Sequence[Floats], usable: npt.NDArray[np.bool_]) -> Floats:
 def _candidates(
     lines: list[Line], period: int | None, horizon: int, times: Timing, choices: Choices, first: bool
 ) -> tuple[list[Candidate], list]:  # type: ignore[type-arg]
-    used = differencing.BASES if choices.difference == AUTO else (choices.difference,)
+    used = differencing.DIFFERENCES if choices.difference == AUTO else (choices.difference,)
     loops = {"auto": (False, True), "direct": (False,), "closed loop": (True,)}[choices.mode]
     search = Contest(lines, period, horizon, times, used, loops)
     candidates, lanes = search.smoothing()

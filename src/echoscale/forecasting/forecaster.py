@@ -12,10 +12,11 @@ from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
+from echoscale.data import differencing
 from echoscale.data.clock import Clock
 from echoscale.data.frames import ONE, Form, Given, clocks_of, series_of, tables_of
 from echoscale.data.scaling import Scaling
-from echoscale.forecasting import differencing, intervals
+from echoscale.forecasting import intervals
 from echoscale.forecasting.data import held
 from echoscale.forecasting.fit import AUTO, LEAST_STEPS, MOST_STEPS, Choices, default_horizon, learn, longest_horizon, period_of
 from echoscale.forecasting.forecast import Backtest, Forecast, scale_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 
 MODES = (AUTO, "direct", "closed loop")
-DIFFERENCES = {"none": differencing.LEVEL, "first": differencing.LAST, "season": differencing.SEASON, "both": differencing.BOTH}
 PANELS = ("each", "all")
 LEVELS = (80.0, 95.0)
 
@@ -47,7 +47,7 @@ class Forecaster:
         Steps of the season; None: there is none; "auto": `es.timescales.season` looks for it.
     mode : "auto", "direct" or "closed loop"
         One readout for every horizon, or one step fed back; "auto" weighs both, with exponential smoothing beside them.
-    difference : "auto", "none", "first", "season" or "both"
+    difference : "auto", "none", "last", "season" or "both"
         What forecasts start from: the mean, the last value, the value a season ago, or both; "auto" weighs all.
     log : bool or "auto"
         Whether the logarithm is forecast; "auto" weighs it beside the series itself, where all values are positive.
@@ -98,7 +98,7 @@ class Forecaster:
             checks.integer(season, "season", minimum=1)
         self.season = season
         self.mode = checks.choice(mode, MODES, "mode")
-        self.difference = checks.choice(difference, (AUTO, *DIFFERENCES), "difference")
+        self.difference = checks.choice(difference, (AUTO, *differencing.DIFFERENCES), "difference")
         checks.choice(log, (AUTO, True, False), "log")
         self.log = log
         self.networks = checks.choice(networks, (True, False), "networks")
@@ -107,7 +107,7 @@ class Forecaster:
         self.past = tuple(past)
         self.panel = checks.choice(panel, PANELS, "panel")
         self.seed = checks.integer(seed, "seed")
-        if self.difference in ("season", "both") and season is None:
+        if self.difference in (differencing.SEASON, differencing.BOTH) and season is None:
             raise ValueError(f"difference={difference!r} needs a season, and season=None says that there is none.")
 
     # --------------------------------------------------------------------------------------------------------- learning
@@ -164,7 +164,7 @@ class Forecaster:
             )
 
     def _learn(self, horizon: int | None) -> None:
-        choices = Choices(self.season, self.mode, DIFFERENCES.get(self.difference, AUTO), self.log, self.networks, self.seed)
+        choices = Choices(self.season, self.mode, self.difference, self.log, self.networks, self.seed)
         lengths = [len(each) for each in self._values]
         groups = [list(range(len(lengths)))] if self.panel == "all" else [[b] for b in range(len(lengths))]
         periods = [period_of([self._values[b] for b in group], choices) for group in groups]

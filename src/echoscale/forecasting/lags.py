@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.stride_tricks import sliding_window_view
 
 from echoscale._internal.types import Floats, Indices
+from echoscale.data import differencing
+from echoscale.data.lags import season_lag
 from echoscale.engine.devices import one_thread
-from echoscale.forecasting import differencing
 from echoscale.forecasting.data import Line
 from echoscale.readouts import splits
 from echoscale.readouts.penalties import UNCHOSEN, choose_by_group, in_units
@@ -43,6 +43,9 @@ RELATIVE = 10.0 ** np.arange(-9, 3.1, 0.5)
 LEAST_ROWS = 8
 # Mean square of a feature up to which it counts as constant: its variation is rounding.
 STILL = 1e-20
+# Forecasts stay within this many times the largest value of a history: a smaller bound would cut off real growth, a larger one
+# lets closed loops run away.
+FAR = 10.0
 
 
 class Recipe(NamedTuple):
@@ -50,15 +53,15 @@ class Recipe(NamedTuple):
 
     Attributes
     ----------
-    base : str
-        One of `differencing.BASES`.
+    difference : str
+        One of `differencing.DIFFERENCES`.
     window : int
         How many of the last changes.
     period : int or None
         m.
     """
 
-    base: str
+    difference: str
     window: int
     period: int | None
 
@@ -68,18 +71,18 @@ class Recipe(NamedTuple):
         back = self.window - 1
         if self.period is not None:
             back = max(back, self.period + 1)
-        return back + differencing.reach(self.base, self.period) + 1
+        return back + differencing.reach(self.difference, self.period) + 1
 
 
-def histories(values: Floats, memory: int) -> Floats:
-    """(T - W + 1, W): row i ends at step i + W - 1."""
-    return sliding_window_view(values, memory)
+def far(history: Floats) -> Floats:
+    """Bound on the forecasts from every history, (R,): many times the largest value seen. Forecasts are held there."""
+    return np.asarray(FAR * np.maximum(np.abs(history).max(axis=-1), 1.0))
 
 
-def common(recipe: Recipe, history: Floats, times: Indices) -> Floats:
-    """The features that all horizons share but for states and inputs, (R, ...)."""
-    columns = [differencing.change(recipe.base, recipe.period, history, lag) for lag in range(recipe.window)]
+def common(recipe: Recipe, values: Floats, at: int | Indices, times: Indices) -> Floats:
+    """The features that all horizons share but for states and inputs, (R, ...), for origins `at` in z = `values`."""
     m = recipe.period
+    columns = [differencing.change(recipe.difference, m, values, at - lag) for lag in range(recipe.window)]
     if m is not None:
         for k in range(1, min(HARMONICS, m // 2) + 1):
             angle = 2 * np.pi * k * times / m
@@ -89,31 +92,22 @@ def common(recipe: Recipe, history: Floats, times: Indices) -> Floats:
     return np.stack(columns, axis=-1)
 
 
-def ahead(recipe: Recipe, history: Floats, steps: int) -> Floats:
-    """The changes about one season before the target, (R, 3 or 0)."""
+def ahead(recipe: Recipe, values: Floats, at: int | Indices, steps: int) -> Floats:
+    """The changes about one season before the target, (R, 3 or 0), for origins `at` in z = `values`."""
     m = recipe.period
     if m is None:
-        return np.empty((len(history), 0))
-    lag = -(-steps // m) * m - steps
-    columns = [differencing.change(recipe.base, m, history, max(lag - each, 0)) for each in ABOUT]
+        return np.empty((*np.shape(values[at]), 0))
+    lag = season_lag(steps, m)
+    columns = [differencing.change(recipe.difference, m, values, at - max(lag - each, 0)) for each in ABOUT]
     return np.stack(columns, axis=-1)
 
 
 def inputs(recipe: Recipe, line: Line, at: Indices, steps: int, seen: Indices | None = None) -> Floats:
     """Known inputs at t + h, changed as the series is, and the inputs known up to now with their lags, (R, K + 3 Q)."""
-    x, base, m = line.future, recipe.base, recipe.period
+    x = line.future
     found = [np.empty((len(at), 0))]
     if x.shape[1]:
-        then = x[at + steps]
-        if base == differencing.LAST:
-            then = then - x[at]
-        elif base != differencing.LEVEL:
-            assert m is not None
-            k = -(-steps // m)
-            then = then - x[at + steps - k * m]
-            if base == differencing.BOTH:
-                then = then - k * (x[at] - x[at - m])
-        found.append(then)
+        found.append(x[at + steps] - differencing.start(recipe.difference, recipe.period, x, at, steps))
     if line.past.shape[1]:
         latest = at if seen is None else seen
         found += [line.past[np.maximum(np.minimum(at - lag, latest), 0)] for lag in PAST_LAGS]
@@ -135,22 +129,24 @@ class Rows:
 
     def __init__(self, recipe: Recipe, line: Line, states: Floats | None = None) -> None:
         self.recipe, self.line = recipe, line
-        self.history = histories(line.values, recipe.memory)
         self.at = np.arange(recipe.memory - 1, len(line))
-        self.shared = common(recipe, self.history, line.first + self.at)
+        self.shared = common(recipe, line.values, self.at, line.first + self.at)
         if states is not None:
             self.shared = np.concatenate([states[self.at], self.shared], axis=1)
 
+    def history(self, rows: Indices) -> Floats:
+        """The last values before some origins, (R, memory), the newest last."""
+        return self.line.values[self.at[rows, None] + np.arange(1 - self.recipe.memory, 1)]
+
     def features(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
         """f(t, h) of some origins, (R, F)."""
-        history, at = self.history[rows], self.at[rows]
-        return np.concatenate(
-            [self.shared[rows], ahead(self.recipe, history, steps), inputs(self.recipe, self.line, at, steps)], axis=1
-        )
+        recipe, line, at = self.recipe, self.line, self.at[rows]
+        parts = [self.shared[rows], ahead(recipe, line.values, at, steps), inputs(recipe, line, at, steps)]
+        return np.concatenate(parts, axis=1)
 
     def starts(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
         """start(t, h) of some origins, (R,)."""
-        return differencing.start(self.recipe.base, self.recipe.period, self.history[rows], steps)
+        return differencing.start(self.recipe.difference, self.recipe.period, self.line.values, self.at[rows], steps)
 
     def learned(self, steps: int) -> tuple[Floats, Floats, Indices]:
         """Features (R, F), what has to be added to the start (R,), and the times of the targets (R,), gaps left out."""
@@ -227,6 +223,6 @@ def forecasts(rows: Rows, readout: Readout, steps: Sequence[int], which: npt.NDA
         if len(use):
             some = which[use]
             value = rows.starts(each, some) + rows.features(each, some) @ readout.coef[k, 0] + readout.intercept[k, 0]
-            limits = differencing.far(rows.history[some])
+            limits = far(rows.history(some))
             found[use, k] = np.clip(value, -limits, limits)
     return found

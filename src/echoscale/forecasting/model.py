@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.types import Floats, Indices
-from echoscale.forecasting import differencing, intervals, lags, smoothing
+from echoscale.data import differencing
+from echoscale.forecasting import intervals, lags, smoothing
 from echoscale.forecasting.data import Line, Units
 from echoscale.forecasting.lags import Recipe, Rows
 from echoscale.forecasting.networks import Net, heard
@@ -141,9 +142,8 @@ class Core:
             for part in self.parts:
                 view = self.views[part.view]
                 if part.trend in NAIVE:
-                    line = view.lines[b]
-                    starts = [differencing.start(NAIVE[part.trend], self.period, line.values, h) for h in range(1, steps + 1)]
-                    ahead = np.array(starts)
+                    difference, z = NAIVE[part.trend], view.lines[b].values
+                    ahead = np.array([differencing.start(difference, self.period, z, -1, h) for h in range(1, steps + 1)])
                 elif part.reader is None:
                     ahead = view.lanes[b].forecasts(steps)[part.trend]
                 else:
@@ -340,29 +340,29 @@ class Option:
 def closed_loop(rows: Rows, readout: Readout, steps: int, which: npt.NDArray[np.int64], net: Net | None = None) -> Floats:
     """z(t+1) .. z(t+steps) of some origins, (R, steps)."""
     recipe, line = rows.recipe, rows.line
-    history, at = np.array(rows.history[which]), rows.at[which]
+    history, at = rows.history(which), rows.at[which]
     states = rows.shared[which][:, : net.esn.units] if net is not None else None
     # Known inputs end somewhere: what lies beyond is not forecast.
     limit = len(line.future) - 1 if line.future.shape[1] else np.inf
-    far = differencing.far(history)
+    far = lags.far(history)
     found = np.full((len(which), steps), np.nan)
     for step in range(steps):
         now = at + step
         live = np.flatnonzero(now + 1 <= limit)
         if not len(live):
             break
-        features = [lags.common(recipe, history, line.first + now), lags.ahead(recipe, history, 1)]
+        features = [lags.common(recipe, history.T, -1, line.first + now), lags.ahead(recipe, history.T, -1, 1)]
         if states is not None:
             features.insert(0, states)
         safe = now if limit == np.inf else np.minimum(now, int(limit) - 1)
         features.append(lags.inputs(recipe, line, safe, 1, at))
-        value = differencing.start(recipe.base, recipe.period, history, 1)
+        value = differencing.start(recipe.difference, recipe.period, history.T, -1, 1)
         value = value + np.concatenate(features, axis=1) @ readout.coef[0, 0] + readout.intercept[0, 0]
         value = np.clip(value, -far, far)
         found[live, step] = value[live]
         history = np.concatenate([history[:, 1:], value[:, None]], axis=1)
         if net is not None and states is not None and step + 1 < steps:
-            change = differencing.change(recipe.base, recipe.period, history, 0) / net.spread
+            change = differencing.change(recipe.difference, recipe.period, history.T, -1) / net.spread
             past = line.past[at]
             known = line.future[np.minimum(now + 1, len(line.future) - 1)] if line.future.shape[1] else past[:, :0]
             states = net.step(states, np.concatenate([change[:, None], known, past], axis=1))

@@ -2,6 +2,12 @@
 
     s(t) = (d(t) / spread, known inputs at t, inputs known up to now)
 
+`Drive` replaces the inputs of a network that have a trend by their changes:
+
+    s(t) = u(t),   or   s(t) = (u(t) - u(t-1)) / spread        where a straight line explains most of u
+
+A level that keeps rising leads a network out of the range seen in training. Its changes stay in this range.
+
 Structures are tried one after another, each with many hyper-parameters at once: lanes of one structure run together. `es.auto`
 and `Forecaster` draw from the same distributions. Leak rates, scalings and couplings are drawn evenly in their logarithms,
 spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best networks so far.
@@ -12,16 +18,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from echoscale._internal.types import Floats
+from echoscale.data import differencing
+from echoscale.data.differencing import LAST
+from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
-from echoscale.forecasting import differencing
 from echoscale.forecasting.data import Line
 from echoscale.forecasting.lags import Recipe
 from echoscale.network import Network, hierarchical, parallel, single
+from echoscale.timescales.season import trend
 
 # Structures of `es.auto`, in the order in which they are tried: each takes a round, and suits other data.
 STRUCTURES = ("hierarchical", "residual", "ring", "parallel", "single", "delay line")
@@ -38,8 +49,39 @@ UNITS = (20, 200)
 ROWS_PER_UNIT = 4
 # Lanes of a round, at least and at most.
 LANES = (4, 16)
+# Share of the variance of an input that a straight line explains, above which the network receives its changes.
+TREND = 0.6
 # Steps times lanes of a round: more lanes where series are short.
 STEPS = 80_000
+
+
+class Drive(NamedTuple):
+    """Which inputs are heard as changes, (F,), and the standard deviation of these changes, (F,)."""
+
+    changes: npt.NDArray[np.bool_]
+    spread: Floats
+
+    @classmethod
+    def of(cls, series: Series) -> Drive:
+        """By the trends of the longest series."""
+        longest = np.asarray(max(series.values, key=len))
+        changes = np.array([len(longest) > 2 and trend(column) > TREND for column in longest.T], bool)
+        spread = np.std(np.concatenate([np.diff(np.asarray(each), axis=0) for each in series.values]), axis=0)
+        return cls(changes, np.where(changes & (spread > 0), spread, 1.0))
+
+    def heard(self, values: Floats, before: Floats | None = None) -> Floats:
+        """s(t) of every step, (T, F)."""
+        if not self.changes.any():
+            return values
+        changes = differencing.changes(LAST, None, np.concatenate([values[:1] if before is None else before[None], values]))
+        return np.where(self.changes, changes / self.spread, values)
+
+    def over(self, series: Series) -> Series:
+        """s(t) of whole series."""
+        if not self.changes.any():
+            return series
+        values = [self.heard(np.asarray(each)) for each in series.values]
+        return Series(values if series.kind == "list" else np.stack(values), series.kind, series.name)
 
 
 @dataclass(eq=False)
@@ -86,8 +128,8 @@ class Net:
 
 def heard(recipe: Recipe, line: Line, spread: float) -> Floats:
     """s(t) from the first change on, (T - reach, F)."""
-    first, count = differencing.reach(recipe.base, recipe.period), len(line)
-    changes = differencing.changes(recipe.base, recipe.period, line.values) / spread
+    first, count = differencing.reach(recipe.difference, recipe.period), len(line)
+    changes = differencing.changes(recipe.difference, recipe.period, line.values) / spread
     return np.concatenate([changes[:, None], line.future[first:count], line.past[first:]], axis=1)
 
 

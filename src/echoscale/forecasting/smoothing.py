@@ -21,15 +21,15 @@ grid. Smoothers whose errors before an origin cannot be told from the least erro
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from echoscale._internal.types import Floats
+from echoscale.data.lags import lagged, season_lag
 from echoscale.data.targets import Ahead
 from echoscale.forecasting.selection.candidates import ALIKE
-from echoscale.forecasting.selection.lags import LinearMap, every, matrix
+from echoscale.forecasting.selection.lags import LinearMap, every
 from echoscale.forecasting.selection.problem import Question
 from echoscale.readouts.splits import Split, Splits
 
@@ -194,7 +194,7 @@ def grid(horizon: int, season: int | None, reach: int) -> list[Weights]:
     filters += [answers(alpha, beta, DAMPING, horizon, count) for alpha, beta in SLOPES]
     found = [dict(enumerate(each.tolist())) for each in filters]
     if season:
-        back = season * math.ceil(horizon / season) - horizon
+        back = season_lag(horizon, season)
         for shares in SEASONS:
             forecast = {back + season * j: g for j, g in enumerate(shares)}
             found += [forecast, *(_corrected(forecast, c * f, shares, season) for f in filters for c in SHARES)]
@@ -228,7 +228,7 @@ def _chosen(question: Question, output: int, ahead: Ahead, reach: int, ends: lis
         begin = max(lags[-1], end - MOST_ROWS)
         column = np.asarray(u)[max(begin - lags[-1], 0) : end, ahead.column : ahead.column + 1]
         truth = np.asarray(y)[begin:end, output]
-        errors = matrix(column, lags)[len(column) - len(truth) :] @ weights.T - truth[:, None]
+        errors = lagged(column, lags)[len(column) - len(truth) :] @ weights.T - truth[:, None]
         squares += np.nansum(errors**2, axis=0)
     best = weights[squares <= ALIKE**2 * squares.min()].mean(axis=0)
     return {lag: float(each) for lag, each in zip(lags, best, strict=True) if each}

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.types import Array, Indices
+from echoscale.data.lags import lagged, latest
 from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
 
@@ -97,7 +98,7 @@ class Columns:
     def of_inputs(self, series: Series, before: Array | None = None) -> list[Array]:
         """(T_b, inputs C) of every series: row t holds u(t), u(t-1), ..., u(t - inputs + 1)."""
         past = [None] * series.count if before is None else list(before)
-        return [windows(u, self._inputs, first) for u, first in zip(series.values, past, strict=True)]
+        return [lagged(u, range(self._inputs), first) for u, first in zip(series.values, past, strict=True)]
 
     def split(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
         """From a state to the states of the network and the recent inputs (B, `past`), if there are any."""
@@ -120,7 +121,7 @@ class Columns:
         if self._inputs <= 1:
             return last
         past = [None] * series.count if before is None else list(before)
-        inputs = [carried(u, self._inputs, first) for u, first in zip(series.values, past, strict=True)]
+        inputs = [latest(u, self._inputs - 1, first).ravel() for u, first in zip(series.values, past, strict=True)]
         return np.concatenate([last, inputs[0] if series.kind == "one" else np.stack(inputs)], axis=-1)
 
     @property
@@ -132,29 +133,6 @@ class Columns:
 
 # The states alone.
 STATES = Columns(0)
-
-
-def windows(inputs: Array, count: int, before: Array | None = None) -> Array:
-    """(T, count F): row t holds u(t), u(t-1), ..., u(t - count + 1)."""
-    if count <= 1:
-        return inputs[:, : count * inputs.shape[1]]
-    view = np.lib.stride_tricks.sliding_window_view(
-        _padded(inputs, count, before), count, axis=0
-    )  # (T, F, count), oldest first
-    return view[..., ::-1].transpose(0, 2, 1).reshape(len(inputs), -1)
-
-
-def carried(inputs: Array, count: int, before: Array | None = None) -> Array:
-    """((count - 1) F,): the inputs that the step after the last of `inputs` needs, newest first."""
-    if count <= 1:
-        return np.zeros(0)
-    return np.asarray(_padded(inputs, count, before)[:-count:-1].ravel())
-
-
-def _padded(inputs: Array, count: int, before: Array | None) -> Array:
-    """(count - 1 + T, F), oldest first."""
-    past = np.zeros((count - 1, inputs.shape[1])) if before is None else np.reshape(before, (count - 1, inputs.shape[1]))[::-1]
-    return np.concatenate([past, inputs])
 
 
 @lru_cache(maxsize=16)

@@ -14,7 +14,7 @@ from echoscale.data.normal_scores import ONLY, columns_heard, read_heard
 from echoscale.data.scaling import read_scaling
 from echoscale.engine.esn import ESN
 from echoscale.estimators.features import ESNFeatures
-from echoscale.forecasting.differencing import Drive
+from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.selection.lags import LinearMap, ProductMap
 from echoscale.forecasting.selection.model import AutoModel, Group, SequenceMember, SequenceModel
 from echoscale.forecasting.selection.problem import Range

@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale.data.clock import DATES, PERIODS, STEPS, Clock
+from echoscale.data.differencing import DIFFERENCES
 from echoscale.data.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
 from echoscale.data.model_arrays import Tensors, taken, under
 from echoscale.data.scaling import read_scaling
 from echoscale.engine.esn import ESN
 from echoscale.forecasting.candidates import LANES as MOST_LANES
 from echoscale.forecasting.data import Line, Units
-from echoscale.forecasting.differencing import BASES
 from echoscale.forecasting.forecaster import Forecaster
 from echoscale.forecasting.intervals import GRID
 from echoscale.forecasting.lags import LEAST_ROWS, Recipe
@@ -271,8 +271,8 @@ def _unpack_reader(about: Mapping[str, Any], tensors: Tensors, unpack_esn: Unpac
         net = Net(esn, lanes, _place(about["net"]["lane"], lanes.lanes or 1, "lane"), _spread(about["net"]["spread"]))
     relative = taken(tensors, "relative", (None,), least=0)
     coef, intercept = (taken(tensors, name, (len(relative), 1, *more)) for name, more in (("coef", (None,)), ("intercept", ())))
-    base, window, period = about["recipe"]
-    recipe = Recipe(checks.choice(base, BASES, "base"), checks.integer(window, "window"), _period(period))
+    difference, window, period = about["recipe"]
+    recipe = Recipe(checks.choice(difference, DIFFERENCES, "difference"), checks.integer(window, "window"), _period(period))
     reader = Reader(recipe, net, bool(about["loop"]), relative, None)
     vars(reader)["readout"] = Readout(coef, intercept, relative)
     return reader

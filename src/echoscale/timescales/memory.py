@@ -18,6 +18,7 @@ import numpy.typing as npt
 from echoscale._internal import checks
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
+from echoscale.data.lags import lagged
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets
 from echoscale.engine.devices import one_thread
 from echoscale.timescales.signal import centred
@@ -136,7 +137,7 @@ def _squares(
     inputs: list[Floats], outputs: list[Floats], window: int, longest: int, projection: Floats, offset: Floats, whole: bool
 ) -> Floats:
     """Held-out squared errors over the variance there, (2 filters, penalties, targets): linear, then nonlinear."""
-    seen = [lagged(each, window)[longest - 1 :] for each in inputs]
+    seen = [lagged(each, range(window))[longest - 1 :] for each in inputs]
     train, held_out = _split(seen, whole)
     known, unknown = _split([each[longest - 1 :] for each in outputs], whole)
     mixing = GAIN / np.sqrt(train.shape[1]) * projection[:window].reshape(train.shape[1], -1)
@@ -151,13 +152,6 @@ def _squares(
         fits = (np.linalg.solve(gram[own, own] + penalty * np.eye(columns), cross[own]) for penalty in PENALTIES)
         results.append([(((judged[:, own] @ fit - unknown) / spread) ** 2).mean(axis=0) for fit in fits])
     return np.array(results)
-
-
-def lagged(rows: Floats, window: int) -> Floats:
-    """(T, F) -> (T, window * F): the inputs at t, t - 1, ..., t - window + 1; zero before the series begins."""
-    padded = np.concatenate([np.zeros((window - 1, rows.shape[1])), rows])
-    views = np.lib.stride_tricks.sliding_window_view(padded, window, axis=0)  # (T, F, window), oldest first
-    return views[:, :, ::-1].transpose(0, 2, 1).reshape(len(rows), -1)
 
 
 def _lengths(longest: int) -> list[int]:

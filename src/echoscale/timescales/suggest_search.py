@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.types import Floats
+from echoscale.data.lags import lagged
 from echoscale.data.series import Series, washout_steps
 from echoscale.engine.hyper import with_lanes
 from echoscale.network import Network, hierarchical
@@ -27,7 +28,6 @@ from echoscale.readouts.penalties import RELATIVE, ROBUST, fold_errors, least
 from echoscale.readouts.pooling import WHOLE, standard_rows, standardising, statistics_of
 from echoscale.readouts.ridge import turned
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
-from echoscale.timescales.memory import lagged
 
 MOST_STEPS, MOST_UNITS = 4000, 100  # of a trial: more would change little and cost time
 MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # where whole sequences are judged
@@ -156,13 +156,13 @@ def of_lags(
     errors = []
     if per_sequence:
         for window in windows:
-            rows = np.stack([_pooled(lagged(np.asarray(each), window)[window - 1 :]) for each in series.values])
+            rows = np.stack([_pooled(lagged(np.asarray(each), range(window))[window - 1 :]) for each in series.values])
             judged = _sequence_pairs(turned(standardising(rows).forward(rows)).rows[None], beside)
             errors.append(np.exp(np.mean(_log_errors(judged, targets, floor))))
     else:
         longest, folds = max(windows), _folds(series)
         both = (
-            np.concatenate([lagged(np.asarray(u), longest), y], axis=1)
+            np.concatenate([lagged(np.asarray(u), range(longest)), y], axis=1)
             for u, y in zip(series.values, beside.values, strict=True)
         )
         counted = np.concatenate([each[cut[0] :] for each, cut in zip(both, folds.edges, strict=True)])

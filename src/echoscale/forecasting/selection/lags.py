@@ -8,7 +8,6 @@ y(t) = u_f(t + h - m ceil(h / m))                  seasonal naive: as m steps be
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.types import Floats
+from echoscale.data.lags import lagged, latest, season_lag
 from echoscale.data.series import Series
 from echoscale.forecasting.selection.problem import Question
 
@@ -38,7 +38,7 @@ def windows(question: Question) -> list[tuple[int, ...]]:
         if WINDOWS[-1] < whole <= most:
             found.append(tuple(range(whole)))
         ahead = [each.steps for each in question.ahead if each]
-        back = [period * math.ceil(h / period) - h for h in sorted(set(ahead))]
+        back = [season_lag(h, period) for h in sorted(set(ahead))]
         seasonal = {lag for at in back for lag in (at - 1, at, at + 1) if lag >= 0}
         for length in (1, 3, 8):
             lags = tuple(sorted({*range(length), *seasonal}))
@@ -71,23 +71,6 @@ def columns(lags: Sequence[int], among: Sequence[int], features: int) -> npt.NDA
     return np.concatenate([np.arange(features) + features * place[lag] for lag in lags]).astype(np.int64)
 
 
-def matrix(values: Floats, lags: Sequence[int], past: Floats | None = None) -> Floats:
-    """u(t - l) for every lag l, (T, lags * F): lag by lag, all features of each. Before the start stands the past, or 0."""
-    length, features = values.shape
-    most = max(lags, default=0)
-    padded = np.concatenate([before_of(most, features, past), values])
-    return np.concatenate([padded[most - lag : most - lag + length] for lag in lags], axis=1)
-
-
-def before_of(most: int, features: int, past: Floats | None) -> Floats:
-    """The steps before a series in order of time, (most, F): 0 where the past is not known."""
-    before = np.zeros((most, features))
-    if past is not None:
-        count = min(most, len(past))
-        before[most - count :] = past[:count][::-1]
-    return before
-
-
 @dataclass(frozen=True, eq=False)
 class ProductMap:
     """y = coef (z_i z_j, i <= j), z = (u(t - l_1), ..., u(t - l_n)): coef (O, n F (n F + 1) / 2)."""
@@ -117,11 +100,10 @@ class LinearMap:
     def along(self, values: Floats, past: Floats | None = None) -> Floats:
         """(T, O) along a series (T, F), block by block; past (most, F) are the steps before it, the newest first, or 0."""
         most = max(self.lags)
-        padded = np.concatenate([before_of(most, values.shape[1], past), values])
         found = np.empty((len(values), len(self.coef)))
         for low in range(0, len(values), BLOCK):
-            block = padded[low : low + BLOCK + most]
-            found[low : low + BLOCK] = self.outputs(matrix(block, self.lags)[most:])
+            before = latest(values[max(low - most, 0) : low], most, past)
+            found[low : low + BLOCK] = self.outputs(lagged(values[low : low + BLOCK], self.lags, before))
         return found
 
     def on(self, lags: tuple[int, ...]) -> LinearMap:
@@ -152,7 +134,7 @@ def seasonal_naive(question: Question) -> LinearMap | None:
     period = question.season
     if period is None:
         return None
-    return _copied(question, [period * math.ceil(each.steps / period) - each.steps if each else 0 for each in question.ahead])
+    return _copied(question, [season_lag(each.steps, period) if each else 0 for each in question.ahead])
 
 
 def constant(question: Question) -> LinearMap:
@@ -181,5 +163,5 @@ def beside(question: Question, lags: Sequence[int]) -> Series:
         for o, each in enumerate(question.ahead):
             if each is not None:
                 now[:, o] = u[:, each.column]
-        values.append(np.concatenate([matrix(u, lags), y, y - now], axis=1))
+        values.append(np.concatenate([lagged(u, lags), y, y - now], axis=1))
     return Series(values, question.series.kind, "beside")

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from echoscale._internal import checks
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
+from echoscale.data.lags import latest
 from echoscale.data.losses import probabilities
 from echoscale.data.normal_scores import heard_of
 from echoscale.data.scaling import Scaling
@@ -26,7 +27,7 @@ from echoscale.data.series import Series, SeriesLike, as_series
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.estimators.features import ESNFeatures
-from echoscale.forecasting.differencing import Drive
+from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.selection.lags import LinearMap
 from echoscale.forecasting.selection.problem import Range, warn_of_range
 from echoscale.network import Network
@@ -183,7 +184,7 @@ class AutoModel:
         start, fresh = self._start(state, series), state is None
         past = start[:, : self.past * features].reshape(count, self.past, features)
         outputs = [self.linear.along(np.asarray(values), past[b]) for b, values in enumerate(series.values)]
-        ends = [_recent(np.asarray(values), past[b]) for b, values in enumerate(series.values)]
+        ends = [latest(np.asarray(values), self.past, past[b]).ravel() for b, values in enumerate(series.values)]
         place = self.past * features
         if self.groups:
             heard = [
@@ -353,11 +354,6 @@ class Found:
 
     def __repr__(self) -> str:
         return "\n".join([str(self.table), "", *(f"- {reason}" for reason in self.reasons)])
-
-
-def _recent(values: Floats, past: Floats) -> Floats:
-    """The last steps, the newest first, as many as `past` holds."""
-    return np.asarray(np.concatenate([values[::-1][: len(past)], past])[: len(past)].ravel())
 
 
 def _add_outputs(group: Group, series: Series, states: Floats, outputs: list[Floats]) -> Floats:

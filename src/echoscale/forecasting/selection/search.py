@@ -29,7 +29,7 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.forecasting import networks
 from echoscale.forecasting import smoothing as smoothers
-from echoscale.forecasting.differencing import Drive
+from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.selection import candidates, lags
 from echoscale.forecasting.selection.candidates import Member
 from echoscale.forecasting.selection.lags import LinearMap, mean_of

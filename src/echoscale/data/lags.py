@@ -1,0 +1,48 @@
+"""Earlier steps of a series as columns, and lags that reach back by whole seasons.
+
+u(t - l_1), u(t - l_2), ...          `lagged`: row t of a matrix
+u(T), u(T - 1), ...                  `latest`: the steps before the next piece of a series
+l = m ceil(h / m) - h                `season_lag`: t + h lies whole seasons of m steps after t - l, the latest such step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal.types import Array
+
+
+def lagged(values: Array, lags: Sequence[int], before: npt.ArrayLike | None = None) -> Array:
+    """(T, lags F) from (T, F): row t holds values[t - l] for every lag l, lag by lag, all columns of each.
+
+    `before` holds the steps before the first, newest first; steps that it does not hold are 0.
+    """
+    length, columns = values.shape
+    most = max(lags, default=0)
+    padded = _continued(values, most, before)
+    found = np.empty((length, len(lags), columns), padded.dtype)
+    for k, lag in enumerate(lags):
+        found[:, k] = padded[most - lag : most - lag + length]
+    return found.reshape(length, len(lags) * columns)
+
+
+def latest(values: Array, count: int, before: npt.ArrayLike | None = None) -> Array:
+    """(count, F): the last steps, newest first, to be given as `before` with the next piece."""
+    return _continued(values, count, before)[::-1][:count]
+
+
+def season_lag(ahead: int, period: int) -> int:
+    """The smallest l >= 0 for which t + ahead lies whole seasons after t - l."""
+    return -ahead % period
+
+
+def _continued(values: Array, count: int, before: npt.ArrayLike | None) -> Array:
+    """(count + T, F), oldest first: `count` steps before the first, then the values."""
+    past = np.zeros((count, values.shape[1]))
+    if before is not None:
+        known = np.reshape(before, (-1, values.shape[1]))[:count]
+        past[count - len(known) :] = known[::-1]
+    return np.concatenate([past, values])
