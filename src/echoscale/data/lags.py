@@ -15,18 +15,15 @@ import numpy.typing as npt
 from echoscale._internal.types import Array
 
 
-def lagged(values: Array, lags: Sequence[int], before: npt.ArrayLike | None = None) -> Array:
-    """(T, lags F) from (T, F): row t holds values[t - l] for every lag l, lag by lag, all columns of each.
+def lagged(values: Array, lags: Sequence[int], before: npt.ArrayLike | None = None, beside: Array | None = None) -> Array:
+    """(T, lags F + E) from (T, F): row t holds values[t - l] for every lag l, lag by lag, then the row t of `beside` (T, E).
 
     `before` holds the steps before the first, newest first; steps that it does not hold are 0.
     """
-    length, columns = values.shape
-    most = max(lags, default=0)
+    length, most = len(values), max(lags, default=0)
     padded = _continued(values, most, before)
-    found = np.empty((length, len(lags), columns), padded.dtype)
-    for k, lag in enumerate(lags):
-        found[:, k] = padded[most - lag : most - lag + length]
-    return found.reshape(length, len(lags) * columns)
+    last = values[:, :0] if beside is None else beside
+    return np.concatenate([*(padded[most - lag : most - lag + length] for lag in lags), last], axis=1)
 
 
 def latest(values: Array, count: int, before: npt.ArrayLike | None = None) -> Array:

@@ -95,10 +95,11 @@ class Columns:
             wide = states.astype(np.float64)
             return jnp.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
 
-    def of_inputs(self, series: Series, before: Array | None = None) -> list[Array]:
-        """(T_b, inputs C) of every series: row t holds u(t), u(t-1), ..., u(t - inputs + 1)."""
+    def of_inputs(self, series: Series, before: Array | None = None, targets: Series | None = None) -> list[Array]:
+        """(T_b, inputs C + O) of every series: row t holds u(t), u(t-1), ..., u(t - inputs + 1), and the targets."""
         past = [None] * series.count if before is None else list(before)
-        return [lagged(u, range(self._inputs), first) for u, first in zip(series.values, past, strict=True)]
+        ends = [None] * series.count if targets is None else list(targets.values)
+        return [lagged(u, range(self._inputs), *other) for u, *other in zip(series.values, past, ends, strict=True)]
 
     def split(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
         """From a state to the states of the network and the recent inputs (B, `past`), if there are any."""

@@ -192,10 +192,7 @@ def split_statistics(
 
 def beside_states(series: Series, targets: Series, columns: Columns, before: Floats | None = None) -> list[Floats]:
     """The columns of the statistics that are no states, (T_b, E) of every series: inputs if they are features, and targets."""
-    if not columns.inputs:
-        return list(targets.values)
-    inputs = columns.of_inputs(series, before)
-    return [np.concatenate(pair, axis=1) for pair in zip(inputs, targets.values, strict=True)]
+    return columns.of_inputs(series, before, targets) if columns.inputs else list(targets.values)
 
 
 def _shared(

@@ -162,7 +162,7 @@ def of_lags(
     else:
         longest, folds = max(windows), _folds(series)
         both = (
-            np.concatenate([lagged(np.asarray(u), range(longest)), y], axis=1)
+            lagged(np.asarray(u), range(longest), beside=np.asarray(y))
             for u, y in zip(series.values, beside.values, strict=True)
         )
         counted = np.concatenate([each[cut[0] :] for each, cut in zip(both, folds.edges, strict=True)])

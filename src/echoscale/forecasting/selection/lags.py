@@ -163,5 +163,5 @@ def beside(question: Question, lags: Sequence[int]) -> Series:
         for o, each in enumerate(question.ahead):
             if each is not None:
                 now[:, o] = u[:, each.column]
-        values.append(np.concatenate([lagged(u, lags), y, y - now], axis=1))
+        values.append(lagged(u, lags, beside=np.concatenate([y, y - now], axis=1)))
     return Series(values, question.series.kind, "beside")
