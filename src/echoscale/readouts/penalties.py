@@ -22,7 +22,7 @@ import numpy as np
 
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats, Indices
-from echoscale.engine.devices import cores, in_threads, one_thread
+from echoscale.engine.devices import cores, in_threads
 from echoscale.readouts.ridge import Readout, check_path, ridge
 from echoscale.readouts.splits import AddsUp
 from echoscale.readouts.statistics import Statistics
@@ -171,17 +171,15 @@ def path_squares(train: Statistics, held_out: Statistics, relative: Floats) -> F
     sum |y - W^T x - b|^2 = W^T G W - 2 W^T c + sum y^2 + n (mean offset)^2      G, c: of the held-out rows
     """
     f = train.features
-    unit = train.unit
-    with one_thread():
-        values, vectors = np.linalg.eigh(train.scatter[..., :f, :f])
-        back = np.swapaxes(vectors, -1, -2)
-        turned = back @ train.scatter[..., :f, f:]  # (..., F, O)
-        apart = held_out.mean - train.mean
-        shifted = np.maximum(values, 0)[..., None, :] + relative[:, None] * unit[..., None, None]  # (..., R, F)
-        # (..., R, O, F), rows of all penalties and outputs in one product
-        z = np.swapaxes(turned, -1, -2)[..., None, :, :] / shifted[..., None, :]
-        rows = z.reshape(*z.shape[:-3], -1, f) @ back
-        inside = ((rows @ held_out.scatter[..., :f, :f]) * rows).sum(axis=-1).reshape(z.shape[:-1])
+    values, vectors = np.linalg.eigh(train.scatter[..., :f, :f])
+    back = np.swapaxes(vectors, -1, -2)
+    turned = back @ train.scatter[..., :f, f:]  # (..., F, O)
+    apart = held_out.mean - train.mean
+    shifted = np.maximum(values, 0)[..., None, :] + relative[:, None] * train.unit[..., None, None]  # (..., R, F)
+    # (..., R, O, F), rows of all penalties and outputs in one product
+    z = np.swapaxes(turned, -1, -2)[..., None, :, :] / shifted[..., None, :]
+    rows = z.reshape(*z.shape[:-3], -1, f) @ back
+    inside = ((rows @ held_out.scatter[..., :f, :f]) * rows).sum(axis=-1).reshape(z.shape[:-1])
     weights = rows.reshape(z.shape)
     inside = inside - 2 * (weights * np.swapaxes(held_out.scatter[..., :f, f:], -1, -2)[..., None, :, :]).sum(axis=-1)
     spread = np.einsum("...oo->...o", held_out.scatter[..., f:, f:])[..., None, :] + inside
