@@ -87,7 +87,7 @@ def outcome(group: str, name: str, seed: int, known: int, test: int, units: int)
     path = PATH if dynamic else PATH[PATH > 0.9 * penalties.ROBUST]
     hierarchy = es.hierarchical([units // 2] * 2, bias_scaling=0.2)
     of_grid, of_folds = errors(hierarchy, pair, seed, known, path, grid(u.shape[1]))
-    first, last = found.reservoirs
+    first, last = found.network.reservoirs
     return {
         "group": group,
         "problem": name,
@@ -96,10 +96,10 @@ def outcome(group: str, name: str, seed: int, known: int, test: int, units: int)
         "spectral_radius": first.spectral_radius,
         "input_scaling": first.input_scaling,
         "dynamic": dynamic,
-        "suggested": float(errors(found, pair, seed, known, path)[0]),
+        "suggested": float(errors(found.network, pair, seed, known, path)[0]),
         "grid": float(of_grid.min()),
         "by_folds": float(of_grid[of_folds.argmin()]),
-        "formulas": float(errors(formulas, pair, seed, known, path)[0]),
+        "formulas": float(errors(formulas.network, pair, seed, known, path)[0]),
         "single": float(errors(es.single(units), pair, seed, known, path)[0]),
     }
 

@@ -199,6 +199,12 @@ def test_an_interruption_returns_the_best_so_far() -> None:
     assert np.isfinite(result.model.predict(SERIES)).all()
 
 
+def test_the_plot_shows_all_methods(found: es.Found) -> None:
+    axes = found.plot()
+    assert [each.get_text() for each in axes.get_yticklabels()] == list(reversed(found.table["method"]))
+    assert [bar.get_width() for bar in axes.patches] == list(reversed(found.table["NRMSE"]))
+
+
 def test_the_report_says_what_won(found: es.Found) -> None:
     text = str(found)
     assert "Output 0 is input 0, 1 step later." in text

@@ -294,7 +294,7 @@ def test_a_bar_shows_and_goes(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_report_shows_the_best_start_first() -> None:
     result = tuned(starts=3)
-    table = result.report()
+    table = result.table
     assert table.columns[0] == "start"
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["NRMSE"][0] == result.error
@@ -304,9 +304,19 @@ def test_the_report_shows_the_best_start_first() -> None:
     order = [int(name) - 1 for name in table.columns[1:]]
     np.testing.assert_array_equal(rows["at first"], result.history["error"].isel(round=0).values[order])
     assert "3 rounds" in str(table)
-    assert str(result) == str(table)
+    assert repr(result).startswith(str(table))
+    assert all(f"- {reason}" in repr(result) for reason in result.reasons)
     labels = (Y > 0).astype(int)
     assert "cross-entropy" in repr(tuned("leak_rate", y=labels, loss="cross_entropy", rounds=1))
+
+
+def test_the_plot_shows_how_the_errors_fell() -> None:
+    result = tuned(starts=3)
+    *paths, best, before = result.plot().lines
+    drawn = np.stack([path.get_ydata() for path in paths], axis=1)
+    np.testing.assert_array_equal(drawn, result.history["error"].transpose("round", "start"))
+    assert best.get_ydata()[-1] == drawn[-1].min()
+    assert set(before.get_ydata()) == {result.start_error}
 
 
 # --- folds, units, and the test part

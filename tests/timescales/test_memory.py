@@ -259,7 +259,7 @@ def test_windows_of_too_many_numbers_are_refused() -> None:
 def test_the_table() -> None:
     u = noise(600, seed=16)
     found = memory(u, delayed(u, 3), longest=6)
-    table = found.table()
+    table = found.table
     assert table["window"] == (1, 2, 3, 4, 5, 6)
     assert table["linear_error"] == tuple(found.linear)
     assert table["nonlinear_error"] == tuple(found.nonlinear)

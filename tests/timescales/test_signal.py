@@ -106,7 +106,7 @@ def test_a_delay_shows_at_its_lag_and_in_its_direction_only() -> None:
     assert np.flatnonzero(forth.significant_cross[:, 0, 0]).tolist() == [3]
     assert not back.significant_cross.any()
     assert abs(back.cross[3, 0, 0]) < 0.1
-    assert forth.table()["strongest_lag"][2] == 3
+    assert forth.table["strongest_lag"][2] == 3
 
 
 def test_the_sign_is_kept() -> None:
@@ -161,7 +161,7 @@ def test_an_autoregression_decays_as_a_power(phi: float) -> None:
         error = math.sqrt(((1 + phi**2) * (1 - phi ** (2 * k)) / (1 - phi**2) - 2 * k * phi ** (2 * k)) / steps)
         assert found.inputs[k, 0] == pytest.approx(phi**k, abs=4 * error)
     decay = next(k for k in range(20) if abs(phi) ** k < 1 / math.e)
-    assert found.table()["below_1/e"] == (decay,)
+    assert found.table["below_1/e"] == (decay,)
 
 
 @pytest.mark.parametrize(("order", "lag", "height"), [(10, 9, 0.54), (5, 4, 0.48)])
@@ -268,12 +268,12 @@ def test_dt_scales_the_lags_of_the_table() -> None:
     plain, timed = of_signal(u, y, lags=30), of_signal(u, y, lags=30, dt=0.25)
     np.testing.assert_array_equal(plain.cross, timed.cross)
     assert timed.lags.tolist() == list(range(31))
-    assert timed.table()["strongest_lag"][2] == 1.0
+    assert timed.table["strongest_lag"][2] == 1.0
     for column in ("below_1/e", "strongest_lag", "last_significant"):
-        scaled = [None if value is None else 0.25 * value for value in plain.table()[column]]
-        assert timed.table()[column] == pytest.approx(scaled)
+        scaled = [None if value is None else 0.25 * value for value in plain.table[column]]
+        assert timed.table[column] == pytest.approx(scaled)
     for column in ("correlation", "significant_lags"):
-        assert timed.table()[column] == plain.table()[column]
+        assert timed.table[column] == plain.table[column]
     assert "up to 7.5;" in str(timed)
 
 
@@ -281,7 +281,7 @@ def test_the_table_tells_what_the_arrays_hold() -> None:
     rng = np.random.default_rng(20)
     u = np.stack([autoregressive(0.7, 1, 2000, seed=21)[0], rng.standard_normal(2000)], axis=1)
     found = of_signal(u, 0.5 * shifted(u, 6)[:, :1] + rng.standard_normal((2000, 1)), lags=25, level=0.05)
-    table = found.table()
+    table = found.table
     assert table["signal"] == ("u0", "u1", "y0", "u0 → y0", "u1 → y0")
     curves = [
         (found.inputs[1:, 0], found.significant_inputs[1:, 0], 1),
@@ -303,19 +303,19 @@ def test_the_table_tells_what_the_arrays_hold() -> None:
 def test_what_does_not_exist_is_a_dash_and_never_nan() -> None:
     """A ramp stays above 1/e up to the last lag; white noise has no significant lag."""
     found = of_signal(np.arange(100.0), np.random.default_rng(22).standard_normal(100), lags=10)
-    table = found.table()
+    table = found.table
     assert table["below_1/e"][0] is None
     assert table["last_significant"][1] is None
     assert "–" in repr(found)
     assert "1/e" in table.notes[-1]
     full = of_signal(autoregressive(0.7, 1, 1000, seed=23)[0])
     assert "–" not in repr(full)
-    assert len(full.table().notes) == 1
+    assert len(full.table.notes) == 1
     for each in (found, full):
         assert "nan" not in repr(each).lower()
         for name in ("inputs", "targets", "cross", "input_limit", "target_limit", "cross_limit"):
             assert np.isfinite(getattr(each, name)).all()
-        assert not any(isinstance(value, float) and math.isnan(value) for row in each.table().rows for value in row)
+        assert not any(isinstance(value, float) and math.isnan(value) for row in each.table.rows for value in row)
 
 
 def test_without_a_target() -> None:
@@ -324,14 +324,14 @@ def test_without_a_target() -> None:
     assert found.targets.shape == found.target_limit.shape == (16, 0)
     assert found.cross.shape == (16, 2, 0)
     assert found.cross_limit.shape == (2, 0)
-    assert found.table()["signal"] == ("u0", "u1")
+    assert found.table["signal"] == ("u0", "u1")
     np.testing.assert_array_equal(found.inputs, of_signal(u, u, lags=15).targets)
 
 
 def drawn(found: SignalTimescales, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The figure, made without pyplot."""
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
-    figure = found.draw()
+    figure = found.plot()
     figure.savefig(io.BytesIO(), format="png", dpi=40)
     assert "matplotlib.pyplot" not in sys.modules
     return figure

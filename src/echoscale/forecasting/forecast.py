@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data.clock import Clock
@@ -99,7 +100,7 @@ class Forecast:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure unless given.
         """
-        from echoscale.forecasting.plots import draw_forecast, new_axes
+        from echoscale.forecasting.plots import draw_forecast
 
         axes = new_axes() if axes is None else axes
         draw_forecast(axes, self)
@@ -181,6 +182,7 @@ class Backtest:
             for forecast, truth, scale in zip(self.forecasts, self.truths, self.scales, strict=True)
         ]
 
+    @property
     def table(self) -> Table:
         """One row for every origin, and one for all."""
         rows = []
@@ -211,14 +213,14 @@ class Backtest:
         series : int
             Which, from 0.
         """
-        from echoscale.forecasting.plots import draw_backtest, new_axes
+        from echoscale.forecasting.plots import draw_backtest
 
         axes = new_axes() if axes is None else axes
         draw_backtest(axes, self, series)
         return axes
 
     def __repr__(self) -> str:
-        return str(self.table())
+        return str(self.table)
 
 
 def scale_of(values: Floats, period: int | None) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from echoscale._internal import checks
+from echoscale._internal.plots import new_axes
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
@@ -331,7 +332,7 @@ class Forecaster:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure unless given.
         """
-        from echoscale.forecasting.plots import draw_forecast, draw_history, new_axes
+        from echoscale.forecasting.plots import draw_forecast, draw_history
 
         self._check_fitted()
         forecast = self.predict(self.horizon_ if steps is None else steps, X, level)

@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from echoscale.forecasting.forecast import Backtest, Forecast
 
 
-def new_axes() -> Axes:
-    """Of a figure of its own."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(7, 3), layout="constrained").subplots()
-
-
 def places(index: Any) -> Any:
     """What matplotlib draws times at: time stamps without a zone, or numbers."""
     if hasattr(index, "to_timestamp"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.plots import new_axes
 from echoscale.measures.grids import LANE
 
 if TYPE_CHECKING:
@@ -46,10 +47,7 @@ def plot(data: xarray.Dataset, axes: Axes | None = None) -> Axes:
     measure = getattr(data, "attrs", {}).get("measure")
     if measure not in kinds:
         raise ValueError(f"this is no result of a measure (its attrs name {measure!r}); there are {', '.join(kinds)}.")
-    if axes is None:
-        from matplotlib.figure import Figure
-
-        axes = Figure(figsize=(4.5, 3), layout="constrained").subplots()
+    axes = new_axes(4.5) if axes is None else axes
     kinds[measure](data, axes)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize="small")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats, Indices
 from echoscale.engine.devices import cores, in_threads
@@ -100,6 +101,7 @@ class RidgeCurve:
         """The chosen penalty itself."""
         return float(self.relative[self.place] * self.unit)
 
+    @property
     def table(self) -> Table:
         """Penalties and errors, a row each."""
         rows = zip((self.relative * self.unit).tolist(), self.relative.tolist(), self.errors.tolist(), strict=True)
@@ -108,10 +110,7 @@ class RidgeCurve:
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """The curve, with the chosen penalty marked."""
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(4.5, 3), layout="constrained").subplots()
+        axes = new_axes(4.5) if axes is None else axes
         # A logarithmic axis has no 0: plain least squares stands half a decade below the smallest penalty.
         positive = self.relative[self.relative > 0]
         lowest = positive.min() / 10**0.5 if len(positive) else 1.0
@@ -123,7 +122,7 @@ class RidgeCurve:
         return axes
 
     def __repr__(self) -> str:
-        return str(self.table())
+        return str(self.table)
 
 
 def in_units(statistics: Statistics) -> Statistics:

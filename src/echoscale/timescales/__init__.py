@@ -7,7 +7,7 @@ from echoscale.timescales.rotation import decay_bounds, decay_cumulative, decay_
 from echoscale.timescales.season import season, trend
 from echoscale.timescales.signal import SignalTimescales, of_signal
 from echoscale.timescales.spectrum import Spectrum
-from echoscale.timescales.suggest import Suggestion, suggest
+from echoscale.timescales.suggest import Suggested, suggest
 from echoscale.timescales.theory import bounds, cumulative, density, for_peak, for_range, peak, ratio, table
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Memory",
     "SignalTimescales",
     "Spectrum",
-    "Suggestion",
+    "Suggested",
     "bounds",
     "cumulative",
     "decay_bounds",

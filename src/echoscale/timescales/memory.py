@@ -67,6 +67,7 @@ class Memory:
         """m, the shortest window that is about as good as any."""
         return int(self.windows[self.place])
 
+    @property
     def table(self) -> Table:
         """The errors of all windows."""
         rows = zip(self.windows.tolist(), self.linear.tolist(), self.nonlinear.tolist(), strict=True)
@@ -76,7 +77,7 @@ class Memory:
         return Table(("window", "linear_error", "nonlinear_error"), tuple(rows), "Filters of the last inputs", notes)
 
     def __repr__(self) -> str:
-        return str(self.table())
+        return str(self.table)
 
 
 def memory(u: SeriesLike, y: SeriesLike, *, longest: int | None = None, seed: int = 0) -> Memory:

@@ -81,6 +81,7 @@ class SignalTimescales:
         """Which lags of the cross-correlation are significant, (L + 1, F, O)."""
         return np.abs(self.cross) > self.cross_limit
 
+    @property
     def table(self) -> Table:
         """For every signal and pair: when it has decayed to 1/e, its strongest lag after 0, its last significant one."""
         rows = [_row(f"u{f}", self.inputs[:, f], self.significant_inputs[:, f], self.dt) for f in range(self.inputs.shape[1])]
@@ -98,9 +99,9 @@ class SignalTimescales:
         return Table(columns, tuple(rows), "Correlations of input u and target y", (note, *gone))
 
     def __repr__(self) -> str:
-        return str(self.table())
+        return str(self.table)
 
-    def draw(self) -> Figure:
+    def plot(self) -> Figure:
         """Left: autocorrelations. Right: input-target correlations. Dots mark significant lags, bands what chance gives."""
         from matplotlib.figure import Figure
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from echoscale._internal import checks
+from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Complex, Floats
 from echoscale.engine.weights.eigen import Square, eigenvalues
@@ -96,15 +97,15 @@ class Spectrum:
         times: Floats = np.divide(2 * np.pi * self.dt, turn, out=np.full(len(turn), np.inf), where=turn > 0)
         return times
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, axes: Axes | None = None) -> Axes:
         """Decay time against period, a point for every mode: how long it lasts, and how fast it turns.
 
         Modes that do not oscillate stand at the right edge, on a dashed line; those that do not decay are left out.
 
         Parameters
         ----------
-        ax : matplotlib Axes or None
-            Where to draw; axes of its own by default.
+        axes : matplotlib Axes or None
+            Where to plot; None: a new figure.
 
         Returns
         -------
@@ -117,20 +118,17 @@ class Spectrum:
         >>> spectrum.plot().get_xlabel()
         'period'
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots()
+        axes = new_axes(4.5) if axes is None else axes
         times, periods = self.decay_times, self.periods
         shown = np.isfinite(times) & (times > 0)
         turning = shown & np.isfinite(periods)
         edge = 3 * float(periods[turning].max(initial=2 * self.dt))
-        ax.plot(periods[turning], times[turning], ".", ms=4, color="C0")
+        axes.plot(periods[turning], times[turning], ".", ms=4, color="C0")
         still = times[shown & ~turning]
-        ax.plot(np.full(len(still), edge), still, ".", ms=4, color="C3")
-        ax.axvline(edge, ls="--", lw=0.8, color="0.7", zorder=0)
-        ax.set(xscale="log", yscale="log", xlabel="period", ylabel="decay time")
-        return ax
+        axes.plot(np.full(len(still), edge), still, ".", ms=4, color="C3")
+        axes.axvline(edge, ls="--", lw=0.8, color="0.7", zorder=0)
+        axes.set(xscale="log", yscale="log", xlabel="period", ylabel="decay time")
+        return axes
 
 
 def table(spectra: dict[str, Spectrum], dt: float = 1.0, turns: bool = False) -> Table:

@@ -15,11 +15,14 @@ another that took no part (benchmarks/suggest.py).
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from echoscale._internal import checks
+from echoscale._internal.plots import new_axes
+from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
@@ -41,6 +44,9 @@ from echoscale.timescales.suggest_search import (
 )
 from echoscale.timescales.theory import bounds
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 LEAST_MEMORY, FINE_SAMPLING, SHARE_OF_MEMORY, LEAST_NONLINEARITY, BIAS = 3, 20, 4, 0.15, 0.2
 RADII = (0.5, 0.99)
 LARGE_OFFSET = 0.75  # of what the input's mean adds inside tanh
@@ -57,68 +63,69 @@ FEWEST_SEQUENCES = 8  # to hold out whole ones
 POOR = 0.95  # an error in standard deviations of the target, of which the mean alone makes 1
 
 
-class Suggestion(Network):
-    """A `Network` that knows why: equal to any network with the same reservoirs and couplings. Made by `suggest`.
-
-    Parameters
-    ----------
-    reservoirs, couplings, coupling_delay : as in `Network`
-        The network.
+@dataclass(frozen=True, eq=False, repr=False)
+class Suggested:
+    """The result of `suggest`: a network with the reasons for its hyper-parameters; print it to read them.
 
     Attributes
     ----------
+    network : Network
+        The suggested network.
+    error : float or None
+        Error of the network on held-out folds, in standard deviations of the target; None where no network was tried.
     reasons : tuple of str
-        Why these hyper-parameters, in words. The last one is the verdict: a comparison with ridge regression on lags.
+        Why these hyper-parameters. The last reason is the verdict: a comparison with ridge regression on lags.
     washout : int
-        Steps after which the slowest level has forgotten its start.
+        Number of steps after which the slowest level has forgotten its start.
     memory : Memory
-        What was measured: errors of filters against the length of their windows.
+        Errors of filters of the last inputs, against the length of their windows.
 
     Examples
     --------
     >>> import echoscale as es
     >>> found = es.timescales.suggest(*es.tasks.narma(500))
-    >>> found == es.Network(found.reservoirs, found.couplings)
-    True
+    >>> found.network.units
+    50
     >>> found.reasons[0][:7]
     'Memory:'
+    >>> found.plot().get_xlabel()
+    'steps'
     """
 
-    reasons: tuple[str, ...] = ()
-    washout: int = 0
+    network: Network
+    error: float | None
+    reasons: tuple[str, ...]
+    washout: int
     memory: Memory
 
-    @classmethod
-    def of(cls, network: Network, reasons: list[str], washout: int, measured: Memory) -> Suggestion:
-        """The network with its reasons.
+    @property
+    def table(self) -> Table:
+        """Errors of linear and nonlinear filters of the last inputs, one row for each window."""
+        return self.memory.table
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Errors of filters against the length of their windows, with the timescales of every level as bands.
+
+        A band reaches from the neurons' own timescale, 1 / leak rate, to the longest timescale of the level.
 
         Parameters
         ----------
-        network : Network
-            What is suggested.
-        reasons : list of str
-            Why, in words.
-        washout : int
-            Steps to wash out.
-        measured : Memory
-            The memory of the problem.
+        axes : matplotlib Axes or None
+            Where to plot; None: a new figure.
         """
-        made = cls(network.reservoirs, network.couplings, network.coupling_delay)
-        for name, value in (("reasons", tuple(reasons)), ("washout", washout), ("memory", measured)):
-            object.__setattr__(made, name, value)
-        return made
+        axes = new_axes() if axes is None else axes
+        axes.plot(self.memory.windows, self.memory.linear, ".--", color="C0", label="linear filter")
+        axes.plot(self.memory.windows, self.memory.nonlinear, ".-", color="C1", label="nonlinear filter")
+        axes.axvline(self.memory.steps, color="black", linewidth=0.8, label="memory")
+        for level, each in enumerate(self.network.reservoirs, start=1):
+            longest = bounds(each.leak_rate, each.spectral_radius)[1]
+            axes.axvspan(1 / each.leak_rate, longest, color=f"C{level + 1}", alpha=0.2, linewidth=0, label=f"R{level}")
+        axes.set(xscale="log", xlabel="steps", ylabel="error in standard deviations")
+        axes.legend(frameon=False, fontsize="small")
+        return axes
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Network) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.reservoirs, self.couplings, self.coupling_delay))
-
-    def __str__(self) -> str:
-        return "\n".join([repr(self), "", *(f"- {reason}" for reason in self.reasons)])
+    def __repr__(self) -> str:
+        return "\n".join([f"Suggested: {self.network!r}", "", *(f"- {reason}" for reason in self.reasons)])
 
 
 def suggest(
@@ -132,7 +139,7 @@ def suggest(
     scale: str | None = "standard",
     trials: bool = True,
     seed: int = 0,
-) -> Suggestion:
+) -> Suggested:
     """A network whose levels cover the timescales of the problem, fast first: a starting point, not an optimum.
 
         alpha_1 = min(1, 20 / tau_u),   alpha_K = 4 / m,   rho = 1 - 1 / (alpha_1 m)
@@ -169,15 +176,15 @@ def suggest(
 
     Returns
     -------
-    Suggestion
-        A `Network` with its reasons: print it.
+    Suggested
+        `.network` with `.reasons`; print it to read them.
 
     Examples
     --------
     >>> import echoscale as es
     >>> u, y = es.tasks.narma(1000)
     >>> found = es.timescales.suggest(u, y)
-    >>> [each.units for each in found.reservoirs]
+    >>> [each.units for each in found.network.reservoirs]
     [50, 50]
     """
     levels = checks.integer(levels, "levels", minimum=1)
@@ -228,7 +235,7 @@ def suggest(
         *([] if problem.classes or dynamic else _trends_and_seasons(_columns(problem))),
         verdict,
     ]
-    return Suggestion.of(network, reasons, washout, found)
+    return Suggested(network, best.error if np.isfinite(best.error) else None, tuple(reasons), washout, found)
 
 
 def _start(found: Memory, correlation_time: float) -> Point:

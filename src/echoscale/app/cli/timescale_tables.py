@@ -78,7 +78,7 @@ def of_data(data: DataFile, columns: list[str], quiet: bool) -> tuple[Table, Fig
             continue
         x = bridged(column)
         found = es.timescales.of_signal(x)
-        _, below, strongest, correlation, last, _ = found.table().rows[0]
+        _, below, strongest, correlation, last, _ = found.table.rows[0]
         rows.append((name, below, es.timescales.season(column), es.timescales.trend(column), strongest, correlation, last))
         kept.append((name, found))
     if not rows:

@@ -68,7 +68,7 @@ def forecast_page(
             again = forecast_picture(model, None, judged)
             words = "What came, and the forecasts that would have been made before."
             parts.append(page.section("Forecasts of the past", page.picture(again, words, page.text(words))))
-        parts.append(page.section("Origin by origin", auto.table_of(judged.table())))
+        parts.append(page.section("Origin by origin", auto.table_of(judged.table)))
     if forecast is not None:
         parts.append(page.section("Forecast", _numbers(forecast)))
     weighed = auto.table_of(model.candidates_)
@@ -109,10 +109,7 @@ def same_row_picture(
     shown = 0 if guess is None else min(len(names), MOST_PANELS)
     figure = style.figure(2.2 * (1 + shown) + 0.2, 7.0)
     first, *others = figure.subplots(1 + shown, 1, squeeze=False)[:, 0]
-    order = list(reversed(found.table.rows))
-    first.barh([str(row[0]) for row in order], [float(row[1]) for row in order], color=style.BLUE, height=0.6)
-    first.tick_params(axis="y", labelsize=8)
-    first.set_xlabel(f"{found.table.columns[1]} on data that took no part".replace("_", " "))
+    found.plot(first).tick_params(axis="y", labelsize=8)
     for o, ax in enumerate(others):
         assert guess is not None
         at = places(index[-SHOWN:])

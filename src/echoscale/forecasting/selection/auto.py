@@ -17,14 +17,15 @@ from echoscale.data.series import SeriesLike
 from echoscale.engine.hyper import chosen, into_network
 from echoscale.forecasting.networks import units_for
 from echoscale.forecasting.selection import sequences
-from echoscale.forecasting.selection.model import Found, Group
+from echoscale.forecasting.selection.found import Found
+from echoscale.forecasting.selection.model import Group
 from echoscale.forecasting.selection.problem import Budget, Question, ask, called
 from echoscale.forecasting.selection.search import OutOfTimeError, Rounds, TimeRows
 from echoscale.forecasting.selection.weights import BOTH, NETWORKS, RIDGE, SIMPLE, answers, final, squares, winner_of
 from echoscale.forecasting.splits import standard_errors
 from echoscale.network import EchoStateWarning, Network
 from echoscale.timescales.memory import counted
-from echoscale.timescales.suggest import Suggestion, suggest
+from echoscale.timescales.suggest import Suggested, suggest
 
 # Limits on the number of rounds: with few rows, the best of many networks is chance.
 ROUNDS, ROWS_PER_ROUND = (5, 40), 25
@@ -108,7 +109,7 @@ def auto(
     return replace(_result(question, played), seconds=budget.spent)
 
 
-def _suggestion(question: Question, rows: Any, seed: int) -> Suggestion | None:
+def _suggestion(question: Question, rows: Any, seed: int) -> Suggested | None:
     """What `suggest` makes of the data before the first origin; None where it cannot look: labels, gaps, trends, few data."""
     if question.classes is not None or question.series.count > 1 or rows.drive.changes.any():
         return None

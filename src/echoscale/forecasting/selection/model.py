@@ -1,11 +1,10 @@
-"""What `es.auto` returns: `Found` with the fitted model, an `AutoModel` for steps or a `SequenceModel` for whole sequences.
+"""The models that `es.auto` fits: an `AutoModel` for targets of every step, a `SequenceModel` for labels of whole sequences.
 
     y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum over networks and lanes of W_m x_m(t)              `AutoModel`
     z_b = sum over members m of (W_m f_m,b + b_m),   f_m,b pooled states of network m (`ESNFeatures`)    `SequenceModel`
 
 An `AutoModel` is a linear map of recent inputs plus readouts of some networks, whatever method won: the simple methods have no
-networks. A `SequenceModel` gives one label per sequence. Inputs and outputs are in units of the data. `Found` adds the table of
-all methods and the reasons.
+networks. A `SequenceModel` gives one label per sequence. Inputs and outputs are in units of the data.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
-from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data.lags import latest
 from echoscale.data.losses import probabilities
@@ -30,7 +28,6 @@ from echoscale.estimators.features import ESNFeatures
 from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.selection.lags import LinearMap
 from echoscale.forecasting.selection.problem import Range, warn_of_range
-from echoscale.network import Network
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.states import at_rest
 
@@ -317,43 +314,6 @@ def summary_of(series: Series) -> Floats:
     """Mean, standard deviation, first and last value of every input, (B, 4 F)."""
     rows = [np.asarray(each) for each in series.values]
     return np.stack([np.concatenate([each.mean(axis=0), each.std(axis=0), each[0], each[-1]]) for each in rows])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Found:
-    """The result of `es.auto`; printed, it says what won and why.
-
-    Attributes
-    ----------
-    model : AutoModel
-        Fitted to all data: `model.predict(X, state=model.state_)`.
-    winner : str
-        The method that was taken, a row of the table.
-    error : float
-        Of the winner, on data that took no part in any choice made for it: the NRMSE, or the share of wrong labels.
-    table : Table
-        All rivals on the same data.
-    reasons : tuple of str
-        What was found, in words.
-    networks : tuple of Network
-        Those that the model reads, with their hyper-parameters; none where a simple method won.
-    rounds : int
-        That were played. The same data, seed and rounds give the same model.
-    seconds : float
-        How long it took.
-    """
-
-    model: AutoModel | Any
-    winner: str
-    error: float
-    table: Table
-    reasons: tuple[str, ...]
-    networks: tuple[Network, ...]
-    rounds: int
-    seconds: float
-
-    def __repr__(self) -> str:
-        return "\n".join([str(self.table), "", *(f"- {reason}" for reason in self.reasons)])
 
 
 def _add_outputs(group: Group, series: Series, states: Floats, outputs: list[Floats]) -> Floats:

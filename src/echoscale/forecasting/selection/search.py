@@ -39,7 +39,7 @@ from echoscale.forecasting.splits import origins
 from echoscale.learning import tune
 from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
-from echoscale.timescales.suggest import Suggestion
+from echoscale.timescales.suggest import Suggested
 
 # Lanes of a round, the best before the first origin, that are judged at the later origins too: more take longer.
 LATER_LANES = 6
@@ -65,7 +65,7 @@ class Rounds:
 
     rows: TimeRows
     seed: int
-    suggested: Suggestion | None = None
+    suggested: Suggested | None = None
     simple: list[list[Member]] = field(init=False)
     products: list[list[Member]] = field(init=False)
     members: list[list[Member]] = field(init=False)
@@ -98,7 +98,7 @@ class Rounds:
         good = self._good(structure) if number >= len(networks.STRUCTURES) else []
         hyper = networks.near(good, lanes, rng) if good else networks.draw_lanes(esn.hyper, structure, lanes, features, rng)
         if number == 0 and self.suggested is not None:
-            hyper = networks.with_first(hyper, Hyper.of(self.suggested))
+            hyper = networks.with_first(hyper, Hyper.of(self.suggested.network))
         self._judge(esn, hyper, structure)
 
     def tunes_next(self) -> bool:

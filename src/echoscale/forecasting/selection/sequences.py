@@ -25,7 +25,8 @@ from echoscale.data.normal_scores import ONLY, heard_of
 from echoscale.data.series import Series
 from echoscale.estimators.features import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS, ESNFeatures
 from echoscale.estimators.sequences import IN_PARTS, INPUT_SCALINGS, union
-from echoscale.forecasting.selection.model import Found, SequenceMember, SequenceModel, summary_of
+from echoscale.forecasting.selection.found import Found
+from echoscale.forecasting.selection.model import SequenceMember, SequenceModel, summary_of
 from echoscale.forecasting.selection.problem import Budget, Question
 from echoscale.forecasting.selection.weights import of_errors
 from echoscale.network import Network, hierarchical, parallel

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale.data.scaling import Scaling
 from echoscale.learning.tuning.verdict import Verdict
@@ -16,6 +17,7 @@ from echoscale.network import Network
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
 
     from echoscale.estimators import ESNClassifier, ESNRegressor
 
@@ -24,7 +26,7 @@ FRAGILE = 1.1  # times the error: what noise or rounding may make of it without 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuned:
-    """The result of `tune`; printed, it is its report.
+    """The result of `tune`: the tuned network, its errors and how they fell; print it to read all of it.
 
     Attributes
     ----------
@@ -77,6 +79,18 @@ class Tuned:
         Whether the ridge penalty of the tuned network is the least that was allowed (`floor`).
     scalings : pair of Scaling
         Units of inputs and of targets, from what was tuned on.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(400, seed=0)
+    >>> tuned = es.tune(es.single(10), u, y, "leak_rate", starts=2, rounds=2)
+    >>> tuned.network.reservoirs[0].units
+    10
+    >>> tuned.table["start"]
+    ('NRMSE', 'at first', 'leak_rate[0]')
+    >>> tuned.plot().get_xlabel()
+    'simulated steps'
     """
 
     network: Network
@@ -125,8 +139,9 @@ class Tuned:
         standardise = self.features != ("last",)
         return ESNClassifier(**shared, features=self.features, changes=False, ranks=False, standardise=standardise)
 
-    def report(self) -> Table:
-        """Errors and hyper-parameters of all starts, a column each, the best first; below, the verdict of the test part."""
+    @property
+    def table(self) -> Table:
+        """Errors and hyper-parameters of all starts: one column for each start, the best first."""
         last, first = self.history.isel(round=-1), self.history.isel(round=0)
         order = np.argsort(last["error"].values)
         word = str(self.history["error"].attrs["long_name"])
@@ -140,30 +155,52 @@ class Tuned:
             ("start", *(str(start + 1) for start in order)),
             tuple(rows),
             title=f"Tuned in {rounds} rounds, {self.steps:.3g} simulated steps, {seconds:.1f} s; {word} on {where}.",
-            notes=tuple(self._notes(word)),
         )
 
-    def _notes(self, word: str) -> Iterator[str]:
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """The error of every start against the simulated steps, with the error before tuning.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes or None
+            Where to plot; None: a new figure.
+        """
+        axes = new_axes() if axes is None else axes
+        errors = self.history["error"].transpose("round", "start").values
+        best = int(np.argmin(errors[-1]))
+        axes.plot(self.history["steps"], errors, ".-", color="0.7")
+        axes.plot(self.history["steps"], errors[:, best], ".-", color="C1", label="best start")
+        axes.axhline(self.start_error, color="black", linewidth=0.8, label="before tuning")
+        axes.set(xlabel="simulated steps", ylabel=str(self.history["error"].attrs["long_name"]))
+        axes.legend(frameon=False, fontsize="small")
+        return axes
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What the errors on the folds and on the test part say, in words."""
+        return tuple(self._reasons(str(self.history["error"].attrs["long_name"])))
+
+    def _reasons(self, word: str) -> Iterator[str]:
         if self.fixed:
             yield f"Not learned, since the data are short: {', '.join(self.fixed)}."
         if self.at_bound:
             yield f"At a bound in the first column: {', '.join(self.at_bound)}. Wider bounds may be better."
         if self.at_floor:
             yield "The ridge penalty is at its floor. A smaller one (floor=) would hold in float64 alone."
-        yield f"The network as it came: {self.start_error:.4g} with the ridge penalty that the folds choose."
+        yield f"Before tuning: {self.start_error:.4g} with the ridge penalty that the folds choose."
         if self.verdict is not None:
             noisy = "" if self.verdict.noisy is None else f", {self.verdict.noisy:.4g} with noise on the states"
             tuned, start = self.verdict.tuned, self.verdict.start
             sure = "" if self.verdict.sure is None else f" ({self.verdict.sure:.1f} standard errors better)"
-            yield f"{word} on the test part, which took no part: {tuned:.4g} tuned, {start:.4g} as it came{sure}."
-            yield f"What survives of the tuned one: {self.verdict.float32:.4g} with states in float32{noisy}."
+            yield f"{word} on held-out test data: {tuned:.4g} tuned, {start:.4g} before{sure}."
+            yield f"Robustness of the tuned network: {self.verdict.float32:.4g} with states in float32{noisy}."
             survives = max(self.verdict.float32, self.verdict.noisy or 0.0)
             if survives > FRAGILE * self.verdict.tuned:
-                yield "Fragile: quote what survives, or tune with a larger floor=, or with noise= of the size that you expect."
+                yield "Fragile: quote the larger of these errors, or tune with a larger floor= or with noise=."
         if self.helped:
             yield "The first column is the tuned network." + ("" if self.verdict else " Judge it on held-out test data.")
         else:
-            yield "Tuning did not help: the network is returned as it came, with its own ridge penalty."
+            yield "Tuning did not help: the network is returned unchanged, with its own ridge penalty."
 
     def __repr__(self) -> str:
-        return str(self.report())
+        return "\n".join([str(self.table), "", *(f"- {reason}" for reason in self.reasons)])

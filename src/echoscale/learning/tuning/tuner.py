@@ -250,7 +250,11 @@ def _loss(runs: Runs, loss: str, free: int | None) -> Loss:
 
 def _check_network(network: object) -> None:
     if not isinstance(network, Network):
-        remedy = "model.make_network() gives it" if hasattr(network, "make_network") else "es.single(100) makes one"
+        remedy = "es.single(100) makes one"
+        if hasattr(network, "make_network"):
+            remedy = "model.make_network() gives it"
+        elif hasattr(network, "network"):
+            remedy = "its .network is one"
         raise TypeError(f"tune takes the description of a network, got {type(network).__name__}: {remedy}.")
 
 
