@@ -14,8 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import echoscale as es
 from echoscale import NVAR
-from echoscale.data.model_arrays import Tensors
-from echoscale.storage import nvar
 
 REASON = "rows are consecutive steps of one series: the prediction of a row depends on the rows before it"
 EXPECTED_FAILURES = {
@@ -121,23 +119,6 @@ def test_saved_models_predict_the_same_bits(tmp_path: Path, lorenz: np.ndarray, 
     np.testing.assert_array_equal(again.forecast(20), forecaster.forecast(20))
     flat = NVAR(lags=3, ridge=[1e-3, 1e-1]).fit(lorenz[:200], lorenz[:200, 0])
     np.testing.assert_array_equal(es.load(es.save(flat, tmp_path / "flat.safetensors")).predict(lorenz), flat.predict(lorenz))
-
-
-def test_every_array_of_a_file_is_checked(forecaster: NVAR) -> None:
-    """NaN in it, one row less, or not there at all."""
-    tensors: Tensors = {}
-    about = nvar.pack(forecaster, tensors)
-    nvar.unpack(about, dict(tensors))
-    for name, array in tensors.items():
-        changed = [] if name == "last_target_" else [np.full(array.shape, np.nan)]
-        changed += [array[:-1]] if array.ndim else []
-        for each in changed:
-            with pytest.raises(ValueError, match=r"must|one row"):
-                nvar.unpack(about, tensors | {name: each})
-        with pytest.raises((ValueError, KeyError)):
-            nvar.unpack(about, {key: value for key, value in tensors.items() if key != name})
-    with pytest.raises(ValueError, match="lags must be at least 1"):
-        nvar.unpack({**about, "parameters": {**about["parameters"], "lags": 0}}, tensors)
 
 
 def test_what_is_refused(lorenz: np.ndarray) -> None:

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from echoscale._internal.types import Floats
-from echoscale.data.model_arrays import Tensors, taken
-from echoscale.data.scaling import Scaling, read_scaling
 from echoscale.data.series import Series
 
 LEVELS = 511
@@ -80,13 +78,3 @@ def heard_of(series: Series, changes: bool | str, backwards: bool = False) -> Se
 def columns_heard(features: int, changes: bool | str) -> int:
     """Number of columns that `heard_of` makes of this number of columns."""
     return features * (2 if changes is True else 1)
-
-
-def read_heard(tensors: Tensors, name: str, size: int, ranks: bool) -> Scaling | NormalScores:
-    """Scaling of this number of inputs out of a file: by their ranks, or by mean and spread."""
-    if not ranks:
-        return read_scaling(tensors, name, size)
-    values = taken(tensors, f"{name}.values", (None, size))
-    if not len(values) or (np.diff(values, axis=0) < 0).any():
-        raise ValueError(f"{name}.values must rise")
-    return NormalScores(values, taken(tensors, f"{name}.scores", values.shape))

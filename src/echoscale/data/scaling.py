@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
-from echoscale.data.model_arrays import Tensors, taken
 from echoscale.data.series import Series
 
 STANDARD = "standard"
@@ -95,11 +94,3 @@ def scaling_of(scale: object, series: Series) -> Scaling:
         return Scaling.none(series.features)
     checks.choice(scale, (STANDARD, None), "scale")
     return Scaling.of(series.values)
-
-
-def read_scaling(tensors: Tensors, name: str, size: int) -> Scaling:
-    """The scaling of this number of columns out of a file, from arrays NAME.mean and NAME.spread."""
-    mean, spread = taken(tensors, f"{name}.mean", (size,)), taken(tensors, f"{name}.spread", (size,))
-    if not (spread > 0).all():
-        raise ValueError(f"{name}.spread must be above 0")
-    return Scaling(mean, spread)

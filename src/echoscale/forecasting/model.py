@@ -281,7 +281,7 @@ class Reader:
     net: Net | None
     loop: bool
     relative: Floats
-    settled: Statistics | None
+    settled: Statistics | None = None
     recent: Statistics | None = None
 
     @property

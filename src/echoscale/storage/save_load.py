@@ -12,30 +12,25 @@ import json
 import math
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import safetensors.numpy
-import scipy.sparse
 
 from echoscale._internal import checks
 from echoscale._internal.files import write_atomically
-from echoscale.data.model_arrays import Tensors, taken
 from echoscale.engine.esn import ESN
-from echoscale.engine.hyper import Hyper, without_lanes
-from echoscale.engine.weights.drawn import Drawn
 from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
 from echoscale.learning import OnlineLearner
-from echoscale.network import Network
-from echoscale.network.matrix import check_residual
-from echoscale.readouts.rls import RLS, RLSState
-from echoscale.storage import auto, estimators, forecaster, nvar
-from echoscale.storage import online as archive
-from echoscale.storage.hyper import kept_hyper, read_hyper
+from echoscale.readouts.rls import RLS
+from echoscale.storage.codec import Arrays, Stored
+from echoscale.storage.declared import MODELS
 
 FORMAT_VERSION = 1
 PIECE = 1 << 20  # bytes of a file that are read at a time for its checksum
@@ -44,12 +39,14 @@ LONGEST_HEADER = 100_000_000  # bytes, as in safetensors
 DTYPES = {"F64": "f8", "F32": "f4", "F16": "f2", "BOOL": "?"}
 DTYPES |= {f"{letter}{8 * size}": f"{letter.lower()}{size}" for letter in "IU" for size in (1, 2, 4, 8)}
 
+KINDS = {each.of.__name__: each for each in MODELS}
+
 
 class StorageError(ValueError):
     """The file is not a good echoscale model: damaged, of another kind, or of another version."""
 
 
-class _Stored(NamedTuple):
+class Place(NamedTuple):
     """Where an array stands in a file: its first byte, and its number of bytes."""
 
     dtype: np.dtype[Any]
@@ -88,35 +85,18 @@ def save(
     >>> bool((esn.run(np.ones((5, 1))) == again.run(np.ones((5, 1)))).all())
     True
     """
-    tensors: Tensors = {}
-    if isinstance(model, ESN):
-        about: dict[str, Any] = {"kind": "ESN", "esn": _pack_esn(model, tensors)}
-    elif isinstance(model, OnlineLearner):
-        about = {"kind": "OnlineLearner", "esn": _pack_esn(model.esn, tensors), "learner": archive.pack(model, tensors)}
-    elif isinstance(model, RLS):
-        about = {"kind": "RLS", "rls": {name: getattr(model, name) for name in ("ridge", "forgetting")}}
-        if model.state is not None:
-            tensors |= {f"rls.{name}": np.asarray(value) for name, value in model.state._asdict().items()}
-    elif isinstance(model, AutoModel | SequenceModel):
-        about = auto.pack(model, tensors, _pack_esn)
-    elif isinstance(model, Forecaster):
-        about = {"kind": "Forecaster", "forecaster": forecaster.pack(model, tensors, _pack_esn)}
-    elif isinstance(model, NVAR):
-        about = {"kind": "NVAR", "nvar": nvar.pack(model, tensors)}
-    elif type(model).__name__ in estimators.KINDS:
-        about = estimators.pack(model, tensors, _pack_esn)
-    else:
-        raise TypeError(
-            "save takes an ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, Forecaster or a model of es.auto, "
-            f"got {type(model).__name__}."
-        )
-    tensors = {name: np.array(array, order="C") for name, array in tensors.items()}
+    declared = KINDS.get(type(model).__name__)
+    if declared is None or type(model) is not declared.of:
+        raise TypeError(f"save takes {', '.join(KINDS)}, got {type(model).__name__}.")
+    arrays: Arrays = {}
+    about = {"kind": type(model).__name__, "model": declared.write(model, arrays, "")}
+    arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
     if notes:
         about["notes"] = dict(notes)
     text = json.dumps(about, sort_keys=True)
-    header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text, "sha256": _digest(text, tensors)}
+    header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text, "sha256": _digest(text, arrays)}
     target = Path(path)
-    write_atomically(target, safetensors.numpy.save(tensors, metadata=header))
+    write_atomically(target, safetensors.numpy.save(arrays, metadata=header))
     return target
 
 
@@ -134,51 +114,61 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
     """
-    source = Path(path)
-    header, tensors = _read(source)
-    try:
-        return _unpack(json.loads(header["model"]), tensors)
-    except Exception as error:  # a description that no `save` wrote may make anything fail
-        raise StorageError(f"{source} does not describe a whole model ({_said(error)}). Save the model again.") from error
+    return _read(Path(path), _model)
 
 
 def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What was kept with a model: the `notes` of `save`; empty where there are none. The file is checked as by `load`."""
-    source = Path(path)
-    header, _ = _read(source)
-    try:
-        found = json.loads(header["model"]).get("notes", {})
-    except (ValueError, AttributeError, RecursionError):
-        found = None
+    return _read(Path(path), _notes)
+
+
+def _model(about: Any, arrays: dict[str, Stored]) -> Any:
+    """The model of a description; it uses all arrays."""
+    kind = checks.choice(about["kind"], tuple(KINDS), "kind")
+    made = KINDS[kind].read(about["model"], arrays, "", ChainMap())
+    if arrays:
+        raise ValueError(f"a {kind} has no array {min(arrays)}")
+    return made
+
+
+def _notes(about: Any, arrays: dict[str, Stored]) -> dict[str, Any]:
+    found = about.get("notes", {})
     if not isinstance(found, dict):
-        raise StorageError(f"{source} does not describe a whole model (its notes cannot be read). Save the model again.")
+        raise ValueError("its notes cannot be read")
     return found
 
 
-def _read(source: Path) -> tuple[dict[str, str], Tensors]:
-    """Header and arrays of a file whose checksum is right."""
+def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
+    """What is made of the description and of the arrays of a file whose checksum is right."""
     if not source.is_file():
         raise FileNotFoundError(f"there is no file {source}.")
     try:
         with source.open("rb") as file:
-            header, stored = _layout(file)
+            header, places = _layout(file)
             _check_header(header, source)
-            parts = ((name, each.dtype, each.shape, _pieces(file, each)) for name, each in stored.items())
+            parts = ((name, each.dtype, each.shape, _pieces(file, each)) for name, each in places.items())
             if _checksum(header["model"], parts) != header["sha256"]:
                 raise StorageError(
                     f"{source} was changed after it was saved: its checksum does not match. Save the model again."
                 )
-            tensors = {name: _array(file, each) for name, each in stored.items()}
+            arrays = {name: Stored(each.dtype, each.shape, partial(_array, file, each)) for name, each in places.items()}
+            try:
+                return take(json.loads(header["model"]), arrays)
+            except MemoryError:
+                raise
+            except Exception as error:  # a description that no `save` wrote may make anything fail
+                raise StorageError(
+                    f"{source} does not describe a whole model ({_said(error)}). Save the model again."
+                ) from error
     except (OSError, StorageError):
         raise
     except MemoryError as error:
         raise StorageError(f"{source} needs more memory than there is ({error}).") from error
     except Exception as error:  # a header that no `save` wrote may make anything fail
         raise StorageError(f"{source} is damaged or not an echoscale model ({_said(error)}). Save the model again.") from error
-    return header, tensors
 
 
-def _layout(file: BinaryIO) -> tuple[dict[str, str], dict[str, _Stored]]:
+def _layout(file: BinaryIO) -> tuple[dict[str, str], dict[str, Place]]:
     """Metadata of a safetensors file, and the arrays by name. Together they fill the file."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
@@ -198,38 +188,22 @@ def _layout(file: BinaryIO) -> tuple[dict[str, str], dict[str, _Stored]]:
         extent = math.prod(shape) * dtype.itemsize
         if min(shape, default=0) < 0 or begin < 0 or end - begin != extent or start + end > size:
             raise ValueError(f"{name} of shape {shape} does not fit its place in the file")
-        stored[name] = _Stored(dtype, shape, start + begin, extent)
+        stored[name] = Place(dtype, shape, start + begin, extent)
     if start + sum(each.size for each in stored.values()) != size:
         raise ValueError("its arrays do not fill the file")
     return header, stored
 
 
-def _pieces(file: BinaryIO, stored: _Stored) -> Iterator[bytes]:
+def _pieces(file: BinaryIO, stored: Place) -> Iterator[bytes]:
     """The bytes of an array, a few at a time."""
     file.seek(stored.begin)
     for left in range(stored.size, 0, -PIECE):
         yield file.read(min(left, PIECE))
 
 
-def _array(file: BinaryIO, stored: _Stored) -> npt.NDArray[Any]:
+def _array(file: BinaryIO, stored: Place) -> npt.NDArray[Any]:
     file.seek(stored.begin)
     return np.fromfile(file, stored.dtype, math.prod(stored.shape)).reshape(stored.shape)
-
-
-def _unpack(about: Mapping[str, Any], tensors: Tensors) -> Any:
-    if about["kind"] == "RLS":
-        return _unpack_rls(about["rls"], tensors)
-    if about["kind"] == "NVAR":
-        return nvar.unpack(about["nvar"], tensors)
-    if about["kind"] == "Forecaster":
-        return forecaster.unpack(about["forecaster"], tensors, _unpack_esn)
-    if about["kind"] in auto.KINDS:
-        return auto.unpack(about["kind"], about["auto"], tensors, _unpack_esn)
-    if about["kind"] == "OnlineLearner":
-        return archive.unpack(about["learner"], _unpack_esn(about["esn"], tensors), tensors)
-    if about["kind"] == "ESN":
-        return _unpack_esn(about["esn"], tensors)
-    return estimators.unpack(about, tensors, _unpack_esn)
 
 
 def _said(error: Exception) -> str:
@@ -248,7 +222,7 @@ def _check_header(header: Mapping[str, str], source: Path) -> None:
         )
 
 
-def _digest(text: str, tensors: Tensors) -> str:
+def _digest(text: str, tensors: Arrays) -> str:
     """The checksum of arrays in memory."""
     arrays = ((name, each.dtype, each.shape, [np.ascontiguousarray(each).data]) for name, each in tensors.items())
     return _checksum(text, arrays)
@@ -262,73 +236,3 @@ def _checksum(text: str, arrays: Iterable[tuple[str, np.dtype[Any], tuple[int, .
         for piece in pieces:
             digest.update(piece)
     return digest.hexdigest()
-
-
-def _pack_esn(esn: ESN, tensors: Tensors) -> dict[str, Any]:
-    for name in ("recurrent", "couplings", "residuals"):
-        for k, matrix in enumerate(getattr(esn.drawn, name)):
-            tensors[f"{name}.{k}.data"] = matrix.data
-            tensors[f"{name}.{k}.indices"] = matrix.indices.astype(np.int32)
-            tensors[f"{name}.{k}.indptr"] = matrix.indptr.astype(np.int32)
-    for name in ("inputs", "biases", "feedback", "leak_places"):
-        for k, array in enumerate(getattr(esn.drawn, name)):
-            tensors[f"{name}.{k}"] = array
-    tensors |= kept_hyper(without_lanes(esn.hyper), "hyper")
-    device = esn.device if isinstance(esn.device, str) else None
-    about = {"network": esn.network.to_dict(), "n_inputs": esn.n_inputs, "seed": esn.seed, "dtype": esn.dtype, "device": device}
-    return {**about, "n_outputs": esn.n_outputs} if esn.n_outputs else about
-
-
-def _unpack_esn(about: Mapping[str, Any], tensors: Tensors) -> ESN:
-    network = Network.from_dict(about["network"])
-    sizes = [each.units for each in network.reservoirs]
-    n_inputs = checks.integer(about["n_inputs"], "n_inputs", minimum=1)
-    outputs = checks.integer(about["n_outputs"], "n_outputs", minimum=1) if network.feeds_back else 0
-    checks.choice(about["dtype"], ("float32", "float64"), "dtype")
-    if about["device"] is not None and not isinstance(about["device"], str):
-        raise ValueError(f"device must be a name, not {about['device']!r}")
-
-    def sparse(name: str, k: int, shape: tuple[int, int]) -> Any:
-        data = taken(tensors, f"{name}.{k}.data", (None,)).astype(np.float64, copy=False)
-        indices = taken(tensors, f"{name}.{k}.indices", data.shape, "i", least=0, most=shape[1] - 1)
-        indptr = taken(tensors, f"{name}.{k}.indptr", (shape[0] + 1,), "i", least=0, most=len(data))
-        if indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
-            raise ValueError(f"{name}.{k} is no sparse matrix: its rows are not in order")
-        made = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
-        made.check_format(full_check=True)
-        return made
-
-    levels = range(len(sizes))
-    drawn = Drawn(
-        recurrent=tuple(sparse("recurrent", k, (sizes[k], sizes[k])) for k in levels),
-        inputs=tuple(taken(tensors, f"inputs.{k}", (sizes[k], n_inputs)) for k in levels),
-        biases=tuple(taken(tensors, f"biases.{k}", (sizes[k],)) for k in levels),
-        couplings=tuple(
-            sparse("couplings", j, (sizes[each.target], sizes[each.source])) for j, each in enumerate(network.couplings)
-        ),
-        feedback=tuple(taken(tensors, f"feedback.{k}", (sizes[k], outputs)) for k in levels) if outputs else (),
-        leak_places=tuple(taken(tensors, f"leak_places.{k}", (sizes[k],), least=0, most=1) for k in levels)
-        if network.spreads_leaks
-        else (),
-        residuals=tuple(sparse("residuals", k, (sizes[k], sizes[k])) for k in levels) if network.turns else (),
-    )
-    for each, size in zip(drawn.residuals, sizes, strict=False):
-        check_residual(each, size)
-    hyper = read_hyper(Hyper.of(network), tensors, "hyper")
-    if hyper.lanes is not None:
-        raise ValueError(f"the hyper-parameters of a network are numbers, not {hyper.lanes} lanes")
-    return ESN(network, n_inputs, checks.integer(about["seed"], "seed"), about["dtype"], about["device"], drawn, hyper, outputs)
-
-
-def _unpack_rls(about: Mapping[str, Any], tensors: Tensors) -> RLS:
-    model = RLS(about["ridge"], about["forgetting"])
-    if tensors:
-        features, outputs = taken(tensors, "rls.coef", (None, None)).shape
-        shapes = {"mean": (features,), "target": (outputs,), "inverse": (features, features)}
-        for name, shape in shapes.items():
-            taken(tensors, f"rls.{name}", shape)
-        taken(tensors, "rls.weight", (), least=0)
-        taken(tensors, "rls.turn", (), "i", least=0, most=features - 1)
-        values: Any = [tensors[f"rls.{name}"] for name in RLSState._fields]
-        model.state = RLSState(*values)
-    return model

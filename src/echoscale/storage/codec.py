@@ -1,0 +1,405 @@
+"""Models to JSON and named arrays, and back, by declaration.
+
+A declaration says what a value is: `Array("O", "N")` is an array of O rows and N columns, `Record(Readout, {...})` an object
+with these attributes. The first array that names a size sets it, and all others must agree. A size that is named first inside
+an entry of a list belongs to this entry alone.
+
+Reading runs no code of the file. Kind and shape of an array are checked before it is read from the disk, its range after that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import numbers
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import EllipsisType
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from sklearn.exceptions import NotFittedError
+
+from echoscale._internal import checks
+from echoscale.network.matrix import Matrix
+
+# Kinds of numbers that a model may hold, by the letters of NumPy.
+KINDS = {"f": "real numbers", "i": "whole numbers", "b": "truth values"}
+ARRAY = "array"  # stands in the JSON where an array has its place
+
+Arrays = dict[str, npt.NDArray[Any]]
+Sizes = ChainMap[str, int]
+
+
+class Stored(NamedTuple):
+    """An array that is still in the file."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    read: Callable[[], npt.NDArray[Any]]
+
+
+class Kind:
+    """What a value may be: `write` gives its JSON and puts its arrays into `arrays`, `read` checks them and makes it again."""
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        """The JSON of a value; numbers and text stand for themselves."""
+        return value
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
+        """The value, from its JSON and from the arrays that it takes out of `arrays`."""
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True)
+class Number(Kind):
+    """A whole number (`of=int`), or a real one; it may be a size."""
+
+    of: type = float
+    least: float | None = None
+    above: float | None = None
+    finite: bool = True
+    size: str | None = None
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        return self.of(value)
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
+        if self.of is int and (isinstance(about, bool) or not isinstance(about, int)):
+            raise ValueError(f"{name} must be a whole number, not {about!r}")
+        if isinstance(about, bool) or not isinstance(about, int | float) or (self.finite and not np.isfinite(about)):
+            raise ValueError(f"{name} must be a {'finite ' * self.finite}number, not {about!r}")
+        _check_range(name, about, about, self.least, None, self.above)
+        if self.size:
+            _agree(sizes, self.size, about, name)
+        return self.of(about)
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice(Kind):
+    """One of some values."""
+
+    options: tuple[Any, ...]
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        return next(each for each in self.options if each == value)
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
+        return next(each for each in self.options if each == checks.choice(about, self.options, name))
+
+
+class Text(Kind):
+    """A string."""
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> str:
+        if not isinstance(about, str):
+            raise ValueError(f"{name} must be text, not {about!r}")
+        return about
+
+
+@dataclasses.dataclass(frozen=True)
+class Maybe(Kind):
+    """A value, or None."""
+
+    kind: Kind
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        return None if value is None else self.kind.write(value, arrays, name)
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
+        return None if about is None else self.kind.read(about, arrays, name, sizes)
+
+
+class IfThere(Maybe):
+    """An attribute that some objects do not have."""
+
+
+class Array(Kind):
+    """An array whose axes are named sizes, numbers, or None for any length; a first axis `...` may be missing.
+
+    "C+O" is the sum of two sizes that are known already.
+    """
+
+    def __init__(
+        self,
+        *axes: str | int | EllipsisType | None,
+        kind: str = "f",
+        least: float | None = None,
+        most: float | None = None,
+        above: float | None = None,
+        finite: bool = True,
+        any_shape: bool = False,
+    ) -> None:
+        self.axes, self.kind, self.finite, self.any_shape = axes, kind, finite, any_shape
+        self.least, self.most, self.above = least, most, above
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        arrays[name] = np.asarray(value)
+        return ARRAY
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> npt.NDArray[Any]:
+        if about != ARRAY or name not in arrays:
+            raise ValueError(f"there is no array {name}")
+        stored = arrays.pop(name)
+        kind = "i" if stored.dtype.kind == "u" else stored.dtype.kind
+        if kind not in self.kind:
+            raise ValueError(f"{name} must hold {' or '.join(KINDS[each] for each in self.kind)}, not {stored.dtype}")
+        if not self.any_shape:
+            self._check_shape(stored.shape, name, sizes)
+        array = stored.read()
+        if kind == "f" and self.finite and not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite")
+        if array.size:
+            _check_range(name, array.min(), array.max(), self.least, self.most, self.above)
+        return array
+
+    def _check_shape(self, shape: tuple[int, ...], name: str, sizes: Sizes) -> None:
+        axes = self.axes[1:] if self.axes[:1] == (...,) and len(shape) < len(self.axes) else self.axes
+        wanted = [_length(each, sizes) for each in axes]
+        if len(shape) != len(wanted) or any(want not in (None, have) for want, have in zip(wanted, shape, strict=True)):
+            said = ", ".join("any" if want is None else str(want) for want in wanted)
+            raise ValueError(f"{name} must have shape ({said}), not {shape}")
+        for axis, have in zip(axes, shape, strict=True):
+            if isinstance(axis, str):
+                _agree(sizes, axis, have, name)
+
+
+def _length(axis: str | int | EllipsisType | None, sizes: Sizes) -> int | None:
+    """The length of an axis, as far as it is known."""
+    if not isinstance(axis, str):
+        return axis if isinstance(axis, int) else None
+    parts = [sizes.get(each) for each in axis.split("+")]
+    return None if None in parts else sum(cast("list[int]", parts))
+
+
+def _agree(sizes: Sizes, size: str, value: int, name: str) -> None:
+    if sizes.setdefault(size, value) != value:
+        raise ValueError(f"{name} is of {size} = {value}, all before it of {sizes[size]}")
+
+
+def _check_range(name: str, low: Any, high: Any, least: float | None, most: float | None, above: float | None) -> None:
+    if above is not None and not low > above:
+        raise ValueError(f"{name} must be above {above}, not {low}")
+    if (least is not None and low < least) or (most is not None and high > most):
+        raise ValueError(f"{name} must lie between {least} and {most}, not between {low} and {high}")
+
+
+class Sparse(Kind):
+    """A matrix of SciPy in compressed rows."""
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        arrays[f"{name}.data"] = value.data
+        arrays[f"{name}.indices"], arrays[f"{name}.indptr"] = value.indices.astype(np.int32), value.indptr.astype(np.int32)
+        return list(value.shape)
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> scipy.sparse.csr_array:
+        rows, columns = (checks.integer(each, f"{name}, rows and columns,") for each in about)
+        own = sizes.new_child({"rows + 1": rows + 1})
+        indptr = Array("rows + 1", kind="i", least=0).read(ARRAY, arrays, f"{name}.indptr", own)
+        data = Array("weights").read(ARRAY, arrays, f"{name}.data", own).astype(np.float64, copy=False)
+        indices = Array("weights", kind="i", least=0, most=columns - 1).read(ARRAY, arrays, f"{name}.indices", own)
+        if indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
+            raise ValueError(f"{name} is no sparse matrix: its rows are not in order")
+        made = scipy.sparse.csr_array((data, indices, indptr), shape=(rows, columns))
+        made.check_format(full_check=True)
+        return made
+
+
+@dataclasses.dataclass(frozen=True)
+class Many(Kind):
+    """A list, or a tuple, of values of one kind; their number may be a size."""
+
+    kind: Kind
+    make: Callable[[Iterable[Any]], Any] = tuple
+    size: str | None = None
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        return [self.kind.write(each, arrays, f"{name}.{k}") for k, each in enumerate(value)]
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
+        if not isinstance(about, list):
+            raise ValueError(f"{name} must be a list, not {about!r}")
+        if self.size:
+            _agree(sizes, self.size, len(about), name)
+        return self.make(self.kind.read(each, arrays, f"{name}.{k}", sizes.new_child()) for k, each in enumerate(about))
+
+
+class Labels(Kind):
+    """Labels of classes, all different: numbers and times as an array, text as JSON."""
+
+    def __init__(self, size: str) -> None:
+        self.size = size
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        if value.dtype.kind in "biuf":
+            return Array().write(value, arrays, name)
+        if value.dtype.kind in "mM":
+            arrays[name] = value.view(np.int64)
+            return value.dtype.str
+        for each in value.tolist():
+            if not isinstance(each, str):
+                raise TypeError(f"labels must be numbers, strings or times to be saved, got {each!r} of {type(each).__name__}.")
+        return {"object" if value.dtype.kind == "O" else "str": value.tolist()}
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> npt.NDArray[Any]:
+        if isinstance(about, dict):
+            [(kind, names)] = about.items()
+            checks.choice(kind, ("object", "str"), name)
+            labels = np.array(
+                Many(Text(), list).read(names, arrays, name, sizes), dtype=object if kind == "object" else np.str_
+            )
+        elif about == ARRAY:
+            labels = Array(None, kind="fib").read(ARRAY, arrays, name, sizes)
+        elif (stamp := np.dtype(about)).kind in "mM":
+            labels = Array(None, kind="i").read(ARRAY, arrays, name, sizes).astype(np.int64).view(stamp)
+        else:
+            raise ValueError(f"{name} are no {stamp}")
+        if not len(labels) or len(set(labels.tolist())) < len(labels):
+            raise ValueError("labels must be there, and different")
+        _agree(sizes, self.size, len(labels), name)
+        return labels
+
+
+class Names(Kind):
+    """Names of the input columns, as many as this size, or none."""
+
+    def __init__(self, size: str, make: Callable[[list[str]], Any] = tuple) -> None:
+        self.size, self.make = size, make
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        return [str(each) for each in value]
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
+        names = Many(Text(), list).read(about, arrays, name, sizes)
+        if names and len(names) != sizes[self.size]:
+            raise ValueError("the names of the inputs are not theirs")
+        return self.make(names)
+
+
+class Value(Kind):
+    """A setting: a number, text, None, a list or mapping of settings, or a value object of one of these classes.
+
+    Lists come back as tuples, matrices as `Matrix`.
+    """
+
+    def __init__(self, *classes: type) -> None:
+        self.classes = {each.__name__: each for each in classes}
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        if value is None or isinstance(value, str | bool | int | float):
+            return value
+        if isinstance(value, np.generic):
+            return value.item()
+        if scipy.sparse.issparse(value) or (hasattr(value, "__array__") and np.ndim(value) == 2):
+            value = Matrix.of(value)
+        if isinstance(value, Mapping) and "dict" in self.classes:
+            return {"dict": {str(key): self.write(each, arrays, name) for key, each in value.items()}}
+        kind = type(value).__name__
+        if type(value) is self.classes.get(kind):
+            if hasattr(value, "to_dict"):
+                return {kind: value.to_dict()}
+            fields = dataclasses.fields(value)
+            return {kind: {each.name: self.write(getattr(value, each.name), arrays, each.name) for each in fields}}
+        if isinstance(value, Sequence | np.ndarray):
+            return [self.write(each, arrays, name) for each in value]
+        if isinstance(value, numbers.Real):  # a fraction, for example
+            return int(value) if isinstance(value, numbers.Integral) else float(value)
+        what = name.split(".")[-1]
+        raise TypeError(f"{what}={value!r} of type {kind} cannot be saved: give a number, a string or a list.")
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
+        if isinstance(about, list):
+            return tuple(self.read(each, arrays, name, sizes) for each in about)
+        if not isinstance(about, dict):
+            return about
+        [(kind, content)] = about.items()
+        made: Any = self.classes[checks.choice(kind, tuple(self.classes), name)]
+        if hasattr(made, "from_dict"):
+            return made.from_dict(content)
+        return made(**{key: self.read(each, arrays, name, sizes) for key, each in content.items()})
+
+
+class Record(Kind):
+    """An object of a class, by its attributes: arguments of the constructor are given to it, others are set after that.
+
+    Parameters
+    ----------
+    of : type
+        The class.
+    finish : function, optional
+        Gets the object that was read: raises where its parts do not fit each other, and makes what the file does not hold.
+    kept : function, optional
+        Gets the object that is written, gives an object whose attributes are those of the file.
+    left_out : tuple of str
+        Attributes that no file holds: caches, and what is made anew.
+    own_sizes : bool
+        Whether its sizes have nothing to do with those of the object that holds it.
+    **kinds : Kind
+        What every attribute is.
+    """
+
+    def __init__(
+        self,
+        of: type,
+        *,
+        finish: Callable[[Any], object] | None = None,
+        kept: Callable[[Any], Any] | None = None,
+        left_out: tuple[str, ...] = (),
+        own_sizes: bool = False,
+        **kinds: Kind,
+    ) -> None:
+        self.of, self.finish, self.kept, self.left_out, self.own_sizes, self.kinds = (
+            of,
+            finish,
+            kept,
+            left_out,
+            own_sizes,
+            kinds,
+        )
+        self.given = set(inspect.signature(of).parameters)
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> dict[str, Any]:
+        shown = value if self.kept is None else self.kept(value)
+        about = {}
+        for field, kind in self.kinds.items():
+            if hasattr(shown, field):
+                about[field] = kind.write(getattr(shown, field), arrays, f"{name}.{field}" if name else field)
+            elif not isinstance(kind, IfThere):
+                raise NotFittedError(f"this {self.of.__name__} is not fitted yet: there is nothing to save. Call fit first.")
+        return about
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
+        kind = self.of.__name__
+        if not isinstance(about, dict):
+            raise ValueError(f"{about!r} is no {kind}")
+        if unknown := sorted(set(about) - set(self.kinds)):
+            raise ValueError(f"a {kind} has no {unknown[0]}")
+        values, sizes = {}, ChainMap({}) if self.own_sizes else sizes
+        for field, each in self.kinds.items():
+            if field in about:
+                values[field] = each.read(about[field], arrays, f"{name}.{field}" if name else field, sizes)
+            elif not isinstance(each, IfThere):
+                raise ValueError(f"the {kind} has no {field}")
+        made = self.of(**{field: value for field, value in values.items() if field in self.given})
+        for field in values.keys() - self.given:
+            vars(made)[field] = values[field]
+        if self.finish is not None:
+            self.finish(made)
+        return made
+
+
+@dataclasses.dataclass(frozen=True)
+class OneOf(Kind):
+    """An object of one of several classes."""
+
+    records: Mapping[str, Record]
+
+    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
+        kind = type(value).__name__
+        return {kind: self.records[kind].write(value, arrays, name)}
+
+    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
+        [(kind, content)] = about.items()
+        return self.records[checks.choice(kind, tuple(self.records), name)].read(content, arrays, name, sizes)

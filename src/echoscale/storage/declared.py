@@ -1,0 +1,654 @@
+"""Which attributes of every class a model file holds; a new class that can be saved is declared here, and listed in `MODELS`.
+
+Names of sizes: F inputs, O outputs, C columns that a readout sees, S numbers of a state, T steps, B series, H horizons.
+"""
+
+from __future__ import annotations
+
+import inspect
+from copy import copy
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from echoscale._internal import checks
+from echoscale.data.clock import DATES, PERIODS, STEPS, Clock
+from echoscale.data.differencing import DIFFERENCES
+from echoscale.data.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
+from echoscale.data.normal_scores import ONLY, NormalScores, columns_heard
+from echoscale.data.scaling import Scaling
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper, checked, without_lanes
+from echoscale.engine.weights.drawn import Drawn
+from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor
+from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
+from echoscale.forecasting.candidates import LANES
+from echoscale.forecasting.data import Line, Units
+from echoscale.forecasting.intervals import GRID
+from echoscale.forecasting.lags import LEAST_ROWS, Recipe
+from echoscale.forecasting.model import NAIVE, Core, Part, Reader, View
+from echoscale.forecasting.networks import Drive, Net
+from echoscale.forecasting.selection.lags import LinearMap, ProductMap
+from echoscale.forecasting.selection.model import Group, SequenceMember
+from echoscale.forecasting.selection.problem import Range
+from echoscale.forecasting.smoothing import TRENDS, Smoothing
+from echoscale.learning import OnlineLearner
+from echoscale.learning.online.adam import Adam
+from echoscale.learning.online.buffers import Stream
+from echoscale.learning.online.history import History
+from echoscale.learning.online.reinitialise import ProtocolMemory, Reinitialise
+from echoscale.network import Concentric, LogNormal, LogUniform, Network
+from echoscale.network.matrix import Matrix, check_residual
+from echoscale.readouts.columns import Columns
+from echoscale.readouts.logistic.trained import TrainingHistory
+from echoscale.readouts.penalties import RidgeCurve
+from echoscale.readouts.pooling import check_pools
+from echoscale.readouts.ridge import Readout
+from echoscale.readouts.rls import RLS, RLSState
+from echoscale.readouts.statistics import Statistics
+from echoscale.storage.codec import (
+    Array,
+    Choice,
+    IfThere,
+    Labels,
+    Many,
+    Maybe,
+    Names,
+    Number,
+    OneOf,
+    Record,
+    Sparse,
+    Text,
+    Value,
+)
+
+TRUTH = Choice((True, False))
+COUNT, POSITIVE = Number(int, least=0), Number(int, least=1)
+SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal)
+
+
+# --------------------------------------------------------------------------------------------------------------- networks
+
+
+def _check_esn(esn: ESN) -> None:
+    """The shape of every matrix, and hyper-parameters that make sense."""
+    network, units = esn.network, [each.units for each in esn.network.reservoirs]
+    squares = [(n, n) for n in units]
+    shapes = {
+        "recurrent": squares,
+        "inputs": [(n, esn.n_inputs) for n in units],
+        "biases": [(n,) for n in units],
+        "couplings": [(units[each.target], units[each.source]) for each in network.couplings],
+        "feedback": [(n, checks.integer(esn.n_outputs, "n_outputs", 1)) for n in units] if network.feeds_back else [],
+        "leak_places": [(n,) for n in units] if network.spreads_leaks else [],
+        "residuals": squares if network.turns else [],
+    }
+    for name, wanted in shapes.items():
+        found = [each.shape for each in getattr(esn.drawn, name)]
+        if found != wanted:
+            raise ValueError(f"{name} must have shapes {wanted}, not {found}")
+    if esn.n_outputs and not network.feeds_back:
+        raise ValueError(f"a network without output feedback does not hear {esn.n_outputs} outputs")
+    for each, n in zip(esn.drawn.residuals, units, strict=False):
+        check_residual(each, n)
+    _check_hyper(without_lanes(esn.hyper), Hyper.of(network))
+
+
+def _check_hyper(hyper: Hyper, like: Hyper) -> None:
+    """Every leaf lies where it makes sense, and there are as many as the network needs."""
+    like.replace(**{name: leaves for name, leaves in checked(hyper, like)._asdict().items() if leaves})
+
+
+def _plain_device(esn: Any) -> Any:
+    """A copy without a device object: the machine that loads has its own."""
+    shown = copy(esn)
+    shown.device = esn.device if isinstance(esn.device, str) else None
+    return shown
+
+
+HYPER = Record(Hyper, **dict.fromkeys(Hyper._fields, Many(Array(...))))
+DRAWN = Record(
+    Drawn,
+    recurrent=Many(Sparse()),
+    inputs=Many(Array(None, None)),
+    biases=Many(Array(None)),
+    couplings=Many(Sparse()),
+    feedback=Many(Array(None, None)),
+    leak_places=Many(Array(None, least=0, most=1)),
+    residuals=Many(Sparse()),
+)
+NETWORK = Record(
+    ESN,
+    network=Value(Network),
+    n_inputs=POSITIVE,
+    n_outputs=COUNT,
+    seed=COUNT,
+    dtype=Choice(("float32", "float64")),
+    device=Maybe(Text()),
+    drawn=DRAWN,
+    hyper=HYPER,
+    finish=_check_esn,
+    kept=_plain_device,
+    left_out=("_stored", "_numbers"),
+    own_sizes=True,
+)
+
+
+# --------------------------------------------------------------------------------------------------------------- readouts
+
+
+def _check_rls(model: RLS) -> None:
+    if model.state is not None and not 0 <= model.state.turn < len(model.state.mean):
+        raise ValueError(f"turn must be one of {len(model.state.mean)} features, not {model.state.turn}")
+
+
+READOUT = Record(Readout, coef=Array("O", "C"), intercept=Array("O"), ridge=Array(least=0))
+CURVE = Record(RidgeCurve, relative=Array("penalties"), errors=Array("penalties", finite=False), unit=Number())
+STATISTICS = Record(
+    Statistics, features=Number(int, least=1, size="C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O", "C+O")
+)
+RLS_STATE = Record(
+    RLSState,
+    weight=Array(least=0),
+    mean=Array("C"),
+    target=Array("O"),
+    coef=Array("C", "O"),
+    inverse=Array("C", "C"),
+    turn=Array(kind="i"),
+)
+LEAST_SQUARES = Record(RLS, ridge=Number(), forgetting=Number(), state=Maybe(RLS_STATE), finish=_check_rls)
+
+
+# ------------------------------------------------------------------------------------------------------------- estimators
+
+
+def _scaling(size: str) -> Record:
+    return Record(Scaling, mean=Array(size), spread=Array(size, above=0))
+
+
+def _check_scores(scores: NormalScores) -> None:
+    if not len(scores.values) or (np.diff(scores.values, axis=0) < 0).any():
+        raise ValueError("the quantiles of normal scores must rise")
+
+
+HEARD = OneOf(
+    {
+        "Scaling": _scaling("heard"),
+        "NormalScores": Record(
+            NormalScores, values=Array("levels", "heard"), scores=Array("levels", "heard"), finish=_check_scores
+        ),
+    }
+)
+
+
+def _as_objects(names: list[str]) -> Any:
+    return np.array(names, dtype=object)
+
+
+def _seeded(model: Any) -> Any:
+    """A copy with the seed that a generator gave: the generator itself cannot be written down."""
+    shown = _plain_device(model)
+    if hasattr(model, "esn_"):
+        shown.random_state = model.esn_.seed
+    return shown
+
+
+def _settings(of: type) -> dict[str, Any]:
+    """The parameters of an estimator."""
+    return dict.fromkeys(inspect.signature(of).parameters, SETTING)
+
+
+FITTED = {
+    "n_features_in_": Number(int, least=1, size="F"),
+    "feature_names_in_": IfThere(Names("F", _as_objects)),
+    "washout_": COUNT,
+    "readout_": READOUT,
+    "ridge_": Number(least=0),
+    "ridge_curve_": Maybe(CURVE),
+}
+OF_STEPS = {
+    **FITTED,
+    "esn_": NETWORK,
+    "target_scaling_": _scaling("O"),
+    "direct_": IfThere(COUNT),
+    "state_": IfThere(Array(..., "S")),
+    "rest_": IfThere(Array("S")),
+    "last_target_": IfThere(Array(..., "O", finite=False)),
+    "steps_seen_": IfThere(Array(None, kind="i", least=0)),
+    "statistics_": IfThere(STATISTICS),
+    "fold_statistics_": IfThere(Many(STATISTICS, list)),
+}
+
+
+def _check_steps(model: Any) -> None:
+    """What an estimator with an output at every step holds belongs to its network."""
+    model._check_parameters()
+    model.make_network()
+    for name in ("direct_", "state_", "rest_", "last_target_", "steps_seen_"):
+        if not hasattr(model, name):
+            raise ValueError(f"the model has no {name}")
+    esn, coef = model.esn_, model.readout_.coef
+    if esn.n_inputs != model.n_features_in_:
+        raise ValueError(f"the model has {model.n_features_in_} inputs, its network {esn.n_inputs}")
+    if coef.shape[1] != Columns(model.direct_, bool(model.squares), int(model.products)).width(esn):
+        raise ValueError(f"the readout has {coef.shape[1]} columns for {esn.units} states and {model.direct_} inputs")
+    size = esn.units + max(model.direct_ - 1, 0) * esn.columns + esn.n_outputs
+    if len(model.rest_) != size or esn.n_outputs not in (0, len(coef)):
+        raise ValueError(f"a state has {len(model.rest_)} numbers, and its network and {esn.n_outputs} outputs need {size}")
+    if len(model.steps_seen_) != (1 if model.state_.ndim == 1 else len(model.state_)):
+        raise ValueError(f"there are {len(model.steps_seen_)} series, with states of shape {model.state_.shape}")
+
+
+REGRESSOR = Record(
+    ESNRegressor,
+    **_settings(ESNRegressor),
+    **OF_STEPS,
+    scaling_=_scaling("F"),
+    flat_targets_=TRUTH,
+    no_forecast_=Text(),
+    finish=_check_steps,
+    kept=_seeded,
+)
+
+
+def _finish_classifier(model: Any) -> None:
+    labels, outputs = len(model.classes_), len(model.readout_.coef)
+    if labels not in ((2,) if outputs == 1 else (outputs,)):
+        raise ValueError(f"{labels} labels for {outputs} outputs")
+    if not model.per_sequence_:
+        return _check_steps(model)
+    model._check_parameters()
+    model.make_network()
+    made, columns = model.transformer_, columns_heard(model.n_features_in_, model.transformer_.changes)
+    check_pools(made.features)
+    if columns != model.esn_.n_inputs or columns != len(model.scaling_[0].T):
+        raise ValueError(f"the model has {columns} inputs, its network {model.esn_.n_inputs}")
+    made.esn_, made.scaling_, made.n_features_in_ = model.esn_, model.scaling_, model.n_features_in_
+
+
+# The network and the scaling of a classifier's transformer are the classifier's; nothing asks for its pools by name.
+POOLS = ("columns_", "feature_scaling_")
+TRANSFORMER = Record(
+    ESNFeatures,
+    **_settings(ESNFeatures),
+    kept=_seeded,
+    left_out=("esn_", "scaling_", "n_features_in_", "feature_names_in_", *POOLS),
+)
+CLASSIFIER = Record(
+    ESNClassifier,
+    **_settings(ESNClassifier),
+    classes_=Labels("labels"),
+    per_sequence_=TRUTH,
+    **OF_STEPS,
+    scaling_=HEARD,
+    steepness_=Number(least=0),
+    transformer_=IfThere(TRANSFORMER),
+    rows_=IfThere(Array("B", "C")),
+    codes_=IfThere(Array("B", "O")),
+    history_=IfThere(Record(TrainingHistory, **dict.fromkeys(TrainingHistory._fields, Array("epochs", finite=False)))),
+    finish=_finish_classifier,
+    kept=_seeded,
+)
+
+
+def _check_nvar(model: NVAR) -> None:
+    model._check_parameters()
+    span, features, columns = (model.lags - 1) * model.stride, model.n_features_in_, model.readout_.coef.shape[1]
+    if model.washout_ != span or model.state_.shape[-1] != span * features:
+        raise ValueError(f"a state of {model.state_.shape[-1]} numbers after a washout of {model.washout_}, for {span} steps")
+    if columns != len(model._places(features)):
+        raise ValueError(f"the readout has {columns} columns, not one for each of {len(model._places(features))} products")
+
+
+LAGS = Record(
+    NVAR,
+    **_settings(NVAR),
+    **FITTED,
+    scaling_=_scaling("F"),
+    target_scaling_=_scaling("O"),
+    state_=Array(..., "S"),
+    last_target_=Array(..., "O", finite=False),
+    flat_targets_=TRUTH,
+    no_forecast_=Text(),
+    finish=_check_nvar,
+)
+
+
+# --------------------------------------------------------------------------------------------------------------- es.auto
+
+
+def _check_group(group: Group) -> None:
+    _check_hyper(group.hyper, group.esn.hyper)
+    if (group.coef.shape[0], group.coef.shape[2]) != (group.hyper.lanes or 1, group.esn.units):
+        raise ValueError(f"weights {group.coef.shape} for {group.hyper.lanes or 1} lanes of {group.esn.units} neurons")
+
+
+def _check_auto(model: AutoModel) -> None:
+    lags, features = model.linear.lags, model.n_features_in_
+    if not lags or model.linear.coef.shape[1] != len(lags) * features:
+        raise ValueError(f"{model.linear.coef.shape[1]} columns are not {len(lags)} lags of {features} inputs")
+    for each in model.linear.products:
+        size = len(each.lags) * features
+        if not each.lags or not set(each.lags) <= set(lags) or each.coef.shape[1] != size * (size + 1) // 2:
+            raise ValueError("products of lags that the model does not see")
+    if model.state_.shape[-1] != model.state_size:
+        raise ValueError(f"the state has {model.state_.shape[-1]} numbers, the networks and lags need {model.state_size}")
+
+
+GROUP = Record(Group, esn=NETWORK, hyper=HYPER, coef=Array(None, "O", None), finish=_check_group)
+PRODUCTS = Record(ProductMap, lags=Many(COUNT), coef=Array("O", None))
+LINEAR = Record(LinearMap, lags=Many(COUNT), coef=Array("O", None), intercept=Array("O"), products=Many(PRODUCTS))
+AUTO = Record(
+    AutoModel,
+    classes_=Maybe(Labels("O")),
+    linear=LINEAR,
+    groups=Many(GROUP),
+    scaling=_scaling("F"),
+    target_scaling=_scaling("O"),
+    flat=TRUTH,
+    drive=Record(Drive, changes=Array("F", kind="b"), spread=Array("F", above=0)),
+    state_=Array(..., None),
+    feature_names_in_=Names("F"),
+    range_=Maybe(Record(Range, low=Array("F", finite=False), high=Array("F", finite=False))),
+    finish=_check_auto,
+)
+
+
+def _check_sequences(model: SequenceModel) -> None:
+    if not model.members and model.summary is None:
+        raise ValueError("a model of labels that reads nothing")
+    for member in model.members:
+        esn, heard = member.transformer.esn_, columns_heard(len(model.scaling.mean), member.changes)
+        check_pools(member.transformer.features)
+        if not heard == esn.n_inputs == member.transformer.n_features_in_ == member.transformer.scaling_[0].shape[-1]:
+            raise ValueError(f"a member hears {heard} inputs, its network {esn.n_inputs}")
+
+
+FEATURES = Record(
+    ESNFeatures, **_settings(ESNFeatures), esn_=NETWORK, scaling_=HEARD, n_features_in_=POSITIVE, kept=_seeded, left_out=POOLS
+)
+MEMBER = Record(SequenceMember, transformer=FEATURES, readout=READOUT, changes=Choice((True, False, ONLY)), backwards=TRUTH)
+SEQUENCES = Record(
+    SequenceModel,
+    classes_=Labels("O"),
+    members=Many(MEMBER),
+    summary=Maybe(READOUT),
+    scaling=_scaling("F"),
+    steepness=Number(least=0),
+    feature_names_in_=Names("F"),
+    finish=_check_sequences,
+    left_out=("state_",),
+)
+
+
+# ------------------------------------------------------------------------------------------------------------- Forecaster
+
+
+def _check_clock(clock: Clock) -> None:
+    if clock.kind == STEPS:
+        checks.integer(int(clock.frequency), "frequency", minimum=1)
+    clock.moved(1)
+
+
+def _check_form(form: Form) -> None:
+    count = len(form.names)
+    if len(set(form.names)) < count or (form.shape == ONE) > (count == 1):
+        raise ValueError(f"{count} series must have as many names")
+    if form.library == XARRAY and len(form.dims) != (2 if form.shape == COLUMNS else 1):
+        raise ValueError(f"a DataArray of this form does not have {len(form.dims)} dimensions")
+
+
+def _plain_labels(form: Form) -> Form:
+    """Names and numbers stay what they are, other labels become their text."""
+    plain = [each.item() if isinstance(each, np.generic) else each for each in form.labels]
+    return replace(form, labels=tuple(each if isinstance(each, str | int | float | None) else str(each) for each in plain))
+
+
+CLOCK = Record(
+    Clock,
+    kind=Choice((STEPS, DATES, PERIODS)),
+    last=Text(),
+    frequency=Text(),
+    zone=Maybe(Text()),
+    name=Maybe(Text()),
+    finish=_check_clock,
+    kept=lambda clock: SimpleNamespace(**clock.kept()),
+    left_out=("offset",),
+)
+FORM = Record(
+    Form,
+    shape=Choice((ONE, COLUMNS, DICT, LIST)),
+    library=Choice((ARRAY, PANDAS, XARRAY)),
+    names=Many(Text(), size="series"),
+    labels=Many(SETTING, size="series"),
+    dims=Many(Text()),
+    finish=_check_form,
+    kept=_plain_labels,
+)
+LINE = Record(Line, values=Array("T"), known=Array("T", kind="b"), future=Array(None, None), past=Array("T", None), first=COUNT)
+SMOOTHING = Record(
+    Smoothing,
+    period=Number(int, least=1, size="m"),
+    time=COUNT,
+    factors=Array(5, "lanes"),
+    level=Array("lanes"),
+    slope=Array("lanes"),
+    seasons=Array("m", "lanes"),
+    squares=Array("lanes"),
+    count=Number(least=0),
+    skip=COUNT,
+)
+UNITS = Record(Units, log=TRUTH, mean=Number(), spread=Number(above=0))
+VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), lanes=Many(SMOOTHING, list))
+
+
+def _check_net(net: Net) -> None:
+    _check_hyper(net.lanes, net.esn.hyper)
+    if (net.lanes.lanes or 1) > LANES or net.lane >= (net.lanes.lanes or 1):
+        raise ValueError(f"a network has at most {LANES} lanes, not {net.lanes.lanes}, and lane {net.lane} is one of them")
+
+
+def _last_states(part: Part) -> Part:
+    return replace(part, trails=[trail[-1:] for trail in part.trails])
+
+
+def _check_part(part: Part) -> None:
+    if part.trend not in ((-1,) if part.reader is not None else (*range(len(TRENDS)), *NAIVE)):
+        raise ValueError(f"there is no trend {part.trend!r}")
+
+
+NET = Record(Net, esn=NETWORK, lanes=HYPER, lane=COUNT, spread=Number(above=0), finish=_check_net)
+RECIPE = Record(Recipe, difference=Choice(DIFFERENCES), window=COUNT, period=Maybe(POSITIVE))
+READER = Record(
+    Reader,
+    recipe=RECIPE,
+    net=Maybe(NET),
+    loop=TRUTH,
+    relative=Array("fits", least=0),
+    readout=Record(Readout, coef=Array("fits", 1, None), intercept=Array("fits", 1), ridge=Array("fits", least=0)),
+    left_out=("settled", "recent"),
+)
+PART = Record(
+    Part,
+    weights=Array("H"),
+    view=COUNT,
+    trend=Number(int, least=-1),
+    reader=Maybe(READER),
+    trails=Many(Array(1, None), list),
+    finish=_check_part,
+    kept=_last_states,
+)
+
+
+def _check_core(core: Core) -> None:
+    lengths = [[len(line) for line in view.lines] for view in core.views]
+    if not lengths or any(each != lengths[0] for each in lengths):
+        raise ValueError("all views must hold the same steps")
+    if any(len(line.future) < len(line) for view in core.views for line in view.lines):
+        raise ValueError("inputs that are known ahead are shorter than the series")
+    if any(len(view.lanes) not in (0, len(view.lines)) for view in core.views):
+        raise ValueError(f"smoothing must know all {len(lengths[0])} series, or none")
+    for edges, length in zip(core.edges, lengths[0], strict=True):
+        wrong = not len(edges) or len(edges) % 2 or edges[0] or edges[-1] > length or (np.diff(edges) < 0).any()
+        if wrong or len(edges) != len(core.edges[0]):
+            raise ValueError("edges must be those of parts of time with gaps between them, as many in every series")
+    for part in core.parts:
+        checks.choice(part.view, range(len(core.views)), "view")
+        shortest = min(int(edges[-1]) for edges in core.edges)
+        if part.reader is not None and part.reader.recipe.memory + LEAST_ROWS >= shortest:
+            raise ValueError(f"{part.reader.recipe.memory} lags cannot have been learned from {shortest} steps")
+        if len(part.trails) != (len(core.scales) if part.reader is not None else 0):
+            raise ValueError(f"there are {len(part.trails)} last states for {len(core.scales)} series")
+    if not all(len(each) == 3 and isinstance(each[0], str) for each in core.candidates):
+        raise ValueError("candidates must have a name, an error and a weight")
+
+
+CORE = Record(
+    Core,
+    scales=Array("B", least=0),
+    period=Maybe(POSITIVE),
+    horizon=Number(int, least=1, size="H"),
+    views=Many(VIEW, list),
+    parts=Many(PART, list),
+    table=Array(len(GRID), "H"),
+    usual=Array("H", least=0),
+    share=Number(least=0),
+    floors=Array("B", finite=False),
+    candidates=SETTING,
+    edges=Many(Array(None, kind="i", least=0), list, "B"),
+    finish=_check_core,
+    left_out=("blocks",),
+)
+
+
+def _finish_forecaster(model: Any) -> None:
+    count, wide, horizon = len(model._values), len(model._columns), model.horizon_
+    if any(len(table) != len(values) for table, values in zip(model._tables_given, model._values, strict=True)):
+        raise ValueError("X and y must hold the same steps")
+    if not all(place < wide for place in model._places):
+        raise ValueError(f"places {model._places} of {wide} columns")
+    if sorted(b for group in model._groups for b in group) != list(range(count)) or len(model._cores) != len(model._groups):
+        raise ValueError("groups must hold every series once, and each has what was learned of it")
+    model.season_ = list(model.season_) if isinstance(model.season_, tuple) else model.season_
+    periods = model.season_ if len(model._groups) > 1 else [model.season_]
+    for core, group, period in zip(model._cores, model._groups, periods, strict=True):
+        if core.period != period or len(core.scales) != len(group):
+            raise ValueError("what was learned is of another season, or of other series")
+        # Shapes that do not fit each other show here, and not at a user's call.
+        for each in core.forecast(horizon, [np.zeros((horizon, wide - len(model._places)))] * len(group)):
+            if any(part.shape != (horizon,) or not np.isfinite(part).all() for part in each):
+                raise ValueError("what was learned does not forecast")
+
+
+FORECASTER = Record(
+    Forecaster,
+    **_settings(Forecaster),
+    horizon_=Number(int, least=1, size="H"),
+    season_=SETTING,
+    _columns=Many(Text(), size="K"),
+    _values=Many(Array(None, finite=False), list, "series"),
+    _tables_given=Many(Array(None, "K", finite=False), list, "series"),
+    _clocks=Many(CLOCK, list, "series"),
+    _form=FORM,
+    _places=Many(COUNT),
+    _scaling=_scaling("K"),
+    _groups=Many(Many(COUNT, list), list),
+    _cores=Many(CORE, list),
+    finish=_finish_forecaster,
+)
+
+
+# ---------------------------------------------------------------------------------------------------------- OnlineLearner
+
+ROWS = ("targets", "loss", "gradient", "value")
+ADAM = OneOf({"Adam": Record(Adam, rate=Value(dict), beta1=Number(), beta2=Number(), epsilon=Number())})
+
+
+class _Kept(NamedTuple):
+    """Of a stream, with the leaves of its carry in their fixed order, and the windows of the history that are in use."""
+
+    sequences: int
+    step: int
+    carry: list[Any]
+    history: Any
+    memory: ProtocolMemory
+    frozen: Any
+
+
+def _shown_learner(learner: OnlineLearner) -> Any:
+    """Settings by the names of the constructor, and the stream, if there is one."""
+    settings = learner.settings
+    shown = SimpleNamespace(**vars(settings), parameters=[str(each) for each in settings.learned], starts=settings.hyper)
+    shown.feature_names, shown.stream = learner.feature_names, None
+    if learner.stream is not None:
+        now = learner.stream
+        book = {name: getattr(now.history, name)[: now.history.used] for name in ROWS}
+        history, carry = now.history._replace(**book), jax.tree.leaves(now.carry)
+        shown.stream = _Kept(learner.sequences or 0, now.step, carry, history, now.memory, now.frozen)
+    return shown
+
+
+def _resume(learner: Any) -> None:
+    """Where learning was. It must fit what a stream of this learner holds, array by array."""
+    kept = learner.stream
+    if len(learner.feature_names) not in (0, learner.esn.columns):
+        raise ValueError("the names of the inputs are not theirs")
+    learner.stream = None
+    if kept is None:
+        return
+    # Before room is made for so many: the states and weights of all of them are in the file.
+    if max(kept.sequences, learner.settings.outputs) * learner.esn.units > sum(leaf.size for leaf in kept.carry):
+        raise ValueError(f"the states of {kept.sequences} sequences, or {learner.settings.outputs} outputs, are not there")
+    fresh = learner.begin(kept.sequences)
+    leaves, structure = jax.tree.flatten(fresh.carry)
+    for ours, theirs in [*zip(leaves, kept.carry, strict=True), (fresh.frozen, kept.frozen)]:
+        if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
+            raise ValueError(f"a stream holds {ours.dtype} {ours.shape}, not {theirs.dtype} {theirs.shape}")
+    learner.stream = Stream(jax.tree.unflatten(structure, kept.carry), kept.step, kept.history, kept.memory, kept.frozen)
+
+
+HISTORY = Record(
+    History,
+    window=POSITIVE,
+    used=Number(int, least=0, size="windows"),
+    targets=Array("windows", least=0),
+    loss=Array("windows", "starts", finite=False),
+    gradient=Array("windows", "P", "starts", finite=False),
+    value=Array("windows", "P", "starts"),
+)
+MEMORY = Record(
+    ProtocolMemory,
+    last=Array("P", "starts", finite=False),
+    mark=Array("P", "starts", finite=False),
+    resets=Array("starts", kind="i", least=0),
+    converged=Array("starts", kind="b"),
+)
+STREAM = Record(
+    _Kept,
+    sequences=POSITIVE,
+    step=COUNT,
+    carry=Many(Array(kind="fib", any_shape=True), list),
+    history=HISTORY,
+    memory=MEMORY,
+    frozen=Array("P", "starts", kind="b"),
+)
+LEARNER = Record(
+    OnlineLearner,
+    esn=NETWORK,
+    parameters=Many(Text()),
+    readout=OneOf({**ADAM.records, "RLS": LEAST_SQUARES}),
+    rates=ADAM,
+    protocol=Maybe(Record(Reinitialise, every=Maybe(POSITIVE), window=POSITIVE, tolerance=Number())),
+    starts=HYPER,
+    **dict.fromkeys(("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed"), SETTING),
+    stream=Maybe(STREAM),
+    feature_names=Many(Text()),
+    finish=_resume,
+    kept=_shown_learner,
+    left_out=("settings", "_plan", "_fixed", "_groups"),
+)
+
+MODELS = (NETWORK, REGRESSOR, CLASSIFIER, LAGS, LEARNER, LEAST_SQUARES, AUTO, SEQUENCES, FORECASTER)
