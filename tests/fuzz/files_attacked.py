@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -29,6 +30,8 @@ from echoscale.readouts.ridge import Readout
 from echoscale.storage import save_load
 from echoscale.sweeps import folder as jobs
 from echoscale.tasks import mnist
+
+MOST_MEMORY = 300 << 10  # KiB that loading one small file may take, JAX included
 
 
 @cache
@@ -102,7 +105,9 @@ def damaged_model(rng: np.random.Generator, folder: Path) -> str:
     path = folder / "model.es"
     path.write_bytes(spoilt)
     try:
-        es.load(path)
+        loaded(path)
+    except Found:
+        raise
     except Exception as error:
         return clear(error)
     if spoilt != content:
@@ -141,6 +146,62 @@ def crafted_found(rng: np.random.Generator, folder: Path) -> str:
     return _crafted(written(found_models), HOSTILE + SIZES, rng, folder)
 
 
+def peak_memory() -> int:
+    """The most memory that this process has held, in KiB; 0 on Windows, which does not say."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def loaded(path: Path) -> Any:
+    """`es.load`, which must not ask for much more memory than a small model needs."""
+    before = peak_memory()
+    try:
+        return es.load(path)
+    finally:
+        grown = peak_memory() - before
+        if grown > MOST_MEMORY:
+            raise Found("abort", f"loading {path.stat().st_size:,} bytes took {grown >> 10} MiB")
+
+
+def relabelled(content: bytes, rng: np.random.Generator) -> bytes:
+    """The same bytes under another layout, with a right checksum: arrays of another kind or shape, or that change places."""
+    length = int.from_bytes(content[:8], "little")
+    header, data = json.loads(content[8 : 8 + length]), content[8 + length :]
+    about, names = header["__metadata__"], sorted(set(header) - {"__metadata__"})
+    one, other = (header[names[int(k)]] for k in rng.integers(len(names), size=2))
+    kind = int(rng.integers(4))
+    if kind == 0:
+        one["dtype"] = str(rng.choice(["F16", "F32", "F64", "I8", "I32", "I64", "U8", "BOOL", "BF16", "C64", ""]))
+    elif kind == 1:
+        size = int(np.prod(one["shape"], dtype=object))
+        one["shape"] = [[size], [1, size], [size, 1], [0, 2**40], [2**40, size], [-1, size], [2**62, 4]][int(rng.integers(7))]
+    elif kind == 2:
+        one["data_offsets"], other["data_offsets"] = other["data_offsets"], one["data_offsets"]
+    else:
+        one["dtype"], one["shape"], one["data_offsets"] = "U8", [len(data)], [0, len(data)]
+        header = {"__metadata__": about, names[0]: one}
+    digest = hashlib.sha256(f"{save_load.FORMAT_VERSION} {about['model']}".encode())
+    for name in sorted(set(header) - {"__metadata__"}):
+        each = header[name]
+        dtype = np.dtype(save_load.DTYPES.get(each["dtype"], "f8"))
+        digest.update(f"{name} {dtype} {tuple(each['shape'])}".encode())
+        digest.update(data[slice(*each["data_offsets"])])
+    about["sha256"] = digest.hexdigest()
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def relabelled_model(rng: np.random.Generator, folder: Path) -> str:
+    """Arrays under another layout are refused, or make a model that works or refuses in words."""
+    contents = written(models) + written(found_models)
+    path = folder / "model.es"
+    path.write_bytes(relabelled(contents[int(rng.integers(len(contents)))], rng))
+    return _outcome(path)
+
+
 def _crafted(contents: tuple[bytes, ...], hostile: tuple[Any, ...], rng: np.random.Generator, folder: Path) -> str:
     path = folder / "model.es"
     path.write_bytes(contents[int(rng.integers(len(contents)))])
@@ -156,11 +217,18 @@ def _crafted(contents: tuple[bytes, ...], hostile: tuple[Any, ...], rng: np.rand
     path.write_bytes(
         safetensors.numpy.save(tensors, metadata=header | {"model": text, "sha256": save_load._digest(text, tensors)})
     )
+    return _outcome(path)
+
+
+def _outcome(path: Path) -> str:
+    """A crafted file is refused, or its model gives finite numbers, or it refuses to give any."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of numbers that are too large: what comes out of them is refused
         try:
-            model = es.load(path)
+            model = loaded(path)
             outputs = _used(model)
+        except Found:
+            raise
         except Exception as error:
             return clear(error)
     if not np.isfinite(np.asarray(outputs, np.float64)).all():
@@ -210,7 +278,10 @@ def _spoil_json(about: Any, hostile: tuple[Any, ...], rng: np.random.Generator) 
     walk(about)
     holder, key = places[int(rng.integers(len(places)))]
     kind = rng.random()
-    if kind < 0.8:
+    if kind < 0.05:
+        for _ in range(int(rng.integers(1, 900))):
+            holder[key] = [holder[key]] if rng.random() < 0.5 else {"dict": holder[key]}
+    elif kind < 0.8:
         holder[key] = hostile[int(rng.integers(len(hostile)))]
     elif kind < 0.9:
         del holder[key]
@@ -221,8 +292,11 @@ def _spoil_json(about: Any, hostile: tuple[Any, ...], rng: np.random.Generator) 
 def _spoil_tensors(tensors: dict[str, Any], rng: np.random.Generator) -> None:
     name = list(tensors)[int(rng.integers(len(tensors)))]
     array = tensors[name]
-    kind = int(rng.integers(7))
-    if kind == 0:
+    kind = int(rng.integers(8))
+    if kind == 7:
+        other = list(tensors)[int(rng.integers(len(tensors)))]
+        tensors[name], tensors[other] = tensors[other], tensors[name]
+    elif kind == 0:
         del tensors[name]
     elif kind == 1:
         tensors[name] = np.ascontiguousarray(array[None])
@@ -344,6 +418,7 @@ ATTACKS: dict[str, Attack] = {
     "model files, damaged": damaged_model,
     "model files, crafted with a right checksum": crafted_model,
     "files of es.auto, NVAR and forecasters, crafted": crafted_found,
+    "model files, other layouts with a right checksum": relabelled_model,
     "feature files, damaged": damaged_features,
     "finished jobs, damaged": damaged_jobs,
     "image files, damaged": damaged_images,

@@ -32,6 +32,7 @@ LEAST = {
     "model files, damaged": 12_000,
     "model files, crafted with a right checksum": 3_000,
     "files of es.auto, NVAR and forecasters, crafted": 3_000,
+    "model files, other layouts with a right checksum": 3_000,
     "feature files, damaged": 4_000,
     "finished jobs, damaged": 12_000,
     "image files, damaged": 5_000,
