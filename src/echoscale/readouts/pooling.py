@@ -69,7 +69,7 @@ def pooled(
     """One row for every sequence, (B, columns), or (H, B, columns) with lanes."""
     check_longer_than(series, washout, "X")
     lengths, count, lanes, units = series.lengths, series.count, (hyper or esn.hyper).lanes, esn.units
-    first, end = _parts(lengths, washout, parts)
+    first, end = _parts(lengths, washout, parts if "segments" in pools else 1)
     taken = _moments(lengths, parts, every) if "snapshots" in pools else np.zeros((count, 0), np.int64)
     where = columns(pools, units, parts, taken.shape[1])
     rows = np.zeros((count * (lanes or 1), sum(each.stop - each.start for each in where.values())))

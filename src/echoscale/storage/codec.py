@@ -14,6 +14,7 @@ import inspect
 import numbers
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import EllipsisType
 from typing import Any, NamedTuple, cast
 
@@ -54,49 +55,37 @@ class Kind:
 
 
 @dataclasses.dataclass(frozen=True)
-class Number(Kind):
-    """A whole number (`of=int`), or a real one; it may be a size."""
+class Plain(Kind):
+    """A number or text, by a function that checks it: `check(value, name)` gives the value; it may be a size."""
 
-    of: type = float
-    least: float | None = None
-    above: float | None = None
-    finite: bool = True
+    check: Callable[[Any, str], Any]
     size: str | None = None
 
     def write(self, value: Any, arrays: Arrays, name: str) -> Any:
-        return self.of(value)
+        return value.item() if hasattr(value, "item") else value
 
     def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
-        if self.of is int and (isinstance(about, bool) or not isinstance(about, int)):
-            raise ValueError(f"{name} must be a whole number, not {about!r}")
-        if isinstance(about, bool) or not isinstance(about, int | float) or (self.finite and not np.isfinite(about)):
-            raise ValueError(f"{name} must be a {'finite ' * self.finite}number, not {about!r}")
-        _check_range(name, about, about, self.least, None, self.above)
+        value = self.check(about, name)
         if self.size:
-            _agree(sizes, self.size, about, name)
-        return self.of(about)
+            _agree(sizes, self.size, value, name)
+        return value
 
 
-@dataclasses.dataclass(frozen=True)
-class Choice(Kind):
-    """One of some values."""
-
-    options: tuple[Any, ...]
-
-    def write(self, value: Any, arrays: Arrays, name: str) -> Any:
-        return next(each for each in self.options if each == value)
-
-    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
-        return next(each for each in self.options if each == checks.choice(about, self.options, name))
-
-
-class Text(Kind):
+def text(value: Any, name: str) -> str:
     """A string."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be text, not {value!r}")
+    return value
 
-    def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> str:
-        if not isinstance(about, str):
-            raise ValueError(f"{name} must be text, not {about!r}")
-        return about
+
+def one_of(*options: Any) -> Plain:
+    """One of some values."""
+    return Plain(lambda value, name: checks.choice(value, options, name))
+
+
+COUNT, POSITIVE = Plain(checks.integer), Plain(partial(checks.integer, minimum=1))
+NUMBER, SIZE = Plain(checks.number), Plain(checks.non_negative)
+TRUTH, TEXT = one_of(True, False), Plain(text)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,8 +140,11 @@ class Array(Kind):
         array = stored.read()
         if kind == "f" and self.finite and not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite")
-        if array.size:
-            _check_range(name, array.min(), array.max(), self.least, self.most, self.above)
+        low, high = (array.min(), array.max()) if array.size else (None, None)
+        if low is not None and self.above is not None and not low > self.above:
+            raise ValueError(f"{name} must be above {self.above}, not {low}")
+        if low is not None and ((self.least is not None and low < self.least) or (self.most is not None and high > self.most)):
+            raise ValueError(f"{name} must lie between {self.least} and {self.most}, not between {low} and {high}")
         return array
 
     def _check_shape(self, shape: tuple[int, ...], name: str, sizes: Sizes) -> None:
@@ -177,13 +169,6 @@ def _length(axis: str | int | EllipsisType | None, sizes: Sizes) -> int | None:
 def _agree(sizes: Sizes, size: str, value: int, name: str) -> None:
     if sizes.setdefault(size, value) != value:
         raise ValueError(f"{name} is of {size} = {value}, all before it of {sizes[size]}")
-
-
-def _check_range(name: str, low: Any, high: Any, least: float | None, most: float | None, above: float | None) -> None:
-    if above is not None and not low > above:
-        raise ValueError(f"{name} must be above {above}, not {low}")
-    if (least is not None and low < least) or (most is not None and high > most):
-        raise ValueError(f"{name} must lie between {least} and {most}, not between {low} and {high}")
 
 
 class Sparse(Kind):
@@ -247,9 +232,7 @@ class Labels(Kind):
         if isinstance(about, dict):
             [(kind, names)] = about.items()
             checks.choice(kind, ("object", "str"), name)
-            labels = np.array(
-                Many(Text(), list).read(names, arrays, name, sizes), dtype=object if kind == "object" else np.str_
-            )
+            labels = np.array(Many(TEXT, list).read(names, arrays, name, sizes), dtype=object if kind == "object" else np.str_)
         elif about == ARRAY:
             labels = Array(None, kind="fib").read(ARRAY, arrays, name, sizes)
         elif (stamp := np.dtype(about)).kind in "mM":
@@ -272,7 +255,7 @@ class Names(Kind):
         return [str(each) for each in value]
 
     def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
-        names = Many(Text(), list).read(about, arrays, name, sizes)
+        names = Many(TEXT, list).read(about, arrays, name, sizes)
         if names and len(names) != sizes[self.size]:
             raise ValueError("the names of the inputs are not theirs")
         return self.make(names)
@@ -321,13 +304,30 @@ class Value(Kind):
         return made(**{key: self.read(each, arrays, name, sizes) for key, each in content.items()})
 
 
+AXES: dict[str, Any] = {"?": None, "...": ..., "1": 1, "5": 5}
+# What a field of a data class is, by its annotation.
+PLAIN = {
+    "int": COUNT,
+    "float": NUMBER,
+    "bool": TRUTH,
+    "str": TEXT,
+    "int | None": Maybe(COUNT),
+    "str | None": Maybe(TEXT),
+    "tuple[int, ...]": Many(COUNT),
+    "tuple[str, ...]": Many(TEXT),
+}
+
+
 class Record(Kind):
     """An object of a class, by its attributes: arguments of the constructor are given to it, others are set after that.
 
     Parameters
     ----------
     of : type
-        The class.
+        The class. Fields of a data class that are not named here are what their annotations say: `PLAIN`.
+    shapes : str
+        Attributes that are arrays of real numbers, with their axes: "coef O C, intercept O"; `?` is any length, `...` an axis
+        that may be missing.
     finish : function, optional
         Gets the object that was read: raises where its parts do not fit each other, and makes what the file does not hold.
     kept : function, optional
@@ -343,6 +343,7 @@ class Record(Kind):
     def __init__(
         self,
         of: type,
+        shapes: str = "",
         *,
         finish: Callable[[Any], object] | None = None,
         kept: Callable[[Any], Any] | None = None,
@@ -350,15 +351,14 @@ class Record(Kind):
         own_sizes: bool = False,
         **kinds: Kind,
     ) -> None:
-        self.of, self.finish, self.kept, self.left_out, self.own_sizes, self.kinds = (
-            of,
-            finish,
-            kept,
-            left_out,
-            own_sizes,
-            kinds,
-        )
+        self.of, self.finish, self.kept, self.left_out, self.own_sizes = of, finish, kept, left_out, own_sizes
         self.given = set(inspect.signature(of).parameters)
+        entries = [entry.split() for entry in shapes.split(",") if entry]
+        self.kinds = {name: Array(*(AXES.get(axis, axis) for axis in axes)) for name, *axes in entries} | kinds
+        fields = getattr(of, "__dataclass_fields__", getattr(of, "_fields", ()))
+        for field in [each for each in fields if each not in {*self.kinds, *left_out}]:
+            annotation = of.__annotations__[field]
+            self.kinds[field] = PLAIN[getattr(annotation, "__forward_arg__", annotation)]
 
     def write(self, value: Any, arrays: Arrays, name: str) -> dict[str, Any]:
         shown = value if self.kept is None else self.kept(value)

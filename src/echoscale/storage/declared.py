@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -42,31 +43,34 @@ from echoscale.learning.online.history import History
 from echoscale.learning.online.reinitialise import ProtocolMemory, Reinitialise
 from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix, check_residual
+from echoscale.readouts import pooling
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.logistic.trained import TrainingHistory
 from echoscale.readouts.penalties import RidgeCurve
-from echoscale.readouts.pooling import check_pools
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS, RLSState
 from echoscale.readouts.statistics import Statistics
 from echoscale.storage.codec import (
+    COUNT,
+    NUMBER,
+    POSITIVE,
+    SIZE,
+    TEXT,
+    TRUTH,
     Array,
-    Choice,
     IfThere,
     Labels,
     Many,
     Maybe,
     Names,
-    Number,
     OneOf,
+    Plain,
     Record,
     Sparse,
-    Text,
     Value,
+    one_of,
 )
 
-TRUTH = Choice((True, False))
-COUNT, POSITIVE = Number(int, least=0), Number(int, least=1)
 SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal)
 
 
@@ -112,13 +116,10 @@ def _plain_device(esn: Any) -> Any:
 HYPER = Record(Hyper, **dict.fromkeys(Hyper._fields, Many(Array(...))))
 DRAWN = Record(
     Drawn,
-    recurrent=Many(Sparse()),
-    inputs=Many(Array(None, None)),
+    **dict.fromkeys(("recurrent", "couplings", "residuals"), Many(Sparse())),
+    **dict.fromkeys(("inputs", "feedback"), Many(Array(None, None))),
     biases=Many(Array(None)),
-    couplings=Many(Sparse()),
-    feedback=Many(Array(None, None)),
     leak_places=Many(Array(None, least=0, most=1)),
-    residuals=Many(Sparse()),
 )
 NETWORK = Record(
     ESN,
@@ -126,8 +127,8 @@ NETWORK = Record(
     n_inputs=POSITIVE,
     n_outputs=COUNT,
     seed=COUNT,
-    dtype=Choice(("float32", "float64")),
-    device=Maybe(Text()),
+    dtype=one_of("float32", "float64"),
+    device=Maybe(TEXT),
     drawn=DRAWN,
     hyper=HYPER,
     finish=_check_esn,
@@ -145,28 +146,20 @@ def _check_rls(model: RLS) -> None:
         raise ValueError(f"turn must be one of {len(model.state.mean)} features, not {model.state.turn}")
 
 
-READOUT = Record(Readout, coef=Array("O", "C"), intercept=Array("O"), ridge=Array(least=0))
-CURVE = Record(RidgeCurve, relative=Array("penalties"), errors=Array("penalties", finite=False), unit=Number())
+READOUT = Record(Readout, "coef O C, intercept O", ridge=Array(least=0))
+CURVE = Record(RidgeCurve, "relative penalties", errors=Array("penalties", finite=False))
 STATISTICS = Record(
-    Statistics, features=Number(int, least=1, size="C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O", "C+O")
+    Statistics, features=Plain(checks.integer, "C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O", "C+O")
 )
-RLS_STATE = Record(
-    RLSState,
-    weight=Array(least=0),
-    mean=Array("C"),
-    target=Array("O"),
-    coef=Array("C", "O"),
-    inverse=Array("C", "C"),
-    turn=Array(kind="i"),
-)
-LEAST_SQUARES = Record(RLS, ridge=Number(), forgetting=Number(), state=Maybe(RLS_STATE), finish=_check_rls)
+RLS_STATE = Record(RLSState, "mean C, target O, coef C O, inverse C C", weight=Array(least=0), turn=Array(kind="i"))
+LEAST_SQUARES = Record(RLS, ridge=NUMBER, forgetting=NUMBER, state=Maybe(RLS_STATE), finish=_check_rls)
 
 
 # ------------------------------------------------------------------------------------------------------------- estimators
 
 
 def _scaling(size: str) -> Record:
-    return Record(Scaling, mean=Array(size), spread=Array(size, above=0))
+    return Record(Scaling, f"mean {size}", spread=Array(size, above=0))
 
 
 def _check_scores(scores: NormalScores) -> None:
@@ -174,14 +167,8 @@ def _check_scores(scores: NormalScores) -> None:
         raise ValueError("the quantiles of normal scores must rise")
 
 
-HEARD = OneOf(
-    {
-        "Scaling": _scaling("heard"),
-        "NormalScores": Record(
-            NormalScores, values=Array("levels", "heard"), scores=Array("levels", "heard"), finish=_check_scores
-        ),
-    }
-)
+SCORES = Record(NormalScores, "values levels heard, scores levels heard", finish=_check_scores)
+HEARD = OneOf({"Scaling": _scaling("heard"), "NormalScores": SCORES})
 
 
 def _as_objects(names: list[str]) -> Any:
@@ -202,11 +189,11 @@ def _settings(of: type) -> dict[str, Any]:
 
 
 FITTED = {
-    "n_features_in_": Number(int, least=1, size="F"),
+    "n_features_in_": Plain(checks.integer, "F"),
     "feature_names_in_": IfThere(Names("F", _as_objects)),
     "washout_": COUNT,
     "readout_": READOUT,
-    "ridge_": Number(least=0),
+    "ridge_": SIZE,
     "ridge_curve_": Maybe(CURVE),
 }
 OF_STEPS = {
@@ -248,10 +235,21 @@ REGRESSOR = Record(
     **OF_STEPS,
     scaling_=_scaling("F"),
     flat_targets_=TRUTH,
-    no_forecast_=Text(),
+    no_forecast_=TEXT,
     finish=_check_steps,
     kept=_seeded,
 )
+
+
+def _check_pools(made: ESNFeatures, changes: bool | str, features: int, readout: Readout) -> None:
+    """A network that hears these inputs, with pools that are as many as the columns of the readout."""
+    heard, units = columns_heard(features, changes), made.esn_.units
+    if not heard == made.esn_.n_inputs == made.scaling_[0].shape[-1]:
+        raise ValueError(f"{features} inputs make {heard} columns, and the network hears {made.esn_.n_inputs}")
+    pools = pooling.columns(pooling.check_pools(made.features), units, made.parts, made.parts if made.every is None else 0)
+    columns, width = readout.coef.shape[1], max(each.stop for each in pools.values())
+    if columns < width or (made.every is None and columns > width):
+        raise ValueError(f"the readout has {columns} columns, pools give {width}")
 
 
 def _finish_classifier(model: Any) -> None:
@@ -262,11 +260,9 @@ def _finish_classifier(model: Any) -> None:
         return _check_steps(model)
     model._check_parameters()
     model.make_network()
-    made, columns = model.transformer_, columns_heard(model.n_features_in_, model.transformer_.changes)
-    check_pools(made.features)
-    if columns != model.esn_.n_inputs or columns != len(model.scaling_[0].T):
-        raise ValueError(f"the model has {columns} inputs, its network {model.esn_.n_inputs}")
+    made = model.transformer_
     made.esn_, made.scaling_, made.n_features_in_ = model.esn_, model.scaling_, model.n_features_in_
+    _check_pools(made, made.changes, model.n_features_in_, model.readout_)
 
 
 # The network and the scaling of a classifier's transformer are the classifier's; nothing asks for its pools by name.
@@ -284,7 +280,7 @@ CLASSIFIER = Record(
     per_sequence_=TRUTH,
     **OF_STEPS,
     scaling_=HEARD,
-    steepness_=Number(least=0),
+    steepness_=SIZE,
     transformer_=IfThere(TRANSFORMER),
     rows_=IfThere(Array("B", "C")),
     codes_=IfThere(Array("B", "O")),
@@ -312,7 +308,7 @@ LAGS = Record(
     state_=Array(..., "S"),
     last_target_=Array(..., "O", finite=False),
     flat_targets_=TRUTH,
-    no_forecast_=Text(),
+    no_forecast_=TEXT,
     finish=_check_nvar,
 )
 
@@ -338,19 +334,17 @@ def _check_auto(model: AutoModel) -> None:
         raise ValueError(f"the state has {model.state_.shape[-1]} numbers, the networks and lags need {model.state_size}")
 
 
-GROUP = Record(Group, esn=NETWORK, hyper=HYPER, coef=Array(None, "O", None), finish=_check_group)
-PRODUCTS = Record(ProductMap, lags=Many(COUNT), coef=Array("O", None))
-LINEAR = Record(LinearMap, lags=Many(COUNT), coef=Array("O", None), intercept=Array("O"), products=Many(PRODUCTS))
+GROUP = Record(Group, "coef ? O ?", esn=NETWORK, hyper=HYPER, finish=_check_group)
+LINEAR = Record(LinearMap, "coef O ?, intercept O", products=Many(Record(ProductMap, "coef O ?")))
 AUTO = Record(
     AutoModel,
+    "state_ ... ?",
     classes_=Maybe(Labels("O")),
-    linear=LINEAR,
-    groups=Many(GROUP),
     scaling=_scaling("F"),
     target_scaling=_scaling("O"),
-    flat=TRUTH,
+    linear=LINEAR,
+    groups=Many(GROUP),
     drive=Record(Drive, changes=Array("F", kind="b"), spread=Array("F", above=0)),
-    state_=Array(..., None),
     feature_names_in_=Names("F"),
     range_=Maybe(Record(Range, low=Array("F", finite=False), high=Array("F", finite=False))),
     finish=_check_auto,
@@ -361,23 +355,20 @@ def _check_sequences(model: SequenceModel) -> None:
     if not model.members and model.summary is None:
         raise ValueError("a model of labels that reads nothing")
     for member in model.members:
-        esn, heard = member.transformer.esn_, columns_heard(len(model.scaling.mean), member.changes)
-        check_pools(member.transformer.features)
-        if not heard == esn.n_inputs == member.transformer.n_features_in_ == member.transformer.scaling_[0].shape[-1]:
-            raise ValueError(f"a member hears {heard} inputs, its network {esn.n_inputs}")
+        _check_pools(member.transformer, member.changes, len(model.scaling.mean), member.readout)
 
 
 FEATURES = Record(
     ESNFeatures, **_settings(ESNFeatures), esn_=NETWORK, scaling_=HEARD, n_features_in_=POSITIVE, kept=_seeded, left_out=POOLS
 )
-MEMBER = Record(SequenceMember, transformer=FEATURES, readout=READOUT, changes=Choice((True, False, ONLY)), backwards=TRUTH)
+MEMBER = Record(SequenceMember, transformer=FEATURES, readout=READOUT, changes=one_of(True, False, ONLY))
 SEQUENCES = Record(
     SequenceModel,
     classes_=Labels("O"),
     members=Many(MEMBER),
     summary=Maybe(READOUT),
     scaling=_scaling("F"),
-    steepness=Number(least=0),
+    steepness=SIZE,
     feature_names_in_=Names("F"),
     finish=_check_sequences,
     left_out=("state_",),
@@ -409,39 +400,36 @@ def _plain_labels(form: Form) -> Form:
 
 CLOCK = Record(
     Clock,
-    kind=Choice((STEPS, DATES, PERIODS)),
-    last=Text(),
-    frequency=Text(),
-    zone=Maybe(Text()),
-    name=Maybe(Text()),
+    kind=one_of(STEPS, DATES, PERIODS),
     finish=_check_clock,
     kept=lambda clock: SimpleNamespace(**clock.kept()),
     left_out=("offset",),
 )
 FORM = Record(
     Form,
-    shape=Choice((ONE, COLUMNS, DICT, LIST)),
-    library=Choice((ARRAY, PANDAS, XARRAY)),
-    names=Many(Text(), size="series"),
+    shape=one_of(ONE, COLUMNS, DICT, LIST),
+    library=one_of(ARRAY, PANDAS, XARRAY),
+    names=Many(TEXT, size="series"),
     labels=Many(SETTING, size="series"),
-    dims=Many(Text()),
     finish=_check_form,
     kept=_plain_labels,
 )
-LINE = Record(Line, values=Array("T"), known=Array("T", kind="b"), future=Array(None, None), past=Array("T", None), first=COUNT)
+LINE = Record(Line, "values T, future ? ?, past T ?", known=Array("T", kind="b"))
 SMOOTHING = Record(
     Smoothing,
-    period=Number(int, least=1, size="m"),
-    time=COUNT,
-    factors=Array(5, "lanes"),
-    level=Array("lanes"),
-    slope=Array("lanes"),
-    seasons=Array("m", "lanes"),
-    squares=Array("lanes"),
-    count=Number(least=0),
-    skip=COUNT,
+    "factors 5 lanes, level lanes, slope lanes, seasons m lanes, squares lanes",
+    period=Plain(checks.integer, "m"),
+    count=SIZE,
 )
-UNITS = Record(Units, log=TRUTH, mean=Number(), spread=Number(above=0))
+
+
+def _above_zero(value: Any, name: str) -> float:
+    if not checks.number(value, name) > 0:
+        raise ValueError(f"{name} must be above 0, not {value}")
+    return float(value)
+
+
+UNITS = Record(Units, spread=Plain(_above_zero))
 VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), lanes=Many(SMOOTHING, list))
 
 
@@ -460,22 +448,20 @@ def _check_part(part: Part) -> None:
         raise ValueError(f"there is no trend {part.trend!r}")
 
 
-NET = Record(Net, esn=NETWORK, lanes=HYPER, lane=COUNT, spread=Number(above=0), finish=_check_net)
-RECIPE = Record(Recipe, difference=Choice(DIFFERENCES), window=COUNT, period=Maybe(POSITIVE))
+NET = Record(Net, esn=NETWORK, lanes=HYPER, spread=Plain(_above_zero), finish=_check_net)
+RECIPE = Record(Recipe, difference=one_of(*DIFFERENCES), period=Maybe(POSITIVE))
 READER = Record(
     Reader,
     recipe=RECIPE,
     net=Maybe(NET),
-    loop=TRUTH,
     relative=Array("fits", least=0),
-    readout=Record(Readout, coef=Array("fits", 1, None), intercept=Array("fits", 1), ridge=Array("fits", least=0)),
+    readout=Record(Readout, "coef fits 1 ?, intercept fits 1", ridge=Array("fits", least=0)),
     left_out=("settled", "recent"),
 )
 PART = Record(
     Part,
-    weights=Array("H"),
-    view=COUNT,
-    trend=Number(int, least=-1),
+    "weights H",
+    trend=Plain(partial(checks.integer, minimum=-1)),
     reader=Maybe(READER),
     trails=Many(Array(1, None), list),
     finish=_check_part,
@@ -508,17 +494,17 @@ def _check_core(core: Core) -> None:
 
 CORE = Record(
     Core,
-    scales=Array("B", least=0),
+    horizon=Plain(checks.integer, "H"),
     period=Maybe(POSITIVE),
-    horizon=Number(int, least=1, size="H"),
+    scales=Array("B", least=0),
+    table=Array(len(GRID), "H"),
+    floors=Array("B", finite=False),
+    usual=Array("H", least=0),
+    share=SIZE,
+    edges=Many(Array(None, kind="i", least=0), list, "B"),
     views=Many(VIEW, list),
     parts=Many(PART, list),
-    table=Array(len(GRID), "H"),
-    usual=Array("H", least=0),
-    share=Number(least=0),
-    floors=Array("B", finite=False),
     candidates=SETTING,
-    edges=Many(Array(None, kind="i", least=0), list, "B"),
     finish=_check_core,
     left_out=("blocks",),
 )
@@ -546,9 +532,9 @@ def _finish_forecaster(model: Any) -> None:
 FORECASTER = Record(
     Forecaster,
     **_settings(Forecaster),
-    horizon_=Number(int, least=1, size="H"),
+    horizon_=Plain(partial(checks.integer, minimum=1), "H"),
     season_=SETTING,
-    _columns=Many(Text(), size="K"),
+    _columns=Many(TEXT, size="K"),
     _values=Many(Array(None, finite=False), list, "series"),
     _tables_given=Many(Array(None, "K", finite=False), list, "series"),
     _clocks=Many(CLOCK, list, "series"),
@@ -564,10 +550,10 @@ FORECASTER = Record(
 # ---------------------------------------------------------------------------------------------------------- OnlineLearner
 
 ROWS = ("targets", "loss", "gradient", "value")
-ADAM = OneOf({"Adam": Record(Adam, rate=Value(dict), beta1=Number(), beta2=Number(), epsilon=Number())})
+ADAM = OneOf({"Adam": Record(Adam, rate=Value(dict))})
 
 
-class _Kept(NamedTuple):
+class KeptStream(NamedTuple):
     """Of a stream, with the leaves of its carry in their fixed order, and the windows of the history that are in use."""
 
     sequences: int
@@ -587,7 +573,7 @@ def _shown_learner(learner: OnlineLearner) -> Any:
         now = learner.stream
         book = {name: getattr(now.history, name)[: now.history.used] for name in ROWS}
         history, carry = now.history._replace(**book), jax.tree.leaves(now.carry)
-        shown.stream = _Kept(learner.sequences or 0, now.step, carry, history, now.memory, now.frozen)
+        shown.stream = KeptStream(learner.sequences or 0, now.step, carry, history, now.memory, now.frozen)
     return shown
 
 
@@ -612,12 +598,11 @@ def _resume(learner: Any) -> None:
 
 HISTORY = Record(
     History,
-    window=POSITIVE,
-    used=Number(int, least=0, size="windows"),
+    "value windows P starts",
+    used=Plain(checks.integer, "windows"),
     targets=Array("windows", least=0),
     loss=Array("windows", "starts", finite=False),
     gradient=Array("windows", "P", "starts", finite=False),
-    value=Array("windows", "P", "starts"),
 )
 MEMORY = Record(
     ProtocolMemory,
@@ -627,9 +612,7 @@ MEMORY = Record(
     converged=Array("starts", kind="b"),
 )
 STREAM = Record(
-    _Kept,
-    sequences=POSITIVE,
-    step=COUNT,
+    KeptStream,
     carry=Many(Array(kind="fib", any_shape=True), list),
     history=HISTORY,
     memory=MEMORY,
@@ -638,14 +621,14 @@ STREAM = Record(
 LEARNER = Record(
     OnlineLearner,
     esn=NETWORK,
-    parameters=Many(Text()),
+    parameters=Many(TEXT),
     readout=OneOf({**ADAM.records, "RLS": LEAST_SQUARES}),
     rates=ADAM,
-    protocol=Maybe(Record(Reinitialise, every=Maybe(POSITIVE), window=POSITIVE, tolerance=Number())),
+    protocol=Maybe(Record(Reinitialise)),
     starts=HYPER,
     **dict.fromkeys(("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed"), SETTING),
     stream=Maybe(STREAM),
-    feature_names=Many(Text()),
+    feature_names=Many(TEXT),
     finish=_resume,
     kept=_shown_learner,
     left_out=("settings", "_plan", "_fixed", "_groups"),
