@@ -171,6 +171,7 @@ def relabelled(content: bytes, rng: np.random.Generator) -> bytes:
     length = int.from_bytes(content[:8], "little")
     header, data = json.loads(content[8 : 8 + length]), content[8 + length :]
     about, names = header["__metadata__"], sorted(set(header) - {"__metadata__"})
+    text = about[save_load.FORMAT].split(" ", 2)[2]
     one, other = (header[names[int(k)]] for k in rng.integers(len(names), size=2))
     kind = int(rng.integers(4))
     if kind == 0:
@@ -183,15 +184,15 @@ def relabelled(content: bytes, rng: np.random.Generator) -> bytes:
     else:
         one["dtype"], one["shape"], one["data_offsets"] = "U8", [len(data)], [0, len(data)]
         header = {"__metadata__": about, names[0]: one}
-    digest = hashlib.sha256(f"{save_load.FORMAT_VERSION} {about['model']}".encode())
+    digest = hashlib.sha256(f"{save_load.FORMAT_VERSION} {text}".encode())
     for name in sorted(set(header) - {"__metadata__"}):
         each = header[name]
         dtype = np.dtype(save_load.DTYPES.get(each["dtype"], "f8"))
         digest.update(f"{name} {dtype} {tuple(each['shape'])}".encode())
         digest.update(data[slice(*each["data_offsets"])])
-    about["sha256"] = digest.hexdigest()
-    text = json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + data
+    about[save_load.FORMAT] = f"{save_load.FORMAT_VERSION} {digest.hexdigest()} {text}"
+    written = json.dumps(header).encode()
+    return len(written).to_bytes(8, "little") + written + data
 
 
 def relabelled_model(rng: np.random.Generator, folder: Path) -> str:
@@ -206,17 +207,15 @@ def _crafted(contents: tuple[bytes, ...], hostile: tuple[Any, ...], rng: np.rand
     path = folder / "model.es"
     path.write_bytes(contents[int(rng.integers(len(contents)))])
     with safetensors.safe_open(path, framework="numpy") as file:
-        header = dict(file.metadata())
+        header = file.metadata()[save_load.FORMAT]
         tensors = {name: file.get_tensor(name).copy() for name in file.keys()}  # noqa: SIM118
-    about = json.loads(header["model"])
+    about = json.loads(header.split(" ", 2)[2])
     if rng.random() < 0.5 or not tensors:
         _spoil_json(about, hostile, rng)
     else:
         _spoil_tensors(tensors, rng)
     text = json.dumps(about, sort_keys=True)
-    path.write_bytes(
-        safetensors.numpy.save(tensors, metadata=header | {"model": text, "sha256": save_load._digest(text, tensors)})
-    )
+    path.write_bytes(safetensors.numpy.save(tensors, metadata=save_load.described(text, tensors)))
     return _outcome(path)
 
 

@@ -71,7 +71,7 @@ class Plain(Kind):
         return value
 
 
-def text(value: Any, name: str) -> str:
+def string(value: Any, name: str) -> str:
     """A string."""
     if not isinstance(value, str):
         raise ValueError(f"{name} must be text, not {value!r}")
@@ -85,7 +85,7 @@ def one_of(*options: Any) -> Plain:
 
 COUNT, POSITIVE = Plain(checks.integer), Plain(partial(checks.integer, minimum=1))
 NUMBER, SIZE = Plain(checks.number), Plain(checks.non_negative)
-TRUTH, TEXT = one_of(True, False), Plain(text)
+TRUTH, TEXT = one_of(True, False), Plain(string)
 
 
 @dataclasses.dataclass(frozen=True)

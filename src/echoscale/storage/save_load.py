@@ -29,10 +29,10 @@ from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
 from echoscale.learning import OnlineLearner
 from echoscale.readouts.rls import RLS
-from echoscale.storage.codec import Arrays, Stored
+from echoscale.storage.codec import Arrays, Stored, string
 from echoscale.storage.declared import MODELS
 
-FORMAT_VERSION = 1
+FORMAT, FORMAT_VERSION = "echoscale", 1
 PIECE = 1 << 20  # bytes of a file that are read at a time for its checksum
 LONGEST_HEADER = 100_000_000  # bytes, as in safetensors
 # Kinds of numbers that a model may hold, by the names of safetensors.
@@ -94,10 +94,15 @@ def save(
     if notes:
         about["notes"] = dict(notes)
     text = json.dumps(about, sort_keys=True)
-    header = {"format": "echoscale", "version": str(FORMAT_VERSION), "model": text, "sha256": _digest(text, arrays)}
     target = Path(path)
-    write_atomically(target, safetensors.numpy.save(arrays, metadata=header))
+    write_atomically(target, safetensors.numpy.save(arrays, metadata=described(text, arrays)))
     return target
+
+
+def described(text: str, arrays: Arrays) -> dict[str, str]:
+    """The metadata of a file: version, checksum and description in one entry, since safetensors orders several at random."""
+    parts = ((name, each.dtype, each.shape, [np.ascontiguousarray(each).data]) for name, each in arrays.items())
+    return {FORMAT: f"{FORMAT_VERSION} {_checksum(text, parts)} {text}"}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -145,15 +150,20 @@ def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
     try:
         with source.open("rb") as file:
             header, places = _layout(file)
-            _check_header(header, source)
+            if header.count(" ") < 2:
+                raise StorageError(f"{source} is a safetensors file, but not an echoscale model.")
+            version, checksum, text = header.split(" ", 2)
+            if version != str(FORMAT_VERSION):
+                known = f"this echoscale reads {FORMAT_VERSION}. Install a newer echoscale."
+                raise StorageError(f"{source} has format version {version[:20]}, {known}")
             parts = ((name, each.dtype, each.shape, _pieces(file, each)) for name, each in places.items())
-            if _checksum(header["model"], parts) != header["sha256"]:
+            if _checksum(text, parts) != checksum:
                 raise StorageError(
                     f"{source} was changed after it was saved: its checksum does not match. Save the model again."
                 )
             arrays = {name: Stored(each.dtype, each.shape, partial(_array, file, each)) for name, each in places.items()}
             try:
-                return take(json.loads(header["model"]), arrays)
+                return take(json.loads(text), arrays)
             except MemoryError:
                 raise
             except Exception as error:  # a description that no `save` wrote may make anything fail
@@ -168,19 +178,17 @@ def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
         raise StorageError(f"{source} is damaged or not an echoscale model ({_said(error)}). Save the model again.") from error
 
 
-def _layout(file: BinaryIO) -> tuple[dict[str, str], dict[str, Place]]:
-    """Metadata of a safetensors file, and the arrays by name. Together they fill the file."""
+def _layout(file: BinaryIO) -> tuple[str, dict[str, Place]]:
+    """Our entry in the metadata of a safetensors file, and its arrays by name. Together they fill the file."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     start = 8 + length
     if not 0 < length <= LONGEST_HEADER or start > size:
         raise ValueError(f"a header of {length:,} bytes in a file of {size:,}")
-    described = json.loads(file.read(length))
-    header = dict(described.pop("__metadata__", {}))
-    if not all(isinstance(each, str) for each in header.values()):
-        raise ValueError("its metadata are not strings")
+    layout = json.loads(file.read(length))
+    header = string(layout.pop("__metadata__", {}).get(FORMAT, ""), "its description")
     stored = {}
-    for name, each in described.items():
+    for name, each in layout.items():
         if each["dtype"] not in DTYPES:
             raise ValueError(f"{name} is of {each['dtype']}, which no model holds")
         dtype, shape = np.dtype(DTYPES[each["dtype"]]), tuple(map(operator.index, each["shape"]))
@@ -211,21 +219,6 @@ def _said(error: Exception) -> str:
     said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error) or type(error).__name__
     said = f"no {said}" if isinstance(error, KeyError) else said
     return said if len(said) < 300 else f"{said[:300]} ..."
-
-
-def _check_header(header: Mapping[str, str], source: Path) -> None:
-    if header.get("format") != "echoscale" or not {"version", "model", "sha256"} <= set(header):
-        raise StorageError(f"{source} is a safetensors file, but not an echoscale model.")
-    if (written := header["version"]) != str(FORMAT_VERSION):
-        raise StorageError(
-            f"{source} has format version {written[:20]}, this echoscale reads {FORMAT_VERSION}. Install a newer echoscale."
-        )
-
-
-def _digest(text: str, tensors: Arrays) -> str:
-    """The checksum of arrays in memory."""
-    arrays = ((name, each.dtype, each.shape, [np.ascontiguousarray(each).data]) for name, each in tensors.items())
-    return _checksum(text, arrays)
 
 
 def _checksum(text: str, arrays: Iterable[tuple[str, np.dtype[Any], tuple[int, ...], Iterable[bytes | memoryview]]]) -> str:
