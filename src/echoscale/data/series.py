@@ -186,6 +186,7 @@ def teacher_forced(u: SeriesLike | Series, y: SeriesLike | Series, before: npt.A
     """
     series = as_series(u)
     targets = as_targets(y, series)
+    _check(targets, None)
     shape = series.count, targets.features
     first = np.zeros(shape) if before is None else np.broadcast_to(as_numbers(before, "before", np.float64), shape)
     values = [

@@ -22,6 +22,8 @@ from echoscale.data.series import Series, as_entries, check_labels
 MOST_CLASSES = 10
 # Values that differ by less are the same: relative to their size, since float32 rounds to 6e-8, and to the standard deviation.
 OF_SIZE, OF_SPREAD = 1e-7, 1e-6
+# The reason of `why_not_next_input` where no data can decide.
+NOT_SHOWN = "nothing that it was fitted to shows that y[t] is X[t + 1]."
 # Places that are compared first, to pass over most leads without looking at all steps.
 FIRST_LOOK = 20
 
@@ -122,6 +124,31 @@ def one_hot(labels: Array, classes: Array) -> Floats:
 def is_next_input(u: Array, y: Array) -> bool:
     """Whether y(t) = u(t + 1) in every column of one series."""
     return u.shape == y.shape and all(leads(u[:, f], y[:, f], 1) for f in range(u.shape[1]))
+
+
+def why_not_next_input(series: Series, targets: Series, ends: Array | None = None) -> str:
+    """Why targets are not the next inputs, in words; empty where y(t) = u(t + 1), as far as the data show."""
+    if series.features != targets.features:
+        return f"this one has {targets.features} outputs and {series.features} inputs."
+    pairs = [*zip(series.values, targets.values, strict=True)]
+    if ends is not None:
+        first = np.reshape(ends, (series.count, -1))[:, None]
+        pairs = [(np.concatenate([one, u]), np.concatenate([one, y])) for (u, y), one in zip(pairs, first, strict=True)]
+    if all(np.isnan(y[:-1]).any(axis=1).all() for _, y in pairs):
+        return NOT_SHOWN
+    if all(is_next_input(u, y) for u, y in pairs):
+        return ""
+    known = [~np.isnan(y[:-1]).any(axis=1) for _, y in pairs]
+    u = np.concatenate([each[1:][k] for (each, _), k in zip(pairs, known, strict=True)])
+    y = np.concatenate([each[:-1][k] for (_, each), k in zip(pairs, known, strict=True)])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        alike = [abs(np.corrcoef(u[:, k], y[:, k])[0, 1]) > 1 - 1e-6 for k in range(u.shape[1])] if len(u) > 2 else [False]
+    if all(alike):
+        return (
+            "its targets are the next inputs in other units: a scaler stands before the model. Leave the scaler out; "
+            'scale="standard" does the same inside.'
+        )
+    return "y[t] is not X[t + 1] in what it was fitted to (a model for more than one step ahead, or of another quantity)."
 
 
 def leads(x: Array, y: Array, steps: int) -> bool:

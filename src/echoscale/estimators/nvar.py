@@ -25,11 +25,11 @@ from echoscale.data.differencing import NONE, WITHOUT_SEASON, LastValue
 from echoscale.data.lags import lagged, latest
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
+from echoscale.data.targets import why_not_next_input
 from echoscale.engine.devices import precision_and_device
 from echoscale.estimators import _validation
 from echoscale.estimators._validation import as_given, counted, explained_share, last_rows, map_given
-from echoscale.estimators.closed_loop import why_not
-from echoscale.readouts import fit, penalties, splits
+from echoscale.readouts import closed_loop, fit, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics, of_rows
@@ -178,7 +178,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         self.scaling_, self.target_scaling_, self.washout_ = inputs, outputs, washout
         self.state_ = self._last(scaled, None)
         self.last_target_ = last_rows(targets)
-        self.no_forecast_ = why_not(series, targets)
+        self.no_forecast_ = why_not_next_input(series, targets)
         return self
 
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
@@ -278,15 +278,15 @@ class NVAR(RegressorMixin, BaseEstimator):
         windows = np.atleast_2d(past).reshape(-1, self.washout_ + 1, features)
         readout, scaling = self.readout_, self.scaling_
         with precision_and_device(np.float64, "cpu"):
-            made = _closed_loop(
-                windows,
+            made = _forecast(
+                windows.transpose(1, 2, 0),
                 readout.coef / scaling.spread[:, None],
                 scaling.forward(readout.intercept),
                 self._places(features),
                 int(self.stride),
                 1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
             )
-        result = scaling.back(np.array(made)[:, :steps])
+        result = scaling.back(np.array(made)[:steps].transpose(2, 0, 1))
         return result if np.ndim(past) == 2 else result[0]
 
     def _check_parameters(self) -> Floats | None:
@@ -391,17 +391,16 @@ def _statistics(pieces: Sequence[tuple[Floats, Floats]], places: Indices) -> Sta
 
 
 @partial(jax.jit, static_argnames=("stride", "steps"))
-def _closed_loop(
-    windows: jax.Array, coef: jax.Array, intercept: jax.Array, places: jax.Array, stride: int, steps: int
+def _forecast(
+    window: jax.Array, coef: jax.Array, intercept: jax.Array, places: jax.Array, stride: int, steps: int
 ) -> jax.Array:
-    """(B, steps, F) from the last inputs (B, span + 1, F), newest first; W (F, products) and b give the next input, scaled."""
+    """(steps, F, B) from the last inputs (span + 1, F, B), newest first; W (F, products) and b give the next input, scaled."""
+    span, features, count = window.shape
 
-    def body(past: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
-        z = past[:, ::stride].reshape(len(past), -1)
-        table = jnp.concatenate([jnp.ones((len(past), 1)), z], axis=1)
-        products = jnp.prod(table[:, places], axis=2)
-        y = jnp.matmul(products, coef.T, precision="highest") + intercept
-        return jnp.concatenate([y[:, None], past[:, :-1]], axis=1), y
+    def read(_: None, window: jax.Array) -> jax.Array:
+        z = window.reshape(span, features, count)[::stride].reshape(-1, count)
+        table = jnp.concatenate([jnp.ones((1, count)), z])
+        products = jnp.prod(table[places], axis=1)
+        return jnp.matmul(coef, products, precision="highest") + intercept[:, None]
 
-    _, outputs = jax.lax.scan(body, windows, None, length=steps)
-    return jnp.swapaxes(outputs, 0, 1)
+    return closed_loop.from_now(lambda none, _: none, read, None, window.reshape(-1, count), steps)

@@ -15,12 +15,12 @@ from echoscale._internal.types import Array, Floats
 from echoscale.data.lags import latest
 from echoscale.data.scaling import scaling_of
 from echoscale.data.series import SeriesLike, as_targets, check_longer_than
+from echoscale.data.targets import NOT_SHOWN, why_not_next_input
 from echoscale.estimators import _validation
 from echoscale.estimators._validation import RandomState, explained_share, map_given
 from echoscale.estimators.base import ESNEstimator
-from echoscale.estimators.closed_loop import NOT_SHOWN, closed_loop, why_not
 from echoscale.network import Network
-from echoscale.readouts import splits
+from echoscale.readouts import closed_loop, splits
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
@@ -234,7 +234,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         """
         series, targets = _validation.inputs_and_targets(self, X, y, reset=True, least=2)
         self._fit_steps(series, targets, scaling_of(self.scale, targets), change=self.target == "change", noise=self.noise)
-        self.no_forecast_ = why_not(series, targets)
+        self.no_forecast_ = why_not_next_input(series, targets)
         return self
 
     @all_or_nothing
@@ -262,7 +262,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         ends = None if first or new_series else self.last_target_
         outputs = scaling_of(self.scale, targets) if first else self.target_scaling_
         self._add_steps(series, targets, outputs, new_series, change=self.target == "change", noise=self.noise)
-        found = why_not(series, targets, ends)
+        found = why_not_next_input(series, targets, ends)
         before = NOT_SHOWN if first else self._no_forecast
         self.no_forecast_ = found if before in ("", NOT_SHOWN) and found != NOT_SHOWN else before
         return self
@@ -386,7 +386,7 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             state = esn.run_chunks(series)
             ends = [latest(each, max(self.direct_, 1)).ravel() for each in series.values]
             inputs = ends[0] if series.kind == "one" else np.stack(ends)
-        return closed_loop(esn, self.readout_, state, inputs, steps, self.scaling_, columns.pairs(esn))
+        return closed_loop.forecast(esn, self.readout_, columns, state, inputs, steps, self.scaling_)
 
     @property
     def _no_forecast(self) -> str:

@@ -17,12 +17,11 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.scaling import Scaling
-from echoscale.data.series import Series
+from echoscale.data.series import Series, teacher_forced
 from echoscale.engine.esn import ESN
 from echoscale.estimators import change
 from echoscale.estimators._validation import as_given, counted, last_rows
-from echoscale.estimators.closed_loop import followed, taught
-from echoscale.readouts import fit
+from echoscale.readouts import closed_loop, fit
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.fit import Fitted
 from echoscale.readouts.ridge import Readout
@@ -49,7 +48,7 @@ class Steps:
         """The input of the network and the targets of the readout, in units of the network; last: the outputs before."""
         heard, wanted = self.inputs.apply(series), self.outputs.apply(targets)
         if self.esn.n_outputs:
-            heard = taught(heard, wanted, last)
+            heard = teacher_forced(heard, wanted, last)
         if self.change:
             wanted = change.changes(heard, wanted, self.inputs, self.outputs, int(self.columns.inputs or 0))
         return heard, wanted
@@ -105,9 +104,8 @@ class Steps:
             begin, last = self._split(state)
             truth = None if known is None else self.outputs.apply(known)
             start = (*columns.split(begin, heard, esn), last)
-            inputs = int(columns.inputs or 0)
-            made, after = followed(esn, readout, scaled, truth, start, inputs, self.outputs, columns.pairs(esn))
-            return as_given(made.outputs, series), after[0] if series.kind == "one" else after
+            made, after = closed_loop.fed_back(esn, readout, columns, scaled, truth, start, self.outputs)
+            return as_given(made, series), after[0] if series.kind == "one" else after
         width = columns.width_of_states(esn)
         begin, before = columns.split(state, series, esn)
         outputs = [np.empty((int(length), len(readout.intercept))) for length in series.lengths]

@@ -12,18 +12,17 @@ between neighbouring points, which run beside each other on the lanes of one sca
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from echoscale._internal.types import Floats, Indices
-from echoscale.engine import devices, dynamics, lanes
+from echoscale.engine import devices, lanes
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning.losses import Loss, Model, Networks, Value
 from echoscale.learning.tuning.runs import stacked, unit_per_step
+from echoscale.readouts import closed_loop
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
 from echoscale.readouts.penalties import least
 from echoscale.readouts.ridge import Readout, ridge
@@ -185,7 +184,7 @@ class FreeRun(Loss):
             dtype = np.dtype(esn.dtype)
             with devices.precision_and_device(esn.dtype, esn.device):
                 first = np.ascontiguousarray(states[padded].reshape(-1, units).T, dtype)
-                outputs = _scan(
+                outputs = closed_loop.network_from_now(
                     esn.weights(len(which)),
                     hyper.on(which, dtype),
                     tuple(np.split(first, np.cumsum(esn.sizes)[:-1])),
@@ -193,53 +192,19 @@ class FreeRun(Loss):
                     np.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype),
                     np.asarray(readout.intercept[padded].reshape(-1, runs.outputs), dtype),
                     self.horizon,
-                    None if ahead is None else np.asarray(np.tile(ahead, len(padded)), dtype),
+                    known=None if ahead is None else np.asarray(np.tile(ahead, len(padded)), dtype),
                 )
             rows = np.asarray(outputs, np.float64).reshape(self.horizon, runs.outputs, len(padded), folds, each)
             found.append(rows.transpose(2, 3, 4, 0, 1)[: len(some)])
         return np.concatenate(found)
 
     def _known_inputs(self) -> Floats | None:
-        """s(t+1), ... after every origin, (steps, F, K R), 0 past the end; None where outputs are all that is heard."""
+        """s(t+1), ... after every origin, (steps - 1, F, K R), 0 past the end; None where outputs are all that is heard."""
         runs, features = self.runs, self.runs.esn.n_inputs
         if not runs.esn.n_outputs:
             return None
-        found = np.zeros((self.origins.step.size, self.horizon, features))
+        found = np.zeros((self.origins.step.size, self.horizon - 1, features))
         for rows, b, t in zip(found, self.origins.series.ravel().tolist(), self.origins.step.ravel().tolist(), strict=True):
-            inputs = runs.series.values[b][t + 1 : t + 1 + self.horizon, :features]
+            inputs = runs.series.values[b][t + 1 : t + self.horizon, :features]
             rows[: len(inputs)] = inputs
         return found.transpose(1, 2, 0)
-
-
-@partial(jax.jit, static_argnames="steps")
-def _scan(
-    weights: dynamics.Weights,
-    hyper: Hyper,
-    state: dynamics.State,
-    u: jax.Array,
-    coef: jax.Array,
-    intercept: jax.Array,
-    steps: int,
-    known: jax.Array | None = None,
-) -> jax.Array:
-    """Outputs (steps, O, lanes) of readouts coef (G, O, features), intercept (G, O), each for a group of consecutive lanes.
-
-    known  inputs (steps, F, lanes) of a network that hears its outputs beside them
-    """
-    groups = len(coef)
-
-    def read(state: dynamics.State, u: jax.Array) -> jax.Array:
-        features = jnp.concatenate([*state, u])[: coef.shape[2]]
-        seen = features.reshape(len(features), groups, -1)
-        found = jnp.einsum("gof,fgr->ogr", coef, seen, precision="highest") + intercept.T[:, :, None]
-        return found.reshape(len(found), -1)
-
-    Carry = tuple[dynamics.State, jax.Array]
-
-    def body(carry: Carry, s: jax.Array | None) -> tuple[Carry, jax.Array]:
-        state, y = carry
-        heard = y if s is None else jnp.concatenate([s, y])
-        new = dynamics.step(weights, hyper, state, heard)
-        return (new, read(new, heard)), y
-
-    return jax.lax.scan(body, (state, read(state, u)), known, length=steps)[1]

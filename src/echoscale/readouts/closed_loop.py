@@ -1,0 +1,197 @@
+"""Closed loop: outputs become inputs of the next step, alone (`forecast`) or beside other inputs (`fed_back`).
+
+    u(t) = (s(t), y(t-1)),   x(t) = step(x(t-1), u(t)),   y(t) = W_out (x(t), products, u(t), u(t-1), ...) + b
+
+    forecast      u(t) = y(t-1)
+    fed_back      known inputs s(t); the network receives its outputs, or the known outputs where there are any
+
+The loop runs in units of the network: in units of the data, a large offset would cost digits of float32. The readout is in
+float64, as in open loop: its coefficients may be large where its penalty is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from echoscale._internal.types import Array
+from echoscale.data.scaling import Scaling
+from echoscale.data.series import Series
+from echoscale.engine import dynamics, lanes
+from echoscale.engine.devices import device_of, precision_and_device
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.readouts.columns import Columns, Pairs
+from echoscale.readouts.ridge import Readout
+
+# The state, and what stands behind s(t) in the window of the next step: y(t-1), u(t-1), ..., newest first, (K, B).
+Carry = tuple[Any, jax.Array]
+# s(t) (T, F, B), known outputs y(t) (T, O, B) with NaN where they are not known, and which series still run (T, B).
+Given = tuple[jax.Array | None, jax.Array | None, jax.Array | None]
+# Both take a state and the window u(t), u(t-1), ..., newest first (W, B): to the next state, and to the outputs (O, B).
+Step = Callable[[Any, jax.Array], Any]
+Read = Callable[[Any, jax.Array], jax.Array]
+NO_PAIRS: Pairs = np.zeros((0, 2), np.int32)
+
+
+def loop(step: Step, read: Read, carry: Carry, given: Given, length: int | None = None) -> tuple[jax.Array, Carry]:
+    """Outputs (T, O, B) and the last carry."""
+
+    def body(carry: Carry, now: Given) -> tuple[Carry, jax.Array]:
+        (state, behind), (s, known, live) = carry, now
+        window = behind if s is None else jnp.concatenate([s, behind])
+        new = step(state, window)
+        y = read(new, window)
+        heard = y if known is None else jnp.where(jnp.isnan(known), y, known)
+        after = new, jnp.concatenate([heard, window])[: len(behind)]
+        return after if live is None else jax.tree.map(lambda one, other: jnp.where(live, one, other), after, carry), y
+
+    last, outputs = jax.lax.scan(body, carry, given, length)
+    return outputs, last
+
+
+def from_now(step: Step, read: Read, state: Any, window: jax.Array, steps: int, known: jax.Array | None = None) -> jax.Array:
+    """Outputs (steps, O, B) from the state and the window of now; known: s(t+1), s(t+2), ... (steps - 1, F, B)."""
+    y = read(state, window)
+    behind = len(window) - (0 if known is None else known.shape[1])
+    carry = state, jnp.concatenate([y, window])[:behind]
+    outputs, _ = loop(step, read, carry, (known, None, None), steps - 1)
+    return jnp.concatenate([y[None], outputs])
+
+
+@partial(jax.jit, static_argnames="steps")
+def network_from_now(
+    weights: dynamics.Weights,
+    hyper: Hyper,
+    state: dynamics.State,
+    window: jax.Array,
+    coef: jax.Array,
+    intercept: jax.Array,
+    steps: int,
+    pairs: jax.Array = NO_PAIRS,
+    known: jax.Array | None = None,
+) -> jax.Array:
+    """`from_now` of a network; a readout for every group of successive lanes: coef (G, O, features) and intercept (G, O)."""
+    return from_now(*_network(weights, hyper, coef, intercept, pairs), state, window, steps, known)
+
+
+@jax.jit
+def _network_loop(
+    weights: dynamics.Weights,
+    hyper: Hyper,
+    carry: Carry,
+    given: Given,
+    coef: jax.Array,
+    intercept: jax.Array,
+    pairs: jax.Array,
+) -> tuple[jax.Array, Carry]:
+    return loop(*_network(weights, hyper, coef, intercept, pairs), carry, given)
+
+
+def _network(
+    weights: dynamics.Weights, hyper: Hyper, coef: jax.Array, intercept: jax.Array, pairs: jax.Array
+) -> tuple[Step, Read]:
+    """The step and the readout of a network."""
+    heard = weights.inputs[0].shape[1] + (weights.feedback[0].shape[1] if weights.feedback else 0)
+
+    def step(state: dynamics.State, window: jax.Array) -> dynamics.State:
+        return dynamics.step(weights, hyper, state, window[:heard].astype(state[0].dtype))
+
+    def read(state: dynamics.State, window: jax.Array) -> jax.Array:
+        wide = jnp.concatenate(state).astype(window.dtype)
+        features = jnp.concatenate([wide, wide[pairs[:, 0]] * wide[pairs[:, 1]], window])[: coef.shape[2]]
+        if len(coef) == 1:
+            return jnp.matmul(coef[0], features, precision="highest") + intercept[0][:, None]
+        grouped = features.reshape(len(features), len(coef), -1)
+        found = jnp.einsum("gof,fgr->ogr", coef, grouped, precision="highest") + intercept.T[:, :, None]
+        return found.reshape(len(found), -1)
+
+    return step, read
+
+
+def forecast(
+    esn: ESN,
+    readout: Readout,
+    columns: Columns,
+    state: npt.ArrayLike,
+    window: npt.ArrayLike,
+    steps: int,
+    inputs: Scaling,
+) -> Array:
+    """(steps, O) or (B, steps, O) in units of the data: the network receives its outputs alone.
+
+    state   (N,) or (B, N) after the last known input
+    window  the last inputs, newest first, in units of the network
+    inputs  units of inputs and outputs
+    """
+    states = np.atleast_2d(np.asarray(state, esn.dtype))
+    with precision_and_device(np.float64, device_of(esn.device)):
+        outputs = network_from_now(
+            esn.weights(len(states)),
+            esn.numbers(),
+            _parts(esn, states),
+            np.asarray(np.atleast_2d(window).T, np.float64),
+            *_in_units_of_network(readout, inputs),
+            1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
+            columns.pairs(esn),
+        )
+        result = np.array(outputs, np.float64)[:steps].transpose(2, 0, 1)
+    result = result if inputs.is_none else inputs.back(result)
+    return result if np.ndim(state) == 2 else result[0]
+
+
+def fed_back(
+    esn: ESN,
+    readout: Readout,
+    columns: Columns,
+    series: Series,
+    known: Series | None,
+    start: tuple[npt.ArrayLike | None, npt.ArrayLike | None, npt.ArrayLike | None],
+    units: Scaling,
+) -> tuple[list[Array], Array]:
+    """Outputs (T_b, O) of every series in units of the data, and the state after the last step (B, ...).
+
+    series  s(t) in units of the network
+    known   outputs that are known, in units of the network; NaN where they are not
+    start   states, inputs before the first, newest first, and outputs before the first; None is 0
+    units   units of the outputs
+    """
+    widths, count = (esn.units, columns.past(esn), esn.n_outputs), series.count
+    states, past, heard = (
+        np.zeros((count, width)) if each is None else np.broadcast_to(np.asarray(each), (count, width))
+        for each, width in zip(start, widths, strict=True)
+    )
+    steps = lanes.round_up(int(series.lengths.max()))  # so that another length seldom compiles again
+    s, truth = np.zeros((steps, series.features, count)), np.full((steps, esn.n_outputs, count), np.nan)
+    for b, length in enumerate(series.lengths):
+        s[:length, :, b] = series.values[b]
+        if known is not None:
+            truth[:length, :, b] = known.values[b]
+    with precision_and_device(np.float64, device_of(esn.device)):
+        outputs, (state, behind) = _network_loop(
+            esn.weights(count),
+            esn.numbers(),
+            (_parts(esn, np.asarray(states, esn.dtype)), np.concatenate([heard, past], axis=1).T.astype(np.float64)),
+            (s, truth, np.arange(steps)[:, None] < series.lengths),
+            *_in_units_of_network(readout, units),
+            columns.pairs(esn),
+        )
+    made = np.array(outputs, np.float64)
+    after = np.concatenate([*map(np.asarray, state), behind[esn.n_outputs :], behind[: esn.n_outputs]]).T
+    return [units.back(made[:length, :, b]) for b, length in enumerate(series.lengths)], after
+
+
+def _parts(esn: ESN, states: Array) -> Any:
+    """States (B, N) as the step takes them, (n_k, B) for every reservoir."""
+    return tuple(np.split(np.ascontiguousarray(states.T), np.cumsum(esn.sizes)[:-1]))
+
+
+def _in_units_of_network(readout: Readout, units: Scaling) -> tuple[Array, Array]:
+    """coef (1, O, features) and intercept (1, O) of outputs in units of the network."""
+    return (readout.coef / units.spread[:, None])[None], units.forward(readout.intercept)[None]
