@@ -137,7 +137,7 @@ def outputs(made: Any) -> list[Any]:
         )
     if isinstance(made, es.Forecaster):
         known = len(made._columns) - len(made._places)
-        X = np.ones((3, known)) if known else None
+        X: Any = np.ones((3, known)) if known else None
         if made._form.shape == "dict" and known:
             X = dict.fromkeys(made._form.labels, X)
         return [made.predict(2 if X is None else 3, X).frame().to_numpy()]
@@ -205,7 +205,7 @@ def forgotten(kind: Kind, value: Any, name: str) -> list[str]:
         return forgotten(kind.records[type(value).__name__], value, name)
     if not isinstance(kind, Record):
         return []
-    held = set(value._fields if isinstance(value, tuple) else vars(value))
+    held = set(getattr(value, "_fields", None) or vars(value))
     made_anew = {each for each in held if isinstance(getattr(type(value), each, None), cached_property)}
     found = [f"{name}.{each}" for each in sorted(held - made_anew - set(kind.kinds) - set(kind.left_out))]
     shown = value if kind.kept is None else kind.kept(value)

@@ -1,8 +1,8 @@
 """Models to JSON and named arrays, and back, by declaration.
 
-A declaration says what a value is: `Array("O", "N")` is an array of O rows and N columns, `Record(Readout, {...})` an object
-with these attributes. The first array that names a size sets it, and all others must agree. A size that is named first inside
-an entry of a list belongs to this entry alone.
+A declaration says what a value is: `Array("O C")` is an array of O rows and C columns, `Record(Readout, ...)` an object with
+certain attributes. The first array that names a size sets it, and all others must agree. A size that is named first inside an
+entry of a list belongs to this entry alone.
 
 Reading runs no code of the file. Kind and shape of an array are checked before it is read from the disk, its range after that.
 """
@@ -15,7 +15,6 @@ import numbers
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import EllipsisType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -106,22 +105,22 @@ class IfThere(Maybe):
 
 
 class Array(Kind):
-    """An array whose axes are named sizes, numbers, or None for any length; a first axis `...` may be missing.
+    """An array, by its axes: names of sizes, numbers, sums of them, or `?` for any length; a first axis `...` may be missing.
 
-    "C+O" is the sum of two sizes that are known already.
+    Without axes (None) any shape will do.
     """
 
     def __init__(
         self,
-        *axes: str | int | EllipsisType | None,
+        axes: str | None = "",
+        *,
         kind: str = "f",
-        least: float | None = None,
-        most: float | None = None,
-        above: float | None = None,
+        least: float = -np.inf,
+        most: float = np.inf,
+        above: float = -np.inf,
         finite: bool = True,
-        any_shape: bool = False,
     ) -> None:
-        self.axes, self.kind, self.finite, self.any_shape = axes, kind, finite, any_shape
+        self.axes, self.kind, self.finite = None if axes is None else axes.split(), kind, finite
         self.least, self.most, self.above = least, most, above
 
     def write(self, value: Any, arrays: Arrays, name: str) -> Any:
@@ -135,34 +134,34 @@ class Array(Kind):
         kind = "i" if stored.dtype.kind == "u" else stored.dtype.kind
         if kind not in self.kind:
             raise ValueError(f"{name} must hold {' or '.join(KINDS[each] for each in self.kind)}, not {stored.dtype}")
-        if not self.any_shape:
-            self._check_shape(stored.shape, name, sizes)
+        if self.axes is not None:
+            _check_shape(stored.shape, self.axes, name, sizes)
         array = stored.read()
         if kind == "f" and self.finite and not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite")
-        low, high = (array.min(), array.max()) if array.size else (None, None)
-        if low is not None and self.above is not None and not low > self.above:
-            raise ValueError(f"{name} must be above {self.above}, not {low}")
-        if low is not None and ((self.least is not None and low < self.least) or (self.most is not None and high > self.most)):
-            raise ValueError(f"{name} must lie between {self.least} and {self.most}, not between {low} and {high}")
+        if array.size and self.above > -np.inf and not array.min() > self.above:
+            raise ValueError(f"{name} must be above {self.above}, not {array.min()}")
+        if array.size and (array.min() < self.least or array.max() > self.most):
+            raise ValueError(
+                f"{name} must lie between {self.least} and {self.most}, not between {array.min()} and {array.max()}"
+            )
         return array
 
-    def _check_shape(self, shape: tuple[int, ...], name: str, sizes: Sizes) -> None:
-        axes = self.axes[1:] if self.axes[:1] == (...,) and len(shape) < len(self.axes) else self.axes
-        wanted = [_length(each, sizes) for each in axes]
-        if len(shape) != len(wanted) or any(want not in (None, have) for want, have in zip(wanted, shape, strict=True)):
-            said = ", ".join("any" if want is None else str(want) for want in wanted)
-            raise ValueError(f"{name} must have shape ({said}), not {shape}")
-        for axis, have in zip(axes, shape, strict=True):
-            if isinstance(axis, str):
-                _agree(sizes, axis, have, name)
+
+def _check_shape(shape: tuple[int, ...], axes: list[str], name: str, sizes: Sizes) -> None:
+    axes = axes[1:] if axes[:1] == ["..."] and len(shape) < len(axes) else axes
+    wanted = [_length(each, sizes) for each in axes]
+    if len(shape) != len(wanted) or any(want not in (None, have) for want, have in zip(wanted, shape, strict=True)):
+        said = ", ".join("any" if want is None else str(want) for want in wanted)
+        raise ValueError(f"{name} must have shape ({said}), not {shape}")
+    for axis, have in zip(axes, shape, strict=True):
+        if axis.isidentifier():
+            _agree(sizes, axis, have, name)
 
 
-def _length(axis: str | int | EllipsisType | None, sizes: Sizes) -> int | None:
+def _length(axis: str, sizes: Sizes) -> int | None:
     """The length of an axis, as far as it is known."""
-    if not isinstance(axis, str):
-        return axis if isinstance(axis, int) else None
-    parts = [sizes.get(each) for each in axis.split("+")]
+    parts = [int(each) if each.isdigit() else sizes.get(each) for each in axis.split("+")]
     return None if None in parts else sum(cast("list[int]", parts))
 
 
@@ -181,8 +180,8 @@ class Sparse(Kind):
 
     def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> scipy.sparse.csr_array:
         rows, columns = (checks.integer(each, f"{name}, rows and columns,") for each in about)
-        own = sizes.new_child({"rows + 1": rows + 1})
-        indptr = Array("rows + 1", kind="i", least=0).read(ARRAY, arrays, f"{name}.indptr", own)
+        own = sizes.new_child({"rows": rows})
+        indptr = Array("rows+1", kind="i", least=0).read(ARRAY, arrays, f"{name}.indptr", own)
         data = Array("weights").read(ARRAY, arrays, f"{name}.data", own).astype(np.float64, copy=False)
         indices = Array("weights", kind="i", least=0, most=columns - 1).read(ARRAY, arrays, f"{name}.indices", own)
         if indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
@@ -234,9 +233,9 @@ class Labels(Kind):
             checks.choice(kind, ("object", "str"), name)
             labels = np.array(Many(TEXT, list).read(names, arrays, name, sizes), dtype=object if kind == "object" else np.str_)
         elif about == ARRAY:
-            labels = Array(None, kind="fib").read(ARRAY, arrays, name, sizes)
+            labels = Array("?", kind="fib").read(ARRAY, arrays, name, sizes)
         elif (stamp := np.dtype(about)).kind in "mM":
-            labels = Array(None, kind="i").read(ARRAY, arrays, name, sizes).astype(np.int64).view(stamp)
+            labels = Array("?", kind="i").read(ARRAY, arrays, name, sizes).astype(np.int64).view(stamp)
         else:
             raise ValueError(f"{name} are no {stamp}")
         if not len(labels) or len(set(labels.tolist())) < len(labels):
@@ -283,7 +282,7 @@ class Value(Kind):
         if type(value) is self.classes.get(kind):
             if hasattr(value, "to_dict"):
                 return {kind: value.to_dict()}
-            fields = dataclasses.fields(value)
+            fields = dataclasses.fields(cast(Any, value))
             return {kind: {each.name: self.write(getattr(value, each.name), arrays, each.name) for each in fields}}
         if isinstance(value, Sequence | np.ndarray):
             return [self.write(each, arrays, name) for each in value]
@@ -304,7 +303,6 @@ class Value(Kind):
         return made(**{key: self.read(each, arrays, name, sizes) for key, each in content.items()})
 
 
-AXES: dict[str, Any] = {"?": None, "...": ..., "1": 1, "5": 5}
 # What a field of a data class is, by its annotation.
 PLAIN = {
     "int": COUNT,
@@ -326,8 +324,7 @@ class Record(Kind):
     of : type
         The class. Fields of a data class that are not named here are what their annotations say: `PLAIN`.
     shapes : str
-        Attributes that are arrays of real numbers, with their axes: "coef O C, intercept O"; `?` is any length, `...` an axis
-        that may be missing.
+        Attributes that are arrays of real numbers, with their axes: "coef O C, intercept O".
     finish : function, optional
         Gets the object that was read: raises where its parts do not fit each other, and makes what the file does not hold.
     kept : function, optional
@@ -353,11 +350,11 @@ class Record(Kind):
     ) -> None:
         self.of, self.finish, self.kept, self.left_out, self.own_sizes = of, finish, kept, left_out, own_sizes
         self.given = set(inspect.signature(of).parameters)
-        entries = [entry.split() for entry in shapes.split(",") if entry]
-        self.kinds = {name: Array(*(AXES.get(axis, axis) for axis in axes)) for name, *axes in entries} | kinds
+        entries = [entry.split(maxsplit=1) for entry in shapes.split(",") if entry]
+        self.kinds: dict[str, Kind] = {name: Array(axes) for name, axes in entries} | kinds
         fields = getattr(of, "__dataclass_fields__", getattr(of, "_fields", ()))
         for field in [each for each in fields if each not in {*self.kinds, *left_out}]:
-            annotation = of.__annotations__[field]
+            annotation: Any = of.__annotations__[field]  # a string, in tuples in a `ForwardRef`
             self.kinds[field] = PLAIN[getattr(annotation, "__forward_arg__", annotation)]
 
     def write(self, value: Any, arrays: Arrays, name: str) -> dict[str, Any]:

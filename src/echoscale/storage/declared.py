@@ -6,6 +6,7 @@ Names of sizes: F inputs, O outputs, C columns that a readout sees, S numbers of
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -59,6 +60,7 @@ from echoscale.storage.codec import (
     TRUTH,
     Array,
     IfThere,
+    Kind,
     Labels,
     Many,
     Maybe,
@@ -72,6 +74,11 @@ from echoscale.storage.codec import (
 )
 
 SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal)
+
+
+def _each(names: Iterable[str], kind: Kind) -> dict[str, Any]:
+    """Several attributes of one kind."""
+    return dict.fromkeys(names, kind)
 
 
 # --------------------------------------------------------------------------------------------------------------- networks
@@ -113,13 +120,13 @@ def _plain_device(esn: Any) -> Any:
     return shown
 
 
-HYPER = Record(Hyper, **dict.fromkeys(Hyper._fields, Many(Array(...))))
+HYPER = Record(Hyper, **_each(Hyper._fields, Many(Array("..."))))
 DRAWN = Record(
     Drawn,
-    **dict.fromkeys(("recurrent", "couplings", "residuals"), Many(Sparse())),
-    **dict.fromkeys(("inputs", "feedback"), Many(Array(None, None))),
-    biases=Many(Array(None)),
-    leak_places=Many(Array(None, least=0, most=1)),
+    **_each(("recurrent", "couplings", "residuals"), Many(Sparse())),
+    **_each(("inputs", "feedback"), Many(Array("? ?"))),
+    biases=Many(Array("?")),
+    leak_places=Many(Array("?", least=0, most=1)),
 )
 NETWORK = Record(
     ESN,
@@ -149,7 +156,7 @@ def _check_rls(model: RLS) -> None:
 READOUT = Record(Readout, "coef O C, intercept O", ridge=Array(least=0))
 CURVE = Record(RidgeCurve, "relative penalties", errors=Array("penalties", finite=False))
 STATISTICS = Record(
-    Statistics, features=Plain(checks.integer, "C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O", "C+O")
+    Statistics, features=Plain(checks.integer, "C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O C+O")
 )
 RLS_STATE = Record(RLSState, "mean C, target O, coef C O, inverse C C", weight=Array(least=0), turn=Array(kind="i"))
 LEAST_SQUARES = Record(RLS, ridge=NUMBER, forgetting=NUMBER, state=Maybe(RLS_STATE), finish=_check_rls)
@@ -185,10 +192,10 @@ def _seeded(model: Any) -> Any:
 
 def _settings(of: type) -> dict[str, Any]:
     """The parameters of an estimator."""
-    return dict.fromkeys(inspect.signature(of).parameters, SETTING)
+    return _each(inspect.signature(of).parameters, SETTING)
 
 
-FITTED = {
+FITTED: dict[str, Any] = {
     "n_features_in_": Plain(checks.integer, "F"),
     "feature_names_in_": IfThere(Names("F", _as_objects)),
     "washout_": COUNT,
@@ -196,15 +203,15 @@ FITTED = {
     "ridge_": SIZE,
     "ridge_curve_": Maybe(CURVE),
 }
-OF_STEPS = {
+OF_STEPS: dict[str, Any] = {
     **FITTED,
     "esn_": NETWORK,
     "target_scaling_": _scaling("O"),
     "direct_": IfThere(COUNT),
-    "state_": IfThere(Array(..., "S")),
+    "state_": IfThere(Array("... S")),
     "rest_": IfThere(Array("S")),
-    "last_target_": IfThere(Array(..., "O", finite=False)),
-    "steps_seen_": IfThere(Array(None, kind="i", least=0)),
+    "last_target_": IfThere(Array("... O", finite=False)),
+    "steps_seen_": IfThere(Array("?", kind="i", least=0)),
     "statistics_": IfThere(STATISTICS),
     "fold_statistics_": IfThere(Many(STATISTICS, list)),
 }
@@ -282,9 +289,9 @@ CLASSIFIER = Record(
     scaling_=HEARD,
     steepness_=SIZE,
     transformer_=IfThere(TRANSFORMER),
-    rows_=IfThere(Array("B", "C")),
-    codes_=IfThere(Array("B", "O")),
-    history_=IfThere(Record(TrainingHistory, **dict.fromkeys(TrainingHistory._fields, Array("epochs", finite=False)))),
+    rows_=IfThere(Array("B C")),
+    codes_=IfThere(Array("B O")),
+    history_=IfThere(Record(TrainingHistory, **_each(TrainingHistory._fields, Array("epochs", finite=False)))),
     finish=_finish_classifier,
     kept=_seeded,
 )
@@ -305,8 +312,8 @@ LAGS = Record(
     **FITTED,
     scaling_=_scaling("F"),
     target_scaling_=_scaling("O"),
-    state_=Array(..., "S"),
-    last_target_=Array(..., "O", finite=False),
+    state_=Array("... S"),
+    last_target_=Array("... O", finite=False),
     flat_targets_=TRUTH,
     no_forecast_=TEXT,
     finish=_check_nvar,
@@ -463,7 +470,7 @@ PART = Record(
     "weights H",
     trend=Plain(partial(checks.integer, minimum=-1)),
     reader=Maybe(READER),
-    trails=Many(Array(1, None), list),
+    trails=Many(Array("1 ?"), list),
     finish=_check_part,
     kept=_last_states,
 )
@@ -497,11 +504,11 @@ CORE = Record(
     horizon=Plain(checks.integer, "H"),
     period=Maybe(POSITIVE),
     scales=Array("B", least=0),
-    table=Array(len(GRID), "H"),
+    table=Array(f"{len(GRID)} H"),
     floors=Array("B", finite=False),
     usual=Array("H", least=0),
     share=SIZE,
-    edges=Many(Array(None, kind="i", least=0), list, "B"),
+    edges=Many(Array("?", kind="i", least=0), list, "B"),
     views=Many(VIEW, list),
     parts=Many(PART, list),
     candidates=SETTING,
@@ -535,8 +542,8 @@ FORECASTER = Record(
     horizon_=Plain(partial(checks.integer, minimum=1), "H"),
     season_=SETTING,
     _columns=Many(TEXT, size="K"),
-    _values=Many(Array(None, finite=False), list, "series"),
-    _tables_given=Many(Array(None, "K", finite=False), list, "series"),
+    _values=Many(Array("?", finite=False), list, "series"),
+    _tables_given=Many(Array("? K", finite=False), list, "series"),
     _clocks=Many(CLOCK, list, "series"),
     _form=FORM,
     _places=Many(COUNT),
@@ -601,22 +608,22 @@ HISTORY = Record(
     "value windows P starts",
     used=Plain(checks.integer, "windows"),
     targets=Array("windows", least=0),
-    loss=Array("windows", "starts", finite=False),
-    gradient=Array("windows", "P", "starts", finite=False),
+    loss=Array("windows starts", finite=False),
+    gradient=Array("windows P starts", finite=False),
 )
 MEMORY = Record(
     ProtocolMemory,
-    last=Array("P", "starts", finite=False),
-    mark=Array("P", "starts", finite=False),
+    last=Array("P starts", finite=False),
+    mark=Array("P starts", finite=False),
     resets=Array("starts", kind="i", least=0),
     converged=Array("starts", kind="b"),
 )
 STREAM = Record(
     KeptStream,
-    carry=Many(Array(kind="fib", any_shape=True), list),
+    carry=Many(Array(None, kind="fib"), list),
     history=HISTORY,
     memory=MEMORY,
-    frozen=Array("P", "starts", kind="b"),
+    frozen=Array("P starts", kind="b"),
 )
 LEARNER = Record(
     OnlineLearner,
@@ -626,7 +633,7 @@ LEARNER = Record(
     rates=ADAM,
     protocol=Maybe(Record(Reinitialise)),
     starts=HYPER,
-    **dict.fromkeys(("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed"), SETTING),
+    **_each(("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed"), SETTING),
     stream=Maybe(STREAM),
     feature_names=Many(TEXT),
     finish=_resume,

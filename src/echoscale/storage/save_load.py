@@ -124,7 +124,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What was kept with a model: the `notes` of `save`; empty where there are none. The file is checked as by `load`."""
-    return _read(Path(path), _notes)
+    found: dict[str, Any] = _read(Path(path), _notes)
+    return found
 
 
 def _model(about: Any, arrays: dict[str, Stored]) -> Any:
