@@ -55,14 +55,14 @@ def plain(esn: es.ESN) -> Callable[[], Any]:
     return lambda: [each.block_until_ready() for each in scan(esn.weights(LANES), esn.numbers(), state, u)]
 
 
-def starting(esn: es.ESN, count: int) -> Hyper:
+def starting(network: es.Network, count: int) -> Hyper:
     """So many starts, from fast and slow to slow and fast."""
-    return esn.hyper.replace(leak_rate=[np.linspace(0.2, 0.9, count), np.linspace(0.9, 0.2, count)])
+    return Hyper.of(network).replace(leak_rate=[np.linspace(0.2, 0.9, count), np.linspace(0.9, 0.2, count)])
 
 
 def on_one_core(learner: OnlineLearner) -> OnlineLearner:
     """The same learner with all its starts in one group."""
-    learner.stream = learner.begin(BATCH)
+    learner.stream = learner.begin(BATCH, 1)
     assert learner._plan is not None
     learner._groups = groups.cut(learner._plan, learner.settings.starts, 1)
     return learner
@@ -72,8 +72,8 @@ def jobs(esn: es.ESN, u: Any, y: Any) -> dict[str, tuple[Callable[[], Any], int]
     """Name: what to time, and how many networks it moves."""
     kinds: dict[str, dict[str, Any]] = {
         ADAM: {},
-        "online, Adam, 8 starts, one core": {"starts": starting(esn, 8)},
-        "online, Adam, 8 starts, all cores": {"starts": starting(esn, 8)},
+        "online, Adam, 8 starts, one core": {"starts": starting(esn.network, 8)},
+        "online, Adam, 8 starts, all cores": {"starts": starting(esn.network, 8)},
         "online, recursive least squares": {"readout": RLS(1e-5, 0.9999)},
         "online, Adam, all nine numbers": {
             "parameters": ["leak_rate", "spectral_radius", "input_scaling", "bias_scaling", "coupling"],
@@ -84,7 +84,7 @@ def jobs(esn: es.ESN, u: Any, y: Any) -> dict[str, tuple[Callable[[], Any], int]
         "plain step (`run_chunks`, last state only)": (lambda: esn.run_chunks(u), BATCH),
     }
     for name, settings in kinds.items():
-        learner = OnlineLearner(esn, washout=0, record=STEPS, **settings)
+        learner = OnlineLearner(esn.network, washout=0, record=STEPS, **settings)
         if "one core" in name:
             on_one_core(learner)
         found[name] = (partial(learner.partial_fit, u, y), BATCH * learner.settings.starts)
@@ -96,7 +96,7 @@ def telegraph_jobs() -> dict[str, tuple[Callable[[], Any], int]]:
     esn = es.hierarchical([50, 50], leak_rate=[0.5, 0.05], spectral_radius=0.95, input_scaling=0.2).build(1, seed=0)
     series = es.tasks.telegraph(STEPS, seed=0, sequences=BATCH)
     y = np.eye(OUTPUTS)[series.joint]
-    many = starting(esn, STARTS)
+    many = starting(esn.network, STARTS)
     preset = PRESETS["telegraph"]
     found: dict[str, tuple[Callable[[], Any], int]] = {}
     kinds: dict[str, dict[str, Any]] = {
@@ -107,7 +107,9 @@ def telegraph_jobs() -> dict[str, tuple[Callable[[], Any], int]]:
         f"{ALONE}: echoscale, {STARTS} starts, all cores": {"parameters": (), "starts": many},
     }
     for name, settings in kinds.items():
-        learner = OnlineLearner(esn, OUTPUTS, readout=preset.readout, rates=preset.learned, washout=0, record=STEPS, **settings)
+        learner = OnlineLearner(
+            esn.network, OUTPUTS, readout=preset.readout, rates=preset.learned, washout=0, record=STEPS, **settings
+        )
         if "one core" in name:
             on_one_core(learner)
         found[name] = (partial(learner.partial_fit, series.u, y), BATCH * learner.settings.starts)
@@ -159,7 +161,7 @@ def timed(jobs: dict[str, tuple[Callable[[], Any], int]], rounds: int) -> dict[s
 
 def long_stream(esn: es.ESN, steps: int) -> dict[str, Any]:
     """Many steps in chunks; the peak of the resident memory (KiB) after a tenth of them and at the end."""
-    learner, chunk = OnlineLearner(esn), min(20_000, steps // 10)
+    learner, chunk = OnlineLearner(esn.network), min(20_000, steps // 10)
     u, y = es.tasks.narma(BATCH * chunk, order=10, seed=1)
     u, y = u.reshape(BATCH, -1, 1), y.reshape(BATCH, -1, 1)
     early, start = 0, time.perf_counter()

@@ -175,7 +175,7 @@ def _learned(esn: Any, candidate: Candidate, series: _Series, settings: Settings
     """An online learner after the stream: of all numbers, or of a readout alone, which is averaged over the second half."""
     names = ["leak_rate", "spectral_radius", "input_scaling", "bias_scaling", *(["coupling"] if candidate.joined else [])]
     learner = OnlineLearner(
-        esn,
+        esn.network,
         4,
         parameters=names if candidate.rate else (),
         loss=candidate.online or "softmax",
@@ -185,6 +185,7 @@ def _learned(esn: Any, candidate: Candidate, series: _Series, settings: Settings
         washout=settings.washout,
         average=settings.washout + settings.stream_steps // 2 if candidate.online else None,
         record=settings.stream_steps // 10,
+        seed=esn.seed,
     )
     data = series.of("stream")
     return learner.partial_fit(data.u, _one_hot(data.joint) if candidate.online == "mse" else data.joint)

@@ -314,7 +314,7 @@ def online(problem: Problem, task: str, **rules: Any) -> dict[str, Any]:
     first = s.first_stream_seed + s.sequences * problem.seed
     series = [es.tasks.narma(s.checkpoints[-1], TASKS[task], first + b) for b in range(s.sequences)]
     u, y = (np.stack(each) for each in zip(*series, strict=True))
-    learner = OnlineLearner(esn, starts=start, washout=s.washout, seed=problem.seed, **rules)
+    learner = OnlineLearner(esn.network, starts=start, dtype=esn.dtype, washout=s.washout, seed=problem.seed, **rules)
     curve: dict[str, list[Any]] = {}
     seconds, done = 0.0, 0
     for checkpoint in s.checkpoints:

@@ -86,7 +86,7 @@ def walks() -> dict[str, Callable[[], object]]:
     return {
         "ESNRegressor.fit": lambda: model.fit(u, y),
         "ESNRegressor.predict": lambda: model.predict(u),
-        "OnlineLearner.fit": lambda: es.OnlineLearner(esn, washout=WASHOUT).fit(u, y),
+        "OnlineLearner.fit": lambda: es.OnlineLearner(network, washout=WASHOUT).fit(u, y),
         "features.compute": lambda: es.readouts.features.compute(esn, batch, 4),
         "sweep, 4 lanes": lambda: es.sweep(network, "narma", {"leak_rate": np.linspace(0.2, 0.8, LANES)}, protocol=cut),
         "tune, 2 rounds": lambda: es.tune(network, u, y, starts=2, rounds=ROUNDS, washout=WASHOUT),

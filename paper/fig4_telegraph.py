@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import timescales
+from echoscale import Hyper, timescales
 from echoscale.app.report import style
 from echoscale.engine import cores, on_cpu
 from echoscale.learning import PRESETS, Adam, OnlineLearner
@@ -210,7 +210,7 @@ def scored(settings: Settings, network: Network, points: Floats, noise: float, s
         leak_rate=list(np.tile(points, (len(RADII), 1)).T), spectral_radius=[radii] * len(network.reservoirs)
     )
     train, *held_out = (series(settings, steps, seed, k, noise) for k, steps in enumerate(_lengths(settings)))
-    readouts = [scores.online(esn, hyper, train, settings.tail, seed, check)]
+    readouts = [scores.online(network, hyper, train, settings.tail, seed, check)]
     one = series(settings, settings.ridge_steps, seed, 3, noise, sequences=1)
     readouts.append(scores.by_ridge(esn, hyper, one, settings.penalty, settings.washout))
     found = []
@@ -226,16 +226,17 @@ def learned_path(settings: Settings, rho: float, seed: int, check: Check = unche
     """path: the leak rate of a single network that recognises the state while the noise rises, (starts, records + 1)."""
     starts, rule = np.array(settings.path_starts), PRESETS["telegraph"]
     # A loop of few lanes: the processor is faster than a GPU.
-    esn = lone(settings, rho).build(1, seed=seed, device="cpu")
+    network = lone(settings, rho)
     rate: Any = rule.learned.rate
     learner = OnlineLearner(
-        esn,
+        network,
         rates=Adam(float(rate) * settings.faster, rule.learned.beta1, rule.learned.beta2),
         readout=rule.readout,
-        starts=esn.hyper.replace(leak_rate=[starts]),
+        starts=Hyper.of(network).replace(leak_rate=[starts]),
         record=settings.path_steps // settings.path_records,
         washout=200,
         seed=seed,
+        device="cpu",
     )
     noise = schedule(*((settings.path_steps, each) for each in settings.path_noises))
     truth = series(settings, len(noise), seed, 4, noise)

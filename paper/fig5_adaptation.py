@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import ESN
+from echoscale import Hyper, Network
 from echoscale.app.report import style
 from echoscale.engine import cores
 from echoscale.learning import PRESETS, Adam, OnlineLearner
@@ -194,8 +194,7 @@ def follow(settings: Settings, phases: Phases, noise: float, radius: float, seed
     accuracy          (K, S, 3)  on held-out series at the end of every phase, in the order of `TASKS`
     ceiling           (K, 3)     of the best observer on the same series
     """
-    esn = network(settings, radius, seed)
-    learner = learner_of(settings, phases, esn, seed)
+    learner = learner_of(settings, phases, network(settings, radius), seed)
     truth = stream(settings, phases, noise, seed)
     first = learner.values
     accuracy, ceiling = [], []
@@ -217,7 +216,7 @@ def follow(settings: Settings, phases: Phases, noise: float, radius: float, seed
     }
 
 
-def network(settings: Settings, radius: float, seed: int) -> ESN:
+def network(settings: Settings, radius: float) -> Network:
     """Two reservoirs, the first drives the second."""
     return hierarchical(
         [settings.units] * 2,
@@ -226,18 +225,18 @@ def network(settings: Settings, radius: float, seed: int) -> ESN:
         connections=settings.connections,
         coupling=settings.coupling,
         coupling_connections=settings.connections,
-    ).build(1, seed=seed)
+    )
 
 
-def learner_of(settings: Settings, phases: Phases, esn: ESN, seed: int) -> OnlineLearner:
+def learner_of(settings: Settings, phases: Phases, network: Network, seed: int) -> OnlineLearner:
     """The paper's rule for both leak rates and W_out. Predictions use a running mean of W_out, learning does not."""
     preset, starts = PRESETS["telegraph"], np.array(settings.starts)
     return OnlineLearner(
-        esn,
+        network,
         4,
         rates=Adam(RATE * phases.faster, preset.learned.beta1, preset.learned.beta2),
         readout=preset.readout,
-        starts=esn.hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]]),
+        starts=Hyper.of(network).replace(leak_rate=[starts[:, 0], starts[:, 1]]),
         record=phases.steps // phases.records,
         washout=200,
         average=1 - 1 / settings.average,

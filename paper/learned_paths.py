@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from echoscale import Hyper
 from echoscale.learning import PRESETS, Adam, OnlineLearner, Reinitialise, tune
 from echoscale.network import Network
 from echoscale.sweeps import Arrays, Check, Protocol
@@ -46,14 +47,13 @@ def online(paths: Paths, network: Network, order: int, seed: int, check: Check) 
     """Leak rates (starts, records + 1, 2), the start first; and the online NRMSE of every window (starts, records)."""
     series = [narma(paths.steps, order=order, seed=FIRST_SERIES + SEQUENCES * seed + k) for k in range(SEQUENCES)]
     u, y = (np.stack(each).astype(np.float32) for each in zip(*series, strict=True))
-    esn = network.build(1, seed=seed)
     starts = np.array(paths.starts)
     preset = PRESETS["narma"]
     learner = OnlineLearner(
-        esn,
+        network,
         rates=Adam(RATE * paths.faster, preset.learned.beta1, preset.learned.beta2),
         readout=preset.readout,
-        starts=esn.hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]]),
+        starts=Hyper.of(network).replace(leak_rate=[starts[:, 0], starts[:, 1]]),
         protocol=Reinitialise(every=paths.reset, tolerance=0),  # a tolerance of 0: it never stops
         record=paths.steps // paths.records,
         washout=200,

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import ESN, Hyper, Readout, ridge, statistics
+from echoscale import ESN, Hyper, Network, Readout, ridge, statistics
 from echoscale.learning import OnlineLearner
 from echoscale.sweeps import Check
 from echoscale.tasks import Telegraph, telegraph_filter
@@ -32,12 +32,12 @@ def targets(truth: Telegraph) -> npt.NDArray[np.float32]:
     return np.concatenate([hot, truth.state[..., None], truth.regime[..., None]], axis=-1, dtype=np.float32)
 
 
-def online(esn: ESN, hyper: Hyper, truth: Telegraph, tail: float, seed: int, check: Check) -> Readout:
+def online(network: Network, hyper: Hyper, truth: Telegraph, tail: float, seed: int, check: Check) -> Readout:
     """Readouts of all lanes of `hyper`, learned by the paper's Adam along B series at once, averaged over the last share."""
     steps = truth.u.shape[-2]
     average = round(steps * (1 - tail))
     learner = OnlineLearner(
-        esn, OUTPUTS, parameters=(), rates="telegraph", starts=hyper, washout=200, average=average, seed=seed
+        network, OUTPUTS, parameters=(), rates="telegraph", starts=hyper, washout=200, average=average, seed=seed
     )
     learner.partial_fit(truth.u.astype(np.float32), targets(truth), progress=lambda *_: check())
     return learner.readout

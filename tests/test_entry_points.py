@@ -33,7 +33,7 @@ def like(u: Any) -> Any:
 
 
 def learner() -> es.OnlineLearner:
-    return es.OnlineLearner(ESN, outputs=1)
+    return es.OnlineLearner(NETWORK, outputs=1)
 
 
 # Inputs and targets of every step.

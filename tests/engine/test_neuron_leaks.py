@@ -111,7 +111,9 @@ def test_learners_follow_the_gradient(esn: es.ESN) -> None:
         for value in (small.hyper.leak_spread[0] + step, small.hyper.leak_spread[0] - step)
     ]
     assert found.parameters["leak_spread[0]"] == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-6)
-    learner = es.OnlineLearner(small, outputs=1, parameters=names, rates=es.learning.Adam(1e-3), washout=0)
+    learner = es.OnlineLearner(
+        small.network, parameters=names, rates=es.learning.Adam(1e-3), washout=0, seed=1, dtype="float64"
+    )
     learner.fit(U, y)
     before, after = small.hyper, learner.hyper
     assert float(after.leak_spread[0]) != float(before.leak_spread[0])

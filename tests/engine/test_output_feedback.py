@@ -148,9 +148,8 @@ def test_descriptions_and_files_keep_it(tmp_path: Path) -> None:
 
 def test_a_stream_learns_its_strength() -> None:
     """The online learner takes the same series, and its gradient reaches the leaf."""
-    esn = es.single(10, feedback_scaling=0.5).build(1, n_outputs=1, seed=0)
     y = np.sin(0.3 * np.arange(300))[:, None]
-    learner = es.OnlineLearner(esn, outputs=1, parameters="feedback_scaling")
+    learner = es.OnlineLearner(es.single(10, feedback_scaling=0.5), outputs=1, parameters="feedback_scaling")
     learner.fit(es.teacher_forced(np.ones((300, 1)), y).values[0], y)
     assert float(np.ravel(learner.hyper.feedback_scaling[0])[0]) != 0.5
 

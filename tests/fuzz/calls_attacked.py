@@ -175,9 +175,8 @@ def random_calls(rng: np.random.Generator, folder: Path) -> str:
 
 def cut_streams(rng: np.random.Generator, folder: Path) -> str:
     """A stream in pieces, saved and loaded between them, learns the same bits as in one piece."""
-    esn = es.single(5, leak_rate=0.5).build(1, seed=1)
     rule: Any = es.RLS(1e-3) if rng.random() < 0.5 else None
-    whole, pieces = (es.OnlineLearner(esn, readout=rule, washout=5, record=30) for _ in range(2))
+    whole, pieces = (es.OnlineLearner(es.single(5, leak_rate=0.5), readout=rule, washout=5, record=30) for _ in range(2))
     whole.partial_fit(U, Y)
     edges = np.sort(rng.integers(1, len(U), int(rng.integers(1, 5))))
     for begin, end in zip([0, *edges], [*edges, len(U)], strict=True):

@@ -46,7 +46,7 @@ def models() -> tuple[Any, ...]:
         es.ESNRegressor(units=5, washout=20, random_state=0).partial_fit(u, y),
         es.ESNClassifier(units=5, washout=20, random_state=0).fit(u, np.where(y[:, 0] > y.mean(), "high", "low")),
         es.ESNClassifier(units=5, features="mean", random_state=0).fit(batch, np.arange(12) % 2),
-        es.OnlineLearner(esn, washout=5, record=20).partial_fit(u, y),
+        es.OnlineLearner(esn.network, washout=5, record=20).partial_fit(u, y),
         es.RLS(1e-3).partial_fit(rng.normal(size=(20, 3)), rng.normal(size=20)),
     )
 

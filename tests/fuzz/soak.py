@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0)
     seconds = parser.parse_args().seconds
     devices._programs.most = 60  # reached some times in a short run too
-    learner: Any = es.OnlineLearner(es.single(20).build(1, seed=0), washout=10, record=1000)
+    learner: Any = es.OnlineLearner(es.single(20), washout=10, record=1000)
     rows: list[tuple[int, float, float]] = []
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

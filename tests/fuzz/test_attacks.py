@@ -112,8 +112,7 @@ class LearnerMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        esn = es.single(4, leak_rate=0.5).build(1, seed=1)
-        self.pieces, self.whole = (es.OnlineLearner(esn, washout=5, record=16) for _ in range(2))
+        self.pieces, self.whole = (es.OnlineLearner(es.single(4, leak_rate=0.5), washout=5, record=16) for _ in range(2))
         self.steps = 0
         self.folder = tempfile.TemporaryDirectory()
 

@@ -28,9 +28,8 @@ def numpy_rule(name: str = "online_numpy") -> Any:
 
 def learner(parameters: Any, rates: Adam) -> OnlineLearner:
     network = es.hierarchical([50, 50], leak_rate=[0.5, 0.05], spectral_radius=0.95, input_scaling=0.2)
-    esn = network.build(1, seed=0, dtype="float64")
-    readout = PRESETS["telegraph"].readout
-    return OnlineLearner(esn, OUTPUTS, parameters=parameters, readout=readout, rates=rates, washout=0, record=STEPS // 2)
+    rules: dict[str, Any] = {"readout": PRESETS["telegraph"].readout, "rates": rates, "washout": 0, "record": STEPS // 2}
+    return OnlineLearner(network, OUTPUTS, parameters=parameters, dtype="float64", **rules)
 
 
 def whole(model: OnlineLearner) -> Any:
@@ -47,7 +46,7 @@ def test_leak_rates_readout_and_loss(rate: float, sparse: bool) -> None:
     series = es.tasks.telegraph(STEPS, seed=0, sequences=SEQUENCES)
     y = np.eye(OUTPUTS)[series.joint]
     ours = learner("leak_rate", Adam(rate, beta1=0.99))
-    ours.stream = ours.begin(SEQUENCES)
+    ours.stream = ours.begin(SEQUENCES, 1)
     first, leaks = whole(ours), ours.values[0]
     parts = rule.parts_of(ours.esn)
     theirs = rule.NumpyLearner(parts, first, leaks, SEQUENCES, np.float64, leak_rate=rate, sparse=sparse)
@@ -67,7 +66,7 @@ def test_the_rule_as_one_writes_it_down(rate: float) -> None:
     series = es.tasks.telegraph(STEPS, seed=0, sequences=SEQUENCES)
     y = np.eye(OUTPUTS)[series.joint]
     ours = learner("leak_rate", Adam(rate, beta1=0.99))
-    ours.stream = ours.begin(SEQUENCES)
+    ours.stream = ours.begin(SEQUENCES, 1)
     first, leaks = whole(ours), ours.values[0]
     parts = numpy_rule().parts_of(ours.esn)
     theirs = numpy_rule("online_plain").PlainLearner(parts, first, leaks, SEQUENCES, np.float64, leak_rate=rate)
@@ -87,7 +86,7 @@ def test_the_readout_alone() -> None:
     series = es.tasks.telegraph(STEPS, seed=1, sequences=SEQUENCES)
     y = np.eye(OUTPUTS)[series.joint]
     ours = learner((), PRESETS["telegraph"].learned)
-    ours.stream = ours.begin(SEQUENCES)
+    ours.stream = ours.begin(SEQUENCES, 1)
     theirs = rule.NumpyLearner(rule.parts_of(ours.esn), whole(ours), (0.5, 0.05), SEQUENCES, np.float64, learn_leaks=False)
     theirs.partial_fit(series.u, y)
     ours.partial_fit(series.u, y)

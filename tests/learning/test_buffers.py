@@ -42,7 +42,7 @@ def learner(kind: str = "adam", **changes: Any) -> OnlineLearner:
     settings = {"readout": Adam(3e-3), "rates": Adam(1e-4), "record": 500, **KINDS[kind], **changes}
     if settings.get("starts"):
         settings["starts"] = esn.hyper.replace(leak_rate=[np.array(settings["starts"]), 0.4])
-    return OnlineLearner(esn, **settings)
+    return OnlineLearner(esn.network, **{"seed": esn.seed, "dtype": esn.dtype, **settings})
 
 
 def assert_same(one: OnlineLearner, two: OnlineLearner) -> None:
@@ -160,7 +160,7 @@ def test_learning_helps(readout: Any) -> None:
     """Leaks that start badly move, the loss falls, and the network with the learned numbers predicts better on new data."""
     u, y = stream(10_000)
     esn = es.hierarchical([20, 20], leak_rate=[0.05, 0.05], spectral_radius=0.9, input_scaling=0.3).build(1, seed=0)
-    model = OnlineLearner(esn, readout=readout, rates=Adam(1e-3, 0.99)).fit(u[:, :9000], y[:, :9000])
+    model = OnlineLearner(esn.network, readout=readout, rates=Adam(1e-3, 0.99)).fit(u[:, :9000], y[:, :9000])
     losses = model.history.loss.sel(start=0).values
     assert losses[-1] < losses[1]
     assert (model.values[0] > 0.1).all()

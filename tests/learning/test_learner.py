@@ -33,6 +33,11 @@ def rate_of(rule: Adam) -> float:
     return rule.rate
 
 
+def online(esn: es.ESN, outputs: int = 1, **rules: Any) -> OnlineLearner:
+    """A learner on the same weights."""
+    return OnlineLearner(esn.network, outputs, **{"seed": esn.seed, "dtype": esn.dtype, **rules})
+
+
 class Naive:
     """The rule for two reservoirs, first drives second: states, traces by hand, Adam by hand, a few rows at a time."""
 
@@ -172,7 +177,7 @@ def test_every_step_of_the_whole_rule(loss: str, trace: str, constraint: str, ou
     y[1, 20:25] = np.nan  # one sequence of three
     y[:, 30:33] = np.nan  # all of them
     readout, rate = Adam(0.02, 0.8, 0.99), Adam(0.004, 0.9, 0.98)
-    learner = OnlineLearner(
+    learner = online(
         esn,
         outputs,
         parameters=EVERYTHING,
@@ -183,7 +188,6 @@ def test_every_step_of_the_whole_rule(loss: str, trace: str, constraint: str, ou
         constraint=constraint,
         washout=7,
         record=1,
-        seed=2,
     )
     learner.partial_fit(u[:, :7], y[:, :7])  # the washout: states move, nothing is learned
     names = [str(each) for each in learner.learned]
@@ -229,7 +233,7 @@ def test_least_squares_in_the_loop_is_the_ridge_readout() -> None:
     esn = build()
     u, y = data(length=400)
     y[0, 100:150] = np.nan
-    learner = OnlineLearner(esn, readout=RLS(1e-4), rates=Adam(1e-30), washout=20).partial_fit(u, y)
+    learner = online(esn, readout=RLS(1e-4), rates=Adam(1e-30), washout=20).partial_fit(u, y)
     states = esn.run(u)[:, 20:].reshape(-1, sum(UNITS))
     targets = y[:, 20:].reshape(-1, 1)
     shown = ~np.isnan(targets[:, 0])
@@ -249,11 +253,11 @@ def test_many_starts_equal_each_start_alone() -> None:
     starts = esn.hyper.replace(leak_rate=list(leaks.T), coupling=[np.array([0.5, 1.0, 1.5])])
     for readout in (Adam(0.01), RLS(1e-2, 0.99)):
         settings: Any = {"readout": readout, "rates": Adam(1e-3), "washout": 5, "record": 40}
-        together = OnlineLearner(esn, starts=starts, **settings).partial_fit(u, y)
+        together = online(esn, starts=starts, **settings).partial_fit(u, y)
         assert together.readout.coef.shape == (3, 1, sum(UNITS))
         for s in range(3):
             own = esn.hyper.replace(leak_rate=list(leaks[s]), coupling=float(starts.coupling[0][s]))
-            alone = OnlineLearner(esn, starts=own, **settings).partial_fit(u, y)
+            alone = online(esn, starts=own, **settings).partial_fit(u, y)
             np.testing.assert_allclose(together.values[s], alone.values[0], rtol=1e-10)
             np.testing.assert_allclose(together.readout.at(s).coef, alone.readout.coef, rtol=1e-6, atol=1e-9)
             np.testing.assert_allclose(together.history.loss[s], alone.history.loss[0], rtol=1e-9)
@@ -271,7 +275,7 @@ def test_a_sequence_without_targets_is_as_good_as_absent() -> None:
     u, y = data(sequences=3, length=60)
     y[2] = np.nan
     settings: Any = {"readout": Adam(0.01), "rates": Adam(1e-3), "washout": 0}
-    with_gap, without = OnlineLearner(esn, **settings), OnlineLearner(esn, **settings)
+    with_gap, without = online(esn, **settings), online(esn, **settings)
     with_gap.partial_fit(u, y)
     without.partial_fit(u[:2], y[:2])
     np.testing.assert_allclose(with_gap.values, without.values, rtol=1e-12)
@@ -287,9 +291,7 @@ def test_a_sequence_without_targets_is_as_good_as_absent() -> None:
 def test_the_running_mean_of_the_readout() -> None:
     esn = build()
     u, y = data(length=40)
-    plain, averaged = (
-        OnlineLearner(esn, readout=Adam(0.01), rates=Adam(1e-3), washout=10, average=decay) for decay in (None, 0.9)
-    )
+    plain, averaged = (online(esn, readout=Adam(0.01), rates=Adam(1e-3), washout=10, average=decay) for decay in (None, 0.9))
     mean, power = np.zeros((1, sum(UNITS))), 1.0
     for t in range(40):
         plain.partial_fit(u[:, t : t + 1], y[:, t : t + 1])
@@ -304,7 +306,7 @@ def test_frozen_numbers_rest_and_the_others_go_on() -> None:
     esn = build()
     u, y = data(length=60)
     starts = esn.hyper.replace(leak_rate=[np.array([0.2, 0.5, 0.9]), 0.4])
-    learner = OnlineLearner(esn, starts=starts, rates=Adam(1e-3), readout=Adam(0.01), washout=5, record=40)
+    learner = online(esn, starts=starts, rates=Adam(1e-3), readout=Adam(0.01), washout=5, record=40)
     learner.partial_fit(u[:, :20], y[:, :20])
     before = learner.values
     learner.freeze("leak_rate[0]", start=1)
@@ -325,7 +327,7 @@ def test_classes_as_numbers_or_as_columns() -> None:
     u, y = data(outputs=3)
     classes = np.argmax(y, axis=-1)
     settings: Any = {"loss": "softmax", "parameters": EVERYTHING, "constraint": "free", "washout": 7, "record": 1}
-    one, two = (OnlineLearner(esn, 3, rates=Adam(1e-3), **settings) for _ in range(2))
+    one, two = (online(esn, 3, rates=Adam(1e-3), **settings) for _ in range(2))
     one.partial_fit(u, classes)
     two.partial_fit(u, np.eye(3)[classes])
     np.testing.assert_array_equal(one.values, two.values)
@@ -341,17 +343,17 @@ def test_the_paper_s_settings() -> None:
         assert (preset.readout, preset.learned, preset.minibatch) == (Adam(1e-3, 0.9, 0.999), Adam(5e-6, 0.99, 0.999), 10)
     assert [PRESETS[f"psmnist-{count}"].readout.rate for count in (4, 28)] == [5e-2, 5e-3]
     assert PRESETS["psmnist-28"].learned == Adam(1e-4, 0.999, 0.999, 1e-8)
-    learner = OnlineLearner(build(), rates="psmnist-4")
+    learner = online(build(), rates="psmnist-4")
     assert learner.settings.readout == Adam(5e-2)
     assert learner.settings.rates == Adam(1e-4, 0.999)
 
 
 def test_rates_by_name() -> None:
     esn = build()
-    learned = OnlineLearner(esn, parameters=EVERYTHING, rates=Adam({"leak_rate": 1e-3, "leak_rate[1]": 2e-3, **REST}))
+    learned = online(esn, parameters=EVERYTHING, rates=Adam({"leak_rate": 1e-3, "leak_rate[1]": 2e-3, **REST}))
     assert learned.settings.speeds == [1e-3, 2e-3, 4e-3, 5e-3, 6e-3]
     with pytest.raises(ValueError, match=r"there is no learning rate for leak_rate\[1\]"):
-        OnlineLearner(esn, rates=Adam({"leak_rate[0]": 1e-3}))
+        online(esn, rates=Adam({"leak_rate[0]": 1e-3}))
 
 
 REST = {"spectral_radius": 4e-3, "input_scaling": 5e-3, "coupling": 6e-3}
@@ -360,7 +362,7 @@ REST = {"spectral_radius": 4e-3, "input_scaling": 5e-3, "coupling": 6e-3}
 def diverging(**changes: Any) -> tuple[OnlineLearner, Any, Any]:
     u, y = data(length=60)
     settings: Any = {"readout": Adam(0.01), "rates": Adam(1e-3), "washout": 5, **changes}
-    return OnlineLearner(build(), **settings), u, y
+    return online(build(), **settings), u, y
 
 
 @pytest.mark.parametrize(
@@ -392,25 +394,52 @@ def test_divergence_names_step_and_cause_and_keeps_the_last_good_state(changes: 
         same.partial_fit(u[:, at:], y[:, at:])
 
 
+def test_its_words_say_what_it_has_learned() -> None:
+    esn, (u, y) = build(), data(3, 80)
+    starts = esn.hyper.replace(leak_rate=[np.array([0.2, 0.5, 0.9]), 0.4])
+    learner = online(esn, starts=starts, rates=Adam(1e-3), readout=Adam(0.01), washout=5, record=40)
+    assert "after 0 steps" in repr(learner)
+    learner.partial_fit(u, y)
+    assert f"after 80 steps, start {learner.best} of 3" in repr(learner)
+    for place, first in ((0, [0.2, 0.5, 0.9][learner.best]), (1, 0.4)):
+        assert f"leak_rate[{place}]: {first} at first, {learner.values[learner.best, place]:.4g} now" in repr(learner)
+    loss = np.average(learner.history.loss.values[learner.best], weights=learner.history.targets)
+    assert f"{loss:.4g}" in repr(learner)
+
+
+def test_another_number_of_inputs_needs_another_fit() -> None:
+    u, y = data(2, 40)
+    learner = online(build()).partial_fit(u, y)
+    with pytest.raises(ValueError, match="has 1 features, the network was built for 2"):
+        learner.partial_fit(u[..., :1], y)
+    assert learner.fit(u[..., :1], y).esn.n_inputs == 1
+    np.testing.assert_array_equal(learner.values, online(build()).fit(u[..., :1], y).values)
+
+
+def test_a_built_network_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"OnlineLearner takes the description of a network, got ESN: its \.network is one"):
+        OnlineLearner(build())  # type: ignore[arg-type]
+
+
 BAD: list[tuple[Any, str]] = [
-    (lambda esn: OnlineLearner(esn, parameters="leak"), "unknown parameter 'leak'"),
-    (lambda esn: OnlineLearner(esn, parameters="leak_rate[2]"), "there is no leak_rate\\[2\\]"),
-    (lambda esn: OnlineLearner(esn, loss="hinge"), "loss must be one of"),
-    (lambda esn: OnlineLearner(esn, loss="softmax"), "outputs must be at least 2"),
-    (lambda esn: OnlineLearner(esn, trace="none"), "trace must be one of"),
-    (lambda esn: OnlineLearner(esn, rates="mnist"), "rates must be one of 'narma'"),
-    (lambda esn: OnlineLearner(esn, rates=Adam(-1.0)), "must be above 0, got -1"),
-    (lambda esn: OnlineLearner(esn, rates=Adam(float("nan"))), "must be finite, got nan"),
-    (lambda esn: OnlineLearner(esn, readout=Adam(0.1, beta1=1.0)), r"beta1 must lie in \[0, 1\), got 1"),
-    (lambda esn: OnlineLearner(esn, readout=Adam(0.1, epsilon=0.0)), "epsilon must be above 0"),
-    (lambda esn: OnlineLearner(esn, readout=Adam({"leak_rate": 0.1})), "the readout has one learning rate"),
-    (lambda esn: OnlineLearner(esn, readout=RLS(), loss="sigmoid"), "RLS minimises squares"),
-    (lambda esn: OnlineLearner(esn, readout=RLS(), average=0.9), "average is for readouts that Adam moves"),
-    (lambda esn: OnlineLearner(esn, average=1.0), r"average must lie in \(0, 1\)"),
-    (lambda esn: OnlineLearner(esn, record=0), "record must be at least 1"),
-    (lambda esn: OnlineLearner(esn, parameters="bias_scaling", constraint="logistic"), "has no logarithm"),
-    (lambda esn: OnlineLearner(esn, protocol=Reinitialise(every=0)), "every must be at least 1"),
-    (lambda esn: OnlineLearner(esn).predict(np.ones((5, 2))), "has not seen any data"),
+    (lambda esn: online(esn, parameters="leak"), "unknown parameter 'leak'"),
+    (lambda esn: online(esn, parameters="leak_rate[2]"), r"there is no leak_rate\[2\]"),
+    (lambda esn: online(esn, loss="hinge"), "loss must be one of"),
+    (lambda esn: online(esn, loss="softmax"), "outputs must be at least 2"),
+    (lambda esn: online(esn, trace="none"), "trace must be one of"),
+    (lambda esn: online(esn, rates="mnist"), "rates must be one of 'narma'"),
+    (lambda esn: online(esn, rates=Adam(-1.0)), "must be above 0, got -1"),
+    (lambda esn: online(esn, rates=Adam(float("nan"))), "must be finite, got nan"),
+    (lambda esn: online(esn, readout=Adam(0.1, beta1=1.0)), r"beta1 must lie in \[0, 1\), got 1"),
+    (lambda esn: online(esn, readout=Adam(0.1, epsilon=0.0)), "epsilon must be above 0"),
+    (lambda esn: online(esn, readout=Adam({"leak_rate": 0.1})), "the readout has one learning rate"),
+    (lambda esn: online(esn, readout=RLS(), loss="sigmoid"), "RLS minimises squares"),
+    (lambda esn: online(esn, readout=RLS(), average=0.9), "average is for readouts that Adam moves"),
+    (lambda esn: online(esn, average=1.0), r"average must lie in \(0, 1\)"),
+    (lambda esn: online(esn, record=0), "record must be at least 1"),
+    (lambda esn: online(esn, parameters="bias_scaling", constraint="logistic"), "has no logarithm"),
+    (lambda esn: online(esn, protocol=Reinitialise(every=0)), "every must be at least 1"),
+    (lambda esn: online(esn).predict(np.ones((5, 2))), "has not seen any data"),
 ]
 
 
@@ -422,16 +451,16 @@ def test_wrong_settings_are_named(call: Any, message: str) -> None:
 
 def test_wrong_kinds_are_named() -> None:
     with pytest.raises(TypeError, match="protocol must be None or a Reinitialise"):
-        OnlineLearner(build(), protocol=3)  # type: ignore[arg-type]
+        online(build(), protocol=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="rates must be an Adam"):
-        OnlineLearner(build(), rates=0.1)  # type: ignore[arg-type]
+        online(build(), rates=0.1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="readout must be an Adam or an RLS"):
-        OnlineLearner(build(), readout="adam")  # type: ignore[arg-type]
+        online(build(), readout="adam")  # type: ignore[arg-type]
 
 
 def test_wrong_data_is_named_and_changes_nothing() -> None:
     u, y = data(length=40)
-    learner = OnlineLearner(build(), rates=Adam(1e-3), readout=Adam(0.01), washout=5).partial_fit(u, y)
+    learner = online(build(), rates=Adam(1e-3), readout=Adam(0.01), washout=5).partial_fit(u, y)
     before = learner.values
     hole = u.copy()
     hole[1, 3, 0] = np.nan
@@ -463,7 +492,7 @@ def test_wrong_data_is_named_and_changes_nothing() -> None:
 )
 def test_targets_must_suit_the_loss(loss: str, y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        OnlineLearner(build(), 2, loss=loss).partial_fit(np.zeros((3, 4, 2)), y)
+        online(build(), 2, loss=loss).partial_fit(np.zeros((3, 4, 2)), y)
 
 
 def test_the_state_of_the_stream_carries_predictions_on() -> None:
@@ -471,7 +500,7 @@ def test_the_state_of_the_stream_carries_predictions_on() -> None:
     u, y = es.tasks.narma(400, seed=2)
     esn = es.single(8, input_scaling=0.5).build(1, seed=0, dtype="float64")
     many = esn.hyper.replace(leak_rate=[np.array([0.3, 0.9])])
-    for learner in (OnlineLearner(esn, washout=0), OnlineLearner(esn, washout=0, starts=many)):
+    for learner in (online(esn, washout=0), online(esn, washout=0, starts=many)):
         learner.partial_fit(u[:300], y[:300]).freeze()
         states = esn.run(u[:300], hyper=learner.hyper.lane(learner.best))
         moved = learner.predict(u[300:], state=learner.state)
@@ -483,8 +512,8 @@ def test_the_state_of_the_stream_carries_predictions_on() -> None:
 def test_settings_that_contradict_each_other_are_refused() -> None:
     esn = es.single(8).build(1, seed=0)
     with pytest.raises(ValueError, match="fresh one"):
-        OnlineLearner(esn, readout=RLS().partial_fit(np.eye(3), np.arange(3.0)))
+        online(esn, readout=RLS().partial_fit(np.eye(3), np.arange(3.0)))
     with pytest.raises(ValueError, match="count as converged"):
-        OnlineLearner(esn, protocol=Reinitialise(every=1000))
+        online(esn, protocol=Reinitialise(every=1000))
     with pytest.raises(ValueError, match="number of classes"):
-        OnlineLearner(esn, loss="softmax")
+        online(esn, loss="softmax")

@@ -39,6 +39,11 @@ def weights(learner: OnlineLearner) -> Floats:
     return np.concatenate([readout.coef, readout.intercept[..., None]], axis=-1)
 
 
+def online(esn: es.ESN, outputs: int = 1, **rules: Any) -> OnlineLearner:
+    """A learner on the same weights."""
+    return OnlineLearner(esn.network, outputs, **{"seed": esn.seed, "dtype": esn.dtype, **rules})
+
+
 def three_starts() -> Any:
     return build().hyper.replace(leak_rate=[np.array([0.2, 0.5, 0.9]), 0.3])
 
@@ -60,10 +65,8 @@ def test_a_readout_alone_is_a_learner_with_its_numbers_frozen(kind: str) -> None
     settings["starts"] = three_starts() if settings.get("starts") else None
     u, y = data(120, outputs=settings["outputs"], loss=settings.get("loss", "mse"))
     y[:, 50:53], y[1, 80] = np.nan, np.nan
-    alone = OnlineLearner(build(), parameters=(), **settings).partial_fit(u[:, :5], y[:, :5])
-    held, free = (
-        OnlineLearner(build(), parameters="leak_rate[0]", **settings).partial_fit(u[:, :5], y[:, :5]) for _ in range(2)
-    )
+    alone = online(build(), parameters=(), **settings).partial_fit(u[:, :5], y[:, :5])
+    held, free = (online(build(), parameters="leak_rate[0]", **settings).partial_fit(u[:, :5], y[:, :5]) for _ in range(2))
     alone.freeze()  # nothing there to be held
     held.freeze()
     for each in (alone, held, free):
@@ -81,7 +84,7 @@ def test_a_readout_alone_is_a_learner_with_its_numbers_frozen(kind: str) -> None
 
 def test_the_network_of_a_readout_alone_is_the_one_it_was_given() -> None:
     u, y = data(60)
-    learner = OnlineLearner(build(), parameters=(), washout=0, average=30).fit(u, y)
+    learner = online(build(), parameters=(), washout=0, average=30).fit(u, y)
     np.testing.assert_allclose(learner.state, build().run(u)[:, -1], rtol=1e-12)
     assert learner.learned == ()
     for ours, theirs in zip(learner.hyper, build().hyper, strict=True):
@@ -91,8 +94,8 @@ def test_the_network_of_a_readout_alone_is_the_one_it_was_given() -> None:
 def test_a_readout_alone_can_be_saved(tmp_path: Path) -> None:
     u, y = data(200)
     settings: dict[str, Any] = {"parameters": (), "washout": 10, "average": 50, "record": 30}
-    whole = OnlineLearner(build(), **settings).partial_fit(u, y)
-    part = OnlineLearner(build(), **settings).partial_fit(u[:, :117], y[:, :117])
+    whole = online(build(), **settings).partial_fit(u, y)
+    part = online(build(), **settings).partial_fit(u[:, :117], y[:, :117])
     loaded = es.load(es.save(part, tmp_path / "learner.es"))
     assert loaded.learned == ()
     loaded.partial_fit(u[:, 117:], y[:, 117:])
@@ -131,7 +134,7 @@ def test_each_output_is_adam_on_the_states_of_the_network() -> None:
     u, y = data(90, outputs=3)
     y[1, 30:40], y[:, 60:62] = np.nan, np.nan
     rule = Adam(0.01, 0.8, 0.99)
-    learner = OnlineLearner(build(), 3, parameters=(), readout=rule, washout=6, record=1, seed=2)
+    learner = online(build(), 3, parameters=(), readout=rule, washout=6, record=1)
     first = weights(learner.partial_fit(u[:, :6], y[:, :6]))
     assert (np.abs(first[:, :-1]) > 0).all()
     learner.partial_fit(u[:, 6:], y[:, 6:])
@@ -146,7 +149,7 @@ def test_the_readout_of_one_neuron() -> None:
     esn = es.single(1).build(1)
     u, y = data(20, sequences=1)
     rule = Adam(0.01, 0.8, 0.99)
-    learner = OnlineLearner(esn, parameters=(), readout=rule, washout=1)
+    learner = online(esn, parameters=(), readout=rule, washout=1)
     first = weights(learner.partial_fit(u[0, :1, :1], y[0, :1]))
     learner.partial_fit(u[0, 1:, :1], y[0, 1:])
     row, _ = adam(esn.run(u[..., :1]), y[..., 0], first[0], rule, 1)
@@ -159,8 +162,7 @@ def test_other_targets_for_one_output_move_no_other(loss: str, average: int | No
     changed = y.copy()
     changed[..., 1] = 1 - changed[..., 1]
     one, two = (
-        weights(OnlineLearner(build(), 3, parameters=(), loss=loss, washout=5, average=average).fit(u, each))
-        for each in (y, changed)
+        weights(online(build(), 3, parameters=(), loss=loss, washout=5, average=average).fit(u, each)) for each in (y, changed)
     )
     np.testing.assert_allclose(one[[0, 2]], two[[0, 2]], rtol=1e-13)
     assert (one[1] != two[1]).all()
@@ -206,7 +208,7 @@ def series(length: int) -> tuple[Any, Any]:
 def watched(length: int, **changes: Any) -> Way:
     """A learner without a mean, led step by step."""
     u, y = series(length)
-    learner = OnlineLearner(build(), **{**SETTINGS, **changes})
+    learner = online(build(), **{**SETTINGS, **changes})
     rows, reset, before = [], [], np.zeros(learner.settings.starts, int)
     for t in range(length):
         learner.partial_fit(u[:, t : t + 1], y[:, t : t + 1])
@@ -222,7 +224,7 @@ def watched(length: int, **changes: Any) -> Way:
 def assert_means(path: Way, average: int, cuts: list[int], **changes: Any) -> OnlineLearner:
     """Led in pieces, with a look at the mean after each. A mean of n equal weights is rounded n times: 1e-12 is ample."""
     u, y = series(len(path.rows))
-    learner, begin = OnlineLearner(build(), average=average, **{**SETTINGS, **changes}), 0
+    learner, begin = online(build(), average=average, **{**SETTINGS, **changes}), 0
     for cut in cuts:
         learner.partial_fit(u[:, begin:cut], y[:, begin:cut])
         begin = cut
@@ -286,8 +288,8 @@ def test_saving_keeps_the_mean(at: int, tmp_path: Path) -> None:
     """Before its first step, within it, and on both sides of a reset: bit for bit."""
     u, y = series(200)
     settings = {**SETTINGS, "average": 30, "protocol": Reinitialise(every=120, tolerance=1e-9)}
-    whole = OnlineLearner(build(), **settings).partial_fit(u, y)
-    part = OnlineLearner(build(), **settings).partial_fit(u[:, :at], y[:, :at])
+    whole = online(build(), **settings).partial_fit(u, y)
+    part = online(build(), **settings).partial_fit(u[:, :at], y[:, :at])
     loaded = es.load(es.save(part, tmp_path / "learner.es"))
     assert loaded.settings.average == 30
     assert loaded.settings.averages_plainly
@@ -300,7 +302,7 @@ def test_saving_keeps_the_mean(at: int, tmp_path: Path) -> None:
 def test_a_mean_changes_nothing_that_is_learned() -> None:
     """Predictions read the mean; W_out, states and numbers go their way without it."""
     u, y = series(150)
-    plain, averaged = (OnlineLearner(build(), average=each, **SETTINGS).fit(u, y) for each in (None, 30))
+    plain, averaged = (online(build(), average=each, **SETTINGS).fit(u, y) for each in (None, 30))
     np.testing.assert_allclose(averaged.values, plain.values, rtol=1e-12)
     np.testing.assert_allclose(averaged.state, plain.state, rtol=1e-12)
     assert plain.stream is not None
@@ -327,10 +329,10 @@ def test_a_mean_changes_nothing_that_is_learned() -> None:
 )
 def test_means_that_are_none(average: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        OnlineLearner(build(), average=average)
+        online(build(), average=average)
 
 
 @pytest.mark.parametrize("average", [0, 100])
 def test_least_squares_has_no_mean(average: int) -> None:
     with pytest.raises(ValueError, match="average is for readouts that Adam moves"):
-        OnlineLearner(build(), readout=RLS(), average=average)
+        online(build(), readout=RLS(), average=average)

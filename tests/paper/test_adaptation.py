@@ -176,8 +176,7 @@ def test_running_means_count_every_target_alike() -> None:
 def test_a_learner_is_told_of() -> None:
     """The history of a real learner: a leak rate that falls by Adam's rate at every step, then is frozen, then falls on."""
     u, y = es.tasks.narma(3_200, order=5, seed=0)
-    esn = es.single(10, leak_rate=0.5, input_scaling=0.2).build(n_inputs=1, seed=0)
-    learner = OnlineLearner(esn, rates=Adam(1e-4, beta1=0.0, beta2=0.0), record=50)
+    learner = OnlineLearner(es.single(10, leak_rate=0.5, input_scaling=0.2), rates=Adam(1e-4, beta1=0.0, beta2=0.0), record=50)
     learner.partial_fit(u[:1_200], y[:1_200])
     learner.freeze("leak_rate")
     learner.partial_fit(u[1_200:2_200], y[1_200:2_200])

@@ -316,7 +316,7 @@ def test_paths_begin_at_their_starts_and_are_those_of_the_learner_and_of_tune(da
     seeds = range(10_000, 10_010)
     series = [es.tasks.narma(SMOKE.paths.steps, seed=seed) for seed in seeds]
     learner = es.learning.OnlineLearner(
-        network.build(1, seed=0),
+        network,
         readout=es.learning.Adam(1e-3),
         rates=es.learning.Adam(5e-6 * SMOKE.paths.faster, 0.99),
         washout=200,

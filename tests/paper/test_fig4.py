@@ -163,10 +163,10 @@ class Adam:
         return -self.rate * self.m / (1 - self.beta1**self.step) / size
 
 
-def first_readout(esn: es.ESN, outputs: int, seed: int, sequences: int) -> Floats:
+def first_readout(network: es.Network, outputs: int, seed: int, sequences: int) -> Floats:
     """The small random W_out that a learner begins with, (N + 1, O), its intercept last."""
-    learner = OnlineLearner(esn, outputs, parameters=(), rates="telegraph", seed=seed)
-    learner.stream = learner.begin(sequences)
+    learner = OnlineLearner(network, outputs, parameters=(), rates="telegraph", seed=seed)
+    learner.stream = learner.begin(sequences, 1)
     found = np.concatenate([learner.readout.coef, learner.readout.intercept[:, None]], axis=1).T
     assert (np.abs(found[:-1]) > 0).all()
     assert np.abs(found).max() < 0.1
@@ -240,8 +240,8 @@ def test_the_online_readout_is_the_mean_of_adam_and_six_outputs_learn_as_three_r
     """In float64, so that only the order of sums differs: joint, state and regime by learners of their own."""
     esn, hyper = small()
     truth = telegraph(320, 6, sequences=2, p3=0.02)
-    found = scores.online(esn, hyper, truth, 0.25, 7, nothing)
-    first = first_readout(esn, 6, 7, 2)
+    found = scores.online(esn.network, hyper, truth, 0.25, 2, nothing)
+    first = first_readout(esn.network, 6, 2, 2)
     states = esn.run(truth.u.astype(np.float32).astype(np.float64), hyper=hyper)
     y = scores.targets(truth).astype(np.float64)
     for lane in range(3):
@@ -261,7 +261,7 @@ def test_online_asks_whether_it_should_stop() -> None:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        scores.online(esn, hyper, truth, 0.25, 7, stop)
+        scores.online(esn.network, hyper, truth, 0.25, 2, stop)
 
 
 def test_the_ridge_readout_is_that_of_scikit_learn_and_six_outputs_are_three_readouts() -> None:
@@ -342,7 +342,7 @@ def test_a_point_is_that_of_a_network_alone(data: xarray.Dataset, kind: str) -> 
     )
     one = telegraph(1000, 10 * seed + 3, sequences=1, noise=noise)
     y = scores.targets(train).astype(np.float64)
-    first = first_readout(network.build(1, seed=seed), 6, seed, 4)
+    first = first_readout(network, 6, seed, 4)
     online = learned(states_of(network, seed, train.u), y, first, 280)
     model = Ridge(alpha=1e-5, solver="svd").fit(states_of(network, seed, one.u)[0, 100:], scores.targets(one)[0, 100:])
     weights = {"online": (online[:-1], online[-1]), "ridge": (model.coef_.T, model.intercept_)}
@@ -363,7 +363,7 @@ def test_a_learned_path_is_that_of_the_rule_written_out(data: xarray.Dataset) ->
     W, W_in, bias, _ = es.single(20, spectral_radius=0.95, **SHARED).build(1, seed=0).matrices()[:4]
     noise = np.repeat([1.0, 2.0], 400)
     truth = telegraph(800, 4, sequences=4, noise=noise)
-    first = first_readout(es.single(20, spectral_radius=0.95, **SHARED).build(1, seed=0), 1, 0, 4)[:, 0]
+    first = first_readout(es.single(20, spectral_radius=0.95, **SHARED), 1, 0, 4)[:, 0]
     for k, start in enumerate((0.5, 0.2)):
         alpha, weights, own, slow = start, first.copy(), Adam(1e-3, 0.9), Adam(50 * 5e-6, 0.99)
         x, e, walk = np.zeros((4, 20)), np.zeros((4, 20)), [start]

@@ -44,7 +44,7 @@ def esn(**settings: Any) -> es.ESN:
 
 
 def learner(**settings: Any) -> es.OnlineLearner:
-    return es.OnlineLearner(esn(leak_rate=0.5), washout=5, record=20, **settings)
+    return es.OnlineLearner(esn(leak_rate=0.5).network, washout=5, record=20, **settings)
 
 
 def lanes() -> Any:
@@ -225,7 +225,7 @@ def test_every_attribute_is_declared(name: str) -> None:
 def test_the_settings_and_the_stream_of_a_learner_are_declared() -> None:
     """Both are taken apart before they are written."""
     fields = set(LearnerSettings.__dataclass_fields__)
-    assert fields - {"learned", "hyper"} == set(LEARNER.kinds) - {"parameters", "starts", "stream", "feature_names"}
+    assert fields - {"learned", "hyper"} == set(LEARNER.kinds) - {"_esn", "parameters", "starts", "stream", "feature_names"}
     assert set(Stream._fields) <= set(STREAM.kinds)
 
 

@@ -517,3 +517,15 @@ def check_known(plain: Mapping[str, Any], names: Sequence[str], what: str) -> No
     unknown = sorted(set(plain) - set(names))
     if unknown:
         raise ValueError(f"{what} has no {', '.join(map(repr, unknown))}; it knows {', '.join(names)}.")
+
+
+def check_network(network: object, function: str) -> None:
+    """Refuse everything but a description; the error says where the description is."""
+    if isinstance(network, Network):
+        return
+    remedy = "es.single(100) makes one"
+    if hasattr(network, "make_network"):
+        remedy = "model.make_network() gives it"
+    elif hasattr(network, "network"):
+        remedy = "its .network is one"
+    raise TypeError(f"{function} takes the description of a network, got {type(network).__name__}: {remedy}.")

@@ -575,7 +575,8 @@ def _shown_learner(learner: OnlineLearner) -> Any:
     """Settings by the names of the constructor, and the stream, if there is one."""
     settings = learner.settings
     shown = SimpleNamespace(**vars(settings), parameters=[str(each) for each in settings.learned], starts=settings.hyper)
-    shown.feature_names, shown.stream = learner.feature_names, None
+    shown.device = settings.device if isinstance(settings.device, str) else None
+    shown.feature_names, shown._esn, shown.stream = learner.feature_names, learner._esn, None
     if learner.stream is not None:
         now = learner.stream
         book = {name: getattr(now.history, name)[: now.history.used] for name in ROWS}
@@ -586,16 +587,19 @@ def _shown_learner(learner: OnlineLearner) -> Any:
 
 def _resume(learner: Any) -> None:
     """Where learning was. It must fit what a stream of this learner holds, array by array."""
-    kept = learner.stream
-    if len(learner.feature_names) not in (0, learner.esn.columns):
-        raise ValueError("the names of the inputs are not theirs")
+    kept, settings = learner.stream, learner.settings
     learner.stream = None
     if kept is None:
         return
+    fed = settings.outputs if settings.network.feeds_back else 0
+    if (learner.esn.network, learner.esn.n_outputs) != (settings.network, fed):
+        raise ValueError("the built network is not the one that is described")
+    if len(learner.feature_names) not in (0, learner.esn.columns):
+        raise ValueError("the names of the inputs are not theirs")
     # Before room is made for so many: the states and weights of all of them are in the file.
     if max(kept.sequences, learner.settings.outputs) * learner.esn.units > sum(leaf.size for leaf in kept.carry):
         raise ValueError(f"the states of {kept.sequences} sequences, or {learner.settings.outputs} outputs, are not there")
-    fresh = learner.begin(kept.sequences)
+    fresh = learner.begin(kept.sequences, learner.esn.columns)
     leaves, structure = jax.tree.flatten(fresh.carry)
     for ours, theirs in [*zip(leaves, kept.carry, strict=True), (fresh.frozen, kept.frozen)]:
         if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
@@ -627,13 +631,16 @@ STREAM = Record(
 )
 LEARNER = Record(
     OnlineLearner,
-    esn=NETWORK,
+    network=SETTING,
+    dtype=SETTING,
+    device=Maybe(TEXT),
     parameters=Many(TEXT),
     readout=OneOf({**ADAM.records, "RLS": LEAST_SQUARES}),
     rates=ADAM,
     protocol=Maybe(Record(Reinitialise)),
     starts=HYPER,
     **_each(("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed"), SETTING),
+    _esn=Maybe(NETWORK),
     stream=Maybe(STREAM),
     feature_names=Many(TEXT),
     finish=_resume,

@@ -213,9 +213,15 @@ def online(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[
     """Pass the training steps through an `OnlineLearner` again and again: readout by RLS, hyper-parameters by Adam."""
     _, trained, *_ = data.cuts
     u, y = (scaling_of("standard", as_series(each[:trained])).forward(each[:trained]) for each in (data.u, data.y))
-    esn = controls.network().build(u.shape[1], controls.seed)
-    readout, rates = RLS(controls.ridge, FORGETTING), Adam(RATE)
-    learner = OnlineLearner(esn, y.shape[1], parameters=list(names), readout=readout, rates=rates, record=PIECE)
+    learner = OnlineLearner(
+        controls.network(),
+        y.shape[1],
+        parameters=list(names),
+        readout=RLS(controls.ridge, FORGETTING),
+        rates=Adam(RATE),
+        record=PIECE,
+        seed=controls.seed,
+    )
     for _ in range(PASSES):
         for begin in range(0, trained, PIECE):
             learner.partial_fit(u[begin : begin + PIECE], y[begin : begin + PIECE])

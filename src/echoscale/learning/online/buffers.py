@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Array, Flags, Floats
 from echoscale.engine import traces
+from echoscale.engine.esn import ESN
 from echoscale.engine.lanes import lane_count
 from echoscale.learning.online import adam, constraints, history, loop, reinitialise
 from echoscale.learning.online.history import History
@@ -50,7 +51,7 @@ def plan(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
         starts=starts,
         batch=batch,
         sequences=sequences,
-        back=rls.returns(settings.esn.units, rule.forgetting) if isinstance(rule, RLS) else None,
+        back=rls.returns(settings.network.units, rule.forgetting) if isinstance(rule, RLS) else None,
         plain=settings.averages_plainly,
     )
 
@@ -68,9 +69,9 @@ def of_padded(settings: LearnerSettings, plan: loop.LoopPlan) -> npt.NDArray[np.
     return np.minimum(np.arange(plan.starts), settings.starts - 1)
 
 
-def fixed(settings: LearnerSettings, plan: loop.LoopPlan) -> loop.Fixed:
+def fixed(settings: LearnerSettings, plan: loop.LoopPlan, esn: ESN) -> loop.Fixed:
     """The constants of the loop, on the device."""
-    dtype, lanes = np.dtype(settings.esn.dtype), plan.starts * plan.batch
+    dtype, lanes = np.dtype(settings.dtype), plan.starts * plan.batch
     which = of_padded(settings, plan)
 
     def on_lanes(leaf: npt.ArrayLike) -> Array:
@@ -82,7 +83,7 @@ def fixed(settings: LearnerSettings, plan: loop.LoopPlan) -> loop.Fixed:
     edges = np.array([constraints.bounds(each, settings.constraint) for each in settings.learned]).reshape(-1, 2)
     free = np.full(settings.rows, np.inf)
     constants = loop.Fixed(
-        weights=settings.esn.weights(lanes),
+        weights=esn.weights(lanes),
         hyper=settings.hyper.map(on_lanes),
         rule=adam.settings(own, settings.rates, settings.speeds, settings.rows, plan.starts, dtype),
         low=np.concatenate([-free, edges[:, 0]]).astype(dtype)[:, None],
@@ -90,7 +91,7 @@ def fixed(settings: LearnerSettings, plan: loop.LoopPlan) -> loop.Fixed:
         ridge=squares.ridge,
         forgetting=squares.forgetting,
         decay=np.asarray(0.0 if settings.averages_plainly else settings.average or 0.0, dtype),
-        ones=np.ones(max(settings.esn.sizes), dtype),
+        ones=np.ones(max(settings.sizes), dtype),
     )
     on_device: loop.Fixed = jax.device_put(constants)
     return on_device
@@ -98,13 +99,13 @@ def fixed(settings: LearnerSettings, plan: loop.LoopPlan) -> loop.Fixed:
 
 def begin(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed) -> Stream:
     """Before the first step: zero states and traces, the numbers of the starts, a fresh readout."""
-    dtype, lanes, count = np.dtype(settings.esn.dtype), plan.starts * plan.batch, len(settings.learned)
-    state: Any = tuple(np.zeros((size, lanes), dtype) for size in settings.esn.sizes)
+    dtype, lanes, count = np.dtype(settings.dtype), plan.starts * plan.batch, len(settings.learned)
+    state: Any = tuple(np.zeros((size, lanes), dtype) for size in settings.sizes)
     free = constraints.to_free(settings.first_values, settings.learned, settings.constraint)
     theta = np.concatenate([np.zeros((settings.rows, plan.starts)), free[:, of_padded(settings, plan)]])
     rows, squares = settings.rows, None
     if isinstance(settings.readout, RLS):
-        one = rls.init(settings.esn.units, settings.outputs, settings.readout.ridge)
+        one = rls.init(settings.network.units, settings.outputs, settings.readout.ridge)
         squares = jax.tree.map(lambda leaf: np.tile(leaf, (plan.starts, *[1] * leaf.ndim)), one)
     carry = loop.Carry(
         state=state,
@@ -139,13 +140,13 @@ def fresh(
     rows, moments = settings.rows, carry.moments
     for s in np.flatnonzero(reset[which]):
         if isinstance(settings.readout, RLS):
-            one = rls.init(settings.esn.units, settings.outputs, settings.readout.ridge)
+            one = rls.init(settings.network.units, settings.outputs, settings.readout.ridge)
             for place, leaf in zip(carry.squares or (), one, strict=True):
                 place[s] = leaf
             continue
         rng = np.random.default_rng([settings.seed, int(resets[which[s]])])
         drawn = FRESH * rng.standard_normal((settings.features, settings.outputs))
-        drawn[settings.esn.units :] = 0  # the intercept
+        drawn[settings.network.units :] = 0  # the intercept
         carry.theta[:rows, s] = drawn.ravel()
         moments.mean[:rows, s], moments.square[:rows, s], moments.power1[0, s], moments.power2[0, s] = 0, 0, 1, 1
         if carry.average is not None:
@@ -185,7 +186,7 @@ def buffer(settings: LearnerSettings, plan: loop.LoopPlan, u: Array, y: Array, t
 
     A sequence without a target, or in the washout, has weight 0; the others share the loss.
     """
-    dtype = np.dtype(settings.esn.dtype)
+    dtype = np.dtype(settings.dtype)
     sequences, n = there.shape
     shown = there.T & (begin + np.arange(n) >= settings.washout)[:, None]
     counts = shown.sum(axis=1)

@@ -29,11 +29,16 @@ from echoscale.learning.online.reinitialise import Reinitialise
 from echoscale.learning.online.settings import LearnerSettings, rules
 from echoscale.learning.online.targets import read
 from echoscale.network import Network
+from echoscale.network.description import check_network
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from echoscale.engine.devices import DeviceLike
+
+NO_DATA = "this learner has not seen any data: call partial_fit or fit first."
 
 
 class OnlineLearner:
@@ -44,8 +49,8 @@ class OnlineLearner:
 
     Parameters
     ----------
-    esn : ESN
-        The network; it stays as it is.
+    network : Network
+        Description of the network. The first piece of data says how many inputs it has.
     outputs : int
         O, columns of the targets; for loss="softmax" the number of classes.
     parameters : str, or list of them
@@ -73,7 +78,11 @@ class OnlineLearner:
         Predictions use a mean of W_out: a running one with this decay (say 0.999), or that of all steps from this one on (say
         42_000; `readout` is W_out itself until then). Adam only. None: W_out itself.
     seed : int
-        Of the fresh readouts.
+        Random seed of the weights, as in `network.build`, and of the fresh readouts.
+    dtype : "float32" or "float64"
+        Precision of the states.
+    device : None, str or jax.Device
+        Where it runs; None is JAX's choice.
 
     Attributes
     ----------
@@ -85,6 +94,8 @@ class OnlineLearner:
         All hyper-parameters as they stand; one lane per start where `starts` has lanes.
     network : Network
         The description with those of the best start; `network_of(start)` with those of another.
+    esn : ESN
+        The built network, with the hyper-parameters before the first step.
     readout : Readout
         W_out and b as they stand; a leading axis S where `starts` has lanes.
     state : (B, N) or (S, B, N) array
@@ -102,8 +113,8 @@ class OnlineLearner:
     --------
     >>> import echoscale as es
     >>> u, y = es.tasks.narma(600, order=10, seed=0)
-    >>> esn = es.hierarchical([10, 10], leak_rate=0.5, input_scaling=0.2).build(n_inputs=1, seed=0)
-    >>> learner = es.OnlineLearner(esn, parameters="leak_rate", rates="narma", record=200)
+    >>> network = es.hierarchical([10, 10], leak_rate=0.5, input_scaling=0.2)
+    >>> learner = es.OnlineLearner(network, parameters="leak_rate", rates="narma", record=200)
     >>> learner = learner.partial_fit(u[:300], y[:300]).partial_fit(u[300:], y[300:])
     >>> learner.steps, learner.values.shape, learner.history.sizes["step"]
     (600, (1, 2), 3)
@@ -113,7 +124,7 @@ class OnlineLearner:
 
     def __init__(
         self,
-        esn: ESN,
+        network: Network,
         outputs: int = 1,
         *,
         parameters: str | Sequence[str | Parameter] = ("leak_rate",),
@@ -128,25 +139,31 @@ class OnlineLearner:
         washout: int | None = None,
         average: float | int | None = None,
         seed: int = 0,
+        dtype: str = "float32",
+        device: DeviceLike = None,
     ) -> None:
+        check_network(network, "OnlineLearner")
         speeds, own = rules(rates, readout)
+        hyper = Hyper.of(network)
         self.settings = LearnerSettings(
-            esn=esn,
+            network=network,
             outputs=outputs,
-            learned=chosen(parameters, esn.hyper) if len(parameters) else (),
+            learned=chosen(parameters, hyper) if len(parameters) else (),
             loss=loss,
             readout=own,
             rates=speeds,
             trace=trace,
             constraint=constraint,
-            hyper=checked(starts, esn.hyper),
+            hyper=checked(starts, hyper),
             protocol=protocol,
             record=record,
             washout=washout_steps(washout),
             average=average,
             seed=seed,
+            dtype=dtype,
+            device=device,
         )
-        self.esn = esn
+        self._esn: ESN | None = None
         self.stream: Stream | None = None
         self.feature_names: tuple[str, ...] = ()  # of data frames; set by the first piece
         self._plan: loop.LoopPlan | None = None
@@ -206,7 +223,7 @@ class OnlineLearner:
         values, length, done = np.asarray(series.values), int(series.lengths[0]), 0
         with self.settings.context(), shown(progress, "learning") as tell:
             if anew or self.stream is None:
-                self.stream = self.begin(series.count)
+                self.stream = self.begin(series.count, series.features)
                 self.feature_names = series.columns
             while done < length:
                 done += self._advance(values[:, done:], targets[:, done:], there[:, done:])
@@ -234,30 +251,35 @@ class OnlineLearner:
         self.stream = now._replace(frozen=mask)
 
     @all_or_nothing
-    def begin(self, sequences: int) -> Stream:
-        """Make ready for B sequences.
+    def begin(self, sequences: int, columns: int) -> Stream:
+        """Draw the weights and make ready for B sequences.
 
         Parameters
         ----------
         sequences : int
             B.
+        columns : int
+            Columns of the input series: F, and O more where the network feeds its outputs back.
 
         Returns
         -------
         Stream
             Before its first step. It is not yet the learner's own.
         """
-        with self.settings.context():
-            self._plan = buffers.plan(self.settings, sequences)
-            self._fixed = buffers.fixed(self.settings, self._plan)
+        settings = self.settings
+        if self._esn is None or self._esn.columns != columns:
+            self._esn = _built(settings, columns)
+        with settings.context():
+            self._plan = buffers.plan(settings, sequences)
+            self._fixed = buffers.fixed(settings, self._plan, self._esn)
             self._groups = over_cores.over_cores(self.settings, self._plan)
             return buffers.begin(self.settings, self._plan, self._fixed)
 
     def _read(
         self, u: SeriesLike, y: npt.ArrayLike, sequences: int | None, names: tuple[str, ...]
     ) -> tuple[Series, Array, Array]:
-        dtype = np.dtype(self.esn.dtype)
-        series = as_series(u, self.esn.columns, dtype=dtype, columns=names)
+        dtype = np.dtype(self.settings.dtype)
+        series = as_series(u, None if sequences is None else self.esn.columns, dtype=dtype, columns=names)
         if series.kind == "list":
             raise ValueError("sequences that learn together have one length: give u as (B, T, F), not as a list.")
         if sequences not in (None, series.count):
@@ -304,6 +326,13 @@ class OnlineLearner:
         return now
 
     @property
+    def esn(self) -> ESN:
+        """The built network, with the hyper-parameters before the first step."""
+        if self._esn is None:
+            raise ValueError(NO_DATA)
+        return self._esn
+
+    @property
     def learned(self) -> tuple[Parameter, ...]:
         """Which hyper-parameters are learned."""
         return self.settings.learned
@@ -334,7 +363,7 @@ class OnlineLearner:
     def readout(self) -> Readout:
         """W_out as it stands, or its mean where `average` is set; with a leading axis S where `starts` has lanes."""
         rows = buffers.readouts(self.settings, self._running().carry)
-        units, rule = self.esn.units, self.settings.readout
+        units, rule = self.settings.network.units, self.settings.readout
         whole = Readout(rows[..., :units], rows[..., units], np.full(len(rows), rule.ridge if isinstance(rule, RLS) else 0.0))
         return whole if self._many else whole.at(0)
 
@@ -357,11 +386,8 @@ class OnlineLearner:
         """The start with the least loss in the last windows."""
         if self.settings.starts == 1:
             return 0
-        now = self._running()
-        recent = history.recent_loss(now.history)
-        if np.isnan(recent).all():  # no window is over yet
-            recent = np.asarray(now.carry.sums[0], np.float64)[0, : self.settings.starts]
-        return int(np.nanargmin(recent))
+        loss = self._loss()
+        return 0 if np.isnan(loss).all() else int(np.nanargmin(loss))
 
     @property
     def converged(self) -> npt.NDArray[np.bool_]:
@@ -388,7 +414,7 @@ class OnlineLearner:
         """
         numbers = self.hyper.lane(self.settings.at(start))
         every = chosen([name for name in Hyper._fields if getattr(numbers, name)], numbers)
-        return into_network(self.esn.network, every, [float(each.of(numbers)) for each in every])
+        return into_network(self.settings.network, every, [float(each.of(numbers)) for each in every])
 
     def predict(self, u: SeriesLike, *, start: int | None = None, state: npt.ArrayLike | None = None) -> Any:
         """z = W_out x + b with hyper-parameters and readout as they stand; nothing is learned.
@@ -409,7 +435,7 @@ class OnlineLearner:
         """
         which = self.best if start is None else self.settings.at(start)
         readout = self.readout.at(which) if self._many else self.readout
-        series = as_series(u, self.esn.columns, dtype=np.dtype(self.esn.dtype), columns=self.feature_names)
+        series = as_series(u, self.esn.columns, dtype=np.dtype(self.settings.dtype), columns=self.feature_names)
         outputs = [np.empty((int(length), self.settings.outputs)) for length in series.lengths]
         first = None if state is None else np.asarray(state)
         if first is not None and first.ndim == 3:
@@ -432,6 +458,15 @@ class OnlineLearner:
     def _many(self) -> bool:
         return self.settings.hyper.lanes is not None
 
+    def _loss(self) -> Floats:
+        """The mean loss of every start (S,) in the last windows, or so far where no window is over; NaN without targets."""
+        now = self._running()
+        recent = history.recent_loss(now.history)
+        if not np.isnan(recent).all():
+            return recent
+        sums, targets = (np.asarray(each, np.float64) for each in now.carry.sums)
+        return sums[0, : self.settings.starts] / targets if targets > 0 else recent
+
     def _note(self) -> str:
         """The loss of the last window, of the best start."""
         loss = history.recent_loss(self._running().history, windows=1)
@@ -439,12 +474,31 @@ class OnlineLearner:
 
     def _running(self) -> Stream:
         if self.stream is None:
-            raise ValueError("this learner has not seen any data: call partial_fit or fit first.")
+            raise ValueError(NO_DATA)
         return self.stream
 
     def __repr__(self) -> str:
-        learned = ", ".join(map(str, self.learned)) or "its readout alone"
-        return f"OnlineLearner({self.esn.network!r}, learns {learned}, starts={self.settings.starts}, steps={self.steps})"
+        settings, best = self.settings, self.best if self.steps else 0
+        lines = [f"OnlineLearner({settings.network!r}, outputs={settings.outputs}) after {self.steps:,} steps"]
+        if settings.starts > 1:
+            lines[0] += f", start {best} of {settings.starts}"
+        for name, first, now in zip(self.learned, settings.first_values[:, best], self.values[best], strict=True):
+            lines.append(f"- {name}: {first:.4g} at first, {now:.4g} now")
+        if self.steps:
+            lines.append(f"- mean loss ({settings.loss}) in the last windows: {self._loss()[best]:.4g}")
+        return "\n".join(lines)
+
+
+def _built(settings: LearnerSettings, columns: int) -> ESN:
+    """The network for series with this many columns."""
+    network, outputs = settings.network, settings.outputs
+    fed = outputs if network.feeds_back else 0
+    if columns <= fed:
+        raise ValueError(
+            f"this network feeds its outputs back: u must hold the inputs and beside them the outputs of the step before "
+            f"(outputs={outputs}), so {outputs + 1} columns at least, but has {columns}. es.teacher_forced(u, y) makes it."
+        )
+    return network.build(columns - fed, settings.seed, settings.dtype, settings.device, n_outputs=outputs)
 
 
 class LearningError(FloatingPointError):

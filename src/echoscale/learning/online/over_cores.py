@@ -45,7 +45,7 @@ class Groups(NamedTuple):
 
 def over_cores(settings: LearnerSettings, plan: loop.LoopPlan) -> Groups:
     """One group for every core, or fewer; one on other devices than the processor."""
-    workers = devices.cores() if devices.on_cpu(device_of(settings.esn.device)) else 1
+    workers = devices.cores() if devices.on_cpu(device_of(settings.device)) else 1
     return cut(plan, settings.starts, count(settings.starts, plan.sequences, workers))
 
 
@@ -93,7 +93,7 @@ def run(
 
     `fixed` and `carry` are of all starts; `data` is the same for every group, and has its lanes.
     """
-    program = loop.program(devices.on_cpu(device_of(settings.esn.device)))
+    program = loop.program(devices.on_cpu(device_of(settings.device)))
     if len(groups.apart) == 1:
         new, made, well = program(groups.plan, fixed, carry, data, np.int32(n))
         return new, int(made), bool(well)

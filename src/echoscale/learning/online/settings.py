@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,19 +15,22 @@ from echoscale._internal.types import Floats
 from echoscale.data import losses
 from echoscale.engine import traces
 from echoscale.engine.devices import device_of, one_thread, precision_and_device
-from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, Parameter, chosen
 from echoscale.learning.online import constraints
 from echoscale.learning.online.adam import PRESETS, Adam
 from echoscale.learning.online.reinitialise import Reinitialise
+from echoscale.network import Network
 from echoscale.readouts.rls import RLS
+
+if TYPE_CHECKING:
+    from echoscale.engine.devices import DeviceLike
 
 
 @dataclass(frozen=True, eq=False)
 class LearnerSettings:
     """See `OnlineLearner`; `hyper` are the hyper-parameters that the starts begin with."""
 
-    esn: ESN
+    network: Network
     outputs: int
     learned: tuple[Parameter, ...]
     loss: str
@@ -40,6 +44,8 @@ class LearnerSettings:
     washout: int
     average: float | int | None
     seed: int
+    dtype: str
+    device: DeviceLike
 
     def __post_init__(self) -> None:
         checks.choice(self.loss, losses.LOSSES, "loss")
@@ -50,6 +56,8 @@ class LearnerSettings:
         checks.integer(self.record, "record", minimum=1)
         checks.integer(self.washout, "washout")
         checks.integer(self.seed, "seed")
+        checks.choice(self.dtype, ("float32", "float64"), "dtype")
+        device_of(self.device)  # so that a wrong name is noticed before the first step
         if self.averages_plainly:
             checks.integer(self.average, "average")
         elif self.average is not None and not 0 < checks.number(self.average, "average") < 1:
@@ -89,7 +97,12 @@ class LearnerSettings:
     @property
     def features(self) -> int:
         """Columns of W_out: the neurons, and a 1 for the intercept."""
-        return self.esn.units + 1
+        return self.network.units + 1
+
+    @property
+    def sizes(self) -> list[int]:
+        """The neurons of every reservoir."""
+        return [each.units for each in self.network.reservoirs]
 
     @property
     def rows(self) -> int:
@@ -99,7 +112,7 @@ class LearnerSettings:
     @property
     def speeds(self) -> list[float]:
         """The rate of every learned number."""
-        return self.rates.of(self.learned, self.esn.hyper)
+        return self.rates.of(self.learned, self.hyper)
 
     @property
     def first_values(self) -> Floats:
@@ -111,7 +124,7 @@ class LearnerSettings:
         """These of the learned hyper-parameters, or all."""
         if names is None:
             return self.learned
-        which = chosen(names, self.esn.hyper)
+        which = chosen(names, self.hyper)
         if unknown := [str(each) for each in which if each not in self.learned]:
             raise ValueError(f"{', '.join(unknown)} is not learned here; learned are {', '.join(map(str, self.learned))}.")
         return which
@@ -126,8 +139,8 @@ class LearnerSettings:
     @contextmanager
     def context(self) -> Iterator[None]:
         """Precision and device; and BLAS on one thread, since recursive least squares calls it with small matrices."""
-        wide = isinstance(self.readout, RLS) or self.esn.dtype == "float64"
-        with precision_and_device(np.float64 if wide else np.float32, device_of(self.esn.device)), one_thread():
+        wide = isinstance(self.readout, RLS) or self.dtype == "float64"
+        with precision_and_device(np.float64 if wide else np.float32, device_of(self.device)), one_thread():
             yield
 
 

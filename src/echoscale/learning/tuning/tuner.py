@@ -27,6 +27,7 @@ from echoscale.learning.tuning.split import TuningData, prepare
 from echoscale.learning.tuning.tuned import Tuned
 from echoscale.learning.tuning.verdict import CLEARLY, WORTH_IT, Start, judge, last_penalty, start_of
 from echoscale.network import EchoStateWarning, Network
+from echoscale.network.description import check_network
 from echoscale.readouts.penalties import AUTO, ROBUST
 from echoscale.readouts.pooling import WHOLE, check_pools
 
@@ -159,7 +160,7 @@ def tune(
     """
     began = time.perf_counter()
     limit = np.inf if seconds is None else checks.non_negative(seconds, "seconds", "0 begins no round.")
-    _check_network(network)
+    check_network(network, "tune")
     checks.choice(loss, LOSSES, "loss")
     rounds = checks.integer(rounds, "rounds", minimum=1)
     if not isinstance(direct, bool):
@@ -246,16 +247,6 @@ def _loss(runs: Runs, loss: str, free: int | None) -> Loss:
     if isinstance(runs, PooledRuns):
         return PooledEntropy(runs)
     return FreeRun(runs, free) if free else (Squares if loss == "mse" else Entropy)(runs)
-
-
-def _check_network(network: object) -> None:
-    if not isinstance(network, Network):
-        remedy = "es.single(100) makes one"
-        if hasattr(network, "make_network"):
-            remedy = "model.make_network() gives it"
-        elif hasattr(network, "network"):
-            remedy = "its .network is one"
-        raise TypeError(f"tune takes the description of a network, got {type(network).__name__}: {remedy}.")
 
 
 def _check_known(series: Series, y: SeriesLike) -> None:
