@@ -32,13 +32,14 @@ def targets(truth: Telegraph) -> npt.NDArray[np.float32]:
     return np.concatenate([hot, truth.state[..., None], truth.regime[..., None]], axis=-1, dtype=np.float32)
 
 
-def online(network: Network, hyper: Hyper, truth: Telegraph, tail: float, seed: int, check: Check) -> Readout:
+def online(
+    network: Network, hyper: Hyper, truth: Telegraph, tail: float, seed: int, check: Check, dtype: str = "float32"
+) -> Readout:
     """Readouts of all lanes of `hyper`, learned by the paper's Adam along B series at once, averaged over the last share."""
     steps = truth.u.shape[-2]
     average = round(steps * (1 - tail))
-    learner = OnlineLearner(
-        network, OUTPUTS, parameters=(), rates="telegraph", starts=hyper, washout=200, average=average, seed=seed
-    )
+    rules: dict[str, Any] = {"parameters": (), "rates": "telegraph", "starts": hyper, "washout": 200, "average": average}
+    learner = OnlineLearner(network, OUTPUTS, seed=seed, dtype=dtype, **rules)
     learner.partial_fit(truth.u.astype(np.float32), targets(truth), progress=lambda *_: check())
     return learner.readout
 

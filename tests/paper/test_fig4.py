@@ -163,9 +163,9 @@ class Adam:
         return -self.rate * self.m / (1 - self.beta1**self.step) / size
 
 
-def first_readout(network: es.Network, outputs: int, seed: int, sequences: int) -> Floats:
+def first_readout(network: es.Network, outputs: int, seed: int, sequences: int, dtype: str = "float32") -> Floats:
     """The small random W_out that a learner begins with, (N + 1, O), its intercept last."""
-    learner = OnlineLearner(network, outputs, parameters=(), rates="telegraph", seed=seed)
+    learner = OnlineLearner(network, outputs, parameters=(), rates="telegraph", seed=seed, dtype=dtype)
     learner.stream = learner.begin(sequences, 1)
     found = np.concatenate([learner.readout.coef, learner.readout.intercept[:, None]], axis=1).T
     assert (np.abs(found[:-1]) > 0).all()
@@ -240,8 +240,8 @@ def test_the_online_readout_is_the_mean_of_adam_and_six_outputs_learn_as_three_r
     """In float64, so that only the order of sums differs: joint, state and regime by learners of their own."""
     esn, hyper = small()
     truth = telegraph(320, 6, sequences=2, p3=0.02)
-    found = scores.online(esn.network, hyper, truth, 0.25, 2, nothing)
-    first = first_readout(esn.network, 6, 2, 2)
+    found = scores.online(esn.network, hyper, truth, 0.25, 2, nothing, "float64")
+    first = first_readout(esn.network, 6, 2, 2, "float64")
     states = esn.run(truth.u.astype(np.float32).astype(np.float64), hyper=hyper)
     y = scores.targets(truth).astype(np.float64)
     for lane in range(3):
