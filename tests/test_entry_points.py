@@ -74,8 +74,8 @@ INPUTS: dict[str, Callable[[Any], Any]] = {
 LABELS: dict[str, Callable[[Any, Any], Any]] = {
     "auto": lambda u, y: es.auto(u, y, rounds=1),
     "auto, labels=True": lambda u, y: es.auto(u, y, rounds=1, labels=True),
-    "ESNClassifier": lambda u, y: es.ESNClassifier(4).fit(u, y),
-    "ESNClassifier.score": lambda u, y: es.ESNClassifier(4).fit(u, ["a", "b"] * (STEPS // 2)).score(u, y),
+    "ESNStepClassifier": lambda u, y: es.ESNStepClassifier(4).fit(u, y),
+    "ESNStepClassifier.score": lambda u, y: es.ESNStepClassifier(4).fit(u, ["a", "b"] * (STEPS // 2)).score(u, y),
     "tune": lambda u, y: es.tune(NETWORK, u, y, loss="cross_entropy", rounds=1, starts=1),
     "suggest": lambda u, y: es.timescales.suggest(u, y, trials=False),
 }
@@ -89,7 +89,7 @@ SEQUENCE_LABELS: dict[str, Callable[[Any], Any]] = {
 MODELS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "auto": lambda u: model_of(u, Y).predict,
     "ESNRegressor": lambda u: es.ESNRegressor(4).fit(u, Y).predict,
-    "ESNClassifier": lambda u: es.ESNClassifier(4).fit(u, Y > 0).predict,
+    "ESNStepClassifier": lambda u: es.ESNStepClassifier(4).fit(u, Y > 0).predict,
     "NVAR": lambda u: es.NVAR().fit(u, Y).predict,
     "ESNFeatures": lambda u: es.ESNFeatures(4).fit(u).transform,
     "Forecaster": lambda u: lambda X: forecaster(u).predict(2, X[-2:].shift(2, "D")),

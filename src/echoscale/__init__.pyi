@@ -20,6 +20,7 @@ from .estimators import NVAR as NVAR
 from .estimators import ESNClassifier as ESNClassifier
 from .estimators import ESNFeatures as ESNFeatures
 from .estimators import ESNRegressor as ESNRegressor
+from .estimators import ESNStepClassifier as ESNStepClassifier
 from .estimators import StateWarning as StateWarning
 from .forecasting import AutoModel as AutoModel
 from .forecasting import Backtest as Backtest

@@ -48,7 +48,7 @@ def test_a_method_within_a_method_is_taken_back_too() -> None:
 def test_a_model_whose_fit_was_refused_predicts_as_before() -> None:
     u, y = es.tasks.narma(260, order=5, seed=1)
     labels = np.where(y[:, 0] > y.mean(), "high", "low")
-    model = es.ESNClassifier(units=6, washout=10, random_state=0).fit(u, labels)
+    model = es.ESNStepClassifier(units=6, washout=10, random_state=0).fit(u, labels)
     before = model.predict(u)
     with pytest.raises(ValueError, match="washout"):
         model.set_params(washout=1000).fit(u, np.where(labels == "low", "c", "d"))

@@ -64,8 +64,8 @@ GAP = np.ma.masked_array(counting(4, 2), mask=np.arange(8).reshape(4, 2) == 3)
         (lambda: es.sweeps.Data(counting(4), GAP), "y"),
         (lambda: es.ESNRegressor(3).fit(GAP, counting(4)), "X"),
         (lambda: es.ESNRegressor(3).fit(counting(4, 1), GAP[:, 1]), "y"),
-        (lambda: es.ESNClassifier(3).fit(GAP, [0, 1, 0, 1]), "X"),
-        (lambda: es.ESNClassifier(3).fit(counting(4, 1), GAP[:, 1].astype(int)), "y"),
+        (lambda: es.ESNStepClassifier(3).fit(GAP, [0, 1, 0, 1]), "X"),
+        (lambda: es.ESNStepClassifier(3).fit(counting(4, 1), GAP[:, 1].astype(int)), "y"),
     ],
 )
 def test_masked_values_are_refused(read: Callable[[], object], name: str) -> None:

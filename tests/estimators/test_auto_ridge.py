@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from flat import flat
 
 import echoscale as es
 from echoscale import ESNClassifier, ESNRegressor
@@ -19,7 +20,7 @@ Array = npt.NDArray[Any]
 def model(**options: Any) -> ESNRegressor:
     """States alone, without a bias."""
     defaults: dict[str, Any] = {"units": 30, "spectral_radius": 0.95, "input_scaling": 0.5, "bias_scaling": 0.0}
-    return ESNRegressor(**{**defaults, "direct": False, "random_state": 0, "dtype": "float64", **options})
+    return flat(ESNRegressor, **{**defaults, "inputs": 0, "random_state": 0, "dtype": "float64", **options})
 
 
 def series(length: int = 300, noise: float = 0.3, seed: int = 0) -> tuple[Array, Array]:
@@ -153,7 +154,8 @@ def sequences(count: int = 40) -> tuple[Array, Array]:
 def test_sequences_are_folds_of_whole_sequences() -> None:
     """Dealt out class by class; a stream ends where one fit of all of them does."""
     X, labels = sequences()
-    options: dict[str, Any] = {"random_state": 0, "dtype": "float64", "features": "last", "changes": False, "ranks": False}
+    pools = es.readouts.Pools("last", changes=False, ranks=False)
+    options: dict[str, Any] = {"random_state": 0, "dtype": "float64", "pools": pools}
     fitted = ESNClassifier(20, input_scaling=1.0, **options).fit(X, labels)
     x = fitted.esn_.run((X - X.mean()) / X.std())[:, -1]
     x = (x - x.mean(axis=0)) / x.std(axis=0)
@@ -193,7 +195,7 @@ def test_fewer_sequences_than_folds(count: int) -> None:
 
 def test_trained_readouts_have_a_fixed_penalty() -> None:
     X, labels = sequences()
-    fitted = ESNClassifier(20, random_state=0, readout="softmax", epochs=2).fit(X, labels)
+    fitted = ESNClassifier(20, random_state=0, readout=es.readouts.Softmax(epochs=2)).fit(X, labels)
     assert fitted.ridge_ == 1e-5
     assert fitted.ridge_curve_ is None
 
@@ -211,7 +213,7 @@ def test_eight_sines_are_solved_exactly(dtype: str) -> None:
     A Gram matrix ends near 1e-4; its choice of the smallest penalty calls for more digits.
     """
     u = sines(8)
-    options: dict[str, Any] = {"units": 100, "direct": 20, "washout": 100, "dtype": dtype}
+    options: dict[str, Any] = {"units": 100, "inputs": 20, "washout": 100, "dtype": dtype}
     fitted = model(**options).fit(u[:500], u[1:501])
     curve = fitted.ridge_curve_
     assert curve is not None
@@ -240,6 +242,6 @@ def test_rows_that_do_not_fit_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(exact, "MOST_BYTES", 1000)
     monkeypatch.setattr(exact, "factor", None)
     u = sines(8)
-    fitted = model(direct=20, washout=100).fit(u[:500], u[1:501])
+    fitted = model(inputs=20, washout=100).fit(u[:500], u[1:501])
     assert fitted.ridge_curve_ is not None
     np.testing.assert_array_equal(fitted.ridge_curve_.relative, penalties.RELATIVE)

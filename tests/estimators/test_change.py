@@ -9,6 +9,7 @@ import naive
 import numpy as np
 import numpy.typing as npt
 import pytest
+from flat import flat
 
 import echoscale as es
 from echoscale import ESNRegressor
@@ -22,8 +23,8 @@ X, Y = WAVE[:-1], WAVE[1:]
 
 
 def model(**changed: Any) -> ESNRegressor:
-    settings = {"units": 15, "washout": 25, "random_state": 0, "dtype": "float64", "direct": 1, "ridge": 1e-3}
-    return ESNRegressor(**{**settings, **changed})
+    settings = {"units": 15, "washout": 25, "random_state": 0, "dtype": "float64", "inputs": 1, "ridge": 1e-3}
+    return flat(ESNRegressor, **{**settings, **changed})
 
 
 def features(fitted: ESNRegressor, squares: bool = False) -> Array:
@@ -37,7 +38,7 @@ def features(fitted: ESNRegressor, squares: bool = False) -> Array:
 def test_the_change_is_fitted_and_added_back(scale: str | None, squares: bool) -> None:
     """By hand: ridge on y - u in units of the targets, and u on top."""
     small = {"input_scaling": 1e-3} if scale is None else {}
-    fitted = model(target="change", scale=scale, squares=squares, **small).fit(X, Y)
+    fitted = model(difference="last", scale=scale, squares=squares, **small).fit(X, Y)
     rows, change = features(fitted, squares), (Y - X) / fitted.target_scaling_.spread
     x, d = (each[25:] - each[25:].mean(axis=0) for each in (rows, change))
     W = np.linalg.solve(x.T @ x + 1e-3 * np.eye(x.shape[1]), x.T @ d)
@@ -47,14 +48,14 @@ def test_the_change_is_fitted_and_added_back(scale: str | None, squares: bool) -
 
 
 def test_a_huge_penalty_leaves_the_last_value() -> None:
-    kept = model(target="change", ridge=1e12).fit(X, Y)
+    kept = model(difference="last", ridge=1e12).fit(X, Y)
     np.testing.assert_allclose(kept.predict(X), X + (Y - X)[25:].mean(axis=0), atol=1e-4)
     lost = model(ridge=1e12).fit(X, Y)
     np.testing.assert_allclose(lost.predict(X), np.broadcast_to(Y[25:].mean(axis=0), X.shape), atol=1e-4)
 
 
 @pytest.mark.parametrize(
-    "changed", [{"target": "change"}, {"squares": True}, {"squares": True, "products": 20, "direct": False}], ids=str
+    "changed", [{"difference": "last"}, {"squares": True}, {"squares": True, "products": 20, "inputs": 0}], ids=str
 )
 def test_streams_files_and_forecasts(changed: dict[str, Any], tmp_path: Path) -> None:
     fitted = model(scale=None, input_scaling=1e-3, **changed).fit(X, Y)
@@ -106,7 +107,7 @@ def test_products_are_of_drawn_pairs() -> None:
 def test_squares_can_do_what_odd_states_cannot() -> None:
     """Without a bias or memory, x = tanh(w u) is odd in u: no readout of it has u^2, of which w^2 u^2 ~ x^2 is a multiple."""
     u = np.random.default_rng(0).uniform(-1, 1, (600, 1))
-    settings = {"bias_scaling": 0.0, "spectral_radius": 0.0, "input_scaling": 0.1, "direct": False, "ridge": 1e-9}
+    settings = {"bias_scaling": 0.0, "spectral_radius": 0.0, "input_scaling": 0.1, "inputs": 0, "ridge": 1e-9}
     scores = [model(squares=squares, **settings).fit(u, u**2).score(u, u**2) for squares in (False, True)]
     assert scores[0] < 0.1
     assert scores[1] > 0.999
@@ -115,11 +116,11 @@ def test_squares_can_do_what_odd_states_cannot() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: model(target="change").fit(X, Y[:, 0]), "2 inputs and 1 outputs"),
+        (lambda: model(difference="last").fit(X, Y[:, 0]), "2 inputs and 1 outputs"),
         (lambda: model(squares=1).fit(X, Y), "squares must be True or False"),
         (lambda: model(products=-1).fit(X, Y), "products must be at least 0"),
         (lambda: model(products=106).fit(X, Y), "products=106 is above the 105 pairs that 15 neurons have"),
-        (lambda: model(target=None).fit(X, Y), "target must be one of"),
+        (lambda: model(difference=None).fit(X, Y), "difference must be one of"),
     ],
 )
 def test_what_is_wrong_is_said(call: Any, message: str) -> None:

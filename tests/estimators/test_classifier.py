@@ -1,4 +1,4 @@
-"""`ESNClassifier` against one-hot ridge regression written in NumPy on the states that `esn_.run` returns."""
+"""Both classifiers against one-hot ridge regression written in NumPy on the states that `esn_.run` returns."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+from flat import flat
 from sklearn.exceptions import NotFittedError
 
 import echoscale as es
-from echoscale import ESNClassifier
+from echoscale import ESNClassifier, ESNStepClassifier
 
 Array = npt.NDArray[Any]
 
@@ -37,22 +38,32 @@ FEATURES = pytest.mark.parametrize(
 )
 
 
+SHARED: dict[str, Any] = {
+    "units": 12,
+    "leak_rate": 0.6,
+    "input_scaling": 1.0,
+    "bias_scaling": 0.0,
+    "dtype": "float64",
+    "random_state": 1,
+    "washout": WASHOUT,
+    "scale": None,
+    "ridge": 0.1,
+}
+
+
 def model(**parameters: Any) -> ESNClassifier:
-    """A small network in float64."""
-    defaults: dict[str, Any] = {
-        "units": 12,
-        "leak_rate": 0.6,
-        "input_scaling": 1.0,
-        "bias_scaling": 0.0,
-        "features": "last",
-        "changes": False,
-        "dtype": "float64",
-        "random_state": 1,
-        "washout": WASHOUT,
-        "scale": None,
-        "ridge": 0.1,
-    }
-    return ESNClassifier(**{**defaults, **parameters})
+    """A small network in float64, for one label per sequence."""
+    defaults: dict[str, Any] = {**SHARED, "features": "last", "changes": False}
+    return flat(ESNClassifier, **{**defaults, **parameters})  # type: ignore[no-any-return]
+
+
+def step_model(**parameters: Any) -> ESNStepClassifier:
+    """The same for one label per step."""
+    return flat(ESNStepClassifier, **{**SHARED, **parameters})  # type: ignore[no-any-return]
+
+
+def either(per_sequence: bool) -> Any:
+    return model() if per_sequence else step_model()
 
 
 def steps(kind: str, classes: int = 3) -> tuple[Any, Any]:
@@ -117,19 +128,19 @@ def judged_by(esn: es.ESN, X: Any, features: str | tuple[str, ...], every: int |
     return np.array(rows)
 
 
-def assert_same_readout(found: ESNClassifier, coef: Array, intercept: Array) -> None:
+def assert_same_readout(found: ESNClassifier | ESNStepClassifier, coef: Array, intercept: Array) -> None:
     """Coefficients relative to the largest of them."""
     np.testing.assert_allclose(found.readout_.coef, coef, rtol=0, atol=1e-9 * np.abs(coef).max())
     np.testing.assert_allclose(found.readout_.intercept, intercept, rtol=0, atol=1e-9)
 
 
 @KINDS
-@pytest.mark.parametrize("direct", [False, True])
-def test_labels_of_steps_are_those_of_one_hot_ridge_on_the_states(kind: str, direct: bool) -> None:
+@pytest.mark.parametrize("inputs", [0, 1])
+def test_labels_of_steps_are_those_of_one_hot_ridge_on_the_states(kind: str, inputs: int) -> None:
     X, y = steps(kind)
     labels = list(y) if kind == "batch" else each(y)
-    fitted = model(direct=direct).fit(X, y)
-    rows = [np.hstack([fitted.esn_.run(u), u]) if direct else fitted.esn_.run(u) for u in each(X)]
+    fitted = step_model(inputs=inputs).fit(X, y)
+    rows = [np.hstack([fitted.esn_.run(u), u]) if inputs else fitted.esn_.run(u) for u in each(X)]
     coef, intercept = one_hot_ridge(
         np.concatenate([x[WASHOUT:] for x in rows]), np.concatenate([t[WASHOUT:] for t in labels]), NAMES, 0.1
     )
@@ -175,7 +186,7 @@ def test_one_sequence_alone_is_judged_as_among_others(features: str, every: int 
 def test_two_classes_have_one_decision(per_sequence: bool) -> None:
     """Positive for the second class; it is the difference of the two outputs."""
     X, y = sequences(classes=2) if per_sequence else steps("one", classes=2)
-    fitted = model().fit(X, y)
+    fitted = either(per_sequence).fit(X, y)
     decision = fitted.decision_function(X)
     rows = judged_by(fitted.esn_, X, "last") if per_sequence else fitted.esn_.run(X)
     coef, intercept = fitted.readout_.coef, fitted.readout_.intercept
@@ -204,8 +215,8 @@ def convert_to_codes(names: Array) -> Array:
 @pytest.mark.parametrize("per_sequence", [False, True])
 def test_labels_may_be_of_any_type(convert: Callable[[Array], Any], per_sequence: bool) -> None:
     X, y = sequences() if per_sequence else steps("one")
-    expected = model().fit(X, y)
-    found = model().fit(X, convert(y))
+    expected = either(per_sequence).fit(X, y)
+    found = either(per_sequence).fit(X, convert(y))
     np.testing.assert_array_equal(found.readout_.coef, expected.readout_.coef)
     np.testing.assert_array_equal(found.predict(X), np.asarray(convert(expected.predict(X))))
     assert found.score(X, convert(y)) == expected.score(X, y)
@@ -216,7 +227,7 @@ def test_labels_may_be_of_any_type(convert: Callable[[Array], Any], per_sequence
 def test_chunks_of_steps_equal_the_whole(kind: str, ends: tuple[int, ...]) -> None:
     """The washout of 10 steps may be longer than the first chunks."""
     X, y = steps(kind)
-    whole, chunked = model().fit(X, y), model()
+    whole, chunked = step_model().fit(X, y), step_model()
     for a, b in zip((0, *ends), (*ends, 80), strict=True):
         chunked.partial_fit(X[..., a:b, :], y[..., a:b], classes=NAMES)
     assert_same_readout(chunked, whole.readout_.coef, whole.readout_.intercept)
@@ -225,7 +236,7 @@ def test_chunks_of_steps_equal_the_whole(kind: str, ends: tuple[int, ...]) -> No
 
 def test_a_new_series_of_steps_starts_from_zero() -> None:
     X, y = steps("batch")
-    whole, chunked = model().fit(X, y), model()
+    whole, chunked = step_model().fit(X, y), step_model()
     for u, labels in zip(X, y, strict=True):
         chunked.partial_fit(u, labels, classes=NAMES, new_series=True)
     assert_same_readout(chunked, whole.readout_.coef, whole.readout_.intercept)
@@ -244,7 +255,7 @@ def test_groups_of_sequences_equal_the_whole(features: str, every: int | None, u
 
 def test_states_chain_the_pieces_of_a_series() -> None:
     X, y = steps("one")
-    fitted = model().fit(X, y)
+    fitted = step_model().fit(X, y)
     head, state = fitted.predict(X[:33], return_state=True)
     tail = fitted.predict(X[33:], state=state)
     np.testing.assert_array_equal(np.concatenate([head, tail]), fitted.predict(X))
@@ -285,25 +296,26 @@ def dealt(labels: Array, folds: int) -> list[Array]:
     return [np.array(order[k::folds]) for k in range(folds)]
 
 
-@pytest.mark.parametrize("validation", [0.2, 3, 1000])
-def test_the_penalty_is_the_best_on_held_out_sequences(validation: float | int) -> None:
-    """Every fifth sequence, or each of three folds, or each sequence by itself; then all of them are fitted."""
+@pytest.mark.parametrize("folds", [3, 1000])
+def test_the_penalty_is_the_best_on_held_out_sequences(folds: int) -> None:
+    """Each of three folds, or each sequence by itself; then all of them are fitted."""
     X, y = sequences(noise=1.0)
-    fitted = model(units=40, ridge=PENALTIES, validation=validation).fit(X, y)
+    fitted = model(units=40, ridge=PENALTIES, folds=folds).fit(X, y)
     rows = judged_by(fitted.esn_, X, "last")
     standard = (rows - rows.mean(axis=0)) / rows.std(axis=0)
-    groups = dealt(y, min(validation, COUNT)) if isinstance(validation, int) else [np.arange(0, COUNT, 5)]
+    groups = dealt(y, min(folds, COUNT))
     best = chosen(standard, y, [(np.setdiff1d(np.arange(COUNT), group), group) for group in groups])
     assert fitted.ridge_ == best
     assert_same_readout(fitted, *standardised_ridge(rows, y, NAMES, best))
 
 
-def test_the_penalty_of_steps_is_the_best_on_the_tail() -> None:
+def test_the_penalty_of_steps_is_the_best_on_folds_of_time() -> None:
     X, y = steps("one")
-    fitted = model(units=40, ridge=PENALTIES, validation=0.2).fit(X, y)
+    fitted = step_model(units=40, ridge=PENALTIES, folds=2).fit(X, y)
     rows = fitted.esn_.run(X)[WASHOUT:]
-    # 14 is a fifth of the 70 steps after the washout, and one before them is left out.
-    assert fitted.ridge_ == chosen(rows, y[WASHOUT:], [(np.arange(55), np.arange(56, 70))])
+    # Two folds of the 70 steps after the washout; one step between them is left out.
+    first, second = np.arange(34), np.arange(35, 70)
+    assert fitted.ridge_ == chosen(rows, y[WASHOUT:], [(second, first), (first, second)])
 
 
 @pytest.mark.parametrize(("features", "every"), [("last", None), ("mean", None), ("snapshots", 10)])
@@ -314,7 +326,12 @@ def test_two_frequencies_in_noise_are_told_apart(features: str, every: int | Non
     times = np.arange(60) * np.array([2 * np.pi / 12, 2 * np.pi / 18])[labels, None] + rng.uniform(0, 2 * np.pi, (400, 1))
     X = (np.sin(times) + 0.2 * rng.normal(size=times.shape))[..., None]
     fitted = ESNClassifier(
-        units=100, leak_rate=0.5, bias_scaling=0.5, features=features, every=every, washout=20, ridge=1e-2, random_state=0
+        units=100,
+        leak_rate=0.5,
+        pools=es.readouts.Pools(features, every=every),
+        washout=20,
+        ridge=1e-2,
+        random_state=0,
     ).fit(X[:200], labels[:200])
     assert fitted.score(X[200:], labels[200:]) > 0.95
 
@@ -343,8 +360,9 @@ BAD_DATA: list[tuple[str, Any, Any, str]] = [
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning:sklearn")  # before it raises on NaN
 @pytest.mark.parametrize(("X", "y", "message"), [case[1:] for case in BAD_DATA], ids=[case[0] for case in BAD_DATA])
 def test_bad_data_is_named_by_fit(X: Any, y: Any, message: str) -> None:
+    per_sequence = np.ndim(y) == 1 and (isinstance(X, list) or X.ndim == 3)
     with pytest.raises(ValueError, match=message):
-        model().fit(X, y)
+        either(per_sequence).fit(X, y)
 
 
 BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -359,9 +377,10 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"washout": -1}, ValueError, "washout must be at least 0, got -1"),
     ({"ridge": []}, ValueError, "ridge is an empty list"),
     ({"ridge": -1.0}, ValueError, "ridge must not be negative, got -1"),
-    ({"ridge": [1.0, 2.0], "validation": 1.0}, ValueError, r"validation must be a fraction in \(0, 1\).*got 1.0"),
-    ({"structure": "deep"}, ValueError, "structure must be one of .*got 'deep'"),
-    ({"direct": True}, ValueError, "direct=True has no meaning with one label per sequence"),
+    ({"washout": None}, TypeError, "washout must be a whole number, got None"),
+    ({"ridge": [1.0, 2.0], "folds": 1.0}, TypeError, "folds must be a whole number, got 1.0"),
+    ({"folds": 1}, ValueError, "folds must be at least 2, got 1"),
+    ({"ranks": "yes"}, ValueError, "ranks must be one of True, False, None; got 'yes'"),
     ({"dtype": "float16"}, ValueError, "dtype must be one of 'float32', 'float64'; got 'float16'"),
 ]
 
@@ -381,9 +400,12 @@ def test_unknown_parameters_are_named() -> None:
 
 def test_nothing_works_before_fit() -> None:
     calls: list[Callable[[], Any]] = [
-        lambda: model().predict(X0),
-        lambda: model().decision_function(X0),
-        lambda: model().score(X0, Y0),
+        lambda: step_model().predict(X0),
+        lambda: step_model().decision_function(X0),
+        lambda: step_model().score(X0, Y0),
+        lambda: model().predict(S0),
+        lambda: model().predict_proba(S0),
+        lambda: model().score(S0, L0),
     ]
     for call in calls:
         with pytest.raises(NotFittedError, match="not fitted yet"):
@@ -394,15 +416,26 @@ def test_a_model_of_sequences_needs_sequences() -> None:
     fitted = model().fit(S0, L0)
     with pytest.raises(ValueError, match=r"one label per sequence: pass \(B, T, F\) or a list.*X\[None\]"):
         fitted.predict(S0[0])
-    with pytest.raises(ValueError, match="one label per step, the model was fitted with one label per sequence"):
+    with pytest.raises(ValueError, match=r"X of shape \(80, 2\) is one series, .*For one label per step use ESNStepClassifier"):
         fitted.score(X0, Y0)
-    with pytest.raises(ValueError, match="one label per sequence, the model was fitted with one label per step"):
-        model().fit(X0, Y0).score(S0, L0)
+    with pytest.raises(ValueError, match=r"y gives one label per step, .*give y of shape \(B,\), or use ESNStepClassifier"):
+        model().fit(*steps("batch"))
+    with pytest.raises(
+        ValueError, match=r"y gives one label per sequence, .*give a label for every step, or use ESNClassifier"
+    ):
+        step_model().fit(X0, Y0).score(S0, L0)
+
+
+def test_pools_and_columns_are_objects() -> None:
+    with pytest.raises(TypeError, match=r"pools must be an echoscale\.readouts\.Pools or None, got 'mean'"):
+        ESNClassifier(pools="mean").fit(S0, L0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"columns must be an echoscale\.readouts\.Columns or None, got 3"):
+        ESNStepClassifier(columns=3).fit(X0, Y0)  # type: ignore[arg-type]
 
 
 def test_other_numbers_of_features_are_named() -> None:
-    with pytest.raises(ValueError, match="1 features, but ESNClassifier is expecting 2"):
-        model().fit(X0, Y0).predict(X0[:, :1])
+    with pytest.raises(ValueError, match="1 features, but ESNStepClassifier is expecting 2"):
+        step_model().fit(X0, Y0).predict(X0[:, :1])
     with pytest.raises(ValueError, match=r"X\[0\] has 1 features, the network was built for 2"):
         model().fit(S0, L0).predict(S0[:, :, :1])
 
@@ -418,7 +451,7 @@ def test_snapshots_need_sequences_of_one_length() -> None:
 
 def test_score_needs_steps_after_the_washout() -> None:
     with pytest.raises(ValueError, match=f"X has {WASHOUT} steps, not more than washout={WASHOUT}"):
-        model().fit(X0, Y0).score(X0[:WASHOUT], Y0[:WASHOUT])
+        step_model().fit(X0, Y0).score(X0[:WASHOUT], Y0[:WASHOUT])
 
 
 @pytest.mark.parametrize("per_sequence", [False, True])
@@ -426,8 +459,8 @@ def test_labels_that_are_not_among_the_classes_are_named(per_sequence: bool) -> 
     X, y = (S0, L0) if per_sequence else (X0, Y0)
     message = r"y holds \['cedar'\], which are not among the classes \['ash', 'birch'\]"
     with pytest.raises(ValueError, match=message):
-        model().partial_fit(X, y, classes=["ash", "birch"])
-    begun = model().partial_fit(X, np.where(y == "cedar", "ash", y))
+        either(per_sequence).partial_fit(X, y, classes=["ash", "birch"])
+    begun = either(per_sequence).partial_fit(X, np.where(y == "cedar", "ash", y))
     with pytest.raises(ValueError, match=message):
         begun.partial_fit(X, y)
 
@@ -437,26 +470,25 @@ def test_partial_fit_needs_two_classes(per_sequence: bool) -> None:
     X, y = (S0, np.full(COUNT, "ash")) if per_sequence else (X0, np.full(80, "ash"))
     for classes in (None, ["ash"]):
         with pytest.raises(ValueError, match=r"one class only, \['ash'\]"):
-            model().partial_fit(X, y, classes=classes)
+            either(per_sequence).partial_fit(X, y, classes=classes)
 
 
 def test_partial_fit_of_steps_needs_one_penalty() -> None:
     with pytest.raises(ValueError, match="partial_fit needs one fixed ridge or 'auto', got 2"):
-        model(ridge=[1.0, 2.0]).partial_fit(X0, Y0)
+        step_model(ridge=[1.0, 2.0]).partial_fit(X0, Y0)
 
 
 def test_partial_fit_needs_the_series_of_the_chunk_before() -> None:
-    begun = model().partial_fit(X0, Y0)
+    begun = step_model().partial_fit(X0, Y0)
     with pytest.raises(ValueError, match=r"this chunk holds 2 series.*pass new_series=True"):
         begun.partial_fit(np.stack([X0, X0]), np.stack([Y0, Y0]))
 
 
 def test_sequences_count_from_their_first_step_on() -> None:
-    """Unless a washout is given."""
+    """Unless a washout is given; the padding of shorter sequences does not count."""
     X, y = sequences(unequal=True)
-    found, expected = model(features="mean", washout=None).fit(X, y), model(features="mean", washout=0).fit(X, y)
-    assert found.washout_ == 0
-    assert_same_readout(found, expected.readout_.coef, expected.readout_.intercept)
+    found = model(features="mean", washout=0).fit(X, y)
+    assert found.washout_ == ESNClassifier().washout == 0
     together = found.decision_function([X[0], X[1][:12]])
     np.testing.assert_allclose(together[:1], found.decision_function(X[:1]), rtol=0, atol=1e-12)
 
@@ -469,10 +501,10 @@ def test_one_sequence_of_every_class_is_refused() -> None:
 def test_sequences_of_one_input_may_have_one_axis() -> None:
     X, y = sequences(unequal=True)
     columns = [each[:, :1] for each in X]
-    flat, expected = model().fit([each[:, 0] for each in X], y), model().fit(columns, y)
-    np.testing.assert_array_equal(flat.readout_.coef, expected.readout_.coef)
-    np.testing.assert_array_equal(flat.predict([each[:, 0] for each in X]), expected.predict(columns))
-    assert flat.score([pd.Series(each[:, 0]) for each in X], y) == expected.score(columns, y)
+    bare, expected = model().fit([each[:, 0] for each in X], y), model().fit(columns, y)
+    np.testing.assert_array_equal(bare.readout_.coef, expected.readout_.coef)
+    np.testing.assert_array_equal(bare.predict([each[:, 0] for each in X]), expected.predict(columns))
+    assert bare.score([pd.Series(each[:, 0]) for each in X], y) == expected.score(columns, y)
 
 
 def test_empty_sequences_are_named() -> None:

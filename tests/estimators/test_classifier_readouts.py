@@ -1,4 +1,4 @@
-"""`ESNClassifier` with readouts that are trained by minibatches, against `logistic.fit` on states that `esn_.run` returns."""
+"""Both classifiers with readouts that are trained by minibatches, against `logistic.fit` on states that `esn_.run` returns."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from flat import flat
 from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.utils import estimator_checks
 
 import echoscale as es
-from echoscale import ESNClassifier
+from echoscale import ESNClassifier, ESNStepClassifier
 from echoscale.engine import lanes
 from echoscale.readouts import logistic
 from echoscale.readouts.calibration import steepness
@@ -26,26 +27,32 @@ COUNT, STEPS = 60, 24
 NAMES = np.array(["ash", "birch", "cedar"])
 
 
+SHARED: dict[str, Any] = {
+    "units": 12,
+    "leak_rate": 0.6,
+    "input_scaling": 1.0,
+    "bias_scaling": 0.0,
+    "dtype": "float64",
+    "random_state": 1,
+    "washout": WASHOUT,
+    "scale": None,
+    "ridge": 0.1,
+    "readout": "softmax",
+    "epochs": 3,
+    "rate": 0.01,
+    "batch": 20,
+}
+
+
 def model(**parameters: Any) -> ESNClassifier:
-    """A small network in float64, trained for a few epochs."""
-    defaults: dict[str, Any] = {
-        "units": 12,
-        "leak_rate": 0.6,
-        "input_scaling": 1.0,
-        "bias_scaling": 0.0,
-        "features": "last",
-        "changes": False,
-        "dtype": "float64",
-        "random_state": 1,
-        "washout": WASHOUT,
-        "scale": None,
-        "ridge": 0.1,
-        "readout": "softmax",
-        "epochs": 3,
-        "rate": 0.01,
-        "minibatch": 20,
-    }
-    return ESNClassifier(**{**defaults, **parameters})
+    """A small network in float64, trained for a few epochs, for one label per sequence."""
+    defaults: dict[str, Any] = {**SHARED, "features": "last", "changes": False}
+    return flat(ESNClassifier, **{**defaults, **parameters})  # type: ignore[no-any-return]
+
+
+def step_model(**parameters: Any) -> ESNStepClassifier:
+    """The same for one label per step."""
+    return flat(ESNStepClassifier, **{**SHARED, **parameters})  # type: ignore[no-any-return]
 
 
 def sequences(seed: int = 0, noise: float = 0.5) -> tuple[Array, Array]:
@@ -67,14 +74,15 @@ def codes(labels: Array) -> Array:
     return np.searchsorted(NAMES, labels)
 
 
-def expected(fitted: ESNClassifier, rows: Array, labels: Array, **changes: Any) -> logistic.Trained:
+def expected(fitted: ESNClassifier | ESNStepClassifier, rows: Array, labels: Array, **changes: Any) -> logistic.Trained:
     """The training that the classifier's documentation describes, on rows that were made by hand."""
+    readout: Any = fitted.readout
     settings: dict[str, Any] = {
-        "loss": fitted.readout,
-        "rate": fitted.rate,
+        "loss": readout.loss,
+        "rate": readout.rate,
         "schedule": "cosine",
-        "epochs": fitted.epochs,
-        "minibatch": fitted.minibatch,
+        "epochs": readout.epochs,
+        "minibatch": readout.batch,
         "ridge": 0.1 / len(rows),
         "standardise": True,
         "seed": fitted.random_state,
@@ -83,7 +91,7 @@ def expected(fitted: ESNClassifier, rows: Array, labels: Array, **changes: Any) 
     return logistic.fit(rows, codes(labels), 3, **{**settings, **changes})
 
 
-def assert_same(fitted: ESNClassifier, wanted: logistic.Trained) -> None:
+def assert_same(fitted: ESNClassifier | ESNStepClassifier, wanted: logistic.Trained) -> None:
     """States made step by step and in one scan differ by rounding, which a few steps of Adam amplify."""
     np.testing.assert_allclose(fitted.readout_.coef, wanted.coef, rtol=0, atol=1e-8 * np.abs(wanted.coef).max())
     np.testing.assert_allclose(fitted.readout_.intercept, wanted.intercept, rtol=0, atol=1e-8)
@@ -121,14 +129,14 @@ def test_sequences_are_trained_on_their_features(readout: str, features: str, ev
 @pytest.mark.parametrize("kind", ["one", "batch", "list"])
 def test_steps_are_trained_on_all_states_after_the_washout(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The input beside the states in one case; unequal lengths in another, in chunks that are shorter than the washout."""
-    direct = kind == "one"
+    inputs = int(kind == "one")
     if kind == "list":
         monkeypatch.setattr(lanes, "SHORTEST_CHUNK", 8)
         monkeypatch.setattr(lanes, "LONGEST_CHUNK", 8)
     X, y = steps({"one": (130,), "batch": (50, 50, 50), "list": (70, 50, 30)}[kind])
     given: Any = (X[0], y[0]) if kind == "one" else (np.stack(X), np.stack(y)) if kind == "batch" else (X, y)
-    fitted = model(readout="sigmoid", direct=direct).fit(*given)
-    rows = [np.hstack([fitted.esn_.run(u), u]) if direct else fitted.esn_.run(u) for u in X]
+    fitted = step_model(readout="sigmoid", inputs=inputs).fit(*given)
+    rows = [np.hstack([fitted.esn_.run(u), u]) if inputs else fitted.esn_.run(u) for u in X]
     wanted = expected(fitted, np.concatenate([x[WASHOUT:] for x in rows]), np.concatenate([each[WASHOUT:] for each in y]))
     assert_same(fitted, wanted)
     probabilities, guesses = fitted.predict_proba(given[0]), fitted.predict(given[0])
@@ -147,14 +155,13 @@ def test_steps_are_trained_on_all_states_after_the_washout(kind: str, monkeypatc
 PENALTIES = [1e-3, 10.0, 1e5]
 
 
-@pytest.mark.parametrize("validation", [0.25, 3])
-def test_the_penalty_of_sequences_is_the_best_on_those_held_out(validation: float | int) -> None:
-    """Every fourth sequence, or each of three folds, dealt out class by class; then all of them are trained on."""
+def test_the_penalty_of_sequences_is_the_best_on_those_held_out() -> None:
+    """Each of three folds, dealt out class by class; then all of them are trained on."""
     X, y = sequences(noise=1.0)
-    fitted = model(units=40, ridge=PENALTIES, validation=validation, epochs=20, rate=0.05).fit(X, y)
+    fitted = model(units=40, ridge=PENALTIES, folds=3, epochs=20, rate=0.05).fit(X, y)
     rows = judged_by(fitted.esn_, X, "last")
     order = np.argsort(y, kind="stable")
-    groups = [np.sort(order[k::3]) for k in range(3)] if isinstance(validation, int) else [np.arange(0, COUNT, 4)]
+    groups = [np.sort(order[k::3]) for k in range(3)]
 
     def loss(penalty: float) -> float:
         each = [
@@ -168,18 +175,17 @@ def test_the_penalty_of_sequences_is_the_best_on_those_held_out(validation: floa
     assert_same(fitted, expected(fitted, rows, y, ridge=best / COUNT))
 
 
-def test_the_penalty_of_steps_is_the_best_on_the_tails() -> None:
-    X, y = steps((70, 50))
-    fitted = model(ridge=PENALTIES, validation=0.25).fit(X, y)
-    rows = np.concatenate([fitted.esn_.run(u)[WASHOUT:] for u in X])
-    labels = np.concatenate([each[WASHOUT:] for each in y])
-    # The last quarter of 60 steps, and of 40 after them; the step before each is left out.
-    inside = np.setdiff1d(np.arange(100), [44, 89])
-    tails = np.concatenate([np.arange(44, 59), np.arange(88, 98)])
+def test_the_penalty_of_steps_is_the_best_on_folds_of_time() -> None:
+    X, y = steps((110,))
+    fitted = step_model(ridge=PENALTIES, folds=2).fit(X[0], y[0])
+    rows, labels = fitted.esn_.run(X[0])[WASHOUT:], y[0][WASHOUT:]
+    # Two folds of the 100 steps after the washout; two steps between them are left out.
+    inside = np.setdiff1d(np.arange(100), [49, 50])
+    groups = [np.arange(49), np.arange(49, 98)]
 
     def loss(penalty: float) -> float:
-        found = expected(fitted, rows[inside], labels[inside], validation=tails, ridge=penalty / 73)
-        return float(found.history.loss[-1])
+        held_out = [expected(fitted, rows[inside], labels[inside], validation=out, ridge=penalty / 49) for out in groups]
+        return float(sum(each.history.loss[-1] for each in held_out))
 
     best = min(PENALTIES, key=loss)
     assert fitted.ridge_ == best
@@ -188,7 +194,7 @@ def test_the_penalty_of_steps_is_the_best_on_the_tails() -> None:
 
 def test_a_minibatch_may_be_larger_than_the_data() -> None:
     X, y = sequences()
-    fitted = model(minibatch=1000).fit(X, y)
+    fitted = model(batch=1000).fit(X, y)
     assert_same(fitted, expected(fitted, judged_by(fitted.esn_, X, "last"), y, minibatch=COUNT))
 
 
@@ -197,9 +203,8 @@ def test_digits_read_pixel_by_pixel_are_told_apart(readout: str) -> None:
     """2 x 50 neurons, 8 snapshots, 355 images to judge. Above 0.93; standard errors near that are 0.014. Guessing gives 0.1."""
     train, test = es.tasks.psdigits("train"), es.tasks.psdigits("test")
     net = es.hierarchical([50, 50], leak_rate=[1.0, 0.2], spectral_radius=0.99, connections=10, coupling=10**-0.5)
-    fitted = ESNClassifier(
-        network=net, features="snapshots", every=8, changes=False, ranks=False, readout=readout, random_state=0
-    ).fit(train.u, train.labels)
+    options: dict[str, Any] = {"features": "snapshots", "every": 8, "changes": False, "ranks": False}
+    fitted = flat(ESNClassifier, network=net, readout=readout, random_state=0, **options).fit(train.u, train.labels)
     assert fitted.score(test.u, test.labels) > 0.93
     p = fitted.predict_proba(test.u)
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
@@ -207,19 +212,12 @@ def test_digits_read_pixel_by_pixel_are_told_apart(readout: str) -> None:
     assert -np.log(right).mean() < 0.5, "probabilities are of use: ln 10 = 2.3 without any knowledge"
 
 
-def test_ridge_is_the_default() -> None:
-    X, y = sequences()
-    plain, named = ESNClassifier(12, random_state=1), ESNClassifier(12, random_state=1, readout="ridge", epochs=7)
-    for each in (plain, named):
-        each.fit(X, y)
-    np.testing.assert_array_equal(plain.readout_.coef, named.readout_.coef)
-    assert not hasattr(plain, "history_")
-
-
 def test_what_is_left_open_is_what_ridge_folds_choose_for_every_readout() -> None:
     X, y = sequences()
     options: dict[str, Any] = {"units": 12, "random_state": 1, "epochs": 1}
-    solved, trained = (ESNClassifier(readout=readout, **options).fit(X, y).transformer_ for readout in ("ridge", "softmax"))
+    models = [flat(ESNClassifier, readout=readout, **options).fit(X, y) for readout in ("ridge", "softmax")]
+    assert not hasattr(models[0], "history_")
+    solved, trained = (each.transformer_ for each in models)
     assert solved.get_params() == trained.get_params()
 
 
@@ -243,13 +241,11 @@ def test_probabilities_of_a_ridge_readout_are_calibrated_on_sequences_left_out_o
     assert fitted.steepness_ == pytest.approx(betas[np.argmin(entropies)], rel=5e-3)
     p = softmax(fitted.steepness_ * fitted.decision_function(X), axis=1)
     np.testing.assert_allclose(fitted.predict_proba(X), p, rtol=0, atol=1e-12)
-    raw = model(readout="ridge", ridge=3.0, calibrate=False).fit(X, y)
-    np.testing.assert_allclose(raw.predict_proba(X), softmax(fitted.decision_function(X), axis=1), rtol=0, atol=1e-12)
 
 
 def test_probabilities_of_steps_follow_from_the_error_of_held_out_steps() -> None:
     [X], [y] = steps((400,))
-    fitted = model(readout="ridge", ridge="auto").fit(X, y)
+    fitted = step_model(readout="ridge", ridge="auto").fit(X, y)
     curve = fitted.ridge_curve_
     assert curve is not None
     shares = np.bincount(codes(y[WASHOUT:])) / (400 - WASHOUT)
@@ -278,34 +274,30 @@ def test_partial_fit_is_for_ridge() -> None:
     X, y = sequences()
     with pytest.raises(AttributeError, match="partial_fit") as caught:
         model().partial_fit(X, y)
-    assert "readout='softmax' is trained on all data at once: use fit" in str(caught.value.__cause__)
-    trained = model().fit(X, y).set_params(readout="ridge")
+    assert "calibrate=False) is trained on all data at once: use fit" in str(caught.value.__cause__)
+    trained = model().fit(X, y).set_params(readout=None)
     with pytest.raises(ValueError, match="nothing to add to: fit it anew"):
         trained.partial_fit(X, y)
     solved = trained.fit(X, y)
     assert not hasattr(solved, "history_")
     solved.partial_fit(X, y)
-    again = solved.set_params(readout="softmax").fit(X, y)
+    again = solved.set_params(readout=es.readouts.Softmax()).fit(X, y)
     assert not hasattr(again, "rows_")
 
 
 def test_parameters_are_kept_as_given_and_cloned() -> None:
     X, y = sequences()
-    fitted = model(rate=0.02, minibatch=20, epochs=2).fit(X, y)
+    fitted = model(rate=0.02, batch=20, epochs=2).fit(X, y)
     copy = clone(fitted)
-    assert {name: copy.get_params()[name] for name in ("readout", "epochs", "rate", "minibatch")} == {
-        "readout": "softmax",
-        "epochs": 2,
-        "rate": 0.02,
-        "minibatch": 20,
-    }
+    assert copy.get_params()["readout"] == es.readouts.Softmax(epochs=2, rate=0.02, batch=20)
     np.testing.assert_array_equal(copy.fit(X, y).readout_.coef, fitted.readout_.coef)
 
 
 @pytest.mark.parametrize(("per_sequence", "readout"), [(True, "sigmoid"), (False, "sigmoid")])
 def test_saved_models_come_back_whole(per_sequence: bool, readout: str, tmp_path: Path) -> None:
     X, y = sequences() if per_sequence else (each[0] for each in steps((130,)))
-    fitted = model(readout=readout, features="snapshots", every=8).fit(X, y)
+    made: Any = model(readout=readout, features="snapshots", every=8) if per_sequence else step_model(readout=readout)
+    fitted = made.fit(X, y)
     loaded = es.load(es.save(fitted, tmp_path / "model.es"))
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
@@ -314,13 +306,12 @@ def test_saved_models_come_back_whole(per_sequence: bool, readout: str, tmp_path
 
 
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"readout": "lasso"}, ValueError, "readout must be one of 'ridge', 'sigmoid', 'softmax'; got 'lasso'"),
+    ({"readout": "lasso"}, TypeError, r"readout must be None for ridge regression, .*Sigmoid\(...\), got 'lasso'"),
     ({"epochs": 0}, ValueError, "epochs must be at least 1, got 0"),
     ({"epochs": 2.5}, TypeError, "epochs must be a whole number, got 2.5"),
     ({"rate": 0.0}, ValueError, "rate must be above 0, got 0.0"),
-    ({"minibatch": 0}, ValueError, "minibatch must be at least 1, got 0"),
+    ({"batch": 0}, ValueError, "batch must be at least 1, got 0"),
     ({"ridge": -1.0}, ValueError, "ridge must not be negative"),
-    ({"direct": True}, ValueError, "direct=True has no meaning with one label per sequence"),
 ]
 
 
@@ -333,12 +324,12 @@ def test_bad_parameters_are_named_by_fit(parameters: dict[str, Any], error: type
 def test_too_few_steps_are_named() -> None:
     [X], [y] = steps((40,))
     with pytest.raises(ValueError, match=f"X has {WASHOUT} steps, not more than washout={WASHOUT}"):
-        model().fit(X[:WASHOUT], y[:WASHOUT])
-    with pytest.raises(ValueError, match=f"X leaves 1 step after washout={WASHOUT}"):
-        model().fit(X[: WASHOUT + 1], y[: WASHOUT + 1])
+        step_model().fit(X[:WASHOUT], y[:WASHOUT])
+    with pytest.raises(ValueError, match=f"X leaves 1 step with a target after washout={WASHOUT}"):
+        step_model().fit(X[: WASHOUT + 1], y[: WASHOUT + 1])
 
 
 @pytest.mark.parametrize("name", ["check_classifiers_train", "check_decision_proba_consistency"])
 def test_scikit_learn_checks_of_probabilities(name: str) -> None:
-    estimator = ESNClassifier(20, readout="sigmoid", epochs=20, rate=0.02)
-    getattr(estimator_checks, name)("ESNClassifier", estimator)
+    estimator = ESNStepClassifier(20, readout=es.readouts.Sigmoid(epochs=20, rate=0.02))
+    getattr(estimator_checks, name)("ESNStepClassifier", estimator)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from flat import flat
 
 from echoscale import ESNRegressor
 
@@ -22,8 +23,8 @@ NETWORKS: dict[str, dict[str, Any]] = {
 def model(name: str = "single", **parameters: Any) -> ESNRegressor:
     """A small network in float64; the readout sees its states alone."""
     defaults: dict[str, Any] = {"dtype": "float64", "random_state": 2, "washout": 20, "scale": None, "ridge": 1e-3}
-    hyper: dict[str, Any] = {"spectral_radius": 0.95, "input_scaling": 1.0, "bias_scaling": 0.0, "direct": False}
-    return ESNRegressor(**{**hyper, **NETWORKS[name], **defaults, **parameters})
+    hyper: dict[str, Any] = {"spectral_radius": 0.95, "input_scaling": 1.0, "bias_scaling": 0.0, "inputs": 0}
+    return flat(ESNRegressor, **{**hyper, **NETWORKS[name], **defaults, **parameters})
 
 
 def waves(seed: int, length: int = 121) -> Array:
@@ -39,41 +40,41 @@ def loop(fitted: ESNRegressor, series: Array, steps: int) -> Array:
     esn, (coef, intercept) = fitted.esn_, (fitted.readout_.coef, fitted.readout_.intercept)
     state, u, outputs = esn.run(series)[-1], series[-1], []
     for _ in range(steps):
-        y = coef @ (np.concatenate([state, u]) if fitted.direct else state) + intercept
+        y = coef @ (np.concatenate([state, u]) if fitted.columns_.inputs else state) + intercept
         outputs.append(y)
         state, u = esn.step(y, state), y
     return np.array(outputs)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize("direct", [False, True])
-def test_forecast_is_a_loop_of_readout_and_step(name: str, direct: bool) -> None:
+@pytest.mark.parametrize("inputs", [0, 1])
+def test_forecast_is_a_loop_of_readout_and_step(name: str, inputs: int) -> None:
     u = waves(0)
-    fitted = model(name, direct=direct).fit(u[:-1], u[1:])
+    fitted = model(name, inputs=inputs).fit(u[:-1], u[1:])
     expected = loop(fitted, u, 37)
     assert expected[20:].std() > 0.1  # it has not died out
     np.testing.assert_allclose(fitted.forecast(37), expected, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("direct", [False, True])
-def test_forecast_begins_after_the_warmup(direct: bool) -> None:
+@pytest.mark.parametrize("inputs", [0, 1])
+def test_forecast_begins_after_the_warmup(inputs: int) -> None:
     """One series or a batch, whatever the model was fitted on."""
     u, others = waves(0), np.stack([waves(1, 50), waves(2, 50)])
-    fitted = model(direct=direct).fit(u[:-1], u[1:])
+    fitted = model(inputs=inputs).fit(u[:-1], u[1:])
     expected = [loop(fitted, each, 37) for each in others]
     np.testing.assert_allclose(fitted.forecast(37, warmup=others[0]), expected[0], rtol=0, atol=1e-10)
     np.testing.assert_allclose(fitted.forecast(37, warmup=others), expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose(fitted.forecast(5, warmup=others[0][:1]), loop(fitted, others[0][:1], 5), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("inputs", [0, 1])
 @pytest.mark.parametrize("lengths", [(121, 121, 121), (90, 121, 60)])
-def test_forecast_continues_every_series_of_the_training_data(lengths: tuple[int, ...], direct: bool) -> None:
+def test_forecast_continues_every_series_of_the_training_data(lengths: tuple[int, ...], inputs: int) -> None:
     """A batch, or a list of unequal lengths; with a warm-up of one series, one forecast."""
     series = [waves(seed, length) for seed, length in enumerate(lengths)]
     X, y = [u[:-1] for u in series], [u[1:] for u in series]
     equal = len(set(lengths)) == 1
-    fitted = model(direct=direct).fit(np.stack(X) if equal else X, np.stack(y) if equal else y)
+    fitted = model(inputs=inputs).fit(np.stack(X) if equal else X, np.stack(y) if equal else y)
     np.testing.assert_allclose(fitted.forecast(37), [loop(fitted, each, 37) for each in series], rtol=0, atol=1e-10)
     alone = waves(9, 50)
     np.testing.assert_allclose(fitted.forecast(37, warmup=alone), loop(fitted, alone, 37), rtol=0, atol=1e-10)
@@ -122,7 +123,8 @@ def test_oscillations_go_on(name: str, dtype: str) -> None:
         "two sines": np.hstack([np.sin(0.25 * t), 0.5 * np.cos(0.311 * t)]),
     }[name]
     X, y, future = series[:800], series[1:801], series[801:1001]
-    fitted = ESNRegressor(
+    fitted = flat(
+        ESNRegressor,
         units=100,
         leak_rate=0.5,
         spectral_radius=0.95,
@@ -131,7 +133,7 @@ def test_oscillations_go_on(name: str, dtype: str) -> None:
         washout=100,
         scale=None,
         ridge=1e-8,
-        direct=False,
+        inputs=0,
         dtype=dtype,
         random_state=0,
     ).fit(X, y)

@@ -8,6 +8,7 @@ import naive
 import numpy as np
 import numpy.typing as npt
 import pytest
+from flat import flat
 
 from echoscale import ESNRegressor
 
@@ -31,10 +32,10 @@ def model(**changed: Any) -> ESNRegressor:
         "random_state": 0,
         "dtype": "float64",
         "scale": None,
-        "direct": False,
+        "inputs": 0,
         "ridge": 1e-3,
     }
-    return ESNRegressor(**{**settings, **changed})
+    return flat(ESNRegressor, **{**settings, **changed})
 
 
 def by_hand(fitted: ESNRegressor, ridge: float) -> Array:

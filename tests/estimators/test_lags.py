@@ -1,4 +1,4 @@
-"""`direct`: the last inputs beside the states, in one piece and in streams."""
+"""`Columns.inputs`: the last inputs beside the states, in one piece and in streams."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from flat import flat
 
 import echoscale as es
-from echoscale import ESNClassifier, ESNRegressor
+from echoscale import ESNRegressor, ESNStepClassifier
 from echoscale.readouts import columns
 
 Array = npt.NDArray[Any]
 
 WASHOUT = 10
 KINDS = pytest.mark.parametrize("kind", ["one", "batch", "list"])
-DIRECT = pytest.mark.parametrize("direct", [1, 2, 5])
+DIRECT = pytest.mark.parametrize("inputs", [1, 2, 5])
 
 
 def model(**options: Any) -> ESNRegressor:
     defaults: dict[str, Any] = {"units": 12, "random_state": 1, "washout": WASHOUT, "ridge": 0.1, "dtype": "float64"}
-    return ESNRegressor(**{**defaults, "scale": None, **options})
+    return flat(ESNRegressor, **{**defaults, "scale": None, **options})
 
 
 def data(kind: str, lengths: tuple[int, ...] = (70, 50, 61)) -> tuple[Any, Any]:
@@ -40,9 +41,9 @@ def each(values: Any) -> list[Array]:
     return [values] if isinstance(values, np.ndarray) and values.ndim == 2 else list(values)
 
 
-def rows(esn: es.ESN, u: Array, direct: int) -> Array:
+def rows(esn: es.ESN, u: Array, inputs: int) -> Array:
     """States, then u(t), u(t-1), ..., with 0 before the start."""
-    lagged = [np.concatenate([np.zeros((lag, u.shape[1])), u[: len(u) - lag]]) for lag in range(direct)]
+    lagged = [np.concatenate([np.zeros((lag, u.shape[1])), u[: len(u) - lag]]) for lag in range(inputs)]
     return np.concatenate([esn.run(u), *lagged], axis=1)
 
 
@@ -58,10 +59,10 @@ def least_squares(x: Array, y: Array, penalty: float) -> tuple[Array, Array]:
 
 @KINDS
 @DIRECT
-def test_the_readout_sees_the_last_inputs(kind: str, direct: int) -> None:
+def test_the_readout_sees_the_last_inputs(kind: str, inputs: int) -> None:
     X, y = data(kind)
-    fitted = model(direct=direct).fit(X, y)
-    features = [rows(fitted.esn_, u, direct) for u in each(X)]
+    fitted = model(inputs=inputs).fit(X, y)
+    features = [rows(fitted.esn_, u, inputs) for u in each(X)]
     coef, intercept = least_squares(
         np.concatenate([x[WASHOUT:] for x in features]), np.concatenate([t[WASHOUT:] for t in each(y)]), 0.1
     )
@@ -71,18 +72,18 @@ def test_the_readout_sees_the_last_inputs(kind: str, direct: int) -> None:
 
 def test_true_is_one() -> None:
     X, y = data("one")
-    np.testing.assert_array_equal(model(direct=True).fit(X, y).predict(X), model(direct=1).fit(X, y).predict(X))
+    np.testing.assert_array_equal(model(inputs=1).fit(X, y).predict(X), model(inputs=1).fit(X, y).predict(X))
 
 
 @KINDS
 @DIRECT
-def test_states_carry_the_last_inputs(kind: str, direct: int) -> None:
-    """The state is the network's, then the last direct - 1 inputs, newest first; pieces of any length chain to the whole."""
+def test_states_carry_the_last_inputs(kind: str, inputs: int) -> None:
+    """The state is the network's, then the last inputs - 1 inputs, newest first; pieces of any length chain to the whole."""
     X, y = data(kind)
-    fitted = model(direct=direct).fit(X, y)
+    fitted = model(inputs=inputs).fit(X, y)
     last = fitted.state_ if kind == "one" else fitted.state_[0]
-    assert last.shape == (12 + 2 * (direct - 1),)
-    np.testing.assert_array_equal(last[12:], each(X)[0][:-direct:-1].ravel())
+    assert last.shape == (12 + 2 * (inputs - 1),)
+    np.testing.assert_array_equal(last[12:], each(X)[0][:-inputs:-1].ravel())
     pieces: list[list[Array]] = []
     state: Any = None
     for begin, end in ((0, 1), (1, 3), (3, 4), (4, 30), (30, None)):
@@ -99,7 +100,7 @@ def test_chunks_equal_the_whole(kind: str) -> None:
     """Chunks may be shorter than the inputs that the readout sees."""
     X, y = data(kind)
     ends = (0, 2, 3, 25, X.shape[-2])
-    chunked, whole = model(direct=4), model(direct=4).fit(X, y)
+    chunked, whole = model(inputs=4), model(inputs=4).fit(X, y)
     for a, b in pairwise(ends):
         chunked.partial_fit(X[..., a:b, :], y[..., a:b, :])
     np.testing.assert_allclose(chunked.readout_.coef, whole.readout_.coef, rtol=0, atol=1e-9)
@@ -108,7 +109,7 @@ def test_chunks_equal_the_whole(kind: str) -> None:
 
 def test_a_new_series_forgets_the_last_inputs() -> None:
     X, y = data("batch")
-    whole, chunked = model(direct=3).fit(X, y), model(direct=3)
+    whole, chunked = model(inputs=3).fit(X, y), model(inputs=3)
     for u, t in zip(X, y, strict=True):
         chunked.partial_fit(u, t, new_series=True)
     np.testing.assert_allclose(chunked.readout_.coef, whole.readout_.coef, rtol=0, atol=1e-9)
@@ -118,7 +119,7 @@ def test_a_new_series_forgets_the_last_inputs() -> None:
 def test_a_state_without_them_is_named(state: Array) -> None:
     X, y = data("one")
     with pytest.raises(ValueError, match=r"state must have shape \(16,\)|state must be finite"):
-        model(direct=3).fit(X, y).predict(X, state=state)
+        model(inputs=3).fit(X, y).predict(X, state=state)
 
 
 @pytest.mark.parametrize("readout", ["ridge", "sigmoid"])
@@ -129,21 +130,21 @@ def test_labels_of_steps_see_them(readout: str) -> None:
     labels = np.concatenate([np.zeros(3), u[:-3, 0] > 0]).astype(int)
     network = es.single(5, leak_rate=1.0, spectral_radius=0.0)
     options: dict[str, Any] = {"network": network, "readout": readout, "rate": 0.05, "random_state": 0}
-    blind, seeing = (ESNClassifier(direct=direct, **options).fit(u, labels) for direct in (3, 4))
+    blind, seeing = (flat(ESNStepClassifier, inputs=inputs, **options).fit(u, labels) for inputs in (3, 4))
     assert blind.score(u, labels) < 0.7
     assert seeing.score(u, labels) > 0.9
     head, state = seeing.predict(u[:200], return_state=True)
     np.testing.assert_array_equal(np.concatenate([head, seeing.predict(u[200:], state=state)]), seeing.predict(u))
 
 
-# The default, direct=None.
+# The default, inputs=None.
 
 
 def naive_readout(fitted: ESNRegressor, X: Any, y: Any, washout: int, penalty: float) -> list[Array]:
     """Predictions by ridge regression on states and lagged inputs, in NumPy: scaled by hand, fitted, and scaled back."""
     inputs, targets = np.concatenate(each(X)), np.concatenate(each(y))
     mean, spread, low, wide = inputs.mean(axis=0), inputs.std(axis=0), targets.mean(axis=0), targets.std(axis=0)
-    features = [rows(fitted.esn_, (u - mean) / spread, fitted.direct_) for u in each(X)]
+    features = [rows(fitted.esn_, (u - mean) / spread, fitted.columns_.inputs) for u in each(X)]
     wanted = np.concatenate([(t[washout:] - low) / wide for t in each(y)])
     coef, intercept = least_squares(np.concatenate([x[washout:] for x in features]), wanted, penalty)
     return [low + wide * (x @ coef + intercept) for x in features]
@@ -173,8 +174,8 @@ def test_the_default_is_thirteen_inputs_or_as_many_as_have_five_steps_a_column(
     X = [rng.normal(size=(length, features)) for length in lengths]
     y = [rng.normal(size=(length, 1)) for length in lengths]
     fitted = ESNRegressor(5, washout=WASHOUT, ridge=0.1, random_state=0).fit(*((X[0], y[0]) if len(X) == 1 else (X, y)))
-    assert fitted.direct is None
-    assert fitted.direct_ == expected
+    assert fitted.columns is None
+    assert fitted.columns_.inputs == expected
     assert fitted.readout_.coef.shape == (1, 5 + expected * features)
     assert fitted.state_.shape[-1] == 5 + (expected - 1) * features
 
@@ -183,7 +184,7 @@ def test_the_default_is_thirteen_inputs_or_as_many_as_have_five_steps_a_column(
 def test_the_default_is_ridge_regression_on_states_and_scaled_inputs(kind: str) -> None:
     X, y = data(kind)
     fitted = ESNRegressor(12, washout=WASHOUT, ridge=0.1, dtype="float64", random_state=1).fit(X, y)
-    assert fitted.direct_ == {"one": 6, "batch": 13, "list": 13}[kind]
+    assert fitted.columns_.inputs == {"one": 6, "batch": 13, "list": 13}[kind]
     for guess, expected in zip(
         each(fitted.predict(X, state=np.zeros_like(fitted.state_))), naive_readout(fitted, X, y, WASHOUT, 0.1), strict=True
     ):
@@ -194,7 +195,7 @@ def test_the_penalty_of_the_default_is_that_of_states_and_inputs() -> None:
     """With everything left as it is but the precision: the chosen penalty, and the readout that it gives."""
     X, y = data("one", (700,))
     fitted = ESNRegressor(dtype="float64", random_state=1).fit(X, y)
-    assert (fitted.washout_, fitted.direct_) == (70, 13)
+    assert (fitted.washout_, fitted.columns_.inputs) == (70, 13)
     assert fitted.ridge_curve_ is not None
     x = rows(fitted.esn_, (X - X.mean(axis=0)) / X.std(axis=0), 13)[70:]
     singular = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
@@ -215,34 +216,34 @@ def test_the_default_network_is_that_of_standardised_data() -> None:
 def test_a_stream_takes_thirteen_and_keeps_them() -> None:
     """Its end is not known at the first chunk; after a `fit` it goes on with the inputs of that."""
     X, y = data("one", (300,))
-    stream, whole = model(direct=None), model(direct=13).fit(X, y)
+    stream, whole = model(inputs=None), model(inputs=13).fit(X, y)
     for begin, end in pairwise((0, 15, 16, 120, 300)):
         stream.partial_fit(X[begin:end], y[begin:end])
-        assert stream.direct_ == 13
+        assert stream.columns_.inputs == 13
     np.testing.assert_allclose(stream.readout_.coef, whole.readout_.coef, rtol=0, atol=1e-9)
     np.testing.assert_allclose(stream.state_, whole.state_, rtol=0, atol=1e-12)
-    after = model(direct=None).fit(X[:50], y[:50])
-    assert after.direct_ == 4
+    after = model(inputs=None).fit(X[:50], y[:50])
+    assert after.columns_.inputs == 4
     after.partial_fit(X[50:], y[50:])
-    assert after.direct_ == 4
-    np.testing.assert_allclose(after.readout_.coef, model(direct=4).fit(X, y).readout_.coef, rtol=0, atol=1e-9)
-    assert after.fit(X, y).direct_ == 13
+    assert after.columns_.inputs == 4
+    np.testing.assert_allclose(after.readout_.coef, model(inputs=4).fit(X, y).readout_.coef, rtol=0, atol=1e-9)
+    assert after.fit(X, y).columns_.inputs == 13
 
 
-@pytest.mark.parametrize(("length", "direct"), [(400, 13), (81, 7)])
-def test_a_forecast_by_default_is_a_loop(length: int, direct: int) -> None:
+@pytest.mark.parametrize(("length", "inputs"), [(400, 13), (81, 7)])
+def test_a_forecast_by_default_is_a_loop(length: int, inputs: int) -> None:
     """One step at a time in NumPy: the readout of the state and the last inputs is the next input."""
     t = np.arange(length)[:, None]
     u = 5 + 3 * np.sin(0.3 * t + [0.0, 1.0]) + 0.1 * np.random.default_rng(0).normal(size=(length, 2))
     fitted = ESNRegressor(20, ridge=1e-2, dtype="float64", random_state=2).fit(u[:-1], u[1:])
-    assert fitted.direct_ == direct
+    assert fitted.columns_.inputs == inputs
     mean, spread = u[:-1].mean(axis=0), u[:-1].std(axis=0)
 
     def loop(shown: Array) -> Array:
         known = list((shown - mean) / spread)
         state, outputs = fitted.esn_.run(np.array(known))[-1], []
         for _ in range(30):
-            past = [known[-1 - lag] if lag < len(known) else np.zeros(2) for lag in range(direct)]
+            past = [known[-1 - lag] if lag < len(known) else np.zeros(2) for lag in range(inputs)]
             outputs.append(fitted.readout_.coef @ np.concatenate([state, *past]) + fitted.readout_.intercept)
             known.append((outputs[-1] - mean) / spread)
             state = fitted.esn_.step(known[-1], state)
@@ -263,8 +264,8 @@ def test_a_saved_default_predicts_and_goes_on_with_the_same_bits(streamed: bool,
     begun = ESNRegressor(15, random_state=0)
     begun = begun.partial_fit(u[:149], u[1:150]) if streamed else begun.fit(u[:59], u[1:60])
     loaded = es.load(es.save(begun, tmp_path / "model.es"))
-    assert loaded.direct is None
-    assert loaded.direct_ == begun.direct_ == (13 if streamed else 3)
+    assert loaded.columns is None
+    assert loaded.columns_.inputs == begun.columns_.inputs == (13 if streamed else 3)
     np.testing.assert_array_equal(loaded.predict(u[150:], state=loaded.state_), begun.predict(u[150:], state=begun.state_))
     np.testing.assert_array_equal(loaded.forecast(20), begun.forecast(20))
     for one in (begun, loaded):

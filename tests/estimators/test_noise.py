@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flat import flat
 
 import echoscale as es
 
@@ -16,7 +17,8 @@ Y = np.cumsum(U, axis=0) / 10
 
 
 def model(**options: Any) -> es.ESNRegressor:
-    return es.ESNRegressor(units=6, direct=False, scale=None, washout=10, dtype="float64", random_state=0, **options)
+    settings: dict[str, Any] = {"units": 6, "inputs": 0, "scale": None, "washout": 10, "dtype": "float64", "random_state": 0}
+    return flat(es.ESNRegressor, **{**settings, **options})  # type: ignore[no-any-return]
 
 
 def test_it_is_a_ridge_penalty_for_every_step() -> None:
@@ -35,8 +37,7 @@ def test_it_is_the_mean_of_noise_that_is_drawn() -> None:
 
 
 def test_inputs_beside_the_states_have_none_and_streams_add_up() -> None:
-    both = es.ESNRegressor(units=6, direct=1, scale=None, washout=10, dtype="float64", random_state=0, noise=10.0, ridge=1e-6)
-    whole = both.fit(U, 2 * U)
+    whole = model(inputs=1, noise=10.0, ridge=1e-6).fit(U, 2 * U)
     np.testing.assert_allclose(whole.readout_.coef[0, -1], 2, rtol=1e-3)  # the input itself is trusted, the states are not
     parts = model(noise=0.1, ridge=1e-3)
     parts.partial_fit(U[:100], Y[:100]).partial_fit(U[100:], Y[100:])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from flat import flat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -20,7 +21,7 @@ WAVE = 200 + 50 * np.stack([np.sin(0.2 * np.arange(400)), np.cos(0.31 * np.arang
 
 
 def model(**changed: Any) -> ESNRegressor:
-    return ESNRegressor(**{"units": 20, "washout": 20, "random_state": 0, **changed})
+    return flat(ESNRegressor, **{"units": 20, "washout": 20, "random_state": 0, **changed})
 
 
 def refused(fitted: ESNRegressor, words: str) -> None:

@@ -9,6 +9,7 @@ import naive
 import numpy as np
 import numpy.typing as npt
 import pytest
+from flat import flat
 from sklearn.base import clone
 
 import echoscale as es
@@ -25,12 +26,12 @@ AFTER = slice(500, 700)
 
 def model(**changed: Any) -> ESNRegressor:
     settings = {"units": 30, "feedback_scaling": 0.3, "random_state": 0, "dtype": "float64", "washout": 50, "ridge": 1e-6}
-    return ESNRegressor(**{**settings, **changed})
+    return flat(ESNRegressor, **{**settings, **changed})
 
 
 def test_fit_hears_the_targets() -> None:
     """The readout is the ridge solution on the states of the written-out equation, in units of the network."""
-    fitted = model(direct=False).fit(INPUT[KNOWN], TARGET[KNOWN])
+    fitted = model(inputs=0).fit(INPUT[KNOWN], TARGET[KNOWN])
     u, y = fitted.scaling_.forward(INPUT[KNOWN]), fitted.target_scaling_.forward(TARGET[KNOWN])
     states = naive.states_of(fitted.esn_, u, y=y)
     expected = es.ridge(es.readouts.statistics.of_rows(states[50:], y[50:]), 1e-6)
@@ -39,7 +40,7 @@ def test_fit_hears_the_targets() -> None:
 
 
 def test_predict_hears_its_own_outputs() -> None:
-    fitted = model(direct=False).fit(INPUT[KNOWN], TARGET[KNOWN])
+    fitted = model(inputs=0).fit(INPUT[KNOWN], TARGET[KNOWN])
     units = fitted.target_scaling_
     coef, intercept = fitted.readout_.coef / units.spread[:, None], units.forward(fitted.readout_.intercept)
     expected, states = naive.own_outputs_of(fitted.esn_, coef, intercept, fitted.scaling_.forward(INPUT[:80]))
@@ -50,7 +51,7 @@ def test_predict_hears_its_own_outputs() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{}, {"direct": False}, {"direct": 3}, {"target": "change"}, {"squares": True}],
+    [{}, {"inputs": 0}, {"inputs": 3}, {"difference": "last"}, {"squares": True}],
     ids=str,
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -75,7 +76,7 @@ def test_pieces_files_and_known_outputs(changed: dict[str, Any], dtype: str, tmp
 def test_a_sum_of_sines_goes_on_by_itself() -> None:
     """Without any input: a constant is none."""
     y = TARGET[:, 0]
-    fitted = ESNRegressor(100, feedback_scaling=0.3, random_state=0).fit(np.ones(500), y[KNOWN])
+    fitted = flat(ESNRegressor, feedback_scaling=0.3, random_state=0).fit(np.ones(500), y[KNOWN])
     assert es.nrmse(y[AFTER], fitted.predict(np.ones(200), state=fitted.state_)) < 0.01
 
 
@@ -96,9 +97,9 @@ def test_batches_and_lists_are_their_series() -> None:
         np.testing.assert_allclose(state, last, atol=1e-10)
 
 
-@pytest.mark.parametrize("changed", [{}, {"target": "change", "direct": 2}, {"squares": True}], ids=str)
+@pytest.mark.parametrize("changed", [{}, {"difference": "last", "inputs": 2}, {"squares": True}], ids=str)
 def test_a_stream_is_one_fit(changed: dict[str, Any]) -> None:
-    settings = {"scale": None, "direct": 2, "input_scaling": 0.05, **changed}
+    settings = {"scale": None, "inputs": 2, "input_scaling": 0.05, **changed}
     whole = model(**settings).fit(INPUT[KNOWN], TARGET[KNOWN])
     stream = model(**settings)
     for begin, end in ((0, 120), (120, 121), (121, 500)):
@@ -118,12 +119,12 @@ def test_a_hierarchy_hears_it_where_it_is_told() -> None:
     ]
     network = es.parallel([10, 8], feedback_scaling=[0.0, 0.5])
     assert ESNRegressor(network=network).fit(INPUT[KNOWN], TARGET[KNOWN]).esn_.n_outputs == 2
-    with pytest.raises(ValueError, match="network= is given, so feedback_scaling would be ignored"):
-        ESNRegressor(network=network, feedback_scaling=0.1).fit(INPUT[KNOWN], TARGET[KNOWN])
+    with pytest.raises(ValueError, match="network= is given, so input_scaling would be ignored"):
+        ESNRegressor(network=network, input_scaling=0.2).fit(INPUT[KNOWN], TARGET[KNOWN])
 
 
 def test_one_output_may_be_flat_and_clones_keep_all() -> None:
-    fitted = model(target="change", squares=True).fit(INPUT[KNOWN, 0], TARGET[KNOWN, 0])
+    fitted = model(difference="last", squares=True).fit(INPUT[KNOWN, 0], TARGET[KNOWN, 0])
     assert fitted.predict(INPUT[AFTER, 0], state=fitted.state_).shape == (200,)
     assert fitted.predict(INPUT[AFTER, 0], y=TARGET[AFTER, 0]).shape == (200,)
     again = clone(fitted).fit(INPUT[KNOWN, 0], TARGET[KNOWN, 0])
@@ -135,14 +136,14 @@ def test_one_output_may_be_flat_and_clones_keep_all() -> None:
     ("call", "message"),
     [
         (lambda: model().fit(INPUT, np.where(T[:, None] == 7, np.nan, TARGET)), "y must be finite, found NaN at step 7"),
-        (lambda: model(target="difference").fit(INPUT, TARGET), "target must be one of 'value', 'change'"),
-        (lambda: model(target="change", direct=False).fit(INPUT, TARGET), "direct must be 1 at least"),
+        (lambda: model(difference="change").fit(INPUT, TARGET), "difference must be one of 'none', 'last'"),
+        (lambda: model(difference="last", inputs=0).fit(INPUT, TARGET), "columns must have one input at least"),
         (lambda: model(feedback_scaling=0).fit(INPUT, TARGET).predict(INPUT, y=TARGET), "output feedback alone"),
         (lambda: model().fit(INPUT, TARGET).predict(INPUT, y=TARGET[:9]), "y has 9 steps"),
         (lambda: model().fit(INPUT, TARGET).predict(INPUT, y=TARGET[:, 0]), "y has 1 outputs, the model was fitted with 2"),
         (lambda: model().fit(INPUT, TARGET).predict(INPUT, state=np.zeros(30)), "state must end with an axis of 80"),
         (lambda: model().fit(INPUT, TARGET).forecast(3), r"output feedback.*predict\(X, state=model.state_\)"),
-        (lambda: es.ESNClassifier(network=es.single(9, feedback_scaling=1)).fit(INPUT, T % 2), "output feedback"),
+        (lambda: es.ESNStepClassifier(network=es.single(9, feedback_scaling=1)).fit(INPUT, T % 2), "output feedback"),
     ],
 )
 def test_what_is_wrong_is_said(call: Any, message: str) -> None:

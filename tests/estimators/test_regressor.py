@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+from flat import flat
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 
@@ -19,7 +20,7 @@ from echoscale.tasks import narma
 Array = npt.NDArray[Any]
 
 WASHOUT = 20
-VARIANTS = pytest.mark.parametrize("direct", [False, True])
+VARIANTS = pytest.mark.parametrize("inputs", [0, 1])
 KINDS = pytest.mark.parametrize("kind", ["one", "batch", "list"])
 
 
@@ -33,9 +34,9 @@ def model(**parameters: Any) -> ESNRegressor:
         "washout": WASHOUT,
         "scale": None,
         "ridge": 0.1,
-        "direct": False,
+        "inputs": 0,
     }
-    return ESNRegressor(**{**defaults, **parameters})
+    return flat(ESNRegressor, **{**defaults, **parameters})
 
 
 def signal(length: int = 120, seed: int = 0, outputs: int = 2, noise: float = 0.1) -> tuple[Array, Array]:
@@ -60,9 +61,9 @@ def each(values: Any) -> list[Array]:
     return [values] if isinstance(values, np.ndarray) and values.ndim == 2 else list(values)
 
 
-def state_rows(esn: es.ESN, X: Any, direct: bool = False) -> list[Array]:
+def state_rows(esn: es.ESN, X: Any, inputs: int = False) -> list[Array]:
     """The features of every step, (T_b, features) for every series, each run alone."""
-    return [np.hstack([esn.run(u), u]) if direct else esn.run(u) for u in each(X)]
+    return [np.hstack([esn.run(u), u]) if inputs else esn.run(u) for u in each(X)]
 
 
 def least_squares(features: Array, targets: Array, penalty: float) -> tuple[Array, Array]:
@@ -94,47 +95,55 @@ def best_by_search(errors: Callable[[float], float], penalties: list[float]) -> 
 
 @KINDS
 @VARIANTS
-def test_fit_is_ridge_regression_on_the_states(kind: str, direct: bool) -> None:
+def test_fit_is_ridge_regression_on_the_states(kind: str, inputs: int) -> None:
     X, y = data(kind)
-    fitted = model(direct=direct).fit(X, y)
-    rows = cut(state_rows(fitted.esn_, X, direct), WASHOUT)
+    fitted = model(inputs=inputs).fit(X, y)
+    rows = cut(state_rows(fitted.esn_, X, inputs), WASHOUT)
     assert fitted.statistics_.count == len(rows)
     assert_same_readout(fitted, *least_squares(rows, cut(each(y), WASHOUT), 0.1))
 
 
 @KINDS
 @VARIANTS
-def test_predictions_are_the_readout_of_the_states(kind: str, direct: bool) -> None:
+def test_predictions_are_the_readout_of_the_states(kind: str, inputs: int) -> None:
     """Of every step, washout included; a batch or a list gives what its series give alone."""
     X, y = data(kind)
-    fitted = model(direct=direct).fit(X, y)
+    fitted = model(inputs=inputs).fit(X, y)
     others, _ = data(kind, lengths=(30, 120, 77))
     guesses = each(fitted.predict(others))
-    for u, rows, guess in zip(each(others), state_rows(fitted.esn_, others, direct), guesses, strict=True):
+    for u, rows, guess in zip(each(others), state_rows(fitted.esn_, others, inputs), guesses, strict=True):
         np.testing.assert_allclose(guess, rows @ fitted.readout_.coef.T + fitted.readout_.intercept, rtol=0, atol=1e-10)
         np.testing.assert_allclose(guess, fitted.predict(u), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("structure", ["parallel", "hierarchical"])
-def test_flat_parameters_describe_the_network(structure: str) -> None:
-    """A tuple has one entry for each level."""
-    options: dict[str, Any] = {"leak_rate": (1.0, 0.2), "spectral_radius": (0.9, 0.5), "connections": 3, "bias_scaling": 0.1}
-    fitted = model(units=(8, 6), structure=structure, input_scaling=0.3, **options).fit(*data("one"))
-    assert fitted.esn_.network == getattr(es, structure)([8, 6], input_scaling=0.3, **options)
+def test_flat_parameters_describe_the_network() -> None:
+    """Several numbers of units are reservoirs side by side."""
+    hyper: dict[str, Any] = {"leak_rate": (1.0, 0.2), "spectral_radius": (0.9, 0.5), "input_scaling": 0.3}
+    fitted = model(units=(8, 6), **hyper).fit(*data("one"))
+    assert fitted.esn_.network == es.parallel([8, 6], bias_scaling=0.5, **hyper)
     same = ESNRegressor(
-        network=fitted.esn_.network, random_state=1, washout=WASHOUT, scale=None, ridge=0.1, direct=False, dtype="float64"
+        network=fitted.esn_.network,
+        columns=es.readouts.Columns(0),
+        random_state=1,
+        washout=WASHOUT,
+        scale=None,
+        ridge=0.1,
+        dtype="float64",
     ).fit(*data("one"))
     np.testing.assert_array_equal(same.readout_.coef, fitted.readout_.coef)
+    left_open = ESNRegressor((8, 6, 4), leak_rate=None, input_scaling=None).make_network()
+    assert [each.leak_rate for each in left_open.reservoirs] == [1.0, 0.173, 0.03]
+    assert {each.input_scaling for each in left_open.reservoirs} == {0.3}
 
 
 @pytest.mark.parametrize("kind", ["one", "batch"])
 @VARIANTS
 @pytest.mark.parametrize("ends", [(50, 90), (7, 13, 14, 60), (2, 21, 119)])
-def test_chunks_equal_the_whole(kind: str, direct: bool, ends: tuple[int, ...]) -> None:
+def test_chunks_equal_the_whole(kind: str, inputs: int, ends: tuple[int, ...]) -> None:
     """The washout of 20 steps may be longer than the first chunks; a chunk may be one step."""
     X, y = data(kind)
-    whole = model(direct=direct).fit(X, y)
-    chunked = model(direct=direct)
+    whole = model(inputs=inputs).fit(X, y)
+    chunked = model(inputs=inputs)
     for a, b in zip((0, *ends), (*ends, 120), strict=True):
         chunked.partial_fit(X[..., a:b, :], y[..., a:b, :])
     assert chunked.statistics_.count == whole.statistics_.count
@@ -247,21 +256,10 @@ def chosen(
 
 
 @pytest.mark.parametrize("kind", ["one", "batch"])
-def test_the_penalty_is_the_best_on_the_validation_tail(kind: str) -> None:
-    """The last fifth of the 100 steps after the washout chooses, a step before it is left out; then all data are fitted."""
-    X, y = data(kind, noise=1.0)
-    fitted = model(units=40, ridge=PENALTIES, validation=0.2).fit(X, y)
-    rows, targets = state_rows(fitted.esn_, X), each(y)
-    best = chosen(rows, targets, [([slice(WASHOUT, 99)], [slice(100, 120)])])
-    assert fitted.ridge_ == best
-    assert_same_readout(fitted, *least_squares(cut(rows, WASHOUT), cut(targets, WASHOUT), best))
-
-
-@pytest.mark.parametrize("kind", ["one", "batch"])
 def test_the_penalty_is_the_best_over_folds_of_time(kind: str) -> None:
     """Four blocks of 24 or 25 consecutive steps after the washout, each held out once, a step between them in none."""
     X, y = data(kind, noise=1.0)
-    fitted = model(units=40, ridge=PENALTIES, validation=4).fit(X, y)
+    fitted = model(units=40, ridge=PENALTIES, folds=4).fit(X, y)
     rows, targets = state_rows(fitted.esn_, X), each(y)
     blocks = [slice(20, 44), slice(45, 69), slice(70, 94), slice(95, 120)]
     best = chosen(rows, targets, [([other for other in blocks if other != block], [block]) for block in blocks])
@@ -274,7 +272,7 @@ def test_the_penalty_is_the_best_over_folds_of_time(kind: str) -> None:
 def test_as_many_series_as_folds_are_held_out_whole() -> None:
     """Three folds and a list of three: every one is held out as it is, and no gap is needed."""
     X, y = data("list", noise=1.0)
-    fitted = model(units=40, ridge=PENALTIES, validation=3).fit(X, y)
+    fitted = model(units=40, ridge=PENALTIES, folds=3).fit(X, y)
     rows, targets = [part[WASHOUT:] for part in state_rows(fitted.esn_, X)], [t[WASHOUT:] for t in each(y)]
     spread = np.concatenate(targets).var(axis=0)
 
@@ -380,10 +378,7 @@ def test_narma10_is_learned() -> None:
     X, y = narma(4000, seed=1)
     unseen, truth = narma(2000, seed=2)
     fitted = ESNRegressor(
-        units=(100, 100),
-        structure="hierarchical",
-        leak_rate=(1.0, 0.5),
-        input_scaling=0.2,
+        network=es.hierarchical([100, 100], leak_rate=[1.0, 0.5], spectral_radius=0.9, input_scaling=0.2, bias_scaling=0.5),
         washout=200,
         ridge=[1e-8, 1e-6, 1e-4],
         random_state=0,
@@ -529,27 +524,15 @@ def test_unknown_parameters_are_named() -> None:
 
 
 BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"structure": "deep"}, ValueError, "structure must be one of 'single', 'parallel', 'hierarchical'; got 'deep'"),
-    ({"units": (8, 8)}, ValueError, r"units=\(8, 8\) names 2 levels: set structure"),
     ({"units": 0}, ValueError, "units must be at least 1, got 0"),
     ({"units": 2.5}, TypeError, "units must be a whole number, got 2.5"),
-    (
-        {"units": (8, 8), "structure": "parallel", "coupling": 0.5},
-        ValueError,
-        "'parallel' has no couplings, so coupling would be ignored",
-    ),
-    ({"coupling_delay": 0}, ValueError, "'single' has no couplings, so coupling_delay would be ignored"),
-    (
-        {"units": (8, 8), "structure": "hierarchical", "leak_rate": (1.0, 0.5, 0.2)},
-        ValueError,
-        "leak_rate has 3 entries for 2 levels",
-    ),
+    ({"units": (8, 8), "leak_rate": (1.0, 0.5, 0.2)}, ValueError, "leak_rate has 3 entries for 2 levels"),
     ({"leak_rate": 0.0}, ValueError, r"leak_rate must lie in \(0, 1\], got 0.0"),
     ({"leak_rate": 1.5}, ValueError, r"leak_rate must lie in \(0, 1\], got 1.5"),
     ({"spectral_radius": -0.5}, ValueError, "spectral_radius must not be negative, got -0.5"),
     ({"topology": "star"}, ValueError, "topology must be one of .*got 'star'"),
     ({"connections": 99}, ValueError, "connections=99 is above the size, 15"),
-    ({"network": es.single(9)}, ValueError, "network= is given, so units, leak_rate would be ignored"),
+    ({"network": es.single(9), "columns": None}, ValueError, "network= is given, so units, leak_rate would be ignored"),
     ({"network": "single"}, TypeError, "network must be an echoscale Network, got 'single'"),
     ({"ridge": -1.0}, ValueError, "ridge must not be negative, got -1"),
     ({"ridge": float("nan")}, ValueError, "ridge must be finite, got nan"),
@@ -558,22 +541,17 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"ridge": [1.0, -2.0]}, ValueError, "ridge must not be negative, got -2"),
     ({"washout": -1}, ValueError, "washout must be at least 0, got -1"),
     ({"washout": 2.5}, TypeError, "washout must be a whole number, got 2.5"),
-    (
-        {"ridge": [1.0, 2.0], "validation": 0.0},
-        ValueError,
-        r"validation must be a fraction in \(0, 1\) or a number of folds.*got 0",
-    ),
-    ({"ridge": [1.0, 2.0], "validation": 1.5}, ValueError, r"validation must be a fraction in \(0, 1\).*got 1.5"),
-    ({"ridge": [1.0, 2.0], "validation": 1}, ValueError, "validation, as a number of folds, must be at least 2, got 1"),
-    ({"ridge": [1.0, 2.0], "validation": "tail"}, TypeError, "validation must be a number, got 'tail'"),
+    ({"ridge": [1.0, 2.0], "folds": 0.2}, TypeError, "folds must be a whole number, got 0.2"),
+    ({"ridge": [1.0, 2.0], "folds": 1}, ValueError, "folds must be at least 2, got 1"),
     ({"ridge": [1.0, 2.0], "washout": 53}, ValueError, "ridge holds 2 penalties, but there is too little data to choose by"),
-    ({"ridge": [1.0, 2.0], "validation": 0.001}, ValueError, "validation=0.001 leaves nothing to train on, or nothing to"),
     ({"ridge": "automatic"}, ValueError, "ridge must be 'auto', a number or a list of numbers, got 'automatic'"),
     ({"scale": "robust"}, ValueError, "scale must be one of 'standard', None; got 'robust'"),
     ({"scale": True}, ValueError, "scale must be one of 'standard', None; got True"),
     ({"dtype": "float16"}, ValueError, "dtype must be one of 'float32', 'float64'; got 'float16'"),
-    ({"direct": -1}, ValueError, "direct, as a number of inputs, must be at least 0, got -1"),
-    ({"direct": 1.5}, TypeError, "direct, as a number of inputs, must be a whole number, got 1.5"),
+    ({"inputs": -1}, ValueError, "inputs, the number of inputs that a readout sees, must be at least 0, got -1"),
+    ({"inputs": 1.5}, TypeError, "inputs, the number of inputs that a readout sees, must be a whole number, got 1.5"),
+    ({"difference": "season"}, ValueError, "difference must be one of 'none', 'last'; got 'season'"),
+    ({"noise": -1.0}, ValueError, "noise must not be negative, got -1"),
     ({"device": "abacus"}, ValueError, "device='abacus' is not there; JAX sees cpu"),
 ]
 
@@ -582,6 +560,11 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
 def test_bad_parameters_are_named(parameters: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         model(**parameters).fit(X0, Y0)
+
+
+def test_columns_are_an_object() -> None:
+    with pytest.raises(TypeError, match=r"columns must be an echoscale\.readouts\.Columns or None, got 3"):
+        ESNRegressor(columns=3).fit(X0, Y0)  # type: ignore[arg-type]
 
 
 def test_partial_fit_needs_one_penalty() -> None:
@@ -617,7 +600,7 @@ def test_a_failed_chunk_changes_nothing() -> None:
 def test_a_fit_that_fails_leaves_the_last_one_whole() -> None:
     fitted = model(random_state=0).fit(X0, Y0)
     before = fitted.predict(X0)
-    fitted.set_params(random_state=1, ridge=[1e-3, 1e-1], validation=0.001)
-    with pytest.raises(ValueError, match=r"validation=0.001 leaves nothing"):
+    fitted.set_params(random_state=1, ridge=[1e-3, 1e-1], washout=53)
+    with pytest.raises(ValueError, match="too little data to choose by"):
         fitted.fit(X0, Y0)
     np.testing.assert_array_equal(fitted.predict(X0), before)

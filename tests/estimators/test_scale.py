@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from flat import flat
 
 import echoscale as es
-from echoscale import ESNClassifier, ESNRegressor
+from echoscale import ESNClassifier, ESNRegressor, ESNStepClassifier
 
 Array = npt.NDArray[Any]
 
@@ -39,7 +40,7 @@ def model(**options: Any) -> ESNRegressor:
         "input_scaling": 0.5,
         "bias_scaling": 0.0,
     }
-    return ESNRegressor(**{**defaults, "direct": False, "random_state": 0, "dtype": "float64", **options})
+    return flat(ESNRegressor, **{**defaults, "inputs": 0, "random_state": 0, "dtype": "float64", **options})
 
 
 def data(kind: str) -> tuple[Any, Any]:
@@ -51,11 +52,11 @@ def data(kind: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", ["one", "batch", "list"])
-@pytest.mark.parametrize("direct", [False, 3, None])
-def test_a_model_is_that_of_data_scaled_by_hand(kind: str, direct: int | None) -> None:
+@pytest.mark.parametrize("inputs", [0, 3, None])
+def test_a_model_is_that_of_data_scaled_by_hand(kind: str, inputs: int | None) -> None:
     """Means and deviations of all steps of all series, column by column; the readout is in units of the targets."""
     X, y = data(kind)
-    options: dict[str, Any] = {"ridge": 0.3, "direct": direct}
+    options: dict[str, Any] = {"ridge": 0.3, "inputs": inputs}
     rows, targets = (np.concatenate(list(each)) if kind != "one" else each for each in (X, y))
 
     def scaled(values: Any, by: Array) -> Any:
@@ -73,7 +74,7 @@ def test_a_model_is_that_of_data_scaled_by_hand(kind: str, direct: int | None) -
         np.testing.assert_allclose(one, targets.mean(axis=0) + targets.std(axis=0) * two, rtol=1e-9)
     np.testing.assert_allclose(fitted.statistics_.scatter, by_hand.statistics_.scatter, rtol=0, atol=1e-9)
     np.testing.assert_allclose(fitted.readout_.coef, by_hand.readout_.coef * targets.std(axis=0)[:, None], rtol=1e-6)
-    if kind == "one" and direct is False:
+    if kind == "one" and inputs is False:
         states = fitted.esn_.run(scaled(X, rows))
         np.testing.assert_allclose(fitted.readout_.predict(states), found, rtol=1e-9)
     assert fitted.score(X, y) == pytest.approx(by_hand.score(scaled(X, rows), scaled(y, targets)), rel=1e-9)
@@ -81,7 +82,7 @@ def test_a_model_is_that_of_data_scaled_by_hand(kind: str, direct: int | None) -
 
 @PRECISIONS
 @pytest.mark.parametrize("which", ["inputs", "targets", "both"])
-@pytest.mark.parametrize("options", [{}, {"direct": None}, {"ridge": [1e-4, 1e-2, 1.0]}, {"ridge": 0.1}])
+@pytest.mark.parametrize("options", [{}, {"inputs": None}, {"ridge": [1e-4, 1e-2, 1.0]}, {"ridge": 0.1}])
 def test_units_change_no_prediction(dtype: str, tolerance: float, which: str, options: dict[str, Any]) -> None:
     X, y = series()
     given = other(X) if which != "targets" else X, other(y) if which != "inputs" else y
@@ -98,13 +99,13 @@ def test_units_change_no_prediction(dtype: str, tolerance: float, which: str, op
 
 
 @PRECISIONS
-@pytest.mark.parametrize("direct", [False, True, 3, None])
-def test_units_change_no_forecast(dtype: str, tolerance: float, direct: int | None) -> None:
+@pytest.mark.parametrize("inputs", [0, 1, 3, None])
+def test_units_change_no_forecast(dtype: str, tolerance: float, inputs: int | None) -> None:
     """After the data, after a warm-up, and for several series: outputs are fed back in units of the network."""
     t = np.arange(400.0)
     u = np.stack([3 + np.sin(0.2 * t), 50 * np.cos(0.31 * t)], axis=1)
     warmup = np.stack([u[100:160], u[50:110]])
-    options: dict[str, Any] = {"dtype": dtype, "direct": direct, "ridge": 1e-2}
+    options: dict[str, Any] = {"dtype": dtype, "inputs": inputs, "ridge": 1e-2}
     one = model(**options).fit(u[:-1], u[1:])
     two = model(**options).fit(other(u)[:-1], other(u)[1:])
     for plain, found in (
@@ -115,12 +116,12 @@ def test_units_change_no_forecast(dtype: str, tolerance: float, direct: int | No
         assert plain[..., 1].std() > 10, "it has not died out"
 
 
-@pytest.mark.parametrize("direct", [False, 2, 4, None])
-def test_a_forecast_is_a_loop_of_predictions(direct: int | None) -> None:
+@pytest.mark.parametrize("inputs", [0, 2, 4, None])
+def test_a_forecast_is_a_loop_of_predictions(inputs: int | None) -> None:
     """In units of the data: predict one step, append it, and carry the state on."""
     t = np.arange(300.0)
     u = np.stack([1e3 + np.sin(0.2 * t), 50 * np.cos(0.31 * t)], axis=1)
-    fitted = model(direct=direct, ridge=1e-3).fit(u[:-1], u[1:])
+    fitted = model(inputs=inputs, ridge=1e-3).fit(u[:-1], u[1:])
     state, now, expected = fitted.state_, u[-1:], []
     for _ in range(20):
         now, state = fitted.predict(now, state=state, return_state=True)
@@ -142,12 +143,12 @@ def test_units_change_no_label(readout: str) -> None:
         "epochs": 10,
         "rate": 0.05,
     }
-    one, two = ESNClassifier(**options).fit(X, labels), ESNClassifier(**options).fit(other(X), labels)
+    one, two = (flat(ESNStepClassifier, **options).fit(u, labels) for u in (X, other(X)))
     np.testing.assert_allclose(two.decision_function(other(X)), one.decision_function(X), rtol=0, atol=1e-7)
     assert two.score(other(X), labels) == one.score(X, labels) > 0.6
     batch, kinds = X.reshape(24, 10, 2), np.arange(24) % 2
     batch = batch + 20 * kinds[:, None, None]
-    one, two = ESNClassifier(**options).fit(batch, kinds), ESNClassifier(**options).fit(other(batch), kinds)
+    one, two = (flat(ESNClassifier, **options).fit(u, kinds) for u in (batch, other(batch)))
     np.testing.assert_allclose(two.decision_function(other(batch)), one.decision_function(batch), rtol=0, atol=1e-7)
 
 
@@ -188,7 +189,7 @@ def test_without_scaling_the_network_sees_the_data() -> None:
     np.testing.assert_allclose(fitted.readout_.coef, expected.coef, rtol=1e-7)
 
 
-@pytest.mark.parametrize("options", [{}, {"direct": None}, {"scale": None, "input_scaling": 0.01}])
+@pytest.mark.parametrize("options", [{}, {"inputs": None}, {"scale": None, "input_scaling": 0.01}])
 def test_saved_models_keep_units_curve_and_state(options: dict[str, Any], tmp_path: Path) -> None:
     X, y = series()
     fitted = model(**options).fit(X, y)

@@ -16,10 +16,11 @@ from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import echoscale as es
-from echoscale import ESNClassifier, ESNRegressor
+from echoscale import ESNClassifier, ESNRegressor, ESNStepClassifier
 
 Array = npt.NDArray[Any]
 
@@ -33,7 +34,7 @@ EXPECTED_FAILURES = {
 }
 
 
-@parametrize_with_checks([ESNRegressor(), ESNClassifier()], expected_failed_checks=lambda estimator: EXPECTED_FAILURES)  # type: ignore[untyped-decorator]
+@parametrize_with_checks([ESNRegressor(), ESNStepClassifier()], expected_failed_checks=lambda estimator: EXPECTED_FAILURES)  # type: ignore[untyped-decorator]
 def test_scikit_learn_checks(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
 
@@ -44,7 +45,13 @@ def series(length: int = 150) -> tuple[Array, Array]:
     return u[2:], u[1:-1, 0] + u[:-2, 1] ** 2
 
 
-NAMES = ("direct", "hierarchical", "network", "steps", "sequences")
+@pytest.mark.filterwarnings("ignore:Can't test estimator")
+def test_scikit_learn_checks_of_sequences() -> None:
+    """Its own data are tables, which are no sequences: the checks of parameters and of the interface are left."""
+    estimator_checks.check_estimator(ESNClassifier())
+
+
+NAMES = ("columns", "parallel", "network", "steps", "sequences")
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +59,11 @@ def models() -> dict[str, Any]:
     """One of each, fitted in the default precision."""
     X, y = series()
     fitted = [
-        ESNRegressor(units=20, washout=10, random_state=0, direct=True).fit(X, y),
-        ESNRegressor(units=(9, 6), structure="hierarchical", random_state=0, ridge=[1e-3, 1e-1]).fit(
-            X, np.column_stack([y, -y])
-        ),
-        ESNRegressor(network=es.parallel([9, 6], leak_rate=[1.0, 0.2]), random_state=0).fit(X, y),
-        ESNClassifier(units=20, washout=10, random_state=0).fit(X, y > 0.3),
-        ESNClassifier(units=20, random_state=0, features="mean").fit(X.reshape(15, 10, 2), np.arange(15) % 3),
+        ESNRegressor(units=20, washout=10, random_state=0, columns=es.readouts.Columns(1)).fit(X, y),
+        ESNRegressor(units=(9, 6), random_state=0, ridge=[1e-3, 1e-1]).fit(X, np.column_stack([y, -y])),
+        ESNRegressor(network=es.hierarchical([9, 6], leak_rate=[1.0, 0.2]), random_state=0).fit(X, y),
+        ESNStepClassifier(units=20, washout=10, random_state=0).fit(X, y > 0.3),
+        ESNClassifier(units=20, random_state=0, pools=es.readouts.Pools("mean")).fit(X.reshape(15, 10, 2), np.arange(15) % 3),
     ]
     return dict(zip(NAMES, fitted, strict=True))
 
@@ -66,7 +71,7 @@ def models() -> dict[str, Any]:
 def predictions(model: Any) -> Array:
     """On unseen data of the kind that the model was fitted on."""
     X, _ = series(60)
-    return np.asarray(model.predict(X.reshape(6, 10, 2) if getattr(model, "per_sequence_", False) else X))
+    return np.asarray(model.predict(X.reshape(6, 10, 2) if isinstance(model, ESNClassifier) else X))
 
 
 @pytest.fixture(params=NAMES)
@@ -85,9 +90,12 @@ def test_a_clone_fits_to_the_same_model(model: Any) -> None:
     assert not hasattr(copy, "readout_")
     assert repr(copy) == repr(model)
     X, y = series()
+    target = y if is_regressor(model) else y > 0.3
     for each in (model, copy):
-        target = y if is_regressor(model) else y > 0.3
-        each.fit(X, target)
+        if isinstance(model, ESNClassifier):
+            each.fit(X.reshape(15, 10, 2), np.arange(15) % 3)
+        else:
+            each.fit(X, target)
     np.testing.assert_array_equal(predictions(copy), predictions(model))
 
 
@@ -116,10 +124,10 @@ def test_a_loaded_model_goes_on_learning() -> None:
     np.testing.assert_array_equal(loaded.readout_.coef, begun.readout_.coef)
 
 
-@pytest.mark.parametrize("kind", [ESNRegressor, ESNClassifier])
+@pytest.mark.parametrize("kind", [ESNRegressor, ESNStepClassifier])
 def test_parameters_are_got_and_set(kind: type[Any]) -> None:
     """What was set is what the next fit uses."""
-    model = kind(units=(7, 5), structure="hierarchical", leak_rate=(1.0, 0.2), random_state=0)
+    model = kind(units=(7, 5), leak_rate=(1.0, 0.2), random_state=0)
     assert model.get_params()["leak_rate"] == (1.0, 0.2)
     assert kind(**model.get_params()).get_params() == model.get_params()
     X, y = series()
@@ -138,9 +146,9 @@ def test_a_pipeline_scales_first() -> None:
     assert pipeline.score(X[100:], y[100:]) > 0.5
 
 
-def hierarchical(**parameters: Any) -> ESNRegressor:
-    """Two levels of 20 units."""
-    return ESNRegressor(units=(20, 20), structure="hierarchical", washout=5, ridge=1e-2, random_state=0, **parameters)
+def two_reservoirs(**parameters: Any) -> ESNRegressor:
+    """Two reservoirs of 20 units."""
+    return ESNRegressor(units=(20, 20), washout=5, ridge=1e-2, random_state=0, **parameters)
 
 
 SPLIT = TimeSeriesSplit(3)
@@ -153,13 +161,13 @@ def scores_by_hand(model: ESNRegressor) -> list[float]:
 
 
 def test_cross_validation_scores_the_blocks_of_time() -> None:
-    np.testing.assert_array_equal(cross_val_score(hierarchical(), *series(), cv=SPLIT), scores_by_hand(hierarchical()))
+    np.testing.assert_array_equal(cross_val_score(two_reservoirs(), *series(), cv=SPLIT), scores_by_hand(two_reservoirs()))
 
 
-def test_a_grid_search_reaches_the_leak_rates_of_the_levels() -> None:
+def test_a_grid_search_reaches_the_leak_rates_of_the_reservoirs() -> None:
     leaks = [(1.0, 0.2), (1.0, 0.5)]
-    search = GridSearchCV(hierarchical(), {"leak_rate": leaks}, cv=SPLIT, error_score="raise").fit(*series())
-    means = [float(np.mean(scores_by_hand(hierarchical(leak_rate=leak)))) for leak in leaks]
+    search = GridSearchCV(two_reservoirs(), {"leak_rate": leaks}, cv=SPLIT, error_score="raise").fit(*series())
+    means = [float(np.mean(scores_by_hand(two_reservoirs(leak_rate=leak)))) for leak in leaks]
     assert means[0] != means[1]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], means, rtol=1e-12)
     assert search.best_params_ == {"leak_rate": leaks[int(np.argmax(means))]}
@@ -184,7 +192,7 @@ def test_data_of_one_axis_are_one_column() -> None:
     plain = ESNRegressor(units=20, random_state=0).fit(X[:, :1], y)
     found = ESNRegressor(units=20, random_state=0).fit(pd.Series(X[:, 0]), pd.Series(y))
     np.testing.assert_array_equal(found.predict(pd.Series(X[:, 0])), plain.predict(X[:, :1]))
-    labels = ESNClassifier(units=20, random_state=0).fit(pd.Series(X[:, 0], name="wind"), y > 0.3)
+    labels = ESNStepClassifier(units=20, random_state=0).fit(pd.Series(X[:, 0], name="wind"), y > 0.3)
     assert list(labels.feature_names_in_) == ["wind"]
     assert len(labels.predict(pd.Series(X[:, 0], name="wind"))) == len(X)
     for flat in (X[:, 0], X[:, 0].tolist()):

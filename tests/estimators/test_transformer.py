@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from echoscale import ESNClassifier, ESNFeatures
+from echoscale.readouts import Pools
 
 Array = npt.NDArray[Any]
 
@@ -41,7 +43,7 @@ def sequences(count: int = 40) -> tuple[list[Array], Array]:
 
 def test_features_are_standardised_pools_of_what_the_network_hears() -> None:
     X, _ = sequences()
-    model = ESNFeatures(units=(4, 3), features=("mean", "last"), dtype="float64", random_state=0)
+    model = ESNFeatures(units=(4, 3), pools=Pools(("mean", "last")), dtype="float64", random_state=0)
     found = model.fit_transform(X)
     np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(found.std(axis=0), 1, rtol=1e-12)
@@ -58,12 +60,13 @@ def test_features_are_standardised_pools_of_what_the_network_hears() -> None:
 def test_changes_are_heard_or_not() -> None:
     X, _ = sequences()
     with pytest.raises(ValueError, match="changes must be"):
-        ESNFeatures(units=5, changes="only").fit(X)  # type: ignore[arg-type]
+        ESNFeatures(units=5, pools=Pools(changes="only")).fit(X)  # type: ignore[arg-type]
 
 
 def test_one_series_becomes_its_states() -> None:
     X, _ = sequences()
-    model = ESNFeatures(units=5, changes=False, scale=None, standardise=False, dtype="float64", random_state=0).fit(X[0])
+    pools = Pools(changes=False, standardise=False)
+    model = ESNFeatures(units=5, pools=pools, scale=None, dtype="float64", random_state=0).fit(X[0])
     np.testing.assert_allclose(model.transform(X[1]), model.esn_.run(X[1]), atol=1e-12)
 
 
@@ -81,12 +84,11 @@ def test_a_classifier_is_features_and_a_readout() -> None:
     options: dict[str, Any] = {
         "units": (6, 5),
         "input_scaling": 0.5,
-        "ranks": True,
-        "features": ("mean", "max"),
         "random_state": 3,
     }
-    rows = ESNFeatures(standardise=False, **options).fit_transform(X)
-    fitted = ESNClassifier(**options).fit(X, y)
+    pools = Pools(("mean", "max"), ranks=True)
+    rows = ESNFeatures(pools=replace(pools, standardise=False), **options).fit_transform(X)
+    fitted = ESNClassifier(pools=pools, **options).fit(X, y)
     np.testing.assert_array_equal(fitted.rows_, rows)
     z = rows @ fitted.readout_.coef.T + fitted.readout_.intercept
     np.testing.assert_allclose(fitted.decision_function(X), z[:, 1] - z[:, 0], atol=1e-12)
@@ -108,7 +110,7 @@ def test_what_is_left_open_is_the_best_of_its_candidates() -> None:
     found = error(ESNClassifier(**options).fit(X, y))
     pools = [("mean", "std", "max", "min"), ("segments", "std", "max", "min")]
     tried = [
-        error(ESNClassifier(input_scaling=strength, ranks=ranks, features=names, **options).fit(X, y))
+        error(ESNClassifier(input_scaling=strength, pools=Pools(names, ranks=ranks), **options).fit(X, y))
         for strength in (0.3, 1.0)
         for ranks in (False, True)
         for names in pools

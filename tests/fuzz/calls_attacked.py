@@ -92,17 +92,15 @@ def small_networks(rng: np.random.Generator, folder: Path) -> str:
 U, Y = es.tasks.narma(150, order=3, seed=0)
 VALUES: dict[str, tuple[Any, ...]] = {
     "units": (3, 5, (3, 4), 0, -1, 2.5, "5", None, [], range(2, 4), True),
-    "structure": ("single", "hierarchical", "parallel", "ring", None),
     "leak_rate": (0.3, (0.5, 1.0), 0, 1.5, float("nan"), "a", None, np.array([0.5])),
     "spectral_radius": (0.9, 0, -1, 1e39, float("inf"), [0.5, 0.6]),
     "input_scaling": (0.1, 1e39, 1e300, -1, None, (0.1, 0.2)),
     "washout": (None, 0, 10, 149, 150, 10**6, -1, 1.5, "10"),
     "scale": ("standard", None, "minmax", 1),
     "ridge": ("auto", 1e-3, [1e-3, 1.0], -1, float("nan"), [], "none", None),
-    "validation": (5, 0.2, 1, 0, 1.0, "x", 1000),
-    "direct": (None, True, False, 3, -1, 1000, "x"),
-    "topology": ("normal", "ring", "star", np.eye(5), np.eye(3), None, 5),
-    "connections": (None, 2, 0, 100, 1.5),
+    "folds": (5, 0.2, 1, 0, 1.0, "x", 1000),
+    "columns": (None, *(es.readouts.Columns(inputs) for inputs in (1, 0, 3, 1000)), 3, "x"),
+    "network": (None, es.single(4, topology="ring"), es.single(4, feedback_scaling=0.1), "x", 5),
     "dtype": ("float32", "float64", "float16", None),
     "random_state": (0, None, -1, "x", np.random.RandomState(0)),
 }
@@ -148,7 +146,7 @@ def random_calls(rng: np.random.Generator, folder: Path) -> str:
     def any_of(values: Any, first: float = 0.7) -> Any:
         return values[0] if rng.random() < first else values[int(rng.integers(len(values)))]
 
-    kind = es.ESNRegressor if rng.random() < 0.5 else es.ESNClassifier
+    kind = es.ESNRegressor if rng.random() < 0.5 else es.ESNStepClassifier
     chosen = {name: any_of(values) for name, values in VALUES.items() if rng.random() < 0.6}
     chosen = {"units": 4, **chosen}
     u, y = any_of(INPUTS), any_of(TARGETS if kind is es.ESNRegressor else (TARGETS[-1], *TARGETS))

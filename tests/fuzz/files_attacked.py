@@ -25,6 +25,7 @@ from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.selection.lags import LinearMap
 from echoscale.forecasting.selection.model import Group, SequenceMember
 from echoscale.network.fingerprint import fingerprint
+from echoscale.readouts import Pools
 from echoscale.readouts.features import FeaturesError
 from echoscale.readouts.ridge import Readout
 from echoscale.storage import save_load
@@ -44,8 +45,8 @@ def models() -> tuple[Any, ...]:
     return (
         esn,
         es.ESNRegressor(units=5, washout=20, random_state=0).partial_fit(u, y),
-        es.ESNClassifier(units=5, washout=20, random_state=0).fit(u, np.where(y[:, 0] > y.mean(), "high", "low")),
-        es.ESNClassifier(units=5, features="mean", random_state=0).fit(batch, np.arange(12) % 2),
+        es.ESNStepClassifier(units=5, washout=20, random_state=0).fit(u, np.where(y[:, 0] > y.mean(), "high", "low")),
+        es.ESNClassifier(units=5, pools=Pools("mean"), random_state=0).fit(batch, np.arange(12) % 2),
         es.OnlineLearner(esn.network, washout=5, record=20).partial_fit(u, y),
         es.RLS(1e-3).partial_fit(rng.normal(size=(20, 3)), rng.normal(size=20)),
     )
@@ -62,8 +63,8 @@ def found_models() -> tuple[Any, ...]:
     units, outputs, drive = Scaling.of([u]), Scaling.none(3), Drive(np.array([True, False]), np.ones(2))
     batch = rng.normal(size=(6, 10, 2))
     both = np.concatenate([batch, np.diff(batch, axis=1, prepend=batch[:, :1])], axis=2)
-    pools = es.ESNFeatures(units=(3, 2), features=("mean", "last"), changes=False, random_state=0).fit(both)
-    rank_pools = es.ESNFeatures(units=3, ranks=True, changes=False, random_state=0).fit(batch)
+    pools = es.ESNFeatures(units=(3, 2), pools=Pools(("mean", "last"), changes=False), random_state=0).fit(both)
+    rank_pools = es.ESNFeatures(units=3, pools=Pools(ranks=True, changes=False), random_state=0).fit(batch)
     names = np.array(["a", "b"])
     of_two, of_ranks, of_summary = (
         Readout(rng.normal(size=(2, columns)), np.zeros(2), np.array(1e-3)) for columns in (10, 12, 8)
@@ -250,7 +251,7 @@ def _used(model: Any) -> Any:
         return model.predict_proba(np.ones((2, 10, len(model.scaling.mean))))
     if isinstance(model, es.Forecaster):
         return _forecast(model)
-    if getattr(model, "per_sequence_", False):
+    if isinstance(model, es.ESNClassifier):
         return model.decision_function(np.ones((2, 20, model.n_features_in_)))
     found = model.predict(np.ones((5, model.n_features_in_)))
     return np.zeros(1) if found.dtype.kind in "UO" else found

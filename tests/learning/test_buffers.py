@@ -167,7 +167,7 @@ def test_learning_helps(readout: Any) -> None:
     new_u, new_y = u[:, 9000:], y[:, 9000:]
 
     def error(network: es.Network) -> float:
-        regressor = es.ESNRegressor(network=network, random_state=0, washout=200, ridge=1e-5, direct=False)
+        regressor = es.ESNRegressor(network=network, random_state=0, washout=200, ridge=1e-5, columns=es.readouts.Columns(0))
         regressor.fit(list(u[:, :5000]), list(y[:, :5000]))
         predicted = regressor.predict(list(new_u))
         return float(np.mean([es.nrmse(target[200:], each[200:]) for target, each in zip(new_y, predicted, strict=True)]))

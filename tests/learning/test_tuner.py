@@ -229,7 +229,7 @@ def test_the_classifier_of_sequences_has_the_cross_entropy_that_was_reported() -
     trains = np.setdiff1d(np.arange(48), validates)
     assert result.per_sequence
     model: Any = result.estimator().fit(u[trains], WORDS[kinds[trains]])
-    assert model.per_sequence_
+    assert isinstance(model, es.ESNClassifier)
     logs = log_softmax(result.sharpness * model.decision_function(u[validates]), axis=1)
     assert -logs[np.arange(len(validates)), kinds[validates]].mean() == pytest.approx(result.error, rel=1e-6)
 

@@ -76,8 +76,8 @@ def errors_of(network: es.Network, order: int, seed: int, lag: int, least: float
     u, y = u[: EDGES[-1]], y[1 - lag :][: EDGES[-1]]
     errors = []
     for penalty in 10 ** np.arange(np.log10(least), 1.01, 0.5):
-        options: dict[str, Any] = {"washout": CUT.washout, "scale": None, "direct": False, "random_state": seed}
-        model = es.ESNRegressor(network=network, ridge=float(penalty), **options)
+        options: dict[str, Any] = {"washout": CUT.washout, "scale": None, "random_state": seed}
+        model = es.ESNRegressor(network=network, columns=es.readouts.Columns(0), ridge=float(penalty), **options)
         guess = model.fit(u[: EDGES[1]], y[: EDGES[1]]).predict(u)
         validation, test = (float(es.nrmse(y[a:b], guess[a:b])) for a, b in (EDGES[1:3], EDGES[2:4]))
         errors.append((validation, test))

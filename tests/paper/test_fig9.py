@@ -48,7 +48,8 @@ def test_a_delayed_input_error_is_that_of_an_estimator(data: xarray.Dataset, dri
     strength = 1.0 if drive == "as printed" else float(data["first_level_spread"].sel(seed=seed))
     network = es.single(20, leak_rate=alpha2, spectral_radius=0.95, input_scaling=strength * (3 * 10 / 20) ** 0.5)
     expanded = DelayExpansion(delay=delay, units=20, seed=seed).fit(u[:KNOWN]).transform(u)
-    model = es.ESNRegressor(network=network, direct=True, washout=CUT.washout, scale=None, random_state=seed)
+    columns = es.readouts.Columns(1)
+    model = es.ESNRegressor(network=network, columns=columns, washout=CUT.washout, scale=None, random_state=seed)
     validation, test = best_of_path(model, expanded, y)
     place = {"drive": drive, "delay": delay, "alpha2": alpha2, "seed": seed}
     # States are float32, and the lanes of a grid are summed in another order than one network.
@@ -60,7 +61,8 @@ def test_a_hierarchy_error_is_that_of_an_estimator(data: xarray.Dataset) -> None
     seed, alpha2 = 0, 0.2
     u, y = es.tasks.narma(LENGTH, order=10, seed=seed)
     network = es.hierarchical([20, 20], leak_rate=[1.0, alpha2], spectral_radius=0.95, input_scaling=0.2, coupling=1.0)
-    model = es.ESNRegressor(network=network, direct=False, washout=CUT.washout, scale=None, random_state=seed)
+    columns = es.readouts.Columns(0)
+    model = es.ESNRegressor(network=network, columns=columns, washout=CUT.washout, scale=None, random_state=seed)
     validation, test = best_of_path(model, u, y)
     place = {"alpha2": alpha2, "seed": seed}
     assert float(data["hierarchy_validation"].sel(place)) == pytest.approx(validation, rel=1e-4)

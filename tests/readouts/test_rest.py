@@ -7,8 +7,10 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
+from flat import flat
 
 import echoscale as es
+from echoscale.data.series import as_series
 from echoscale.engine.hyper import with_lanes
 from echoscale.readouts.states import STEPS, at_rest
 
@@ -65,7 +67,7 @@ def test_predictions_of_a_network_that_grows_begin_at_zero() -> None:
 
 def test_rest_of_an_estimator_is_a_state_that_predict_takes() -> None:
     u, y = es.tasks.narma(400, seed=1)
-    model = es.ESNRegressor(20, direct=3, random_state=0).fit(u[:300], y[:300])
+    model = es.ESNRegressor(20, columns=es.readouts.Columns(3), random_state=0).fit(u[:300], y[:300])
     assert model.rest_.shape == model.state_.shape == (22,)
     np.testing.assert_array_equal(model.predict(u[300:]), model.predict(u[300:], state=model.rest_))
 
@@ -77,7 +79,7 @@ def test_rest_of_an_estimator_is_a_state_that_predict_takes() -> None:
 def test_where_predict_begins_is_what_the_pages_say(parameters: dict[str, Any], zero: bool) -> None:
     """At rest; the zero state without biases, without a mean input, and with output feedback."""
     u, y = es.tasks.narma(400, seed=1)
-    model = es.ESNRegressor(20, random_state=0, **parameters).fit(u[:300], y[:300])
+    model = flat(es.ESNRegressor, units=20, random_state=0, **parameters).fit(u[:300], y[:300])
     assert model.rest_.any() != zero
     np.testing.assert_array_equal(model.predict(u[300:]), model.predict(u[300:], state=model.rest_))
 
@@ -87,5 +89,6 @@ def test_a_classifier_of_sequences_begins_at_zero() -> None:
     kinds = np.repeat([0, 1], 10)
     u = rng.normal(size=(20, 30, 1)) + kinds[:, None, None]
     model = es.ESNClassifier(20, random_state=0).fit(u, kinds)
-    zero = np.zeros(model.esn_.units)
-    np.testing.assert_array_equal(model.predict_proba(u), model.predict_proba(u, state=zero))
+    rows = model.transformer_.pool(as_series(u), np.zeros(model.esn_.units))
+    scores = model.readout_.predict(rows)
+    np.testing.assert_array_equal(model.decision_function(u), scores[:, 1] - scores[:, 0])

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flat import flat
 
 import echoscale as es
-from echoscale import ESNClassifier, ESNRegressor
+from echoscale import ESNClassifier, ESNRegressor, ESNStepClassifier
 from echoscale.estimators import StateWarning
 
 
@@ -39,18 +40,18 @@ STILL = "hardly moves: .*Raise input_scaling, use scale='standard'"
 def test_useless_states_are_named(dtype: str, data: Any, options: dict[str, Any], message: str) -> None:
     X, y = data
     with pytest.warns(StateWarning, match=message):
-        ESNRegressor(30, random_state=0, dtype=dtype, **options).fit(X, y)
+        flat(ESNRegressor, units=30, random_state=0, dtype=dtype, **options).fit(X, y)
     with pytest.warns(StateWarning, match=message):
-        ESNRegressor(30, random_state=0, dtype=dtype, **options).partial_fit(X, y)
+        flat(ESNRegressor, units=30, random_state=0, dtype=dtype, **options).partial_fit(X, y)
     with pytest.warns(StateWarning, match=message):
-        ESNClassifier(30, random_state=0, dtype=dtype, **options).fit(X, y > np.median(y))
+        flat(ESNStepClassifier, units=30, random_state=0, dtype=dtype, **options).fit(X, y > np.median(y))
 
 
 @pytest.mark.parametrize("readout", ["ridge", "softmax"])
 def test_labels_of_sequences_are_warned_of_too(readout: str) -> None:
     X = 1e4 * np.random.default_rng(0).normal(size=(20, 10, 1))
     with pytest.warns(StateWarning, match=SATURATED):
-        ESNClassifier(30, random_state=0, scale=None, readout=readout, epochs=1).fit(X, np.arange(20) % 2)
+        flat(ESNClassifier, units=30, random_state=0, scale=None, readout=readout, epochs=1).fit(X, np.arange(20) % 2)
 
 
 @pytest.mark.parametrize(
@@ -74,4 +75,4 @@ def test_usual_networks_raise_no_alarm(options: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", StateWarning)
         for data in (series(), series(1e4, 1e6)):
-            ESNRegressor(random_state=0, **options).fit(*data)
+            flat(ESNRegressor, random_state=0, **options).fit(*data)

@@ -59,9 +59,9 @@ def auto(classes: Any = None, **more: Any) -> AutoModel:
     return AutoModel(linear, (group,), Scaling.of([BATCH[0]]), Scaling.none(3), classes, False, drive, np.zeros(12), **more)
 
 
-def of_sequences(**settings: Any) -> SequenceModel:
+def of_sequences(**pooling: Any) -> SequenceModel:
     changed = np.concatenate([BATCH, np.diff(BATCH, axis=1, prepend=BATCH[:, :1])], axis=2)
-    pools = es.ESNFeatures(units=3, changes=False, random_state=0, **settings).fit(changed)
+    pools = es.ESNFeatures(units=3, pools=es.readouts.Pools(changes=False, **pooling), random_state=0).fit(changed)
     columns = pools.transform(changed).shape[1]
     member = SequenceMember(pools, Readout(RNG.normal(size=(2, columns)), np.zeros(2), np.array(1e-3)), True, True)
     return SequenceModel((member,), None, Scaling.none(2), np.array(["a", "b"]), 2.0)
@@ -82,14 +82,20 @@ TRIED: dict[str, Callable[[], Any]] = {
         [U[:90], U[90:]], [Y[:90], Y[90:]]
     ),
     "regressor, network": lambda: es.ESNRegressor(network=LEVELS, ridge=0.1, random_state=0, dtype="float64").fit(U, Y),
-    "classifier, stream": lambda: es.ESNClassifier(units=5, washout=20, random_state=0).partial_fit(U, NAMES),
+    "classifier, stream": lambda: es.ESNStepClassifier(units=5, washout=20, random_state=0).partial_fit(U, NAMES),
     "classifier, names": lambda: es.ESNClassifier(units=4, random_state=0).fit(
         BATCH, np.array(["b", "a"], object)[np.arange(12) % 2]
     ),
-    "classifier, dates": lambda: es.ESNClassifier(units=4, random_state=0, ranks=True).fit(
+    "classifier, dates": lambda: es.ESNClassifier(units=4, random_state=0, pools=es.readouts.Pools(ranks=True)).fit(
         BATCH, np.array(["2020-01-01", "2021-06-01"], "M8[D]")[np.arange(12) % 2]
     ),
     "classifier, numbers": lambda: es.ESNClassifier(units=4, random_state=0).partial_fit(BATCH, np.arange(12) % 3),
+    "classifier, trained": lambda: es.ESNClassifier(units=4, random_state=0, readout=es.readouts.Softmax(epochs=2)).fit(
+        BATCH, np.arange(12) % 3
+    ),
+    "classifier, steps trained": lambda: es.ESNStepClassifier(
+        units=4, columns=es.readouts.Columns(2, products=3), random_state=0, readout=es.readouts.Sigmoid(epochs=2)
+    ).fit(U, NAMES),
     "lags": lambda: es.NVAR().fit(WAVE[:-1, None], WAVE[1:, None]),
     "lags, gaps and names": lambda: es.NVAR(3, 2, 1, ridge=(0.1, 1.0), scale=None).fit(TABLE, GAPS[:, 0]),
     "learner, fresh": lambda: learner(parameters=("leak_rate", "coupling"), rates=Adam({"leak_rate": 1e-3, "coupling": 1e-4})),

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.sparse
+from flat import flat
 from sklearn.exceptions import NotFittedError
 
 import echoscale as es
@@ -49,13 +50,14 @@ def regressor(network: es.Network | None = None, **options: Any) -> es.ESNRegres
         options = {"network": network, **options}
     elif "feedback_scaling" in options:
         options = {"units": 12, **options}
-    model = es.ESNRegressor(ridge=1e-3, dtype="float64", random_state=3, **options)
+    model: es.ESNRegressor = flat(es.ESNRegressor, ridge=1e-3, dtype="float64", random_state=3, **options)
     return model.fit(U, Y)
 
 
-def classifier(**options: Any) -> es.ESNClassifier:
-    network = es.single(15, input_scaling=0.5)
-    return es.ESNClassifier(network=network, dtype="float64", random_state=0, direct=2, **options).fit(U, LABELS)
+def classifier(**options: Any) -> es.ESNStepClassifier:
+    network, columns = es.single(15, input_scaling=0.5), es.readouts.Columns(2)
+    model = es.ESNStepClassifier(network=network, columns=columns, dtype="float64", random_state=0, **options)
+    return model.fit(U, LABELS)
 
 
 def levels(coupling_delay: int) -> es.Network:
@@ -89,16 +91,16 @@ def automatic(classes: list[str] | None = None, trend: bool = False) -> AutoMode
 
 MODELS: dict[str, Callable[[], Any]] = {
     "plain": lambda: regressor(es.single(15, input_connections=1)),
-    "levels": lambda: regressor(levels(1), direct=3),
-    "levels at once": lambda: regressor(levels(0), direct=False, squares=True, products=9),
-    "feedback": lambda: regressor(feedback_scaling=0.2, direct=2, scale="standard"),
+    "levels": lambda: regressor(levels(1), inputs=3),
+    "levels at once": lambda: regressor(levels(0), inputs=0, squares=True, products=9),
+    "feedback": lambda: regressor(feedback_scaling=0.2, inputs=2, scale="standard"),
     "in its own units": lambda: regressor(es.single(6, input_scaling=0.01), scale=None),
     "nvar": lambda: es.NVAR(lags=3, stride=2, degree=3, ridge=1e-3).fit(U, Y),
     "nvar of one step": lambda: es.NVAR(lags=1, degree=2, ridge=1e-3).fit(U, Y[:, 0]),
     "automatic": lambda: automatic(),
     "automatic classes": lambda: automatic(["no", "yes"]),
     "classes": lambda: classifier(),
-    "classes one by one": lambda: classifier(readout="sigmoid", epochs=2, ridge=1e-3),
+    "classes one by one": lambda: classifier(readout=es.readouts.Sigmoid(epochs=2), ridge=1e-3),
 }
 
 
@@ -169,7 +171,7 @@ def test_onnx_is_predict(model: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_model_of_float32(dtype: str, tmp_path: Path) -> None:
     """Rounding of states, times the weights of the readout, in every step: none of it grows."""
-    model = es.ESNRegressor(15, ridge=1e-3, dtype="float32", direct=1, random_state=0).fit(U, Y)
+    model = es.ESNRegressor(15, ridge=1e-3, dtype="float32", columns=es.readouts.Columns(1), random_state=0).fit(U, Y)
     wanted, rounding = expected(model), np.finfo(np.float32).eps * np.abs(model.readout_.coef).sum(axis=1) / Y.std(axis=0)
     assert apart(run_c(es.export(model, tmp_path / "m.c", dtype=dtype), dtype=dtype), wanted) < 4 * rounding.max()
     y, _ = run_onnx(es.export(model, tmp_path / "m.onnx", dtype=dtype), model.state_, dtype)
@@ -192,18 +194,18 @@ def test_onnx_tells_the_labels(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     about = {each.key: each.value for each in onnx.load(es.export(classifier(), tmp_path / "m.onnx")).metadata_props}
     assert json.loads(about["classes"]) == sorted(set(LABELS))
-    assert about["model"] == "ESNClassifier"
+    assert about["model"] == "ESNStepClassifier"
 
 
 def test_what_cannot_be_said_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     good = MODELS["nvar"]()
-    sequences = es.ESNClassifier(10, structure="single", random_state=0).fit(U.reshape(22, 10, 2), np.arange(22) % 2)
+    sequences = es.ESNClassifier(10, random_state=0).fit(U.reshape(22, 10, 2), np.arange(22) % 2)
     small = es.NVAR(lags=1).fit(U * 1e-60, Y)
     cases: list[tuple[type[Exception], str, Any, str, dict[str, Any]]] = [
         (NotFittedError, "call fit", es.ESNRegressor(10), "m.c", {}),
         (TypeError, "got Forecaster", es.Forecaster(), "m.c", {}),
         (TypeError, "got ESN\\.", es.single(10).build(1), "m.c", {}),
-        (ValueError, "one label per sequence", sequences, "m.onnx", {}),
+        (TypeError, "one label per sequence", sequences, "m.onnx", {}),
         (ValueError, "changes of inputs with a trend", automatic(trend=True), "m.c", {}),
         (ValueError, "ending of path", good, "model.py", {}),
         (ValueError, "dtype must be one of", good, "m.c", {"dtype": "float16"}),

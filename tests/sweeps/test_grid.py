@@ -344,7 +344,7 @@ def test_scores_are_those_of_an_estimator() -> None:
             washout=20,
             scale=None,
             ridge=one.ridge.item(),
-            direct=False,
+            columns=es.readouts.Columns(0),
             dtype="float64",
             random_state=where["seed"],
         )

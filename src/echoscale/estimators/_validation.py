@@ -17,7 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from echoscale._internal import checks
-from echoscale._internal.types import Array
+from echoscale._internal.types import Array, Floats
+from echoscale.data.scaling import STANDARD
 from echoscale.data.series import (
     Series,
     SeriesLike,
@@ -31,6 +32,7 @@ from echoscale.data.series import (
     refuse_masked,
 )
 from echoscale.engine.esn import fresh_seed
+from echoscale.readouts import penalties
 
 RandomState = int | np.random.RandomState | None
 
@@ -106,6 +108,13 @@ def name_gaps(X: object, y: object) -> None:
         as_series(values, name="y")
     elif values.dtype.kind == "O" and values.ndim:
         check_labels([values])
+
+
+def penalties_of(model: Any) -> Floats | None:
+    """The penalties of a model as an array, or None for "auto"; its scale and its number of folds are checked."""
+    checks.choice(model.scale, (STANDARD, None), "scale")
+    checks.integer(model.folds, "folds", minimum=2)
+    return penalties.check(model.ridge)
 
 
 def seed_of(random_state: RandomState) -> int:

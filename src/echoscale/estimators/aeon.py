@@ -10,6 +10,7 @@ from aeon.classification.base import BaseClassifier  # type: ignore[import-not-f
 
 from echoscale._internal.types import Array
 from echoscale.estimators import ESNClassifier
+from echoscale.readouts import Pools, Sigmoid, Softmax
 
 
 class AeonClassifier(BaseClassifier):  # type: ignore[misc,unused-ignore]
@@ -19,10 +20,10 @@ class AeonClassifier(BaseClassifier):  # type: ignore[misc,unused-ignore]
     ----------
     units : int or tuple of int
         Neurons, of every reservoir.
-    features : "auto", str or tuple of str
-        How states are pooled.
-    readout : "ridge", "softmax" or "sigmoid"
-        How z is found.
+    pools : Pools or None
+        How states are pooled, see `echoscale.readouts.Pools`.
+    readout : None, Softmax or Sigmoid
+        How W is found; None: ridge regression.
     options : dict or None
         Other parameters of `ESNClassifier`, by name.
     random_state : int or None
@@ -45,20 +46,20 @@ class AeonClassifier(BaseClassifier):  # type: ignore[misc,unused-ignore]
     def __init__(
         self,
         units: int | Sequence[int] = (100, 100, 100, 100),
-        features: str | Sequence[str] = "auto",
-        readout: str = "ridge",
+        pools: Pools | None = None,
+        readout: Softmax | Sigmoid | None = None,
         options: dict[str, Any] | None = None,
         random_state: int | None = None,
     ) -> None:
         self.units = units
-        self.features = features
+        self.pools = pools
         self.readout = readout
         self.options = options
         self.random_state = random_state
         super().__init__()
 
     def _fit(self, X: Sequence[Array], y: Array) -> AeonClassifier:
-        shared = {name: getattr(self, name) for name in ("units", "features", "readout", "random_state")}
+        shared = {name: getattr(self, name) for name in ("units", "pools", "readout", "random_state")}
         self.model_ = ESNClassifier(**{**shared, **(self.options or {})}).fit(_time_first(X), y)
         return self
 
@@ -70,7 +71,7 @@ class AeonClassifier(BaseClassifier):  # type: ignore[misc,unused-ignore]
 
     @classmethod
     def _get_test_params(cls, parameter_set: str = "default") -> dict[str, Any]:
-        return {"units": (10, 10), "features": ("mean", "std"), "options": {"input_scaling": 0.3, "ranks": False}}
+        return {"units": (10, 10), "pools": Pools(("mean", "std"), ranks=False), "options": {"input_scaling": 0.3}}
 
 
 def _time_first(X: Sequence[Array]) -> list[Array]:

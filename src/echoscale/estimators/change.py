@@ -1,4 +1,4 @@
-"""target="change": the readout is fitted to y(t) - v(t), with v(t) the last value that is known of y, which is added back.
+"""difference="last": the readout is fitted to y(t) - v(t), with v(t) the last known value of y, which is added back.
 
 With output feedback v(t) = y(t-1), else the input u(t) in units of the targets. A readout sees v(t) among its inputs, so that
 adding it back is a weight on one of them.
@@ -16,14 +16,16 @@ from echoscale.readouts.columns import Columns
 from echoscale.readouts.ridge import Readout
 
 
-def changes(heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, direct: int) -> Series:
+def changes(heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, count: int) -> Series:
     """y(t) - v(t), in units of the network."""
-    if not direct:
-        raise ValueError("target='change' adds the last value back, which the readout must see: direct must be 1 at least.")
+    if not count:
+        raise ValueError(
+            "difference='last' adds the last value back, which the readout must see: columns must have one input at least."
+        )
     fed_back = heard.features > inputs.mean.size
     if not fed_back and heard.features != wanted.features:
         raise ValueError(
-            f"target='change' takes the change from u(t) to y(t), but there are {heard.features} inputs and "
+            f"difference='last' takes the change from u(t) to y(t), but there are {heard.features} inputs and "
             f"{wanted.features} outputs. Give outputs that are inputs too, or use output feedback."
         )
     last = _last_value(inputs, outputs, fed_back)

@@ -1,4 +1,7 @@
-"""Labels as given and as one-hot codes, and data whose axes look as if they were in another order."""
+"""Both classifiers: labels as given and as one-hot codes, outputs as labels and probabilities, the options of the readout.
+
+Data whose axes look as if they were in another order raise a warning.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,11 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from echoscale._internal.types import Array
+from echoscale.data.losses import probabilities
 from echoscale.data.series import Series, SeriesLike, check_labels
 from echoscale.data.targets import entries_of, one_hot
+from echoscale.estimators._validation import map_given
+from echoscale.readouts.logistic.readouts import Minibatches
 
 # Neighbours along the last axis are so much more alike than along time that it is probably time itself.
 MUCH_SMOOTHER = 0.5
@@ -24,6 +30,42 @@ def classes_of(labels: Array | Sequence[Array]) -> Array:
     if len(classes) < 2:
         raise ValueError(f"there is one class only, {classes.tolist()}: a classifier needs at least two.")
     return classes
+
+
+def readout_of(readout: object) -> Minibatches | None:
+    """The readout that a user gave; None is ridge regression."""
+    if readout is not None and not isinstance(readout, Minibatches):
+        raise TypeError(
+            "readout must be None for ridge regression, echoscale.readouts.Softmax(...) or echoscale.readouts.Sigmoid(...), "
+            f"got {readout!r}."
+        )
+    return readout
+
+
+def adds_up(model: Any) -> bool:
+    """Whether the readout is solved from sums; one that is trained has no `partial_fit`."""
+    if isinstance(model.readout, Minibatches):
+        raise AttributeError(
+            f"partial_fit adds to what a ridge readout is solved from; readout={model.readout!r} is trained on all data at "
+            "once: use fit. For streams, see echoscale.OnlineLearner."
+        )
+    return True
+
+
+def decided(scores: Any, classes: Array) -> Any:
+    """z of all classes; for two classes the difference of both."""
+    return scores if len(classes) > 2 else map_given(lambda each: each[..., 1] - each[..., 0], scores)
+
+
+def probable(scores: Any, steepness: float, readout: Minibatches | None) -> Any:
+    """Probabilities from z and their steepness."""
+    loss = "softmax" if readout is None else readout.loss
+    return map_given(lambda each: probabilities(loss, steepness * each), scores)
+
+
+def largest(scores: Any, classes: Array) -> Any:
+    """The class with the largest z."""
+    return map_given(lambda each: classes[np.argmax(each, axis=-1)], scores)
 
 
 def labels_of(y: Any, series: Series) -> tuple[Any, bool]:

@@ -61,8 +61,8 @@ class NVAR(RegressorMixin, BaseEstimator):
         "standard": inputs and targets have mean 0 and standard deviation 1 inside; results are in units of the data.
     ridge : "auto", float or list of floats
         The penalty on W, as of `ESNRegressor`: "auto" or a list are chosen by folds.
-    validation : int or float
-        What a penalty is chosen by: a number of folds, or the share of a validation tail.
+    folds : int
+        Number of folds of time that choose a penalty.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         difference: str = NONE,
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
-        validation: float | int = splits.FOLDS,
+        folds: int = splits.FOLDS,
     ) -> None:
         self.lags = lags
         self.stride = stride
@@ -125,7 +125,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         self.difference = difference
         self.scale = scale
         self.ridge = ridge
-        self.validation = validation
+        self.folds = folds
 
     @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> NVAR:
@@ -152,7 +152,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         fitted = list(wanted.values)
         if present is not None:
             fitted = [present.taken_off(y, u) for u, y in zip(scaled.values, fitted, strict=True)]
-        held_out = fit.splits_of(self.validation, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
+        held_out = fit.splits_of(self.folds, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
         edges = held_out.edges
         # Segment by segment the steps of all series: their windows, and what they are fitted to.
         windows = [self._windows(u) for u in scaled.values]
@@ -295,7 +295,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             checks.integer(getattr(self, name), name, minimum=1)
         checks.choice(self.difference, WITHOUT_SEASON, "difference")
         checks.choice(self.scale, (STANDARD, None), "scale")
-        fit.check_validation(self.validation)
+        checks.integer(self.folds, "folds", minimum=2)
         return penalties.check(self.ridge)
 
     def _span(self, series: Series) -> int:

@@ -11,33 +11,38 @@ from sklearn.base import RegressorMixin
 
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
-from echoscale._internal.types import Array, Floats
+from echoscale._internal.types import Array
+from echoscale.data.differencing import NONE
 from echoscale.data.lags import latest
 from echoscale.data.scaling import scaling_of
-from echoscale.data.series import SeriesLike, as_targets, check_longer_than
+from echoscale.data.series import Series, SeriesLike, as_targets, check_longer_than
 from echoscale.data.targets import NOT_SHOWN, why_not_next_input
 from echoscale.estimators import _validation
 from echoscale.estimators._validation import RandomState, explained_share, map_given
-from echoscale.estimators.base import ESNEstimator
+from echoscale.estimators.steps import StepEstimator, Steps
 from echoscale.network import Network
 from echoscale.readouts import closed_loop, splits
+from echoscale.readouts.columns import Columns
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
 
 
-TARGETS = ("value", "change")
+class ESNRegressor(RegressorMixin, StepEstimator):
+    """Predict a series from a series: the states of an echo state network driven by X, read out by ridge regression.
 
+        y(t) = W_out [x(t), u(t), u(t-1), ...] + b
 
-class ESNRegressor(RegressorMixin, ESNEstimator):
-    """y(t) = W_out [x(t), u(t), ..., u(t - direct + 1)] + b, with x(t) the states of an echo state network driven by X.
+    X is one series (T, F), a batch (B, T, F) or a list of (T_b, F); y has the same lengths, with or without an axis of outputs.
+    Row t of a prediction has seen X[t].
 
-    W_out is found by ridge regression on the states and the last inputs. X is one series (T, F), a batch (B, T, F) or a list of
-    (T_b, F); y has the same lengths, with or without an axis of outputs. Row t of a prediction has seen X[t].
+    **The network.** The parameters that people search are `units`, `leak_rate`, `spectral_radius` and `input_scaling`. Several
+    numbers of units are reservoirs side by side (`es.parallel`). All other networks are described by `network=`: hierarchies
+    (`es.hierarchical`), couplings, topologies, biases, output feedback.
 
-    **Output feedback.** With `feedback_scaling`, or a network that has it, the network hears y(t-1) too. `fit` and
-    `partial_fit` let it hear the targets (teacher forcing). `predict` lets it hear its own outputs, unless the known ones are
-    given as y. The readout's last inputs are then u(t) and y(t-1), u(t-1) and y(t-2), and so on.
+    **Output feedback.** A network with `feedback_scaling` receives y(t-1) too. `fit` and `partial_fit` let it receive the
+    targets (teacher forcing). `predict` lets it receive its own outputs, unless the known ones are given as y. The readout's
+    last inputs are then u(t) and y(t-1), u(t-1) and y(t-2), and so on.
 
     **What resets the state, and what carries it on.** `fit` starts every series from the zero state, `predict` and
     `score` from rest: the state after a long time at the mean input (`rest_`). It is the zero state without biases, with
@@ -51,41 +56,26 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     Parameters
     ----------
     units : int or tuple of int
-        Neurons, of every level.
-    structure : "single", "parallel" or "hierarchical"
-        How the levels are joined. Two levels: units=(50, 50), structure="hierarchical".
-    leak_rate : float or tuple
-        alpha in (0, 1] of all levels, or of each; 1 forgets at once.
+        Number of neurons, of one reservoir or of each of several.
+    leak_rate : float, tuple or None
+        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: from 1 on the first reservoir to 0.03 on the
+        last, the others geometrically between them.
     spectral_radius : float or tuple
-        Of the recurrent weights.
-    input_scaling : float or tuple
-        Of the input weights. In a hierarchy, one number is that of the first level; the others have 0.
-    bias_scaling : float or tuple
-        Of the biases; 0 is none.
-    coupling : float or tuple
-        Strength of the links of a hierarchy.
-    connections : int, tuple or None
-        Non-zero weights in each row; None: 10, or all where there are fewer units.
-    topology : str, Concentric or (units, units) matrix
-        "normal", "uniform", "delay_line", "ring", "concentric", or weights of your own.
-    coupling_delay : 0 or 1
-        Steps that a link takes.
-    feedback_scaling : float or tuple
-        Of the output feedback: the network hears its last output y(t-1) beside the inputs. 0 is none. In a hierarchy, one
-        number is that of the first level; the others have 0.
-    target : "value" or "change"
-        "change": the readout is fitted to y(t) minus what is known of it, and adds it back: with output feedback y(t-1), else
+        Spectral radius of the recurrent matrices.
+    input_scaling : float, tuple or None
+        Scale of the input weights. None: 0.3.
+    network : Network or None
+        Any network, in place of the four parameters before.
+    columns : Columns or None
+        Inputs, squares and products of states that the readout sees beside the states, see `echoscale.readouts.Columns`.
+        None: the last 13 inputs, or fewer for short data.
+    difference : "none" or "last"
+        "last": the readout is fitted to y(t) minus the last known value, which is added back: with output feedback y(t-1), else
         the input u(t), which needs as many outputs as inputs. A large ridge penalty then leaves that value instead of the mean.
-    squares : bool
-        Whether the readout sees the squares of the states too, after them.
-    products : int
-        How many products x_i x_j of two unlike states the readout sees too, after the squares; `random_state` draws the pairs.
     noise : float
         Standard deviation of noise on the states in `fit` and `partial_fit`, which the readout is to withstand, as of
         `es.tune(noise=...)`: n noise^2 is added to the squares of n steps, which is what such noise does on average. None is
         drawn, and `predict` has none. Squares and products are those of states without noise.
-    network : Network or None
-        Any network, in place of the parameters that describe one.
     washout : int or None
         Steps at the start of every series that `fit` and `score` run but do not count. None: 100, or a tenth of the shortest
         series where that is less. `partial_fit` does not know the end of its series: None is then the washout of a `fit`
@@ -101,15 +91,9 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         two folds of four steps, "auto" is 1e-4 times that mean square. In `partial_fit`, every chunk
         is a block, dealt out to the folds in turn, and "auto" chooses anew at every call; before there are two folds it is 1e-4
         times the mean square, and after a `fit` the relative penalty of that fit stays.
-    validation : int or float
-        What a penalty is chosen by: a number of folds, which are blocks of time with a gap of a twentieth of a fold between
-        them (whole series where there are as many series as folds; fewer folds where data are short), or the share of a
-        validation tail.
-    direct : bool, int or None
-        How many of the last inputs u(t), u(t-1), ... the readout sees beside the states; True is 1, False none. Those before
-        the start of a series are 0, in units of the network. None: 13, or fewer, so that there are five steps after the
-        washout for each column of them, and 1 at least (`direct_`). A stream of `partial_fit` takes 13, since its end is not
-        known, or those of a `fit` before it.
+    folds : int
+        Number of folds that choose a penalty: blocks of time with a gap of a twentieth of a fold between them (whole series
+        where there are as many series as folds; fewer folds where data are short).
     dtype : "float32" or "float64"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
@@ -122,8 +106,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     esn_ : ESN
         The network with its weights.
     readout_ : Readout
-        W_out (O, N + P + direct_ F) and b (O,), from states, P squares and products, and scaled inputs to targets in units of
-        the data.
+        W_out (O, N + P + D F) and b (O,), from states, P squares and products, and the last D scaled inputs to targets in units
+        of the data.
     ridge_ : float
         The penalty, as given or as chosen, in units of the scaled data.
     ridge_curve_ : RidgeCurve or None
@@ -132,12 +116,12 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         `mean` and `spread` of every input, and of every target.
     washout_ : int
         The steps that the last fit did not count.
-    direct_ : int
-        The last inputs that the readout sees.
+    columns_ : Columns
+        What the readout sees beside the states; `columns_.inputs` is the number D of inputs.
     statistics_ : Statistics
         Of states and scaled targets; `partial_fit` adds to them.
     state_ : (N,) or (B, N) array
-        The states after the last step that was fitted. With direct_ > 1, (N + (direct_ - 1) F,): the states, then the last
+        The states after the last step that was fitted. With D > 1 inputs, (N + (D - 1) F,): the states, then the last
         inputs, newest first, in units of the network. With output feedback O more: the last output, in units of the network.
     rest_ : array
         The state from which `predict` starts a series, laid out as `state_`.
@@ -159,62 +143,42 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
     True
     """
 
-    _network_parameters = (*ESNEstimator._network_parameters, "feedback_scaling")
+    no_forecast_: str
 
     def __init__(
         self,
         units: int | Sequence[int] = 100,
-        structure: str = "single",
-        leak_rate: float | Sequence[float] = 1.0,
+        leak_rate: float | Sequence[float] | None = 1.0,
         spectral_radius: float | Sequence[float] = 0.9,
-        input_scaling: float | Sequence[float] = 0.1,
-        bias_scaling: float | Sequence[float] = 0.5,
-        coupling: float | Sequence[float] = 1.0,
-        connections: int | Sequence[int | None] | None = None,
-        topology: object = "normal",
-        coupling_delay: int = 1,
+        input_scaling: float | Sequence[float] | None = 0.1,
         *,
-        feedback_scaling: float | Sequence[float] = 0.0,
-        target: str = "value",
-        squares: bool = False,
-        products: int = 0,
-        noise: float = 0.0,
         network: Network | None = None,
+        columns: Columns | None = None,
+        difference: str = NONE,
+        noise: float = 0.0,
         washout: int | None = None,
         scale: str | None = "standard",
         ridge: float | Sequence[float] | str = "auto",
-        validation: float | int = splits.FOLDS,
-        direct: bool | int | None = None,
+        folds: int = splits.FOLDS,
         dtype: str = "float32",
         device: DeviceLike = None,
         random_state: RandomState = None,
     ) -> None:
-        super().__init__(
-            units,
-            structure,
-            leak_rate,
-            spectral_radius,
-            input_scaling,
-            bias_scaling,
-            coupling,
-            connections,
-            topology,
-            coupling_delay,
-            network=network,
-            washout=washout,
-            scale=scale,
-            ridge=ridge,
-            validation=validation,
-            direct=direct,
-            dtype=dtype,
-            device=device,
-            random_state=random_state,
-        )
-        self.feedback_scaling = feedback_scaling
-        self.target = target
-        self.squares = squares
-        self.products = products
+        self.units = units
+        self.leak_rate = leak_rate
+        self.spectral_radius = spectral_radius
+        self.input_scaling = input_scaling
+        self.network = network
+        self.columns = columns
+        self.difference = difference
         self.noise = noise
+        self.washout = washout
+        self.scale = scale
+        self.ridge = ridge
+        self.folds = folds
+        self.dtype = dtype
+        self.device = device
+        self.random_state = random_state
 
     @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> ESNRegressor:
@@ -233,7 +197,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
             Itself.
         """
         series, targets = _validation.inputs_and_targets(self, X, y, reset=True, least=2)
-        self._fit_steps(series, targets, scaling_of(self.scale, targets), change=self.target == "change", noise=self.noise)
+        ridge, washout = self._penalties(), self._washout(series)
+        self._fit_steps(self._begin(series, targets, washout), series, targets, ridge, washout)
         self.no_forecast_ = why_not_next_input(series, targets)
         return self
 
@@ -260,10 +225,11 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         first = not hasattr(self, "esn_")
         series, targets = _validation.inputs_and_targets(self, X, y, reset=first)
         ends = None if first or new_series else self.last_target_
-        outputs = scaling_of(self.scale, targets) if first else self.target_scaling_
-        self._add_steps(series, targets, outputs, new_series, change=self.target == "change", noise=self.noise)
+        ridge, options = self._penalties(), {"difference": self.difference, "noise": self.noise}
+        steps = self._begin(series, targets, None) if first else self._fitted_steps(**options)
+        self._add_steps(steps, series, targets, ridge, new_series)
         found = why_not_next_input(series, targets, ends)
-        before = NOT_SHOWN if first else self._no_forecast
+        before = NOT_SHOWN if first else self.no_forecast_
         self.no_forecast_ = found if before in ("", NOT_SHOWN) and found != NOT_SHOWN else before
         return self
 
@@ -282,8 +248,8 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         X : (T, F), (T,), (B, T, F) or list of (T_b, F)
             Inputs.
         y : as in `fit`, or None
-            With output feedback: outputs that are known, NaN where they are not. The network hears them in the step after;
-            where they are not known, and without y, it hears its own.
+            With output feedback: outputs that are known, NaN where they are not. The network receives them in the step after;
+            where they are not known, and without y, it receives its own outputs.
         state : as `state_`, or None
             Where the network begins; None: at rest (see above).
         return_state : bool
@@ -297,7 +263,9 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         self._check_ready()
         series = _validation.inputs(self, X, reset=False)
         if y is not None and not self.esn_.n_outputs:
-            raise ValueError("y has a meaning for a model with output feedback alone (feedback_scaling above 0): leave it out.")
+            raise ValueError(
+                "y has a meaning for a model with output feedback alone (feedback_scaling of its network): leave it out."
+            )
         known = None if y is None else as_targets(y, series, gaps=True)
         if known is not None and known.features != self.esn_.n_outputs:
             raise ValueError(f"y has {known.features} outputs, the model was fitted with {self.esn_.n_outputs}.")
@@ -365,9 +333,9 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
                 "forecast makes outputs the next inputs; this model has output feedback, and hears its outputs beside its "
                 "inputs: predict(X, state=model.state_), where X are the inputs of the steps to come."
             )
-        if self._no_forecast:
+        if self.no_forecast_:
             raise ValueError(
-                f"forecast makes outputs the next inputs, but {self._no_forecast} Fit a model to predict its own next input: "
+                f"forecast makes outputs the next inputs, but {self.no_forecast_} Fit a model to predict its own next input: "
                 "fit(u[:-1], u[1:])."
             )
         steps_of_model = self._fitted_steps()
@@ -384,22 +352,15 @@ class ESNRegressor(RegressorMixin, ESNEstimator):
         else:
             series = self.scaling_.apply(_validation.inputs(self, warmup, reset=False))
             state = esn.run_chunks(series)
-            ends = [latest(each, max(self.direct_, 1)).ravel() for each in series.values]
+            ends = [latest(each, max(int(columns.inputs or 0), 1)).ravel() for each in series.values]
             inputs = ends[0] if series.kind == "one" else np.stack(ends)
         return closed_loop.forecast(esn, self.readout_, columns, state, inputs, steps, self.scaling_)
 
-    @property
-    def _no_forecast(self) -> str:
-        """Why `forecast` would be wrong; empty for models of files that did not keep it."""
-        return getattr(self, "no_forecast_", "")
-
-    def _check_parameters(self) -> Floats | None:
-        checks.non_negative(self.noise, "noise", "0 is none.")
-        checks.choice(self.target, TARGETS, "target")
-        if not isinstance(self.squares, bool | np.bool_):
-            raise TypeError(f"squares must be True or False, got {self.squares!r}.")
-        checks.integer(self.products, "products")
-        return super()._check_parameters()
+    def _begin(self, series: Series, targets: Series, washout: int | None) -> Steps:
+        """A network for these data; washout=None is that of a stream."""
+        esn, columns = self._build(series.features, targets.features), self.columns or Columns()
+        outputs = scaling_of(self.scale, targets)
+        return self._steps(series, esn, columns, outputs, washout, difference=self.difference, noise=self.noise)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

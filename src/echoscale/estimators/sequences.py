@@ -1,99 +1,54 @@
-"""One label per sequence: which features, which penalty, which readout.
+"""One label per sequence: which features a classifier sees.
 
-What is left open (what the network hears, the input scaling, the pools) is chosen by the error of a ridge readout on sequences
-that are left out one by one, whatever readout follows.
+What a user leaves open (ranks, the input scaling, the pools) is chosen by the error of a ridge readout on sequences that are
+left out one by one, whatever readout follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
-from echoscale.estimators.features import ESNFeatures
-from echoscale.readouts import leave_one_out, pooling
+from echoscale.estimators.features import ESNFeatures, pools_of
+from echoscale.readouts import leave_one_out
+from echoscale.readouts.pooling import AUTO, WHOLE, Pools
 from echoscale.readouts.states import check_states
 
-AUTO = "auto"
-# What is chosen from, where a user leaves it open. Set on half of the data sets of benchmarks/classification.py.
+# Candidates, where a user leaves them open. Set on half of the data sets of benchmarks/classification.py.
 IN_PARTS = ("segments", "std", "max", "min")
 INPUT_SCALINGS = (0.3, 1.0)
 
 
-class ChosenFeatures(NamedTuple):
-    """What sequences are judged by, and the ridge readout of it.
+def choose(shared: dict[str, Any], pools: Pools, series: Series, codes: Floats) -> tuple[ESNFeatures, Floats]:
+    """The transformer with the least error on held-out sequences, and its rows (B, columns), which are not standardised.
 
-    Attributes
-    ----------
-    transformer : ESNFeatures
-        The network and its pools.
-    pools : tuple of str
-        Those that the readout sees, in their order.
-    rows : (B, columns)
-        Features of these pools.
-    found : RowReadout or None
-        The ridge readout; None where another readout follows.
+    shared  parameters of all transformers; the seed is one of them, so all have the same weights
     """
-
-    transformer: ESNFeatures
-    pools: tuple[str, ...]
-    rows: Floats
-    found: leave_one_out.RowReadout | None
-
-
-def settings(ranks: bool | None, input_scaling: object, scale: str | None, given_network: bool) -> list[dict[str, Any]]:
-    """What is chosen from."""
-    heard = [False, True] if ranks is None and scale is not None else [bool(ranks)]
-    strengths: Sequence[Any] = INPUT_SCALINGS if input_scaling is None and not given_network else [input_scaling]
-    return [{"ranks": each, "input_scaling": strength} for each, strength in product(heard, strengths)]
-
-
-def pool_sets(features: object) -> list[tuple[str, ...]]:
-    """The sets of pools to choose from."""
-    return [pooling.WHOLE, IN_PARTS] if isinstance(features, str) and features == AUTO else [pooling.check_pools(features)]
-
-
-def transformers(shared: dict[str, Any], sets: Sequence[tuple[str, ...]], tried: Sequence[dict[str, Any]]) -> list[ESNFeatures]:
-    """What is chosen from: transformers with the same weights and all pools, not fitted yet."""
-    shared = {**shared, "features": union(sets), "standardise": False}
-    return [ESNFeatures(**{**shared, **each}) for each in tried]
-
-
-def choose(
-    candidates: Sequence[ESNFeatures],
-    sets: Sequence[tuple[str, ...]],
-    series: Series,
-    codes: Floats,
-    chosen_from: Floats | None,
-    validation: float | int,
-    *,
-    standardise: bool,
-    ridge: bool,
-) -> ChosenFeatures:
-    """The transformer and the pools with the least error on held-out sequences."""
-    tried = []
-    for each in candidates:
-        rows = each.begin(series).pool(series)
-        for pools in sets:
-            mine = rows[:, _columns(each, pools)]
-            several = len(candidates) * len(sets) > 1
-            error = leave_one_out.least_error(mine, codes) if several else 0.0
-            tried.append((error, each, pools, mine))
-    _, transformer, pools, rows = min(tried, key=lambda one: one[0])
+    sets = [WHOLE, IN_PARTS] if pools.features == AUTO else [pools.names]
+    ranks = [False, True] if pools.ranks is None and shared["scale"] is not None else [bool(pools.ranks)]
+    open_scaling = shared["input_scaling"] is None and shared["network"] is None
+    scalings = INPUT_SCALINGS if open_scaling else [shared["input_scaling"]]
+    several, tried = len(sets) * len(ranks) * len(scalings) > 1, []
+    for each, scaling in product(ranks, scalings):
+        every = replace(pools, features=union(sets), ranks=each, standardise=False)
+        made = ESNFeatures(**{**shared, "input_scaling": scaling, "pools": every}).begin(series)
+        rows = made.pool(series)
+        where = every.columns(made.esn_.units, rows.shape[1])
+        for names in sets:
+            mine = np.concatenate([rows[:, where[name]] for name in names], axis=1)
+            tried.append((leave_one_out.least_error(mine, codes) if several else 0.0, made, names, mine))
+    _, best, names, rows = min(tried, key=lambda one: one[0])
     # From now on, only the pools that were chosen are computed.
-    transformer.set_params(features=pools)
-    found = leave_one_out.solve(rows, codes, chosen_from, validation, standardise=standardise) if ridge else None
-    return ChosenFeatures(transformer, pools, rows, found)
-
-
-def _columns(transformer: ESNFeatures, pools: Sequence[str]) -> npt.NDArray[np.int64]:
-    return np.concatenate([np.arange(each.start, each.stop) for each in (transformer.columns_[name] for name in pools)])
+    chosen = replace(pools_of(best.pools), features=names)
+    best.pools, best.columns_ = chosen, chosen.columns(best.esn_.units, rows.shape[1])
+    return best, rows
 
 
 def union(sets: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -101,14 +56,12 @@ def union(sets: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for pools in sets for name in pools))
 
 
-def warn_of_states(rows: Floats, pools: Sequence[str], esn: ESN, parts: int) -> None:
+def warn_of_states(rows: Floats, pools: Pools, esn: ESN) -> None:
     """Warn of states that are saturated or stand still, as far as pools tell."""
-    units = esn.units
-    snapshots = rows.shape[1] // units - sum(parts if name == "segments" else 1 for name in pools if name != "snapshots")
-    where = pooling.columns(pools, units, parts, snapshots)
+    where = pools.columns(esn.units, rows.shape[1])
     levels = next((name for name in ("mean", "segments", "last", "snapshots") if name in where), None)
     if levels is None or len(rows) < 2:
         return
-    each = rows[:, where[levels]].reshape(-1, units)
+    each = rows[:, where[levels]].reshape(-1, esn.units)
     within = (rows[:, where["std"]] ** 2).mean(axis=0) if "std" in where else 0.0
     check_states(each.mean(axis=0), each.var(axis=0) + within, esn)

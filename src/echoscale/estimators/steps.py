@@ -3,27 +3,36 @@
     z(t) = W_out (x(t), columns(t)) + b       in units of the network
     y(t) = mean + spread z(t)                 in units of the data
 
-Output feedback adds the last target to the inputs before the fit. `target="change"` subtracts the last known value from the
+Output feedback adds the last target to the inputs before the fit. `difference="last"` subtracts the last known value from the
 targets before the fit, and adds it to the readout after the fit.
+
+`Steps` is a network with the columns of its readout and the units of its data; `StepEstimator` fits one and keeps the result.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
+from echoscale._internal import checks
 from echoscale._internal.types import Array, Floats, Indices
-from echoscale.data.scaling import Scaling
-from echoscale.data.series import Series, teacher_forced
+from echoscale.data.differencing import LAST, NONE, WITHOUT_SEASON
+from echoscale.data.scaling import STANDARD, Scaling, scaling_of
+from echoscale.data.series import Series, check_longer_than, teacher_forced, washout_steps
 from echoscale.engine.esn import ESN
 from echoscale.estimators import change
-from echoscale.estimators._validation import as_given, counted, last_rows
+from echoscale.estimators._validation import as_given, counted, last_rows, penalties_of
+from echoscale.estimators.base import ESNEstimator
 from echoscale.readouts import closed_loop, fit
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.fit import Fitted
+from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.states import at_rest, check_states, state_rows
 from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
@@ -33,23 +42,27 @@ from echoscale.readouts.statistics import Statistics, split_statistics, with_noi
 class Steps:
     """A network, the columns that its readout sees, and the units of inputs and targets.
 
-    change  the readout is fitted to y(t) minus the last known value
-    noise   standard deviation of noise on the states while the readout is fitted
+    difference  "last": the readout is fitted to y(t) minus the last known value
+    noise       standard deviation of noise on the states while the readout is fitted
     """
 
     esn: ESN
     columns: Columns
     inputs: Scaling
     outputs: Scaling
-    change: bool = False
+    difference: str = NONE
     noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        checks.choice(self.difference, WITHOUT_SEASON, "difference")
+        checks.non_negative(self.noise, "noise", "0 is none.")
 
     def prepared(self, series: Series, targets: Series, last: Array | None = None) -> tuple[Series, Series]:
         """The input of the network and the targets of the readout, in units of the network; last: the outputs before."""
         heard, wanted = self.inputs.apply(series), self.outputs.apply(targets)
         if self.esn.n_outputs:
             heard = teacher_forced(heard, wanted, last)
-        if self.change:
+        if self.difference == LAST:
             wanted = change.changes(heard, wanted, self.inputs, self.outputs, int(self.columns.inputs or 0))
         return heard, wanted
 
@@ -60,11 +73,9 @@ class Steps:
         parts, after = split_statistics(self.esn, heard, wanted, edges, columns=self.columns, state=state)
         return [with_noise(each, self.noise**2, self.esn.units) for each in parts] if self.noise else parts, after
 
-    def fitted(
-        self, series: Series, targets: Series, washout: int, ridge: Floats | None, validation: float | int
-    ) -> tuple[Fitted, Array]:
+    def fitted(self, series: Series, targets: Series, washout: int, ridge: Floats | None, folds: int) -> tuple[Fitted, Array]:
         """The readout of all series from the zero state, and the state after the last step."""
-        held_out = fit.splits_of(validation, series.lengths, washout, ridge is None or len(ridge) > 1)
+        held_out = fit.splits_of(folds, series.lengths, washout, ridge is None or len(ridge) > 1)
         heard, wanted = self.prepared(series, targets)
         parts, state = self.statistics(heard, wanted, held_out.edges)
 
@@ -87,7 +98,7 @@ class Steps:
 
     def in_units_of_data(self, readout: Readout) -> Readout:
         """The readout of y(t), in units of the data."""
-        if self.change:
+        if self.difference == LAST:
             readout = change.added_back(readout, self.esn, self.inputs, self.outputs, self.columns)
         return fit.in_units_of(readout, self.outputs)
 
@@ -153,3 +164,125 @@ class Steps:
                 f"{past // self.esn.columns} recent inputs and fed-back outputs, and the last outputs."
             )
         return given[..., :-fed_back], given[..., -fed_back:]
+
+
+class StepEstimator(ESNEstimator):
+    """An estimator with an output at every step: the network and the readout of the last fit, and where its data ended."""
+
+    columns: Columns | None
+    washout: int | None
+    scale: str | None
+    ridge: float | Sequence[float] | str
+    folds: int
+
+    readout_: Readout
+    ridge_: float
+    ridge_curve_: RidgeCurve | None
+    statistics_: Statistics
+    fold_statistics_: list[Statistics]
+    columns_: Columns
+    scaling_: Scaling
+    target_scaling_: Scaling
+    washout_: int
+    state_: Array
+    rest_: Array
+    last_target_: Array
+    steps_seen_: npt.NDArray[np.int64]
+
+    def _penalties(self) -> Floats | None:
+        """The penalties as an array, or None for "auto"; the other parameters of the fit are checked."""
+        if self.columns is not None and not isinstance(self.columns, Columns):
+            raise TypeError(f"columns must be an echoscale.readouts.Columns or None, got {self.columns!r}.")
+        washout_steps(self.washout)
+        return penalties_of(self)
+
+    def _washout(self, series: Series) -> int:
+        """The steps of these series that do not count: as given, or by the shortest of them."""
+        return washout_steps(self.washout, int(series.lengths.min()))
+
+    def _counted_targets(self, series: Series, targets: Series, washout: int) -> Array:
+        """Targets of the steps that count; too few of them are refused."""
+        check_longer_than(series, washout, "X")
+        values = counted(targets.values, washout)
+        left = int((~np.isnan(values).any(axis=1)).sum())
+        if left < 2:
+            raise ValueError(
+                f"X leaves {left} step with a target after washout={washout}: a readout needs at least 2 steps to be fitted to."
+            )
+        return values
+
+    def _steps(
+        self, series: Series, esn: ESN, columns: Columns, outputs: Scaling, washout: int | None, **options: Any
+    ) -> Steps:
+        """A network for these data; washout=None is that of a stream."""
+        settled = columns.settled(series.lengths, esn.columns, washout)
+        return Steps(esn, settled, scaling_of(self.scale, series), outputs, **options)
+
+    def _fitted_steps(self, **options: Any) -> Steps:
+        """The network of the last fit."""
+        return Steps(self.esn_, self.columns_, self.scaling_, self.target_scaling_, **options)
+
+    def _check_ready(self) -> None:
+        if hasattr(self, "esn_") and not hasattr(self, "readout_"):
+            raise NotFittedError(
+                f"the {int(self.steps_seen_.max())} steps so far are all in the washout of {self.washout_}: there is no "
+                "readout yet. Add more steps with partial_fit, or set a smaller washout."
+            )
+        check_is_fitted(self, "readout_")
+
+    def _fit_steps(self, steps: Steps, series: Series, targets: Series, ridge: Floats | None, washout: int) -> None:
+        """Fit on targets step by step, all series from the zero state."""
+        self._counted_targets(series, targets, washout)
+        found, state = steps.fitted(series, targets, washout, ridge, self.folds)
+        # Only now: a fit that fails leaves the last one whole.
+        self.__dict__.pop("fold_statistics_", None)
+        self._keep_network(steps, washout)
+        self._keep_readout(found, steps)
+        self.state_, self.steps_seen_, self.last_target_ = state, series.lengths, last_rows(targets)
+        steps.check_states(found.statistics)
+
+    def _add_steps(self, steps: Steps, series: Series, targets: Series, ridge: Floats | None, new_series: bool) -> None:
+        """Add a chunk that continues the series of the last call (or begins new ones)."""
+        if ridge is not None and len(ridge) > 1:
+            raise ValueError(f"partial_fit needs one fixed ridge or 'auto', got {len(ridge)} penalties.")
+        first = not hasattr(self, "esn_")
+        # A stream's end is not known: the washout is that of a fit before, or 100 steps.
+        washout = self.washout_ if self.washout is None and not first else washout_steps(self.washout)
+        begin = first or new_series
+        if not begin and np.shape(self.state_)[:-1] != (() if series.kind == "one" else (series.count,)):
+            raise ValueError(
+                f"this chunk holds {series.count} series, the last one had {np.shape(self.state_)[:-1] or 1}; "
+                "pass new_series=True to begin others."
+            )
+        seen = np.zeros(series.count, np.int64) if begin else self.steps_seen_
+        edges = list(np.stack([np.clip(washout - seen, 0, series.lengths), series.lengths], axis=1))
+        part, state = steps.added(series, targets, edges, None if begin else self.state_)
+        if first:
+            self._keep_network(steps, washout)
+        self.washout_ = washout
+        folds = getattr(self, "fold_statistics_", None)
+        before, curve = (None, None) if first else (self.statistics_, self.ridge_curve_)
+        found, folds = fit.fit_stream(before, part, folds, curve, ridge, self.folds)
+        if folds is not None:
+            self.fold_statistics_ = list(folds)
+        ready = hasattr(self, "readout_")
+        self._keep_readout(found, steps)
+        if not ready and found.statistics.count > 1:
+            steps.check_states(found.statistics)
+        self.state_, self.steps_seen_, self.last_target_ = state, seen + series.lengths, last_rows(targets)
+
+    def _keep_network(self, steps: Steps, washout: int) -> None:
+        self.esn_, self.columns_, self.washout_ = steps.esn, steps.columns, washout
+        self.scaling_, self.target_scaling_ = steps.inputs, steps.outputs
+        self.rest_ = steps.at_rest(self.scale == STANDARD)
+
+    def _keep_readout(self, found: Fitted, steps: Steps) -> None:
+        """What was fitted, with the readout in units of the targets; no readout if all steps are in the washout."""
+        self.statistics_, self.ridge_, self.ridge_curve_ = found.statistics, found.ridge, found.curve
+        if found.statistics.count > 0:
+            self.readout_ = steps.in_units_of_data(found.readout)
+
+    def _outputs(self, series: Series, state: npt.ArrayLike | None, known: Series | None = None) -> tuple[Any, Array]:
+        """Outputs of every step, (T, O), (B, T, O) or a list, and the state after them."""
+        self._check_ready()
+        return self._fitted_steps().predicted(self.readout_, series, self.rest_ if state is None else state, known)

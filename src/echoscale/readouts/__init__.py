@@ -1,11 +1,16 @@
 """Readouts: ridge regression from sufficient statistics, recursive least squares, classes by minibatches.
 
-`es.ridge`, `es.ridge_path`, `es.statistics` and `es.RLS` are the names that users know. `es.readouts.logistic` is for classes,
-and `es.readouts.features` computes the snapshots of many sequences. A new readout is a file here and one line below.
+`es.ridge`, `es.ridge_path`, `es.statistics` and `es.RLS` are the names that users know. `Columns` and `Pools` say what the
+readout of an estimator sees; `Softmax` and `Sigmoid` are readouts of a classifier. `es.readouts.logistic` is for classes, and
+`es.readouts.features` computes the snapshots of many sequences. A new readout is a file here and one line below.
 """
 
 from echoscale.readouts import features as features
 from echoscale.readouts import logistic as logistic
+from echoscale.readouts.columns import Columns as Columns
+from echoscale.readouts.logistic.readouts import Sigmoid as Sigmoid
+from echoscale.readouts.logistic.readouts import Softmax as Softmax
+from echoscale.readouts.pooling import Pools as Pools
 
 # All of the above.
 __all__ = sorted(name for name, value in dict(globals()).items() if callable(value) or name in ("features", "logistic"))

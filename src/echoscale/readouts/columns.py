@@ -46,6 +46,12 @@ class Columns:
         Whether the squares of all states are columns.
     products : int
         Number of products of two different states. The seed of the network draws the pairs.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.readouts.Columns(inputs=2, squares=True)
+    Columns(inputs=2, squares=True, products=0)
     """
 
     inputs: int | None = None
@@ -60,7 +66,17 @@ class Columns:
         checks.integer(self.products, "products")
 
     def settled(self, lengths: Indices, features: int, washout: int | None) -> Columns:
-        """The same with a number of inputs, by the steps that count; washout=None is a stream, whose end is open."""
+        """The same with a number of inputs, where it was left open.
+
+        Parameters
+        ----------
+        lengths : (B,)
+            Steps of every series.
+        features : int
+            Number of inputs of the network.
+        washout : int or None
+            Steps that do not count; None: a stream, whose end is open.
+        """
         if self.inputs is not None:
             return self
         if washout is None:
@@ -68,23 +84,55 @@ class Columns:
         return replace(self, inputs=max(min(RECENT, int((lengths - washout).sum()) // (STEPS_PER_INPUT * features)), 1))
 
     def pairs(self, esn: ESN) -> Pairs:
-        """Neurons (i, j) of all products, (P, 2): all squares first."""
+        """Neurons (i, j) of all products, (P, 2): all squares first.
+
+        Parameters
+        ----------
+        esn : ESN
+            The network.
+        """
         return _pairs(esn.units, bool(self.squares), self.products, esn.seed)
 
     def width(self, esn: ESN) -> int:
-        """Number of all columns, states included."""
+        """Number of all columns, states included.
+
+        Parameters
+        ----------
+        esn : ESN
+            The network.
+        """
         return self.width_of_states(esn) + self._inputs * esn.columns
 
     def width_of_states(self, esn: ESN) -> int:
-        """Number of states and products."""
+        """Number of states and products.
+
+        Parameters
+        ----------
+        esn : ESN
+            The network.
+        """
         return esn.units + len(self.pairs(esn))
 
     def past(self, esn: ESN) -> int:
-        """Length of the inputs that are part of the state, beside the states themselves."""
+        """Length of the inputs that are part of the state, beside the states themselves.
+
+        Parameters
+        ----------
+        esn : ESN
+            The network.
+        """
         return max(self._inputs - 1, 0) * esn.columns
 
     def of_states(self, states: Any, esn: ESN) -> Any:
-        """States and their products, (..., N + P): in float64, in which the product of two float32 numbers is exact."""
+        """States and their products, (..., N + P): in float64, in which the product of two float32 numbers is exact.
+
+        Parameters
+        ----------
+        states : (..., N)
+            States of the network.
+        esn : ESN
+            The network.
+        """
         pairs = self.pairs(esn)
         if not len(pairs):
             return states
@@ -96,13 +144,33 @@ class Columns:
             return jnp.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
 
     def of_inputs(self, series: Series, before: Array | None = None, targets: Series | None = None) -> list[Array]:
-        """(T_b, inputs C + O) of every series: row t holds u(t), u(t-1), ..., u(t - inputs + 1), and the targets."""
+        """(T_b, inputs C + O) of every series: row t holds u(t), u(t-1), ..., u(t - inputs + 1), and the targets.
+
+        Parameters
+        ----------
+        series : Series
+            Inputs, in units of the network.
+        before : (B, past), optional
+            Inputs before the first step, newest first; 0 unless given.
+        targets : Series, optional
+            Columns that stand beside the inputs.
+        """
         past = [None] * series.count if before is None else list(before)
         ends = [None] * series.count if targets is None else list(targets.values)
         return [lagged(u, range(self._inputs), *other) for u, *other in zip(series.values, past, ends, strict=True)]
 
     def split(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
-        """From a state to the states of the network and the recent inputs (B, `past`), if there are any."""
+        """From a state to the states of the network and the recent inputs (B, `past`), if there are any.
+
+        Parameters
+        ----------
+        state : (N + past,) or (B, N + past), or None
+            Where a series begins.
+        series : Series
+            The series that begins there.
+        esn : ESN
+            The network.
+        """
         extra = self.past(esn)
         if state is None or not extra:
             return state, None
@@ -118,7 +186,17 @@ class Columns:
         return given[..., : esn.units], np.broadcast_to(given[..., esn.units :], (series.count, extra))
 
     def joined(self, last: Array, series: Series, before: Array | None) -> Array:
-        """The inverse of `split`, after the series: the last states, then the recent inputs, newest first."""
+        """The inverse of `split`, after the series: the last states, then the recent inputs, newest first.
+
+        Parameters
+        ----------
+        last : (N,) or (B, N)
+            States after the last step.
+        series : Series
+            The series that ended there.
+        before : (B, past) or None
+            Inputs before its first step.
+        """
         if self._inputs <= 1:
             return last
         past = [None] * series.count if before is None else list(before)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal import checks
 from echoscale._internal.types import Floats, Indices
 from echoscale.data.scaling import Scaling
 from echoscale.readouts import exact, penalties, splits
@@ -31,33 +30,16 @@ class Fitted(NamedTuple):
     curve: RidgeCurve | None
 
 
-def check_validation(validation: object) -> None:
-    """A whole number >= 2 is a number of folds; a fraction in (0, 1) is the share of a validation tail."""
-    if by_folds(validation) and not isinstance(validation, bool):
-        checks.integer(validation, "validation, as a number of folds,", minimum=2)
-    elif not 0 < checks.number(validation, "validation") < 1:
-        raise ValueError(f"validation must be a fraction in (0, 1) or a number of folds from 2 on, got {validation}.")
-
-
-def by_folds(validation: object) -> bool:
-    """Whether a penalty is chosen by folds, and not by a tail."""
-    return isinstance(validation, int | np.integer)
-
-
-def splits_of(validation: float | int, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> Splits:
-    """Folds of time, or a tail; one segment without splits where there is one penalty only, or too little data to choose."""
-    if several and not by_folds(validation):
-        return splits.tail(lengths, washout, float(validation))
-    count = splits.possible(lengths, washout, int(validation)) if several else 0
+def splits_of(folds: int, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> Splits:
+    """Folds of time; one segment without splits where there is one penalty only, or too little data to choose."""
+    count = splits.possible(lengths, washout, folds) if several else 0
     return splits.folds(lengths, washout, count) if count else splits.whole(lengths, washout)
 
 
-def splits_by_class(validation: float | int, classes: Indices, several: bool) -> Splits:
+def splits_by_class(folds: int, classes: Indices, several: bool) -> Splits:
     """The same for rows, one for every sequence, with every class in each part."""
-    if several and not by_folds(validation):
-        return splits.tail_by_class(classes, float(validation))
     if several and len(classes) >= splits.FEWEST:
-        return splits.by_class(classes, int(validation))
+        return splits.by_class(classes, folds)
     return splits.whole([len(classes)], 0)
 
 
@@ -66,8 +48,8 @@ def pairs(parts: Sequence[splits.Part], held_out: Sequence[Split]) -> list[tuple
     found = splits.pairs(parts, held_out)
     if held_out and not found:
         raise ValueError(
-            "fewer than two folds hold a step that counts, or validation leaves nothing to train on or to validate by: give "
-            "longer series, a smaller washout, or another validation."
+            "fewer than two folds hold a step that counts, or folds leave nothing to train on or to validate by: give longer "
+            "series, a smaller washout, or another number of folds."
         )
     return found
 

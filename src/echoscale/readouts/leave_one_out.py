@@ -50,7 +50,7 @@ def solve(
     features: npt.NDArray[Any],
     codes: Floats,
     chosen_from: Floats | None,
-    validation: float | int,
+    folds: int,
     *,
     standardise: bool = True,
 ) -> RowReadout:
@@ -60,7 +60,7 @@ def solve(
         scaling = scaling._replace(spread=np.ones_like(scaling.spread))
     work = turned(scaling.forward(features))
     several = chosen_from is None or len(chosen_from) > 1
-    held_out = fit.splits_by_class(validation, codes.argmax(axis=1), several)
+    held_out = fit.splits_by_class(folds, codes.argmax(axis=1), several)
     groups = held_out.rows()
     parts = [of_rows(work.rows[rows], codes[rows]) for rows in groups]
     found = fit.fit_readout(parts, held_out.splits, chosen_from, lambda: (work.rows, codes, groups))

@@ -17,11 +17,13 @@ States are pooled chunk by chunk as they are computed: memory does not grow with
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal import checks
 from echoscale._internal.types import Floats, Indices
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series, check_longer_than
@@ -32,9 +34,79 @@ from echoscale.readouts.statistics import Statistics
 
 POOLS = ("mean", "std", "max", "min", "last", "segments", "snapshots")
 WHOLE = ("mean", "std", "max", "min")  # the pools of a sequence unless the user names others
+AUTO = "auto"
 
 # Share of the largest spread of all features: a smaller variation is rounding of the states, and is not scaled up to size 1.
 LEAST_SPREAD = 1e-5
+
+
+@dataclass(frozen=True)
+class Pools:
+    """What the network receives of a sequence, and how its states are pooled to one row of features.
+
+    Parameters
+    ----------
+    features : "auto", str or tuple of str
+        Pools of the states of a sequence: "mean", "std", "max", "min", "last", "segments" (means of `parts` parts of equal
+        length), "snapshots" (states at `parts` relative positions, or after every `every` steps); several stand side by side.
+        "auto": ("mean", "std", "max", "min"); a classifier tries ("segments", "std", "max", "min") too and takes the set that
+        is better on held-out sequences.
+    every : int or None
+        Steps from one snapshot to the next, for sequences of one length. None: `parts` snapshots at relative positions,
+        x(ceil(k T / parts)), k = 1, 2, ..., whatever the length T.
+    parts : int
+        Number of segments, and of snapshots at relative positions.
+    changes : bool
+        Whether the network receives the changes u(t) - u(t-1) beside the inputs.
+    ranks : bool or None
+        Whether the network receives normal scores of the inputs, in place of `scale`: the rank of every value among the values
+        of the training data as a normal variable. This suits inputs with few huge values. None: no; a classifier with
+        scale="standard" tries both.
+    standardise : bool
+        Whether features have mean 0 and standard deviation 1 over the training data. A readout that is trained by minibatches
+        always sees standardised features.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> es.readouts.Pools("mean").features
+    ('mean',)
+    """
+
+    features: str | Sequence[str] = AUTO
+    every: int | None = None
+    parts: int = 4
+    changes: bool = True
+    ranks: bool | None = None
+    standardise: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.features, str) or self.features != AUTO:
+            object.__setattr__(self, "features", check_pools(self.features))
+        if self.every is not None:
+            checks.integer(self.every, "every", minimum=1)
+        checks.integer(self.parts, "parts", minimum=1)
+        checks.choice(self.changes, (True, False), "changes")
+        checks.choice(self.ranks, (True, False, None), "ranks")
+        checks.choice(self.standardise, (True, False), "standardise")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The pools; the usual ones for "auto"."""
+        return WHOLE if self.features == AUTO else tuple(self.features)
+
+    def columns(self, units: int, width: int) -> dict[str, slice]:
+        """Columns of every pool in rows of features.
+
+        Parameters
+        ----------
+        units : int
+            Number of neurons.
+        width : int
+            Number of all columns.
+        """
+        fixed = sum(self.parts if name == "segments" else 1 for name in self.names if name != "snapshots")
+        return columns(self.names, units, self.parts, width // units - fixed)
 
 
 def check_pools(pools: object) -> tuple[str, ...]:

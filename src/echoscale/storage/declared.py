@@ -25,7 +25,8 @@ from echoscale.data.scaling import Scaling
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, checked, without_lanes
 from echoscale.engine.weights.drawn import Drawn
-from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor
+from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
+from echoscale.estimators.features import pools_of
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
 from echoscale.forecasting.candidates import LANES
 from echoscale.forecasting.data import Line, Units
@@ -44,8 +45,7 @@ from echoscale.learning.online.history import History
 from echoscale.learning.online.reinitialise import ProtocolMemory, Reinitialise
 from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix, check_residual
-from echoscale.readouts import pooling
-from echoscale.readouts.columns import Columns
+from echoscale.readouts import Columns, Pools, Sigmoid, Softmax, pooling
 from echoscale.readouts.logistic.trained import TrainingHistory
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
@@ -73,7 +73,7 @@ from echoscale.storage.codec import (
     one_of,
 )
 
-SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal)
+SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal, Columns, Pools, Sigmoid, Softmax)
 
 
 def _each(names: Iterable[str], kind: Kind) -> dict[str, Any]:
@@ -206,12 +206,13 @@ FITTED: dict[str, Any] = {
 OF_STEPS: dict[str, Any] = {
     **FITTED,
     "esn_": NETWORK,
+    "scaling_": _scaling("F"),
     "target_scaling_": _scaling("O"),
-    "direct_": IfThere(COUNT),
-    "state_": IfThere(Array("... S")),
-    "rest_": IfThere(Array("S")),
-    "last_target_": IfThere(Array("... O", finite=False)),
-    "steps_seen_": IfThere(Array("?", kind="i", least=0)),
+    "columns_": Value(Columns),
+    "state_": Array("... S"),
+    "rest_": Array("S"),
+    "last_target_": Array("... O", finite=False),
+    "steps_seen_": Array("?", kind="i", least=0),
     "statistics_": IfThere(STATISTICS),
     "fold_statistics_": IfThere(Many(STATISTICS, list)),
 }
@@ -219,17 +220,14 @@ OF_STEPS: dict[str, Any] = {
 
 def _check_steps(model: Any) -> None:
     """What an estimator with an output at every step holds belongs to its network."""
-    model._check_parameters()
+    model._penalties()
     model.make_network()
-    for name in ("direct_", "state_", "rest_", "last_target_", "steps_seen_"):
-        if not hasattr(model, name):
-            raise ValueError(f"the model has no {name}")
-    esn, coef = model.esn_, model.readout_.coef
+    esn, coef, columns = model.esn_, model.readout_.coef, model.columns_
     if esn.n_inputs != model.n_features_in_:
         raise ValueError(f"the model has {model.n_features_in_} inputs, its network {esn.n_inputs}")
-    if coef.shape[1] != Columns(model.direct_, bool(model.squares), int(model.products)).width(esn):
-        raise ValueError(f"the readout has {coef.shape[1]} columns for {esn.units} states and {model.direct_} inputs")
-    size = esn.units + max(model.direct_ - 1, 0) * esn.columns + esn.n_outputs
+    if not isinstance(columns, Columns) or columns.inputs is None or coef.shape[1] != columns.width(esn):
+        raise ValueError(f"the readout has {coef.shape[1]} columns for {esn.units} states and {columns!r}")
+    size = esn.units + columns.past(esn) + esn.n_outputs
     if len(model.rest_) != size or esn.n_outputs not in (0, len(coef)):
         raise ValueError(f"a state has {len(model.rest_)} numbers, and its network and {esn.n_outputs} outputs need {size}")
     if len(model.steps_seen_) != (1 if model.state_.ndim == 1 else len(model.state_)):
@@ -240,7 +238,6 @@ REGRESSOR = Record(
     ESNRegressor,
     **_settings(ESNRegressor),
     **OF_STEPS,
-    scaling_=_scaling("F"),
     flat_targets_=TRUTH,
     no_forecast_=TEXT,
     finish=_check_steps,
@@ -253,23 +250,31 @@ def _check_pools(made: ESNFeatures, changes: bool | str, features: int, readout:
     heard, units = columns_heard(features, changes), made.esn_.units
     if not heard == made.esn_.n_inputs == made.scaling_[0].shape[-1]:
         raise ValueError(f"{features} inputs make {heard} columns, and the network hears {made.esn_.n_inputs}")
-    pools = pooling.columns(pooling.check_pools(made.features), units, made.parts, made.parts if made.every is None else 0)
-    columns, width = readout.coef.shape[1], max(each.stop for each in pools.values())
-    if columns < width or (made.every is None and columns > width):
+    pools = pools_of(made.pools)
+    places = pooling.columns(pools.names, units, pools.parts, pools.parts if pools.every is None else 0)
+    columns, width = readout.coef.shape[1], max(each.stop for each in places.values())
+    if columns < width or (pools.every is None and columns > width):
         raise ValueError(f"the readout has {columns} columns, pools give {width}")
 
 
-def _finish_classifier(model: Any) -> None:
+def _check_labels(model: Any) -> None:
     labels, outputs = len(model.classes_), len(model.readout_.coef)
     if labels not in ((2,) if outputs == 1 else (outputs,)):
         raise ValueError(f"{labels} labels for {outputs} outputs")
-    if not model.per_sequence_:
-        return _check_steps(model)
-    model._check_parameters()
+
+
+def _check_step_classifier(model: Any) -> None:
+    _check_labels(model)
+    _check_steps(model)
+
+
+def _finish_classifier(model: Any) -> None:
+    _check_labels(model)
+    model._penalties()
     model.make_network()
     made = model.transformer_
     made.esn_, made.scaling_, made.n_features_in_ = model.esn_, model.scaling_, model.n_features_in_
-    _check_pools(made, made.changes, model.n_features_in_, model.readout_)
+    _check_pools(made, pools_of(made.pools).changes, model.n_features_in_, model.readout_)
 
 
 # The network and the scaling of a classifier's transformer are the classifier's; nothing asks for its pools by name.
@@ -280,18 +285,29 @@ TRANSFORMER = Record(
     kept=_seeded,
     left_out=("esn_", "scaling_", "n_features_in_", "feature_names_in_", *POOLS),
 )
+OF_CLASSES: dict[str, Any] = {
+    "classes_": Labels("labels"),
+    "steepness_": SIZE,
+    "history_": IfThere(Record(TrainingHistory, **_each(TrainingHistory._fields, Array("epochs", finite=False)))),
+}
+STEP_CLASSIFIER = Record(
+    ESNStepClassifier,
+    **_settings(ESNStepClassifier),
+    **OF_CLASSES,
+    **OF_STEPS,
+    finish=_check_step_classifier,
+    kept=_seeded,
+)
 CLASSIFIER = Record(
     ESNClassifier,
     **_settings(ESNClassifier),
-    classes_=Labels("labels"),
-    per_sequence_=TRUTH,
-    **OF_STEPS,
+    **OF_CLASSES,
+    **FITTED,
+    esn_=NETWORK,
     scaling_=HEARD,
-    steepness_=SIZE,
-    transformer_=IfThere(TRANSFORMER),
+    transformer_=TRANSFORMER,
     rows_=IfThere(Array("B C")),
     codes_=IfThere(Array("B O")),
-    history_=IfThere(Record(TrainingHistory, **_each(TrainingHistory._fields, Array("epochs", finite=False)))),
     finish=_finish_classifier,
     kept=_seeded,
 )
@@ -648,4 +664,4 @@ LEARNER = Record(
     left_out=("settings", "_plan", "_fixed", "_groups"),
 )
 
-MODELS = (NETWORK, REGRESSOR, CLASSIFIER, LAGS, LEARNER, LEAST_SQUARES, AUTO, SEQUENCES, FORECASTER)
+MODELS = (NETWORK, REGRESSOR, STEP_CLASSIFIER, CLASSIFIER, LAGS, LEARNER, LEAST_SQUARES, AUTO, SEQUENCES, FORECASTER)

@@ -25,12 +25,14 @@ import safetensors.numpy
 from echoscale._internal import checks
 from echoscale._internal.files import write_atomically
 from echoscale.engine.esn import ESN
-from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor
+from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor, ESNStepClassifier
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
 from echoscale.learning import OnlineLearner
 from echoscale.readouts.rls import RLS
 from echoscale.storage.codec import Arrays, Stored, string
 from echoscale.storage.declared import MODELS
+
+Estimator = ESNRegressor | ESNStepClassifier | ESNClassifier
 
 FORMAT, FORMAT_VERSION = "echoscale", 1
 PIECE = 1 << 20  # bytes of a file that are read at a time for its checksum
@@ -56,7 +58,7 @@ class Place(NamedTuple):
 
 
 def save(
-    model: ESN | ESNRegressor | ESNClassifier | NVAR | OnlineLearner | RLS | AutoModel | SequenceModel | Forecaster,
+    model: ESN | Estimator | NVAR | OnlineLearner | RLS | AutoModel | SequenceModel | Forecaster,
     path: str | os.PathLike[str],
     *,
     notes: Mapping[str, Any] | None = None,
@@ -65,7 +67,7 @@ def save(
 
     Parameters
     ----------
-    model : ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
+    model : ESN, ESNRegressor, ESNStepClassifier, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel, Forecaster
         A built network, a fitted estimator, a learner, a model of `es.auto`, or a forecaster.
     path : path
         Where to; a file that is there is replaced, with its permissions. A link is followed.
@@ -117,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    ESN, ESNRegressor, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel or Forecaster
+    ESN, ESNRegressor, ESNStepClassifier, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel, Forecaster
     """
     return _read(Path(path), _model)
 

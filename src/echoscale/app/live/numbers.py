@@ -112,10 +112,12 @@ def look(controls: Controls, data: LabData) -> Seen:
 def fitted(controls: Controls, data: LabData) -> ESNRegressor:
     """The model: what "save model" saves, and what the copied Python makes."""
     from echoscale.estimators import ESNRegressor
+    from echoscale.readouts import Columns
 
     washout, trained, *_ = data.cuts
     network, seed = controls.network(), controls.seed
-    model = ESNRegressor(network=network, ridge=controls.ridge, direct=False, washout=washout, random_state=seed)
+    options = {"ridge": controls.ridge, "washout": washout, "random_state": seed}
+    model = ESNRegressor(network=network, columns=Columns(0), **options)
     return model.fit(data.u[:trained], data.y[:trained])
 
 
@@ -148,7 +150,7 @@ def as_python(controls: Controls, data: LabData) -> str:
             *factors,
             ")",
             "model = es.ESNRegressor(",
-            f"    network=network, ridge={controls.ridge:g}, direct=False,",
+            f"    network=network, ridge={controls.ridge:g}, columns=es.readouts.Columns(0),",
             f"    washout={washout}, random_state={controls.seed},",
             ")",
             f"model.fit(u[:{trained}], y[:{trained}])",

@@ -23,7 +23,8 @@ from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data.normal_scores import ONLY, heard_of
 from echoscale.data.series import Series
-from echoscale.estimators.features import BIAS_SCALING, SLOWEST, SPECTRAL_RADIUS, UNITS, ESNFeatures
+from echoscale.estimators.base import BIAS_SCALING, SLOWEST
+from echoscale.estimators.features import SPECTRAL_RADIUS, UNITS, ESNFeatures, pools_of
 from echoscale.estimators.sequences import IN_PARTS, INPUT_SCALINGS, union
 from echoscale.forecasting.selection.found import Found
 from echoscale.forecasting.selection.model import SequenceMember, SequenceModel, summary_of
@@ -31,7 +32,7 @@ from echoscale.forecasting.selection.problem import Budget, Question
 from echoscale.forecasting.selection.weights import of_errors
 from echoscale.network import Network, hierarchical, parallel
 from echoscale.readouts import calibration, leave_one_out, splits
-from echoscale.readouts.pooling import WHOLE, columns
+from echoscale.readouts.pooling import WHOLE, Pools, columns
 from echoscale.readouts.ridge import Readout
 
 LEAST_SEQUENCES = 4
@@ -126,16 +127,17 @@ def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> 
     """Both sets of pools of one network."""
     sets = (WHOLE, IN_PARTS)
     # The changes are added before the transformer, which adds nothing to its inputs.
-    options: dict[str, Any] = {"network": plan.network, "ranks": plan.ranks, "changes": False, "random_state": seed}
+    options: dict[str, Any] = {"network": plan.network, "random_state": seed}
     heard = heard_of(series, plan.changes, plan.backwards)
-    whole = ESNFeatures(**options, features=union(sets)).begin(heard)
+    every = Pools(union(sets), changes=False, ranks=plan.ranks)
+    whole = ESNFeatures(**options, pools=every).begin(heard)
     rows = whole.pool(heard)
     found = []
     for pools in sets:
-        where = columns(union(sets), whole.esn_.units, whole.parts, 0)
+        where = every.columns(whole.esn_.units, rows.shape[1])
         mine = np.concatenate([rows[:, where[name]] for name in pools], axis=1)
         solved = leave_one_out.solve(mine, codes, None, splits.FOLDS)
-        made = ESNFeatures(**options, features=pools)
+        made = ESNFeatures(**options, pools=replace(every, features=pools))
         made.esn_, made.scaling_, made.n_features_in_ = whole.esn_, whole.scaling_, whole.n_features_in_
         member = SequenceMember(made, solved.readout, plan.changes, plan.backwards)
         found.append(Judged(member, number, solved.outputs, solved.error))
@@ -173,18 +175,18 @@ def joined(members: Sequence[tuple[float, Judged]]) -> tuple[SequenceMember, ...
     for network in dict.fromkeys(each.network for _, each in members):
         mine = [(share, each.member) for share, each in members if each.network == network]
         first = mine[0][1].transformer
-        pools = union([tuple(each.transformer.features) for _, each in mine])
-        where = columns(pools, first.esn_.units, first.parts, 0)
+        pools = union([pools_of(each.transformer.pools).names for _, each in mine])
+        where = columns(pools, first.esn_.units, pools_of(first.pools).parts, 0)
         outputs = len(mine[0][1].readout.intercept)
         coef = np.zeros((outputs, max(each.stop for each in where.values())))
         intercept = np.zeros(outputs)
         for share, each in mine:
-            own = columns(each.transformer.features, first.esn_.units, first.parts, 0)
+            own = pools_of(each.transformer.pools).columns(first.esn_.units, each.readout.coef.shape[1])
             for name, place in own.items():
                 coef[:, where[name]] += share * each.readout.coef[:, place]
             intercept += share * each.readout.intercept
         made = copy(first)
-        made.features = pools
+        made.pools = replace(pools_of(first.pools), features=pools)
         made.__dict__.pop("columns_", None)  # of other pools
         readout = Readout(coef, intercept, mine[0][1].readout.ridge)
         found.append(mine[0][1]._replace(transformer=made, readout=readout))
@@ -233,7 +235,7 @@ def _result(
         ("Which networks are averaged was chosen by the same sequences: expect a little more on new data.",),
     )
     networks = tuple(each.transformer.esn_.network for each in model.members)
-    heard = sum(each.transformer.ranks for each in model.members)
+    heard = sum(bool(pools_of(each.transformer.pools).ranks) for each in model.members)
     turned = sum(each.backwards for each in model.members)
     used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
     reasons = [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-    from echoscale.estimators import ESNClassifier, ESNRegressor
+    from echoscale.estimators import ESNClassifier, ESNRegressor, ESNStepClassifier
 
 FRAGILE = 1.1  # times the error: what noise or rounding may make of it without a word
 
@@ -118,26 +118,25 @@ class Tuned:
     at_floor: bool
     scalings: tuple[Scaling, Scaling]
 
-    def estimator(self) -> ESNRegressor | ESNClassifier:
+    def estimator(self) -> ESNRegressor | ESNClassifier | ESNStepClassifier:
         """An estimator with the tuned hyper-parameters, the same weights and the same washout, ready for `fit`."""
-        from echoscale.estimators import ESNClassifier, ESNRegressor
+        from echoscale.estimators import ESNClassifier, ESNRegressor, ESNStepClassifier
+        from echoscale.readouts import Columns, Pools
 
         shared: dict[str, Any] = {
             "network": self.network,
             "ridge": self.ridge,
             "washout": self.washout,
-            "direct": self.direct,
             "dtype": self.dtype,
             "random_state": self.seed,
         }
         shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
-        if self.classes is None:
-            return ESNRegressor(**shared)
         if self.features is None:
-            return ESNClassifier(**shared)
+            kind = ESNRegressor if self.classes is None else ESNStepClassifier
+            return kind(**shared, columns=Columns(int(self.direct)))
         # What tuning judged a sequence by: its pools, standardised; or its last state, as it is.
-        standardise = self.features != ("last",)
-        return ESNClassifier(**shared, features=self.features, changes=False, ranks=False, standardise=standardise)
+        pools = Pools(self.features, changes=False, ranks=False, standardise=self.features != ("last",))
+        return ESNClassifier(**shared, pools=pools)
 
     @property
     def table(self) -> Table:

@@ -11,7 +11,7 @@ import numpy as np
 import echoscale
 from echoscale._internal import checks
 from echoscale._internal.files import write_atomically
-from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor
+from echoscale.estimators import NVAR, ESNRegressor, ESNStepClassifier
 from echoscale.forecasting import AutoModel
 from echoscale.storage.export.c import TYPES, c_source
 from echoscale.storage.export.formula import Formula
@@ -22,7 +22,7 @@ SUFFIXES = (".c", ".onnx")
 
 
 def export(
-    model: ESNRegressor | ESNClassifier | NVAR | AutoModel,
+    model: ESNRegressor | ESNStepClassifier | NVAR | AutoModel,
     path: str | os.PathLike[str],
     *,
     dtype: str = "float64",
@@ -40,8 +40,8 @@ def export(
 
     Parameters
     ----------
-    model : ESNRegressor, ESNClassifier, NVAR or AutoModel
-        Fitted; a classifier with one label per step; of `es.auto`, `found.model`.
+    model : ESNRegressor, ESNStepClassifier, NVAR or AutoModel
+        A fitted model; of `es.auto`, `found.model`.
     path : path
         Ends with .c or .onnx; a file that is there is replaced.
     dtype : "float64" or "float32"

@@ -13,16 +13,22 @@ from sklearn.exceptions import NotFittedError
 from echoscale._internal.types import Flags, Floats, Indices
 from echoscale.engine.esn import ESN
 from echoscale.engine.weights.blocks import Matrices
-from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor
+from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor, ESNStepClassifier
 from echoscale.forecasting import AutoModel
+from echoscale.readouts import Sigmoid
 from echoscale.storage.export.formula import SIGMOID, SOFTMAX, Formula
 
 
 def formula_of(model: object) -> Formula:
     """The step of a fitted model; raises where it has none that files can say."""
-    if not isinstance(model, ESNRegressor | ESNClassifier | NVAR | AutoModel):
+    if isinstance(model, ESNClassifier):
         raise TypeError(
-            "export takes a fitted ESNRegressor, ESNClassifier (one label per step), NVAR or AutoModel, got "
+            "this ESNClassifier gives one label per sequence, from pools over all of its steps: export is for models with an "
+            "output at every step. Fit an ESNStepClassifier with a label for every step, or use es.save."
+        )
+    if not isinstance(model, ESNRegressor | ESNStepClassifier | NVAR | AutoModel):
+        raise TypeError(
+            "export takes a fitted ESNRegressor, ESNStepClassifier, NVAR or AutoModel, got "
             f"{type(model).__name__}. es.save keeps every model."
         )
     if isinstance(model, AutoModel):
@@ -31,19 +37,15 @@ def formula_of(model: object) -> Formula:
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit, then export it.")
     if isinstance(model, NVAR):
         return _of_lags(model)
-    if isinstance(model, ESNClassifier) and model.per_sequence_:
-        raise ValueError(
-            "this ESNClassifier gives one label per sequence, from pools over all of its steps: export is for models with an "
-            "output at every step. Fit it with a label for every step, or use es.save."
-        )
     return _of_network(model)
 
 
-def _of_network(model: ESNRegressor | ESNClassifier) -> Formula:
-    esn, direct = model.esn_, model.direct_
+def _of_network(model: ESNRegressor | ESNStepClassifier) -> Formula:
+    esn, columns = model.esn_, model.columns_
+    direct = int(columns.inputs or 0)
     memory, units = max(direct - 1, 0), esn.units
     states = 1 + (memory + 1) * esn.columns + units + np.arange(units)  # x(t)
-    pairs = model._fitted_steps().columns.pairs(esn)
+    pairs = columns.pairs(esn)
     factors = _factors(states, states[pairs], 1 + np.arange(direct * esn.columns))
     drive, keep, leak_rate, linear, blocks = _networks([(esn, esn.matrices())], memory, esn.columns)
     rest = model.rest_.astype(np.float64)
@@ -67,7 +69,7 @@ def _of_network(model: ESNRegressor | ESNClassifier) -> Formula:
     return found._replace(
         coef=model.steepness_ * found.coef,
         intercept=model.steepness_ * found.intercept,
-        meaning=SIGMOID if model.readout == "sigmoid" else SOFTMAX,
+        meaning=SIGMOID if isinstance(model.readout, Sigmoid) else SOFTMAX,
         classes=tuple(str(each) for each in model.classes_),
     )
 
