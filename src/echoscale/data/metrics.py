@@ -10,6 +10,17 @@ from echoscale._internal import checks
 from echoscale.data.scaling import is_constant
 from echoscale.data.series import Series, SeriesLike, as_numbers, as_series
 
+# A smaller gain, as a share of the error, is not worth a change.
+LEAST_GAIN = 0.02
+
+
+def clearly_less(rows: float = np.inf) -> float:
+    """The ratio of two errors below which the smaller one counts as clearly smaller: 1 - max(0.02, 1 / sqrt(rows)).
+
+    By chance alone, an error on this number of rows varies by about 1 / sqrt(rows) of its size.
+    """
+    return 1 - max(LEAST_GAIN, rows**-0.5)
+
 
 def nmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
     """NMSE = mean((y_hat - y)^2) / Var(y): 0 is perfect, 1 is what the mean of y achieves.

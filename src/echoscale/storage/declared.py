@@ -608,7 +608,7 @@ def _resume(learner: Any) -> None:
     if kept is None:
         return
     fed = settings.outputs if settings.network.feeds_back else 0
-    if (learner.esn.network, learner.esn.n_outputs) != (settings.network, fed):
+    if (learner.esn.network, learner.esn.n_outputs, learner.esn.dtype) != (settings.network, fed, settings.dtype):
         raise ValueError("the built network is not the one that is described")
     if len(learner.feature_names) not in (0, learner.esn.columns):
         raise ValueError("the names of the inputs are not theirs")

@@ -24,6 +24,7 @@ from echoscale._internal import checks
 from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
+from echoscale.data.metrics import clearly_less
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
 from echoscale.network import Network, hierarchical
@@ -36,11 +37,11 @@ from echoscale.timescales.suggest_search import (
     LEAST_DRIVE,
     MOST_UNITS,
     Point,
-    clearly_less,
     improved,
     input_scaling,
     of_lags,
     reduced,
+    rows_of,
 )
 from echoscale.timescales.theory import bounds
 
@@ -210,7 +211,7 @@ def suggest(
     if trials:
         start, best = improved(start, series, targets, levels, units, BIAS, seed, weakest, whole, floor)
         window, error = of_lags(found.windows.tolist(), series, targets, whole, floor)
-        limit = clearly_less(reduced(series, targets, whole)[0], whole)
+        limit = clearly_less(rows_of(reduced(series, targets, whole)[0], whole))
         verdict = _verdict(best.error, error, window, limit, later=len(targets) > 1, pooled=whole)
     rows = np.concatenate([np.asarray(each) for each in problem.inputs.values])
     means, spreads = rows.mean(axis=0), rows.std(axis=0)

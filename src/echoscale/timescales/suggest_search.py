@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Floats
 from echoscale.data.lags import lagged
+from echoscale.data.metrics import clearly_less
 from echoscale.data.series import Series, washout_steps
 from echoscale.engine.hyper import with_lanes
 from echoscale.network import Network, hierarchical
@@ -37,7 +38,6 @@ SMALLEST = 1e-24  # squared error: what is smaller is rounding
 DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
 RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to that of the start where that is slower
 FINER_DRIVES, FINER_GAPS = (0.55, 1.0, 1.8, 3.0), (0.4, 0.65, 1.0, 1.6, 2.5)
-LEAST_GAIN = 0.02  # of the error so far: what changes it by less, or by less than 1 / sqrt(steps), is chance
 LEAST_DRIVE, LARGEST_RADIUS = 0.003, 0.995
 
 
@@ -79,7 +79,7 @@ def improved(
     """The start and the best point found from it, both with their errors."""
     series, targets = reduced(series, targets, per_sequence)
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
-    gain = clearly_less(series, per_sequence)
+    gain = clearly_less(rows_of(series, per_sequence))
     rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
     lanes = 1 + RATES * (RATES + 1) // 2  # as many in every round: one program for all
     best = start = replace(start, drive=max(start.drive, least_drive))
@@ -175,10 +175,9 @@ def of_lags(
     return int(windows[best]), float(errors[best])
 
 
-def clearly_less(series: Series, per_sequence: bool) -> float:
-    """The ratio of two errors below which the difference is more than chance."""
-    rows = series.count if per_sequence else int(series.lengths.sum())
-    return float(1 - max(LEAST_GAIN, 1 / np.sqrt(rows)))
+def rows_of(series: Series, per_sequence: bool) -> int:
+    """The number of rows that judge a trial: sequences or steps."""
+    return series.count if per_sequence else int(series.lengths.sum())
 
 
 def _log_errors(judged: Sequence[tuple[Statistics, Statistics]], targets: Sequence[Series], floor: float) -> list[Floats]:

@@ -13,6 +13,7 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.types import Floats
+from echoscale.data.metrics import clearly_less
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets
 from echoscale.data.targets import is_next_input
 from echoscale.engine.hyper import Hyper, into_network
@@ -25,7 +26,7 @@ from echoscale.learning.tuning.search import Search
 from echoscale.learning.tuning.space import RIDGE, Space, affordable
 from echoscale.learning.tuning.split import TuningData, prepare
 from echoscale.learning.tuning.tuned import Tuned
-from echoscale.learning.tuning.verdict import CLEARLY, WORTH_IT, Start, judge, last_penalty, start_of
+from echoscale.learning.tuning.verdict import CLEARLY, Start, judge, last_penalty, start_of
 from echoscale.network import EchoStateWarning, Network
 from echoscale.network.description import check_network
 from echoscale.readouts.penalties import AUTO, ROBUST
@@ -322,8 +323,7 @@ def _result(
         tuned = into_network(network, space.learned, values[: len(space.learned)].tolist())
     shown_error, start_error = (float(task.shown(np.array([each]))[0]) for each in (error, start.error))
     # Folds that chose among many points say too little about a small gain, and so does a short test part.
-    worth_it = 1.0 if data.tail else WORTH_IT
-    helped = shown_error < worth_it * start_error
+    helped = shown_error < (1.0 if data.tail else clearly_less()) * start_error
     verdict = None
     if data.tested:
         both = Hyper(
@@ -336,8 +336,7 @@ def _result(
         sharpness = np.array([start.sharpness, values[-1] if space.sharpness else 1.0])
         verdict = judge(task, network, data, both, per_step, sharpness)
         rows = sum(int(each[-1] - each[-2]) for each in data.whole_edges)
-        # Of n rows, an error differs by about 1 / sqrt(n) of itself by chance.
-        helped = helped and verdict.tuned < (worth_it if data.tail else min(worth_it, 1 - rows**-0.5)) * verdict.start
+        helped = helped and verdict.tuned < (1.0 if data.tail else clearly_less(rows)) * verdict.start
         if verdict.sure is not None and not data.tail:
             helped = helped and verdict.sure >= CLEARLY
     at_bound = space.at_bound(z)

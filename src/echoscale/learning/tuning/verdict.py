@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from echoscale._internal.types import Floats
+from echoscale.data.metrics import clearly_less
 from echoscale.data.scaling import Scaling
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning.losses import Entropy, Loss, Networks
@@ -33,7 +34,6 @@ NOISE = 1e-4
 # Blocks of the test part whose errors are compared, and how many rows each has at least.
 BLOCKS, LEAST_ROWS = 8, 20
 CLEARLY = 2.0  # standard errors
-WORTH_IT = 0.98  # of the error of the network as it came, as it is shown: a gain that counts
 
 
 class Start(NamedTuple):
@@ -84,7 +84,7 @@ def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | No
     path = np.array([*([] if learned is None else [learned / unit]), *runs.path])
     errors = fold_errors(splits.pairs(parts, data.all_data.splits), path).mean(axis=-1)
     best = int(least(errors).place)
-    if learned is not None and not errors[best] < WORTH_IT**2 * errors[0]:
+    if learned is not None and not errors[best] < clearly_less() ** 2 * errors[0]:
         return learned
     return float(path[best] * unit)
 
