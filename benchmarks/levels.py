@@ -18,7 +18,7 @@ import common
 import numpy as np
 
 import echoscale as es
-from echoscale.engine import devices, dynamics, parallel_in_time, scan
+from echoscale.engine import devices, dynamics, scan
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {"leak_rate": 0.5},
@@ -30,7 +30,6 @@ KINDS: dict[str, dict[str, Any]] = {
 # How many lanes, and whether each is a series of one network, or a network with hyper-parameters of its own.
 SERIES, NETWORKS = "series", "networks"
 LANES = ((1, SERIES), (16, SERIES), (64, SERIES), (16, NETWORKS), (64, NETWORKS))
-LINEAR = ((100, 100_000), (1000, 100_000))  # units, steps
 # A run should take a millisecond: long enough for the clock, short enough to fall between what else runs.
 NEURON_STEPS = 1 << 18
 BUILDS, ROUNDS = 15, 25
@@ -68,31 +67,6 @@ def dearer(row: dict[str, Any], name: str) -> float:
     return float(np.median(np.divide(row[name], row["plain"]))) - 1
 
 
-def linear_level(units: int, steps: int, rounds: int) -> dict[str, Any]:
-    """Seconds of a linear diagonal level along one series, all states kept where they are made: by steps, and over time."""
-    esn = es.single(units, **KINDS["linear diagonal"]).build(1, seed=0)
-    state, u = np.zeros(units, np.float32), np.random.default_rng(0).random((steps, 1), dtype=np.float32)
-    weights, hyper = esn.weights(), esn.numbers()
-    pairs = parallel_in_time.plan(esn.network, esn.drawn, np.float32)
-    some = parallel_in_time.chunk(steps, units, devices.on_cpu(None))
-
-    def stepwise() -> Any:
-        return common.finished(
-            scan.scan(weights, hyper, (state[:, None],), u[..., None], np.full(1, steps, np.int32), whole=True)
-        )
-
-    def at_once() -> Any:
-        last, made = state, []
-        for begin in range(0, steps, some):
-            made.append(parallel_in_time.states(weights, hyper, pairs, last, u[begin : begin + some], esn.sizes))
-            last = made[-1][-1]
-        return common.finished(made)
-
-    apart = float(np.abs(np.concatenate(at_once()) - np.asarray(stepwise()[1])[:, 0]).max())
-    best = {name: min(times) for name, times in common.take_turns({"step": stepwise, "over time": at_once}, rounds).items()}
-    return {"units": units, "steps": steps, "apart": apart, **best}
-
-
 def compile_seconds(units: int, distinct: int) -> float:
     """Of the first run of a reservoir with so many different leak rates."""
     rates = np.resize(np.geomspace(0.05, 1.0, distinct), units)
@@ -109,7 +83,6 @@ def measure(options: argparse.Namespace) -> common.Raw:
     distinct = (2, 20) if quick else (2, 10, 25, 100)
     return {
         "microseconds_a_step": found,
-        "linear_level": [linear_level(*size, rounds=2 if quick else 5) for size in ([(20, 300)] if quick else LINEAR)],
         "compile_seconds": [{"distinct": each, "seconds": compile_seconds(100, each)} for each in distinct],
     }
 
@@ -122,11 +95,6 @@ def table(raw: common.Raw) -> str:
         cells = [f"{middle[name]} ({dearer(row, name):+.1%})" for name in KINDS if name != "plain"]
         of = "1 series" if row["lanes"] == 1 else f"{row['lanes']} {row['of']}"
         body.append([f"{row['units']:,}", of, middle["plain"], *cells])
-    linear = []
-    for each in raw["linear_level"]:
-        both = each["step"], each["over time"]
-        sizes, numbers = (f"{each['units']:,}", f"{each['steps']:,}"), (f"{time:.3f}" for time in both)
-        linear.append([*sizes, *numbers, f"{both[0] / both[1]:.1f}", f"{each['apart']:.1e}"])
     seconds = [[str(each["distinct"]), f"{each['seconds']:.2f}"] for each in raw["compile_seconds"]]
     lines = [
         "# What a level costs",
@@ -138,11 +106,6 @@ def table(raw: common.Raw) -> str:
         "hyper-parameters of their own.",
         "",
         *common.rows(("units", "lanes", *KINDS), body),
-        "",
-        "A linear level of diagonal units along one series, in seconds, all states kept; how many times faster over time; "
-        "and the largest difference of a state.",
-        "",
-        *common.rows(("units", "steps", "step by step", "over time", "times faster", "apart"), linear),
         "",
         "Seconds of the first run of 100 neurons, compilation and all, by the number of different leak rates:",
         "",

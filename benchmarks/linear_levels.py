@@ -22,13 +22,13 @@ import jax.numpy as jnp
 import numpy as np
 
 import echoscale as es
-from echoscale.engine import devices, parallel_in_time, scan
+from echoscale.engine import parallel_in_time, scan
 
 Array = jax.Array
 Way = Callable[[Array, Array], Array]  # lambda (m,) and d (T, m) -> z(1) ... z(T), (T, m), from zero
 
 SIZES = ((100, 100_000), (1000, 100_000))  # units, steps
-STEP, OURS = "step by step", "run_over_time"
+STEP, OURS = "step by step", "as `esn.run`"
 
 
 def padded(drive: Array, to: int) -> Array:
@@ -65,8 +65,25 @@ def library(factor: Array, drive: Array) -> Array:
 
 
 def tree(radix: int) -> Way:
-    """As in `run_over_time`: ends of `radix` steps, the same over the ends, and from there the steps between."""
-    return partial(parallel_in_time.joined, radix=radix)
+    """Ends of `radix` steps, the same over the ends, and from there the steps between."""
+
+    def unrolled(factor: Array, now: Array, rows: list[Array]) -> list[Array]:
+        found = []
+        for each in rows:
+            now = factor * now + each
+            found.append(now)
+        return found
+
+    def way(factor: Array, drive: Array) -> Array:
+        steps, width = drive.shape
+        if steps <= radix:
+            return jnp.stack(unrolled(factor, jnp.zeros_like(factor), list(drive)))
+        parts = padded(drive, radix).reshape(-1, radix, width)
+        rows = [parts[:, j] for j in range(radix)]
+        ends = way(powers(factor, radix)[-1], unrolled(factor, jnp.zeros_like(rows[0]), rows)[-1])
+        return jnp.stack(unrolled(factor, delayed(ends), rows), axis=1).reshape(-1, width)[:steps]
+
+    return way
 
 
 def blocks(length: int) -> Way:
@@ -128,25 +145,21 @@ def linear_level(units: int, steps: int, rounds: int, ways: Sequence[str]) -> co
     series = np.random.default_rng(0).random((steps, 1), dtype=np.float32)
     u, start = jnp.asarray(series), jnp.zeros(units, jnp.float32)
     weights, hyper = esn.weights(), esn.numbers()
-    pairs = parallel_in_time.plan(esn.network, esn.drawn, np.float32)
-    assert pairs[0] is not None
+    plan = parallel_in_time.plan(esn.network, esn.drawn, np.float32)
+    assert plan is not None
+    assert plan[0] is not None
     leak = hyper.leak_rate[0]
-    factor = (1 - leak) + leak * hyper.spectral_radius[0] * pairs[0].values
+    factor = (1 - leak) + leak * hyper.spectral_radius[0] * plan[0].values
     drive = hyper.input_scaling[0] * weights.inputs[0]
 
+    remaining = np.full(1, steps, np.int32)
+
     def stepwise() -> Array:
-        remaining = np.full(1, steps, np.int32)
         made: Array = scan.scan(weights, hyper, (start[:, None],), u[..., None], remaining, whole=True)[1]
         return made[:, 0]
 
-    some = parallel_in_time.chunk(steps, units, devices.on_cpu(None))
-
     def ours() -> Array:
-        last, made = start, []
-        for begin in range(0, steps, some):
-            made.append(parallel_in_time.states(weights, hyper, pairs, last, u[begin : begin + some], esn.sizes))
-            last = made[-1][-1]
-        return made[0] if len(made) == 1 else jnp.concatenate(made)
+        return parallel_in_time.scan(weights, hyper, plan, (start[:, None],), u[..., None], remaining, whole=True)[1][:, 0]
 
     runs: dict[str, Callable[[], Array]] = {STEP: stepwise, OURS: ours}
     for name in ways:

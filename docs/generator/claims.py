@@ -256,11 +256,6 @@ def spread_gains_in_every_seed() -> bool:
     return bool(every and min(others) > -2)
 
 
-def step_wins_when_small() -> bool:
-    """On a CPU, a linear level step by step against all steps at once."""
-    return [each["step"] < each["over time"] for each in benchmark("levels")["linear_level"]] == [True, False]
-
-
 def times_a_plain_step(kind: str, units: tuple[int, ...] = (100, 1000)) -> list[float]:
     """How many times as long as a plain step one of this kind takes: the median of all builds, for every number of lanes."""
     rows = [row for row in benchmark("levels")["microseconds_a_step"] if row["units"] in units]
@@ -468,7 +463,6 @@ FACTS = [
     Fact("levels.md", "was best, or tied for best, [on eight of nine tasks]", residual_is_best),
     Fact("levels.md", "Five levels have a smaller error than two in all five seeds", five_beat_two),
     Fact("levels.md", "has a smaller error than one leak rate in all five seeds", spread_gains_in_every_seed),
-    Fact("levels.md", "the step is faster for 100 units, but not for 1,000", step_wins_when_small),
     Fact("memory.md", "No measure alone predicts the error on all tasks.", no_measure_says_all),
     Fact(
         "memory.md",

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.engine import parallel_in_time
+from echoscale.data.series import as_series
+from echoscale.engine import feed, lanes, parallel_in_time
+from echoscale.engine.devices import precision_and_device
 from echoscale.network import Network
 
 U = np.random.default_rng(0).normal(size=(77, 2))
@@ -18,26 +20,52 @@ CHAIN = es.hierarchical(
 )
 
 
+def run(esn: es.ESN, u: Any, start: np.ndarray | None = None, hyper: es.Hyper | None = None) -> list[np.ndarray]:
+    """All states of every lane in parallel over time, as on a GPU."""
+    series, numbers = as_series(u), hyper or esn.hyper
+    states, collect = feed.into_list(series, (numbers.lanes,) if numbers.lanes else (), esn.units, esn.dtype)
+    with precision_and_device(esn.dtype, None):
+        plan = parallel_in_time.plan(esn.network, esn.drawn, esn.dtype)
+    assert plan is not None
+    last = feed.feed(esn.weights, esn.sizes, numbers, series, start, collect, np.dtype(esn.dtype), None, 1, plan)
+    ends = np.concatenate([each[..., -1, :].reshape(-1, esn.units) for each in states])
+    if not numbers.lanes:
+        np.testing.assert_array_equal(last, ends)
+    return states
+
+
 @pytest.mark.parametrize("delay", [0, 1])
 def test_states_are_those_of_the_loops_and_of_the_step(delay: int) -> None:
     esn = Network(CHAIN.reservoirs, CHAIN.couplings, delay).build(2, seed=1, dtype="float64")
     states = esn.run(U)
     np.testing.assert_allclose(states, naive.states_of(esn, U), rtol=0, atol=1e-13)
-    np.testing.assert_allclose(esn.run_over_time(U), states, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(esn.run_over_time(U[40:], state=states[39]), states[40:], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(run(esn, U)[0], states, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(run(esn, U[40:], states[39:40])[0], states[40:], rtol=0, atol=1e-13)
+
+
+def test_series_of_unequal_length_and_networks_run_beside_each_other() -> None:
+    esn = CHAIN.build(2, seed=1, dtype="float64")
+    several = [U, U[:5], U[10:60]]
+    for found, wanted in zip(run(esn, several), esn.run(several), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13)
+    hyper = esn.hyper.replace(leak_rate=[[0.1, 0.3, 1.0], 0.5], input_scaling=[[0.1, 0.2, 0.4], 0.0])
+    for found, wanted in zip(run(esn, several, hyper=hyper), esn.run(several, hyper=hyper), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13)
 
 
 def test_other_levels_may_spread_their_leak_rates() -> None:
     leak_rate = [0.3, es.LogUniform(0.1, 1.0)]
     kinds: dict[str, Any] = {"activation": ["identity", "tanh"], "topology": ["diagonal", "normal"]}
     esn = es.hierarchical([9, 7], leak_rate=leak_rate, **kinds).build(2, seed=1, dtype="float64")
-    np.testing.assert_allclose(esn.run_over_time(U), esn.run(U), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(run(esn, U)[0], esn.run(U), rtol=0, atol=1e-13)
+    hyper = esn.hyper.replace(leak_rate=[[0.1, 0.3], 0.5])
+    np.testing.assert_allclose(run(esn, U, hyper=hyper)[0], esn.run(U, hyper=hyper), rtol=0, atol=1e-13)
 
 
 def test_chunks_carry_on(monkeypatch: pytest.MonkeyPatch) -> None:
     esn = CHAIN.build(2, seed=1, dtype="float64")
-    monkeypatch.setattr(parallel_in_time, "CHUNK", 16 * 40)
-    np.testing.assert_allclose(esn.run_over_time(U), esn.run(U), rtol=0, atol=1e-13)
+    monkeypatch.setattr(lanes, "PARALLEL_CHUNK_BYTES", 16 * 40 * 8)
+    np.testing.assert_allclose(run(esn, U)[0], esn.run(U), rtol=0, atol=1e-13)
 
 
 def test_a_linear_level_is_its_linear_regime() -> None:
@@ -53,12 +81,12 @@ def test_a_linear_level_is_its_linear_regime() -> None:
 def test_the_diagonal_has_the_eigenvalues_of_random_matrices() -> None:
     """Pairs within the unit disc, evenly: half of them beyond sqrt(1/2); real blocks of two."""
     W = es.single(2001, topology="diagonal").build(1, seed=0).drawn.recurrent[0]
-    values = parallel_in_time._pairs(W)
+    values = parallel_in_time.complex_pairs(W)
     assert np.abs(values).max() == pytest.approx(1, abs=1e-9)
     assert np.mean(np.abs(values) < np.sqrt(0.5)) == pytest.approx(0.5, abs=0.05)
     assert values[-1].imag == 0
     small = es.single(9, topology="diagonal").build(1, seed=0).drawn.recurrent[0]
-    expected = np.concatenate([parallel_in_time._pairs(small), parallel_in_time._pairs(small)[:-1].conj()])
+    expected = np.concatenate([parallel_in_time.complex_pairs(small), parallel_in_time.complex_pairs(small)[:-1].conj()])
     np.testing.assert_allclose(np.sort_complex(np.linalg.eigvals(small.toarray())), np.sort_complex(expected), atol=1e-12)
 
 
@@ -70,21 +98,19 @@ def test_growth_is_warned_of_and_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "u", "words"),
+    "network",
     [
-        (es.single(5), U, "no level is linear and diagonal"),
-        (
-            es.single(5, activation="identity", topology="diagonal", leak_rate=es.LogUniform(0.1, 1.0)),
-            U,
-            "reservoir 0 is linear and diagonal, but its neurons have leak rates of their own",
-        ),
-        (es.Network([*CHAIN.reservoirs], [es.Coupling(1, 0)]), U, "reservoir 0 hears reservoir 1 behind it"),
-        (CHAIN, U[None], r"takes one series \(T, F\), got 1"),
+        es.single(5),
+        es.single(5, activation="identity", topology="diagonal", leak_rate=es.LogUniform(0.1, 1.0)),
+        es.Network([*CHAIN.reservoirs], [es.Coupling(1, 0)]),
+        es.single(5, activation="identity", topology="diagonal", feedback_scaling=0.1),
     ],
+    ids=["nothing linear", "leak rates of their own", "feedback of a level", "feedback of outputs"],
 )
-def test_what_it_is_not_for_is_named(network: Network, u: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        network.build(2).run_over_time(u)
+def test_other_networks_run_step_by_step(network: Network) -> None:
+    outputs = 1 if network.reservoirs[0].feedback_scaling else None
+    esn = network.build(2, n_outputs=outputs)
+    assert parallel_in_time.plan(esn.network, esn.drawn, np.float32) is None
 
 
 def test_unknown_activations_are_named() -> None:

@@ -258,14 +258,17 @@ class ESN:
         >>> last.shape
         (20,)
         """
-        from echoscale.engine import feed
+        from echoscale.engine import devices, feed, parallel_in_time
 
         series, used = self._series(u), checked(hyper, self.hyper)
         shape = (*self._shape(series, used), self.units)
         start = None if state is None else self._start(state, shape).reshape(-1, self.units)
         every = checks.integer(every, "every", minimum=1)
         dtype = np.dtype(self.dtype)
-        last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every)
+        with devices.precision_and_device(dtype, self.device):
+            host = devices.on_cpu(self.device)
+            parallel = None if host else parallel_in_time.plan(self.network, self.drawn, dtype)
+        last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every, parallel)
         return self._finite(last, series).reshape(shape)
 
     def shared_plans(self, series: Series, hyper: Hyper) -> list[SharedRuns] | None:
@@ -394,56 +397,6 @@ class ESN:
         kept, keep = feed.into_array(series, shape, self.units, self.dtype, every)
         self.run_chunks(series, keep, every=every, state=state, hyper=hyper)
         return kept
-
-    def run_over_time(self, u: SeriesLike | Series, *, state: npt.ArrayLike | None = None) -> Array:
-        """All states of one series as of `run`, level by level: linear diagonal levels in parallel over time.
-
-            z(t+1) = lambda z(t) + d(t) for pairs of neurons z, as an associative scan: log(T) rounds in place of T steps
-
-        For levels with activation="identity", topology="diagonal" and one leak rate; the others are run step by step behind
-        them. States are those of `run` but for rounding. Meant for GPUs, where a step of few neurons leaves most of the machine
-        idle; on a CPU `run` is faster (benchmarks/levels.py).
-
-        Parameters
-        ----------
-        u : (T, F)
-            Inputs of one series.
-        state : (N,), optional
-            Where to start; zero unless given.
-
-        Returns
-        -------
-        (T, N)
-            The states.
-
-        Examples
-        --------
-        >>> import numpy as np, echoscale as es
-        >>> linear = es.single(50, leak_rate=0.2, activation="identity", topology="diagonal")
-        >>> esn = linear.build(n_inputs=1, seed=0)
-        >>> u = np.sin(np.arange(300.0))
-        >>> bool(np.allclose(esn.run_over_time(u), esn.run(u), atol=1e-5))
-        True
-        """
-        from echoscale.engine import devices, parallel_in_time
-
-        series = self._series(u)
-        if series.kind != "one":
-            raise ValueError(f"run_over_time takes one series (T, F), got {series.count}; use run(u) for several.")
-        if self.n_outputs:
-            raise ValueError("a network with output feedback runs step by step: use run(u).")
-        start = self._start(state, (self.units,))
-        found = np.empty((int(series.lengths[0]), self.units), self.dtype)
-        with devices.precision_and_device(self.dtype, self.device):
-            parallel = parallel_in_time.plan(self.network, self.drawn, self.dtype)
-            steps = parallel_in_time.chunk(len(found), self.units, devices.on_cpu(self.device))
-            for begin in range(0, len(found), steps):
-                part = np.asarray(series.values[0][begin : begin + steps])
-                made = parallel_in_time.states(self.weights(), self.numbers(), parallel, start, part, self.sizes)
-                found[begin : begin + steps] = made
-                start = found[begin : begin + steps][-1]
-        self._finite(found[-1:], series)
-        return found
 
     def function(self) -> Callable[..., jax.Array]:
         """A pure function (hyper, u, state=None) -> states for programs of your own in JAX: x(t+1) = step(hyper, x(t), u(t)).

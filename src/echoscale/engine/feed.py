@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Array, Indices
 from echoscale.data.series import Series
-from echoscale.engine import dynamics, lanes
+from echoscale.engine import dynamics, lanes, parallel_in_time
 from echoscale.engine.devices import in_threads, on_cpu, precision_and_device
 from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.hyper import Hyper
@@ -93,10 +93,16 @@ def feed(
     dtype: np.dtype[Any],
     device: DeviceLike,
     every: int = 1,
+    parallel: parallel_in_time.Plan | None = None,
 ) -> npt.NDArray[Any]:
     """Run every (hyper lane, series) pair from the states `start` (H * B, N), or zero; returns the last states (H * B, N)."""
     count, units, host = hyper.lanes or 1, sum(sizes), on_cpu(device)
-    plan = lanes.layout(series, count, units, dtype.itemsize, host, every if consume else None)
+    neurons = units * lanes.lane_count(count * series.count)
+    if parallel is None or every > 1 or neurons > lanes.MOST_PARALLEL:
+        parallel, plan = None, lanes.layout(series, count, units, dtype.itemsize, host, every if consume else None)
+    else:
+        most_steps = lanes.PARALLEL_CHUNK_BYTES // (neurons * dtype.itemsize)
+        plan = lanes.layout(series, count, units, dtype.itemsize, host, most_steps=most_steps)
     fixed = weights(plan.width)
     last = np.empty((count * series.count, units), dtype)
 
@@ -110,7 +116,11 @@ def feed(
 
         def advance(state: State, begin: int) -> tuple[State, jax.Array]:
             u, left = inputs(series, which_series, begin, plan.steps, dtype), remaining - np.int32(begin)
-            made: tuple[State, jax.Array] = scan(fixed, numbers, state, u, left, plan.every, whole=plan.whole, pairs=host)
+            made: tuple[State, jax.Array]
+            if parallel is None:
+                made = scan(fixed, numbers, state, u, left, plan.every, whole=plan.whole, pairs=host)
+            else:
+                made = parallel_in_time.scan(fixed, numbers, parallel, state, u, left, whole=plan.whole)
             return made
 
         def hand_on(begin: int, states: jax.Array) -> None:

@@ -16,6 +16,9 @@ CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
 CPU_STATE_BYTES, GPU_STATE_BYTES = 5 << 17, 24 << 20
 CPU_BLOCK_LANES, GPU_BLOCK_LANES = 256, 8192
 SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048
+# Where all steps of a chunk are made at once: bytes of its states, and neurons in all lanes: with more of them, a single step
+# fills the GPU.
+PARALLEL_CHUNK_BYTES, MOST_PARALLEL = 1 << 28, 1 << 17
 CHEAP_STEP = 10_000  # neurons in all lanes together: a few microseconds
 
 
@@ -34,7 +37,15 @@ class Layout(NamedTuple):
     on_cpu: bool
 
 
-def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: bool, every: int | None = 1) -> Layout:
+def layout(
+    series: Series,
+    hyper_lanes: int,
+    units: int,
+    itemsize: int,
+    on_cpu: bool,
+    every: int | None = 1,
+    most_steps: int | None = None,
+) -> Layout:
     """Blocks of equal width, one or more per core; the longest series first, so that a block holds like lengths."""
     lengths = np.tile(series.lengths, hyper_lanes)
     order = np.argsort(-lengths, kind="stable")
@@ -50,7 +61,7 @@ def layout(series: Series, hyper_lanes: int, units: int, itemsize: int, on_cpu: 
     # Where a step is cheap, idle steps cost less than compiling for one more length; where it is dear, the other way round.
     dear = units * width >= CHEAP_STEP
     fit = round_up if dear else power_of_two
-    longest = min(max(fit(int(lengths.max())), SHORTEST_CHUNK), LONGEST_CHUNK)
+    longest = min(max(fit(int(lengths.max())), SHORTEST_CHUNK), most_steps or LONGEST_CHUNK)
     if every is None:
         every, rows = longest, 1
     else:
