@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections import ChainMap
 from collections.abc import Callable
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,7 @@ from echoscale.learning import Adam, Reinitialise
 from echoscale.learning.online.buffers import Stream
 from echoscale.learning.online.settings import LearnerSettings
 from echoscale.readouts.ridge import Readout
-from echoscale.storage.codec import Kind, Many, Maybe, OneOf, Record
+from echoscale.storage.codec import Array, Kind, Many, Maybe, OneOf, Record, Stored
 from echoscale.storage.declared import LEARNER, MODELS, STREAM
 
 RNG = np.random.default_rng(0)
@@ -237,3 +240,75 @@ def test_the_settings_and_the_stream_of_a_learner_are_declared() -> None:
 
 def test_every_class_is_tried() -> None:
     assert {type(model(name)) for name in TRIED} == {each.of for each in MODELS}
+
+
+# --------------------------------------------------------------------------------------------------------- the codec alone
+
+
+@dataclass
+class Table:
+    """`rows` (R, C) and their sums, beside settings whose annotations say what they are."""
+
+    rows: Any
+    sums: Any
+    count: int
+    names: tuple[str, ...] = ()
+
+
+TABLES = Record(Table, "rows R C, sums R")
+
+
+def read(about: Any, arrays: dict[str, Any], kind: Kind = TABLES) -> Any:
+    """What is read from JSON, and from arrays that must not be touched before their shape is known to be right."""
+    stored = {name: Stored(each.dtype, each.shape, partial(np.copy, each)) for name, each in arrays.items()}
+    return kind.read(about, stored, "", ChainMap())
+
+
+def test_a_data_class_is_what_its_annotations_say() -> None:
+    arrays: dict[str, Any] = {}
+    about = TABLES.write(Table(np.ones((3, 2)), np.ones(3), 7, ("a", "b")), arrays, "")
+    assert about == {"rows": "array", "sums": "array", "count": 7, "names": ["a", "b"]}
+    made = read(json.loads(json.dumps(about)), arrays)
+    assert (made.count, made.names, made.rows.shape, made.sums.shape) == (7, ("a", "b"), (3, 2), (3,))
+    with pytest.raises(KeyError, match="Any"):  # at import: a field that is no plain value needs a declaration
+        Record(Table)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"count": True}, "count must be a whole number"),
+        ({"count": 1.0}, "count must be a whole number"),
+        ({"count": -1}, "count must be at least 0, got -1"),
+        ({"names": "ab"}, "names must be a list"),
+        ({"names": [1]}, r"names\.0 must be text, not 1"),
+        ({"sums": None}, "there is no array sums"),
+        ({"more": 1}, "a Table has no more"),
+        ([], r"\[\] is no Table"),
+    ],
+)
+def test_what_is_wrong_is_said(change: Any, words: str) -> None:
+    about = {"rows": "array", "sums": "array", "count": 7, "names": []}
+    with pytest.raises((ValueError, TypeError), match=words):
+        read(about | change if change else change, {"rows": np.ones((3, 2)), "sums": np.ones(3)})
+
+
+def test_sizes_agree_within_an_object_and_not_between_entries_of_a_list() -> None:
+    about = {"rows": "array", "sums": "array", "count": 7, "names": []}
+    with pytest.raises(ValueError, match=r"sums must have shape \(3\), not \(4,\)"):
+        read(about, {"rows": np.ones((3, 2)), "sums": np.ones(4)})
+    two = {f"{k}.{name}": each for k in (0, 1) for name, each in (("rows", np.ones((k + 2, 5))), ("sums", np.ones(k + 2)))}
+    listed = read([about, about], {f".{name}": each for name, each in two.items()}, Many(TABLES))
+    assert [each.rows.shape for each in listed] == [(2, 5), (3, 5)]
+    sums = Record(Table, "rows R C", sums=Array("R+C+1"))
+    assert read(about, {"rows": np.ones((3, 2)), "sums": np.ones(6)}, sums).sums.shape == (6,)
+
+
+def test_arrays_of_a_wrong_shape_are_not_read() -> None:
+    def never() -> Any:
+        raise AssertionError("read")
+
+    about = {"rows": "array", "sums": "array", "count": 7, "names": []}
+    stored = {name: Stored(np.dtype(float), (1 << 40,), never) for name in ("rows", "sums")}
+    with pytest.raises(ValueError, match=r"rows must have shape \(any, any\), not \(1099511627776,\)"):
+        TABLES.read(about, stored, "", ChainMap())

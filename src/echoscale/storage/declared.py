@@ -401,12 +401,6 @@ SEQUENCES = Record(
 # ------------------------------------------------------------------------------------------------------------- Forecaster
 
 
-def _check_clock(clock: Clock) -> None:
-    if clock.kind == STEPS:
-        checks.integer(int(clock.frequency), "frequency", minimum=1)
-    clock.moved(1)
-
-
 def _check_form(form: Form) -> None:
     count = len(form.names)
     if len(set(form.names)) < count or (form.shape == ONE) > (count == 1):
@@ -424,7 +418,7 @@ def _plain_labels(form: Form) -> Form:
 CLOCK = Record(
     Clock,
     kind=one_of(STEPS, DATES, PERIODS),
-    finish=_check_clock,
+    finish=lambda clock: clock.moved(1),
     kept=lambda clock: SimpleNamespace(**clock.kept()),
     left_out=("offset",),
 )
