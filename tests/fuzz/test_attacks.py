@@ -130,16 +130,18 @@ class LearnerMachine(RuleBasedStateMachine):
             self.pieces.partial_fit(U[self.steps : end], Y[self.steps : end])
             self.steps = end
 
-    @rule(
-        wrong=st.sampled_from(
-            [(U[:3], Y[:4]), (np.hstack([U, U])[:3], Y[:3]), (U[:3], np.full((3, 1), np.inf)), (U[:0], Y[:0])]
-        )
-    )
+    @rule(wrong=st.sampled_from([(U[:3], Y[:4]), (U[:3], np.full((3, 1), np.inf)), (U[:0], Y[:0])]))
     def refused(self, wrong: tuple[Any, Any]) -> None:
         with pytest.raises((ValueError, TypeError)):
             self.pieces.partial_fit(*wrong)
         with pytest.raises((ValueError, TypeError)):
             self.pieces.fit(*wrong)
+
+    @precondition(lambda self: self.steps > 0)
+    @rule()
+    def other_inputs(self) -> None:
+        with pytest.raises(ValueError, match="2"):
+            self.pieces.partial_fit(np.hstack([U, U])[:3], Y[:3])
 
     @rule()
     def save_and_load(self) -> None:
