@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from echoscale.learning import Adam, Reinitialise
 from echoscale.learning.online.buffers import Stream
 from echoscale.learning.online.settings import LearnerSettings
 from echoscale.readouts.ridge import Readout
-from echoscale.storage.codec import Array, Kind, Many, Maybe, OneOf, Record, Stored
+from echoscale.storage.codec import Array, Kind, Many, Maybe, OneOf, Record
 from echoscale.storage.declared import LEARNER, MODELS, STREAM
 
 RNG = np.random.default_rng(0)
@@ -258,9 +258,17 @@ class Table:
 TABLES = Record(Table, "rows R C, sums R")
 
 
+class InMemory(NamedTuple):
+    """What the codec asks of an array in a file."""
+
+    dtype: Any
+    shape: tuple[int, ...]
+    read: Callable[[], Any]
+
+
 def read(about: Any, arrays: dict[str, Any], kind: Kind = TABLES) -> Any:
     """What is read from JSON, and from arrays that must not be touched before their shape is known to be right."""
-    stored = {name: Stored(each.dtype, each.shape, partial(np.copy, each)) for name, each in arrays.items()}
+    stored: Any = {name: InMemory(each.dtype, each.shape, partial(np.copy, each)) for name, each in arrays.items()}
     return kind.read(about, stored, "", ChainMap())
 
 
@@ -309,6 +317,6 @@ def test_arrays_of_a_wrong_shape_are_not_read() -> None:
         raise AssertionError("read")
 
     about = {"rows": "array", "sums": "array", "count": 7, "names": []}
-    stored = {name: Stored(np.dtype(float), (1 << 40,), never) for name in ("rows", "sums")}
+    stored: Any = {name: InMemory(np.dtype(float), (1 << 40,), never) for name in ("rows", "sums")}
     with pytest.raises(ValueError, match=r"rows must have shape \(any, any\), not \(1099511627776,\)"):
         TABLES.read(about, stored, "", ChainMap())

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import numbers
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,17 +29,35 @@ from echoscale.network.matrix import Matrix
 # Kinds of numbers that a model may hold, by the letters of NumPy.
 KINDS = {"f": "real numbers", "i": "whole numbers", "b": "truth values"}
 ARRAY = "array"  # stands in the JSON where an array has its place
+PIECE = 1 << 20  # bytes of a file that are read at a time for its checksum
 
 Arrays = dict[str, npt.NDArray[Any]]
 Sizes = ChainMap[str, int]
 
 
 class Stored(NamedTuple):
-    """An array that is still in the file."""
+    """An array that is still in the file, from this byte on."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    read: Callable[[], npt.NDArray[Any]]
+    file: BinaryIO
+    begin: int
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes, a few at a time."""
+        self.file.seek(self.begin)
+        for left in range(self.size, 0, -PIECE):
+            yield self.file.read(min(left, PIECE))
+
+    def read(self) -> npt.NDArray[Any]:
+        """The array."""
+        self.file.seek(self.begin)
+        return np.fromfile(self.file, self.dtype, math.prod(self.shape)).reshape(self.shape)
 
 
 class Kind:

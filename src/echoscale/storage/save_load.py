@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import operator
 import os
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 import safetensors.numpy
 
 from echoscale._internal import checks
@@ -35,7 +32,6 @@ from echoscale.storage.declared import MODELS
 Estimator = ESNRegressor | ESNStepClassifier | ESNClassifier
 
 FORMAT, FORMAT_VERSION = "echoscale", 1
-PIECE = 1 << 20  # bytes of a file that are read at a time for its checksum
 LONGEST_HEADER = 100_000_000  # bytes, as in safetensors
 # Kinds of numbers that a model may hold, by the names of safetensors.
 DTYPES = {"F64": "f8", "F32": "f4", "F16": "f2", "BOOL": "?"}
@@ -46,15 +42,6 @@ KINDS = {each.of.__name__: each for each in MODELS}
 
 class StorageError(ValueError):
     """The file is not a good echoscale model: damaged, of another kind, or of another version."""
-
-
-class Place(NamedTuple):
-    """Where an array stands in a file: its first byte, and its number of bytes."""
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    begin: int
-    size: int
 
 
 def save(
@@ -147,32 +134,20 @@ def _notes(about: Any, arrays: dict[str, Stored]) -> dict[str, Any]:
 
 
 def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
-    """What is made of the description and of the arrays of a file whose checksum is right."""
+    """What is made of the description and of the arrays of a file, after its checksum was found to be right."""
     if not source.is_file():
         raise FileNotFoundError(f"there is no file {source}.")
     try:
         with source.open("rb") as file:
-            header, places = _layout(file)
-            if header.count(" ") < 2:
-                raise StorageError(f"{source} is a safetensors file, but not an echoscale model.")
-            version, checksum, text = header.split(" ", 2)
-            if version != str(FORMAT_VERSION):
-                known = f"this echoscale reads {FORMAT_VERSION}. Install a newer echoscale."
-                raise StorageError(f"{source} has format version {version[:20]}, {known}")
-            parts = ((name, each.dtype, each.shape, _pieces(file, each)) for name, each in places.items())
-            if _checksum(text, parts) != checksum:
-                raise StorageError(
-                    f"{source} was changed after it was saved: its checksum does not match. Save the model again."
-                )
-            arrays = {name: Stored(each.dtype, each.shape, partial(_array, file, each)) for name, each in places.items()}
+            header, arrays = _layout(file)
+            text = _checked(header, arrays, source)
             try:
                 return take(json.loads(text), arrays)
             except MemoryError:
                 raise
             except Exception as error:  # a description that no `save` wrote may make anything fail
-                raise StorageError(
-                    f"{source} does not describe a whole model ({_said(error)}). Save the model again."
-                ) from error
+                said = f"{source} does not describe a whole model ({_said(error)}). Save the model again."
+                raise StorageError(said) from error
     except (OSError, StorageError):
         raise
     except MemoryError as error:
@@ -181,7 +156,20 @@ def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
         raise StorageError(f"{source} is damaged or not an echoscale model ({_said(error)}). Save the model again.") from error
 
 
-def _layout(file: BinaryIO) -> tuple[str, dict[str, Place]]:
+def _checked(header: str, arrays: Mapping[str, Stored], source: Path) -> str:
+    """The description in our entry of the metadata: of a version that is known, with the checksum of these arrays."""
+    if header.count(" ") < 2:
+        raise StorageError(f"{source} is a safetensors file, but not an echoscale model.")
+    version, checksum, text = header.split(" ", 2)
+    if version != str(FORMAT_VERSION):
+        known = f"this echoscale reads {FORMAT_VERSION}. Install a newer echoscale."
+        raise StorageError(f"{source} has format version {version[:20]}, {known}")
+    if _checksum(text, ((name, each.dtype, each.shape, each.pieces()) for name, each in arrays.items())) != checksum:
+        raise StorageError(f"{source} was changed after it was saved: its checksum does not match. Save the model again.")
+    return text
+
+
+def _layout(file: BinaryIO) -> tuple[str, dict[str, Stored]]:
     """Our entry in the metadata of a safetensors file, and its arrays by name. Together they fill the file."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
@@ -190,31 +178,18 @@ def _layout(file: BinaryIO) -> tuple[str, dict[str, Place]]:
         raise ValueError(f"a header of {length:,} bytes in a file of {size:,}")
     layout = json.loads(file.read(length))
     header = string(layout.pop("__metadata__", {}).get(FORMAT, ""), "its description")
-    stored = {}
+    arrays = {}
     for name, each in layout.items():
         if each["dtype"] not in DTYPES:
             raise ValueError(f"{name} is of {each['dtype']}, which no model holds")
-        dtype, shape = np.dtype(DTYPES[each["dtype"]]), tuple(map(operator.index, each["shape"]))
         begin, end = map(operator.index, each["data_offsets"])
-        extent = math.prod(shape) * dtype.itemsize
-        if min(shape, default=0) < 0 or begin < 0 or end - begin != extent or start + end > size:
+        shape = tuple(map(operator.index, each["shape"]))
+        arrays[name] = stored = Stored(np.dtype(DTYPES[each["dtype"]]), shape, file, start + begin)
+        if min(shape, default=0) < 0 or begin < 0 or end - begin != stored.size or start + end > size:
             raise ValueError(f"{name} of shape {shape} does not fit its place in the file")
-        stored[name] = Place(dtype, shape, start + begin, extent)
-    if start + sum(each.size for each in stored.values()) != size:
+    if start + sum(each.size for each in arrays.values()) != size:
         raise ValueError("its arrays do not fill the file")
-    return header, stored
-
-
-def _pieces(file: BinaryIO, stored: Place) -> Iterator[bytes]:
-    """The bytes of an array, a few at a time."""
-    file.seek(stored.begin)
-    for left in range(stored.size, 0, -PIECE):
-        yield file.read(min(left, PIECE))
-
-
-def _array(file: BinaryIO, stored: Place) -> npt.NDArray[Any]:
-    file.seek(stored.begin)
-    return np.fromfile(file, stored.dtype, math.prod(stored.shape)).reshape(stored.shape)
+    return header, arrays
 
 
 def _said(error: Exception) -> str:
