@@ -38,7 +38,7 @@ WASHOUT, THRESHOLD = 100, 0.4
 RIDGES = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 OURS = {
     "echoscale": {},
-    "echoscale, states alone": {"direct": False},
+    "echoscale, states alone": {"columns": es.readouts.Columns(0)},
 }
 BEST = "echoscale, states alone, best penalty"
 RIVAL = "reservoirpy"
@@ -75,17 +75,15 @@ ALL = (
 
 def ours(series: Series, y: Floats, units: int, seed: int, options: dict[str, Any]) -> Floats:
     """The steps after the training data, from the network's own outputs."""
-    model = es.ESNRegressor(
+    network = es.single(
         units,
         leak_rate=series.leak_rate,
         spectral_radius=series.spectral_radius,
+        input_scaling=0.1,
         bias_scaling=series.bias,
         feedback_scaling=series.feedback,
-        washout=WASHOUT,
-        dtype="float64",
-        random_state=seed,
-        **options,
     )
+    model = es.ESNRegressor(network=network, washout=WASHOUT, dtype="float64", random_state=seed, **options)
     constant = np.ones(len(y))  # no input: what is constant becomes 0
     model.fit(constant[: series.train], y[: series.train])
     return np.asarray(model.predict(constant[series.train :], state=model.state_))
@@ -136,7 +134,7 @@ def outcomes(series: Series, steps: int, units: int, seed: int, rival: bool) -> 
 
     for name, options in OURS.items():
         found.append(run(name, partial(ours, series, y, units, seed, options)))
-    found.append(best(BEST, lambda ridge: ours(series, y, units, seed, {"direct": False, "ridge": ridge})))
+    found.append(best(BEST, lambda ridge: ours(series, y, units, seed, {"columns": es.readouts.Columns(0), "ridge": ridge})))
     if rival:
         found.append(best(RIVAL, partial(reservoirpys, series, y, units, seed)))
     return [{"series": series.name, "seed": seed, **each} for each in found]

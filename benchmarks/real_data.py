@@ -120,7 +120,7 @@ def tune(split: Split, seed: int, seconds: float) -> dict[str, float]:
     network = es.hierarchical([50, 50], leak_rate=[1.0, 0.5], spectral_radius=0.9, input_scaling=0.1, bias_scaling=0.5)
     starts, rounds = (4, 15) if seconds >= SECONDS else (1, 2)  # a look alone
     tuned = es.tune(network, u, y, starts=starts, rounds=rounds, seed=seed)
-    before = es.ESNRegressor(network=network, direct=False, dtype="float64", random_state=seed).fit(u, y)
+    before = es.ESNRegressor(network=network, columns=es.readouts.Columns(0), dtype="float64", random_state=seed).fit(u, y)
     return {
         "error": split.of_model(tuned.estimator().fit(u, y)),
         "start": split.of_model(before),

@@ -216,7 +216,8 @@ def along(v: Floats, made: Floats) -> float:
 def local(seed: int) -> float:
     v = field(seed)
     heard = (np.arange(-4, 12) + 8 * np.arange(8)[:, None]) % 64  # 8 places, and 4 on each side of them
-    model = es.ESNRegressor(300, spectral_radius=0.6, input_scaling=0.15, direct=False, squares=True, ridge=1e-2)
+    squares = es.readouts.Columns(inputs=0, squares=True)
+    model = es.ESNRegressor(300, spectral_radius=0.6, input_scaling=0.15, columns=squares, ridge=1e-2)
     model.set_params(random_state=seed)
     model.fit(v[:6000, heard].swapaxes(0, 1), v[1:6001].reshape(6000, 8, 8).swapaxes(0, 1))
     now, state, rows = v[6000], model.state_, []

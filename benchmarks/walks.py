@@ -81,7 +81,8 @@ def walks() -> dict[str, Callable[[], object]]:
     esn = network.build(1, seed=0)
     batch = np.random.default_rng(0).random((8, 24, 1))
     cut = es.sweeps.Protocol(washout=WASHOUT, train=200, validation=60, test=60, scale=None)
-    model = es.ESNRegressor(network=network, washout=WASHOUT, scale=None, ridge=1e-5, direct=False, random_state=0)
+    columns = es.readouts.Columns(0)
+    model = es.ESNRegressor(network=network, columns=columns, washout=WASHOUT, scale=None, ridge=1e-5, random_state=0)
     fitted = es.Forecaster(6).fit(y[:, 0])
     return {
         "ESNRegressor.fit": lambda: model.fit(u, y),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
@@ -57,27 +56,15 @@ def hierarchy(row: Row, leak_rates: tuple[float, ...]) -> es.Network:
     )
 
 
-def regressor(row: Row, network: es.Network | None = None) -> es.ESNRegressor:
-    """The estimator for a sweep: with that network, or with flat parameters, of which a search sets the leak rates."""
-    options: dict[str, Any] = {
-        "washout": row.washout,
-        "scale": None,
-        "ridge": rows.RIDGE,
-        "direct": False,
-        "random_state": SEED,
-    }
-    if network is not None:
-        return es.ESNRegressor(network=network, **options)
+def regressor(row: Row, network: es.Network) -> es.ESNRegressor:
+    """The estimator for a sweep."""
     return es.ESNRegressor(
-        units=row.units,
-        structure="hierarchical",
-        leak_rate=row.leak_rates,
-        spectral_radius=rows.SPECTRAL_RADIUS,
-        input_scaling=rows.INPUT_SCALING,
-        bias_scaling=0.0,
-        coupling=rows.COUPLING_STRENGTH,
-        connections=rows.CONNECTIONS,
-        **options,
+        network=network,
+        columns=es.readouts.Columns(0),
+        washout=row.washout,
+        scale=None,
+        ridge=rows.RIDGE,
+        random_state=SEED,
     )
 
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit
 
 import echoscale as es
 from contenders import Candidate
-from contenders.ours import regressor, search_candidate
+from contenders.ours import hierarchy, regressor, search_candidate
 
 # All of a 20 x 20 grid: parts of it were extrapolated too low.
 POINTS = 400
@@ -43,8 +43,8 @@ def _search(
 
     def call() -> GridSearchCV:
         search = GridSearchCV(
-            regressor(row),
-            {"leak_rate": points},
+            regressor(row, hierarchy(row, row.leak_rates)),
+            {"network": [hierarchy(row, point) for point in points]},
             scoring=scoring,
             n_jobs=n_jobs,
             cv=split,
