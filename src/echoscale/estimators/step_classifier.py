@@ -125,10 +125,9 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
     >>> import numpy as np
     >>> import echoscale as es
     >>> u = np.random.default_rng(0).normal(size=(1000, 1))
-    >>> louder = np.where(np.abs(u[:, 0]) > np.abs(np.roll(u[:, 0], 1)), "louder", "softer")
-    >>> columns = es.readouts.Columns(inputs=2, squares=True)
-    >>> model = es.ESNStepClassifier(units=100, columns=columns, random_state=0).fit(u[:800], louder[:800])
-    >>> model.predict(u[800:], state=model.state_).shape, model.score(u[800:], louder[800:]) > 0.9
+    >>> labels = np.where(np.roll(u[:, 0], 1) > np.roll(u[:, 0], 2), "rose", "fell")  # from two steps ago to the last step
+    >>> model = es.ESNStepClassifier(units=100, random_state=0).fit(u[:800], labels[:800])
+    >>> model.predict(u[800:], state=model.state_).shape, model.score(u[800:], labels[800:]) > 0.9
     ((200,), True)
     """
 
