@@ -143,7 +143,7 @@ CONTENDERS = (
         ("echoscale", "sklearn"),
         ("echoscale", "jax", "jaxlib", "scikit-learn"),
         (
-            "Our own `ESNRegressor`, searched point by point by scikit-learn: `param_grid` over `network`, one split "
+            "Our own `ESNRegressor`, searched point by point by scikit-learn: `param_grid` over the leak rates, one split "
             "(`PredefinedSplit`), `refit=False`. A point is one fit on the first three quarters of the series and one score on "
             "the last, as many steps in all as the others fit on. Every fit draws the network anew, which is part of the time; "
             "the first column draws its weights beforehand, fits on all steps and does not score.",
