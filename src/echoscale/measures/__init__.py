@@ -1,4 +1,4 @@
-"""Memory and computation of a network: capacities, ranks, exponents, each for a whole grid at once."""
+"""Measures of memory and computation in a network: capacities, ranks and exponents, each for a whole grid at once."""
 
 from echoscale.measures.capacity import processing_capacity
 from echoscale.measures.consistency import consistency, echo_index

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     import xarray
 
 
-# Functions of one degree where no windows are given, and in all.
+# Most functions of one degree where no windows are given, and of all degrees.
 FUNCTIONS_PER_DEGREE, MOST_FUNCTIONS = 1000, 20_000
-# How likely it is that any function at all counts by chance.
+# Probability that any function counts by chance.
 BY_CHANCE = 0.01
 
 
@@ -47,11 +47,13 @@ def processing_capacity(
     washout: int | None = None,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """C_d = sum of C[z] over all products z of Legendre polynomials of u(t), ..., u(t - L + 1) of degree d, for every lane.
+    """Information processing capacity of every degree, for every lane.
 
-    Of n steps, a readout of r directions seems to explain r / n of what it cannot know. A function counts only where n C is
-    beyond what chi^2 of r degrees of freedom gives by chance (1 % for all functions together), and that bias is taken off.
-    Many small capacities are lost where u is short: take at least 100 steps for every neuron.
+        C_d = sum of C[z] over all products z of degree d of Legendre polynomials of u(t), ..., u(t - L + 1)
+
+    On n steps, a readout of r directions explains a share r / n of any target by chance. This bias is subtracted, and a
+    function counts only if n C is significant by a chi^2 test with r degrees of freedom (1 % for all functions together). A
+    short u loses many small capacities: take at least 100 steps for every neuron.
 
     Parameters
     ----------
@@ -60,14 +62,15 @@ def processing_capacity(
     u : (T, F)
         Independent and uniform inputs, as `noise` makes them.
     degree : int
-        The largest d.
+        Largest degree d.
     lags : int or one for each degree, optional
-        L, how many of the last inputs the functions of a degree see. Unless given, twice the number of neurons, and fewer where
-        there would be more than 1000 functions of the degree; the sum is then a lower bound.
+        L, the number of recent inputs in the functions of a degree. Unless given, twice the number of neurons, or fewer if the
+        degree would have more than 1000 functions; the sum is then a lower bound.
     washout : int, optional
-        Steps that do not count; 100 unless given, or a tenth of u where that is less; at least the largest L.
+        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less; at least the largest
+        L.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with lanes or without.
+        Hyper-parameters in place of the network's own, with or without lanes.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def processing_capacity(
     places = [_places(d, window * series.features, degree) for d, window in enumerate(windows, 1)]
 
     def targets(begin: int, end: int) -> Floats:
-        """Columns: degree by degree the products, in the order of `places`."""
+        """The products as columns, degree by degree, in the order of `places`."""
         # (degree + 1, rows, lags * F): every polynomial at every lag and feature.
         lagged = np.concatenate([terms[:, begin - k : end - k] for k in range(max(windows))], axis=2)
         table = [lagged[..., : window * series.features] for window in windows]
@@ -119,7 +122,7 @@ def processing_capacity(
 
 
 def _windows(lags: int | Sequence[int] | None, degree: int, units: int, features: int) -> list[int]:
-    """L of every degree, checked."""
+    """The window L of every degree, checked."""
     if lags is None:
         found = []
         for d in range(1, degree + 1):
@@ -142,7 +145,7 @@ def _windows(lags: int | Sequence[int] | None, degree: int, units: int, features
 
 
 def _places(degree: int, variables: int, largest: int) -> npt.NDArray[np.int64]:
-    """Of every function of a degree, (functions, degree): where its factors stand in a table (polynomials, variables)."""
+    """Places of the factors of every function of a degree in a table (polynomials, variables), (functions, degree)."""
     drawn = np.array(list(combinations_with_replacement(range(variables), degree)))
     # A variable drawn p times in a row is one factor of degree p, at its first place; the others are 1 (polynomial 0).
     again = np.concatenate([np.zeros((len(drawn), 1), bool), drawn[:, 1:] == drawn[:, :-1]], axis=1)

@@ -1,13 +1,13 @@
-"""Consistency and echo state index: how alike the responses of a network to one input are, whatever the start.
+"""Consistency and echo state index: how similar the responses of a network to one input are, from different starts.
 
 Consistency (Uchida et al. 2004; Lymburn et al. 2019):
 
     gamma   = mean over neurons of the correlation of x(t) and x'(t), two responses to the same input
     Theta   = tr(C^-1 C'),   C = <x x^T>,  C' = <x x'^T>, centred: consistent directions, at most the rank of C
 
-gamma is 1 and Theta is N where the start is forgotten. Below these values the network adds something of its own to the input.
+If the network forgets its start, gamma is 1 and Theta is N. With lower values, the response depends on more than the input.
 
-Echo state index (Ceni et al. 2020), the number of different responses that one and the same input can have:
+Echo state index (Ceni et al. 2020), the number of different responses to the same input:
 
     index 1       the echo state property holds for this input: all starts end in one response
     index n > 1   n stable responses, and the start decides which of them the network reaches
@@ -34,7 +34,7 @@ from echoscale.measures.grids import check_steps, labelled, one_series, slabs
 if TYPE_CHECKING:
     import xarray
 
-# Steps of u that count, at least: fewer leave the results to chance.
+# Least number of steps that count: with fewer, the results are chance.
 FEWEST_STEPS = 100
 
 
@@ -47,7 +47,9 @@ def consistency(
     seed: int = 0,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """gamma = mean correlation of a neuron's responses from two starts; Theta = tr(C^-1 C'), of every lane.
+    """Consistency of the responses from different starts, for every lane.
+
+        gamma = mean over neurons of the correlation of two responses,   Theta = tr(C^-1 C')
 
     Parameters
     ----------
@@ -56,13 +58,13 @@ def consistency(
     u : (T, F)
         Inputs.
     starts : int
-        Starts, uniform in [-1, 1]; all pairs of them count.
+        Number of starts, uniform in [-1, 1]; all pairs count.
     washout : int, optional
-        Steps that do not count; 100 unless given, or a tenth of u where that is less.
+        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less.
     seed : int
-        Draws the starts.
+        Random seed of the starts.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with lanes or without.
+        Hyper-parameters in place of the network's own, with or without lanes.
 
     Returns
     -------
@@ -100,7 +102,7 @@ def echo_index(
     seed: int = 0,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """The number of responses at the end of u that are farther than `tolerance` from each other, from random starts.
+    """Echo state index: the number of different states at the end of u, from random starts.
 
     Parameters
     ----------
@@ -109,22 +111,22 @@ def echo_index(
     u : (T, F)
         Inputs, long enough for transients to end: with the exponent l (`lyapunov_exponents`), more than 10 / |l| steps.
     starts : int
-        How many starts, uniform in [-1, 1]; the index cannot be larger.
+        Number of starts, uniform in [-1, 1]; the largest possible index.
     tolerance : float
-        States whose difference has a smaller root mean square over the neurons are the same.
+        Two states count as the same if the root mean square of their difference over the neurons is smaller.
     seed : int
-        Draws the starts.
+        Random seed of the starts.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with lanes or without.
+        Hyper-parameters in place of the network's own, with or without lanes.
 
     Returns
     -------
     xarray.Dataset
-        `index` over (lane,), and the `response` of every start over (lane, start), numbered from 0 as they are met.
+        `index` over (lane,), and the `response` of every start over (lane, start), numbered from 0 in order of appearance.
 
     Examples
     --------
-    Without input, tanh neurons with a spectral radius of 1.5 have several states to rest in:
+    Without input, tanh neurons with a spectral radius of 1.5 have several stable states:
 
     >>> import numpy as np, echoscale as es
     >>> esn = es.single(1, connections=1).build(n_inputs=1, seed=0)
@@ -146,7 +148,7 @@ def echo_index(
 
 
 def starts_of(esn: ESN, count: int, seed: int) -> Floats:
-    """Independent and uniform in [-1, 1], where states lie, (S, N)."""
+    """Random states, independent and uniform in [-1, 1], (S, N)."""
     rng = np.random.default_rng(checks.integer(seed, "seed"))
     return np.asarray(rng.uniform(-1, 1, (checks.integer(count, "starts", minimum=2), esn.units)))
 
@@ -158,7 +160,7 @@ def copies(series: Series, count: int) -> Series:
 
 
 def _compared(states: Floats) -> Floats:
-    """gamma, Theta and the rank, (3, H), of states (H, S, T, N)."""
+    """gamma, Theta and the rank, (3, H), from states (H, S, T, N)."""
     count = states.shape[1]
     states -= states.mean(axis=2, keepdims=True)
     own = np.einsum("hstn,hstn->hsn", states, states)
@@ -177,7 +179,7 @@ def _compared(states: Floats) -> Floats:
 
 
 def _numbered(states: npt.NDArray[np.float64], tolerance: float) -> npt.NDArray[np.int64]:
-    """The number of the response of every start, (H, S): a new one where no earlier start ended within the tolerance."""
+    """The number of every start's response, (H, S). A response is new if no earlier start ended within the tolerance."""
     squares = (states**2).mean(axis=2)
     products = states @ np.swapaxes(states, 1, 2) / states.shape[2]
     near = squares[:, :, None] + squares[:, None, :] - 2 * products <= tolerance**2

@@ -1,8 +1,8 @@
-"""How much of given targets a linear readout of the states explains, for a whole grid, without keeping a state.
+"""Share of the variance of targets that a linear readout of the states explains, for a whole grid; no states are kept.
 
     C_k = 1 - min_w mean (z_k - w x - b)^2 / var z_k = S_kx S_xx^-1 S_xk / S_kk
 
-Targets are functions of the inputs, made chunk by chunk, so there may be thousands of them.
+Targets are functions of the inputs. They are made chunk by chunk, so there may be thousands.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ ROWS = 1024
 
 
 class Explained(NamedTuple):
-    """Shares of the variance, as the data have them: they are too large by rank / rows on average.
+    """Explained shares of the variance in the data; on average they are too large by rank / rows.
 
     shares  (H, K)
-    rank    (H,): directions in which the states move
-    rows    steps that counted
+    rank    (H,): number of directions in which the states move
+    rows    number of steps that counted
     """
 
     shares: Floats
@@ -39,13 +39,13 @@ class Explained(NamedTuple):
     rows: int
 
     def unbiased(self) -> Floats:
-        """1 - (1 - C) (n - 1) / (n - r - 1), (H, K): of a target that has nothing to do with the states, 0 on average."""
+        """1 - (1 - C) (n - 1) / (n - r - 1), (H, K): 0 on average for a target that is independent of the states."""
         rank = self.rank[:, None]
         return np.asarray(1 - (1 - self.shares) * (self.rows - 1) / (self.rows - rank - 1))
 
 
 def explained(esn: ESN, series: Series, targets: Targets, count: int, first: int, hyper: Hyper) -> Explained:
-    """C_k of every lane and target."""
+    """C_k for every lane and target."""
     length, units, lanes = int(series.lengths[0]), esn.units, hyper.lanes or 1
     sums, squares = np.zeros(count), np.zeros(count)
     for begin in range(first, length, ROWS):
@@ -63,7 +63,7 @@ def explained(esn: ESN, series: Series, targets: Targets, count: int, first: int
 
 
 class _Moments:
-    """Sums over time of x, x x^T and x z^T, lane by lane; states are taken less their first, so that no digits are lost."""
+    """Sums over time of x, x x^T and x z^T, lane by lane; the first state is subtracted, so that no digits are lost."""
 
     def __init__(self, lanes: int, units: int, count: int, targets: Targets, first: int, length: int) -> None:
         self.targets, self.first, self.length = targets, first, length
@@ -98,9 +98,9 @@ class _Moments:
 
 
 def whitening(scatter: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """L with L S L^T = 1 on the directions that are more than rounding, (..., N, N), zero elsewhere; and how many they are.
+    """L with L S L^T = 1 on all directions above rounding, (..., N, N), zero elsewhere; and the number of these directions.
 
-    Every neuron is first brought to the variance 1, so that those that move little count as much as the others.
+    Every neuron is first scaled to variance 1, so that neurons that move little count as much as the others.
     """
     size = np.sqrt(np.maximum(np.einsum("...nn->...n", scatter), 0))
     unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)

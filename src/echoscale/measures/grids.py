@@ -1,4 +1,4 @@
-"""Results of a whole grid of hyper-parameters with names: a Dataset whose axis "lane" knows what was varied."""
+"""Results for a whole grid of hyper-parameters: a Dataset whose axis "lane" carries the varied values as coordinates."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import xarray
 
 LANE = "lane"
-# A measure of a grid works on so many numbers at once, in bytes.
+# Most memory in bytes that a measure of a grid uses at once.
 MOST_BYTES = 256 << 20
 
 Values = Mapping[str, tuple[Sequence[str], npt.NDArray[Any]]]
 
 
 def labelled(measure: str, hyper: Hyper, values: Values, coords: Mapping[str, object], **attrs: object) -> xarray.Dataset:
-    """A Dataset of arrays with lanes in front; without lanes that axis is left out."""
+    """A Dataset of arrays whose first axis is the lanes; a Hyper without lanes gives no such axis."""
     import xarray
 
     several = hyper.lanes is not None
@@ -38,7 +38,7 @@ def labelled(measure: str, hyper: Hyper, values: Values, coords: Mapping[str, ob
 
 
 def slabs(hyper: Hyper, bytes_per_lane: int) -> Iterator[tuple[slice, Hyper]]:
-    """Pieces of a grid that fit the memory: which lanes, and their hyper-parameters with lanes even where there is but one."""
+    """Pieces of a grid that fit into memory: a slice of lanes, and their hyper-parameters, always with lanes."""
     count, most = hyper.lanes or 1, max(MOST_BYTES // bytes_per_lane, 1)
     wide = hyper.map(lambda leaf: np.broadcast_to(np.asarray(leaf, np.float64), (count,)))
     for begin in range(0, count, most):
@@ -55,7 +55,7 @@ def one_series(esn: ESN, u: SeriesLike | Series) -> Series:
 
 
 def check_steps(length: int, first: int, counted: int, why: str) -> None:
-    """A series must be long enough, or is refused with the length that is needed."""
+    """Refuse a series that is too short; the error names the length that is needed."""
     if length < first + counted:
         raise ValueError(
             f"u has {length} steps, but {why} needs at least {first + counted}: {first} that do not count, and {counted}."

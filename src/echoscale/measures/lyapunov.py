@@ -1,9 +1,9 @@
-"""Conditional Lyapunov exponents: how fast small differences of the states grow or fade under one and the same input.
+"""Conditional Lyapunov exponents: how fast small differences of the states grow or shrink under the same input.
 
     J(t) = dx(t+1) / dx(t),   J(t) Q(t) = Q(t+1) R(t),   l_i = mean over t of log |R_ii(t)|        (Benettin et al. 1980)
 
-For one step, the largest first. A largest exponent below 0 is the echo state property along this input; at weak input it is
-log |lambda|max of the linear regime. The sum of all N is the mean of log |det J(t)|.
+Exponents are per step, the largest first. If the largest is below 0, the network has the echo state property for this input.
+With weak input the largest is log |lambda|max of the linear regime. The sum of all N is the mean of log |det J(t)|.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 FEWEST_STEPS = 100
-# Decompositions of one call of the compiled program: series of any length share a few programs.
+# Decompositions in one call of the compiled program, so that series of any length share a few programs.
 CHUNK = 256
 
 
@@ -44,7 +44,9 @@ def lyapunov_exponents(
     seed: int = 0,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """l_i = mean of log |R_ii(t)|, i = 1 ... k, with J(t) Q(t) = Q(t+1) R(t), for every lane; always in float64.
+    """The k largest conditional Lyapunov exponents of every lane, computed in float64.
+
+        l_i = mean over t of log |R_ii(t)|,   J(t) Q(t) = Q(t+1) R(t)
 
     Parameters
     ----------
@@ -53,26 +55,26 @@ def lyapunov_exponents(
     u : (T, F)
         Inputs.
     k : int
-        How many exponents, the largest first; at most N.
+        Number of exponents, the largest first; at most N.
     every : int
-        Steps from one QR decomposition to the next. More steps save time where k is large; differences between exponents times
-        `every` must stay well below 36, where float64 ends.
+        Number of steps between two QR decompositions. More steps save time if k is large. Differences between exponents times
+        `every` must stay well below 36, the limit of float64.
     washout : int, optional
-        Steps at the start that do not count, in which states and directions settle; 100 unless given, or a tenth of u where
-        that is less.
+        Number of steps at the start that are left out, while states and directions settle; 100 unless given, or a tenth of u
+        if that is less.
     seed : int
-        Draws the first directions, the columns of Q of a normal (N, k) matrix.
+        Random seed of the first directions.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with lanes or without.
+        Hyper-parameters in place of the network's own, with or without lanes.
 
     Returns
     -------
     xarray.Dataset
-        `exponent` over (lane, place), in natural logarithms for one step.
+        `exponent` over (lane, place), in natural logarithms per step.
 
     Examples
     --------
-    Weak input: the exponent is that of the slowest mode.
+    With weak input, the largest exponent is the decay rate of the slowest mode.
 
     >>> import numpy as np, echoscale as es
     >>> esn = es.single(10, leak_rate=0.5, topology="ring", spectral_radius=0.9, input_scaling=1e-6).build(1, seed=0)
@@ -94,13 +96,13 @@ def lyapunov_exponents(
     found = np.empty((used.lanes or 1, count))
     for which, part in slabs(used, 32 * esn.units * count):
         found[which] = _mean_logs(wide, part, np.asarray(series.values[0]), start, every, first)
-    # Settled exponents are in order already; unsettled ones need not be.
+    # Exponents that have converged are in order already; others need not be.
     found = -np.sort(-found, axis=1)
     return labelled("Lyapunov exponents", used, {"exponent": (("place",), found)}, {"place": np.arange(1, count + 1)})
 
 
 def _mean_logs(esn: ESN, hyper: Hyper, u: Floats, start: Floats, every: int, first: int) -> Floats:
-    """(H, k): mean of log |R_ii| over the stretches of `every` steps that begin at step `first` or later, and are whole."""
+    """(H, k): mean of log |R_ii| over all whole stretches of `every` steps from step `first` on."""
     lanes, (units, count) = hyper.lanes or 1, start.shape
     stretches = len(u) // every
     chunk = min(power_of_two(stretches), CHUNK)
@@ -133,7 +135,7 @@ def _stretches(
     every: int,
     sizes: tuple[int, ...],
 ) -> tuple[State, jax.Array, jax.Array]:
-    """The last states and directions (H, N, k), and the sum of log |R_ii| (H, k) of the stretches that are live."""
+    """The last states and directions (H, N, k), and the sum of log |R_ii| (H, k) over the live stretches."""
     cuts = np.cumsum(sizes)[:-1].tolist()
 
     def one_step(carry: tuple[State, State], u_t: jax.Array) -> tuple[tuple[State, State], None]:

@@ -1,9 +1,9 @@
-"""What a linear readout recalls of inputs long ago: measured, and in closed form for the linear regime.
+"""Memory capacity: how well a linear readout recalls past inputs, measured, and in closed form for the linear regime.
 
     m(k) = 1 - min_w mean (u(t - k) - w x(t) - b)^2 / var u            memory function, k = 0, 1, ...
     MC   = sum of m(k) over k >= 1                                      memory capacity (Jaeger 2001)
 
-x(t) has seen u(t), so m(0) is no memory and is not counted. Over all k >= 0 the sum is at most N.
+x(t) depends on u(t), so m(0) is not memory and does not count. The sum over all k >= 0 is at most N.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import xarray
 
 
-# Steps that count for every neuron: with fewer, what is subtracted for chance would be most of what is found.
+# Steps for every neuron: with fewer, the correction for chance would be most of the result.
 ROWS_PER_NEURON = 5
-# Powers of the map are followed until they are below this; doublings until it is said that they never will be.
+# Powers of the map count until they are below GONE; after MOST_DOUBLINGS the map is said not to fade.
 GONE, MOST_DOUBLINGS = 1e-17, 40
 
 
@@ -41,11 +41,13 @@ def memory_capacity(
     washout: int | None = None,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """m(k) = 1 - min_w mean (u(t-k) - w x(t) - b)^2 / var u, and MC = sum of m(k) over k >= 1, of every lane.
+    """Memory function m(k) and memory capacity MC of every lane.
 
-    Without a ridge, and without the bias of finite samples: of n steps, a readout of r directions seems to explain r / n of
-    what it cannot know, which is taken off, 1 - (1 - m)(n - 1) / (n - r - 1). So m(k) may be a little below 0. Directions
-    whose amplitude is below 1e-8 of the others do not count.
+        m(k) = 1 - min_w mean (u(t-k) - w x(t) - b)^2 / var u,   MC = sum of m(k) over k >= 1
+
+    There is no ridge penalty. On n steps, a readout of r directions explains a share r / n of any target by chance. This bias
+    is removed, 1 - (1 - m)(n - 1) / (n - r - 1), so m(k) may be a little below 0. Directions whose amplitude is below 1e-8 of
+    the others do not count.
 
     Parameters
     ----------
@@ -54,11 +56,11 @@ def memory_capacity(
     u : (T, F)
         Independent inputs, as `noise` makes them.
     lags : int, optional
-        The largest k; twice the number of neurons unless given.
+        Largest lag k; twice the number of neurons unless given.
     washout : int, optional
-        Steps that do not count; 100 unless given, or a tenth of u where that is less; at least `lags`.
+        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less; at least `lags`.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with lanes or without.
+        Hyper-parameters in place of the network's own, with or without lanes.
 
     Returns
     -------
@@ -93,25 +95,27 @@ def memory_capacity(
 
 
 def linear_memory_capacity(esn: ESN, *, lags: int | None = None, hyper: Hyper | None = None) -> xarray.Dataset:
-    """m(k) = K_k^T C^-1 K_k with K_k = M^k B and C = sum_k K_k K_k^T: exact for x(t+1) = M x(t) + B s(t) and white inputs.
+    """Memory function of the linear regime, x(t+1) = M x(t) + B s(t), exact for white inputs.
 
-    M and B are those of `esn.linearised()`. C is kept as a square root, C = S S^T, doubled with S <- (S, M^m S), so that
-    directions down to 1e-16 in amplitude count. Those below are lost to any readout in float64. Over all k, m sums to the
-    number of directions that are left, `rank`.
+        m(k) = K_k^T C^-1 K_k,   K_k = M^k B,   C = sum_k K_k K_k^T
+
+    `esn.linearised()` gives M and B. C is kept as a square root, C = S S^T, doubled with S <- (S, M^m S), so that directions
+    down to an amplitude of 1e-16 count. No readout in float64 can use smaller ones. The sum of m(k) over all k is the number
+    of the directions that count, `rank`.
 
     Parameters
     ----------
     esn : ESN
         The network.
     lags : int, optional
-        The largest k; twice the number of neurons unless given.
+        Largest lag k; twice the number of neurons unless given.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with lanes or without.
+        Hyper-parameters in place of the network's own, with or without lanes.
 
     Returns
     -------
     xarray.Dataset
-        As `memory_capacity` gives it; `capacity` counts all k >= 1, beyond `lags` too.
+        As from `memory_capacity`; `capacity` counts all k >= 1, also those beyond `lags`.
 
     Examples
     --------
@@ -166,7 +170,7 @@ def _leverages(M: Floats, B: Floats, lags: int) -> tuple[Floats, npt.NDArray[np.
 
 
 def _compressed(root: Floats) -> Floats:
-    """(H, N, N) with the same S S^T, where S has more columns than rows."""
+    """A square S, (H, N, N), with the same S S^T, if S has more columns than rows."""
     if root.shape[2] <= root.shape[1]:
         return root
     return np.asarray(np.swapaxes(np.linalg.qr(np.swapaxes(root, 1, 2), mode="r"), 1, 2))

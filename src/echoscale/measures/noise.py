@@ -1,4 +1,4 @@
-"""The input that capacities are defined for: independent and uniform from step to step."""
+"""The input for which capacities are defined: uniform, and independent from step to step."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from echoscale._internal import checks
 from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 
-# Standard errors: what is farther from 0 than so many is no chance.
+# Standard errors above which a value differs from 0 by more than chance.
 CLEARLY = 6.0
 WHITE_LAGS = 20
 
 
 def noise(length: int, features: int = 1, seed: int = 0, *, low: float | Floats = -1.0, high: float | Floats = 1.0) -> Floats:
-    """u_f(t), independent and uniform in [low, high], (T, F).
+    """Uniform noise in [low, high], independent from step to step, (T, F).
 
     Parameters
     ----------
     length : int
-        T.
+        T, the number of steps.
     features : int
-        F.
+        F, the number of inputs.
     seed : int
-        Draws them.
+        Random seed.
     low, high : float or (F,)
-        The range, of all features or of each.
+        Range of all features, or of each.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def noise(length: int, features: int = 1, seed: int = 0, *, low: float | Floats 
 
 
 def check_white(series: Series) -> None:
-    """Refuse inputs that are not independent from step to step: of those, states know what the network does not remember."""
+    """Refuse inputs that depend on each other: a readout could infer past inputs that the network does not remember."""
     u = np.asarray(series.values[0], np.float64)
     spread = u.std(axis=0)
     if not (spread > 0).all():
@@ -64,7 +64,7 @@ def polynomials(u: Floats, degree: int) -> Floats:
 
 
 def uniform_units(series: Series, degree: int) -> Floats:
-    """u brought to [-1, 1] by its extremes, (T, F); refused where it is not uniform."""
+    """u scaled to [-1, 1] by its extremes, (T, F); inputs that are not uniform are refused."""
     u = np.asarray(series.values[0], np.float64)
     low, high = u.min(axis=0), u.max(axis=0)
     scaled: Floats = 2 * (u - low) / (high - low) - 1

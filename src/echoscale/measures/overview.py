@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-# Steps of noise for every neuron, and in all.
+# Steps of noise for every neuron; least and most of all.
 STEPS_PER_NEURON, LEAST_STEPS, MOST_STEPS = 100, 5000, 50_000
 EXPONENTS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measured:
-    """What `measure` found; prints as a table.
+    """The result of `measure`; prints as a table.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Measured:
 
     @cached_property
     def table(self) -> Table:
-        """One row for every measure: its value, and what it is at most."""
+        """One row for every measure: its value and its largest possible value."""
         units = self.spectrum.units
         times = self.spectrum.timescales
         linear = None if self.linear_memory is None else float(self.linear_memory.capacity)
@@ -145,30 +145,30 @@ def measure(
     seed: int = 0,
     hyper: Hyper | None = None,
 ) -> Measured:
-    """All measures of one network at the inputs u: prints as a table; `.plot()` is a figure.
+    """All measures of one network for the inputs u: prints as a table; `.plot()` is a figure.
 
-    Memory, capacities and ranks are defined for independent inputs: they are measured with uniform noise of the mean and the
-    spread of u. Exponents, echo state index, consistency and dimension are those along u. States that are saturated there, or
-    stand still, are warned of (`StateWarning`).
+    Memory, capacities and ranks are defined for independent inputs, so they are measured with uniform noise of the same mean
+    and spread as u. Exponents, echo state index, consistency and dimension are measured with u itself. A `StateWarning` says
+    if u saturates the states or leaves them constant.
 
     Parameters
     ----------
     esn : ESN
         The network.
     u : (T, F)
-        Inputs as the network is to hear them.
+        Inputs in the units that the network receives.
     degree : int
-        The largest degree of the processing capacity.
+        Largest degree of the processing capacity.
     lags : int, optional
-        The largest lag of the memory function; twice the number of neurons unless given.
+        Largest lag of the memory function; twice the number of neurons unless given.
     exponents : int
-        How many exponents, at most one for each neuron.
+        Number of exponents, at most one for each neuron.
     washout : int, optional
-        Steps that do not count; 100 unless given, or a tenth of u where that is less.
+        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less.
     seed : int
-        Draws the noise and the starts.
+        Random seed of the noise and the starts.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, without lanes; grids are for the single functions.
+        Hyper-parameters in place of the network's own, without lanes. The single functions take grids.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def measure(
 
 
 def _check(esn: ESN, u: SeriesLike, washout: int | None, hyper: Hyper) -> None:
-    """Warn of states that measures can say nothing about, as raw units make them."""
+    """Warn of saturated or constant states, which inputs in raw units often cause."""
     series = one_series(esn, u)
     found = statistics(esn, series, series, washout=washout_steps(washout, int(series.lengths[0])), hyper=hyper)
     variance = np.diagonal(found.scatter)[: esn.units] / found.count

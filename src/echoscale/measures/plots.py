@@ -1,4 +1,4 @@
-"""Pictures of measures: one function that knows them by their name."""
+"""Plots of measures: one function for all, which tells them apart by name."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-# Lines that a picture of a grid shows; of more lanes, some evenly spaced ones.
+# Most lines in the plot of a grid; of more lanes, evenly spaced ones are shown.
 MOST_LINES = 8
 
 
 def plot(data: xarray.Dataset, axes: Axes | None = None) -> Axes:
-    """The picture of a measure: m(k) against k, capacities by degree, exponents, singular values, or one value a lane.
+    """Plot a measure: m(k) against k, capacities by degree, exponents, singular values, or one value for each lane.
 
     Parameters
     ----------
     data : xarray.Dataset
-        What a function of this room returned.
+        Result of a function of `echoscale.measures`.
     axes : matplotlib.axes.Axes, optional
-        Where to draw; a new figure unless given.
+        Where to plot; a new figure unless given.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def plot(data: xarray.Dataset, axes: Axes | None = None) -> Axes:
 
 
 def _lines(data: xarray.Dataset, name: str) -> list[tuple[str | None, npt.NDArray[np.float64]]]:
-    """(label, values) of the lanes that are shown."""
+    """Label and values of every lane that is shown."""
     if LANE not in data.dims:
         return [(None, data[name].values)]
     count = data.sizes[LANE]
@@ -65,7 +65,7 @@ def _lines(data: xarray.Dataset, name: str) -> list[tuple[str | None, npt.NDArra
 
 
 def _along(data: xarray.Dataset, axes: Axes) -> npt.NDArray[np.float64]:
-    """Where lanes stand: at what was varied if that is one thing, else at their numbers; names the axis."""
+    """Places of the lanes on the axis, which gets its name: the values of the only varied hyper-parameter, or lane numbers."""
     varied = [str(each) for each, values in data.coords.items() if values.dims == (LANE,)]
     axes.set_xlabel(varied[0] if len(varied) == 1 else LANE)
     return np.asarray(data[varied[0]].values if len(varied) == 1 else np.arange(data.sizes[LANE]))

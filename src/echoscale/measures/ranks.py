@@ -1,9 +1,9 @@
-"""Ranks and dimension of the states: how well a network separates inputs, and how many directions its states use.
+"""Ranks and dimension of the states: how well a network separates inputs, and in how many directions its states move.
 
 Kernel rank and generalisation rank (Legenstein and Maass 2007):
 
-    kernel rank           rank of the last states of m different inputs: large where different inputs are kept apart
-    generalisation rank   the same for inputs whose last steps are all the same: small where the distant past is forgotten
+    kernel rank           rank of the last states of m different inputs: large if the network separates different inputs
+    generalisation rank   the same for inputs that share their last steps: small if the network forgets the distant past
 
 Dimension: the participation ratio of the covariance of the states.
 """
@@ -25,7 +25,7 @@ from echoscale.readouts.statistics import statistics
 if TYPE_CHECKING:
     import xarray
 
-# Steps of an input before the shared steps, at least: with fewer, the inputs would hardly differ.
+# Least number of steps before the shared steps: with fewer, the inputs would hardly differ.
 OLD_STEPS = 10
 
 
@@ -38,7 +38,7 @@ def ranks(
     tolerance: float = 0.01,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """The number of singular values above `tolerance` times the largest, of the last states (m, N) of m pieces of u.
+    """Kernel rank and generalisation rank: the number of large singular values of the last states (m, N) of m pieces of u.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ def ranks(
     u : (T, F)
         Inputs, which are cut into m pieces of T // m steps, each run from the zero state.
     inputs : int, optional
-        m; as many as neurons unless given.
+        m, the number of pieces; the number of neurons unless given.
     shared : int
-        For the generalisation rank, the last steps of every piece are those of the first piece.
+        Number of last steps that all pieces share, for the generalisation rank.
     tolerance : float
-        Below this share of the largest, a singular value is noise to whoever reads the states.
+        Singular values below this share of the largest do not count.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with lanes or without.
+        Hyper-parameters in place of the network's own, with or without lanes.
 
     Returns
     -------
@@ -102,20 +102,22 @@ def ranks(
 
 
 def dimension(esn: ESN, u: SeriesLike, *, washout: int | None = None, hyper: Hyper | None = None) -> xarray.Dataset:
-    """(sum_i l_i)^2 / sum_i l_i^2 with the eigenvalues l_i of the covariance of the states, for every lane.
+    """Dimension of the states of every lane: the participation ratio of the eigenvalues l_i of their covariance.
 
-    1 where all states move along one line, N where all directions move alike.
+        (sum_i l_i)^2 / sum_i l_i^2
+
+    It is 1 if all states lie on one line, and N if they spread equally in all directions.
 
     Parameters
     ----------
     esn : ESN
         The network.
     u : (T, F)
-        Inputs, any.
+        Inputs.
     washout : int, optional
-        Steps that do not count; 100 unless given, or a tenth of u where that is less.
+        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, with lanes or without.
+        Hyper-parameters in place of the network's own, with or without lanes.
 
     Returns
     -------

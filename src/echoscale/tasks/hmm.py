@@ -1,8 +1,8 @@
-"""The exact forward filter of a hidden Markov model with Gaussian emissions: what the best possible observer knows.
+"""The exact forward filter of a hidden Markov model with Gaussian emissions: the best possible observer.
 
     P(z_t = j | u_1..u_t)  ~  N(u_t; mean_j, noise_t^2)  sum over i of P(z_t = j | z_{t-1} = i) P(z_{t-1} = i | u_1..u_{t-1})
 
-No causal estimator decides more often right, step by step, than the largest of these probabilities: a ceiling for any network
+Deciding for the largest of these probabilities is right more often than any other causal estimator: a ceiling for any network
 on the same series. Sums are kept as logarithms until they are normalised, in float64, so that neither a long series nor a noise
 near 0 underflows; noise 0 is the exact limit.
 """
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import jax
 
     Array: TypeAlias = jax.Array
-    Known: TypeAlias = tuple[Array, Array]  # what is known of the states, and whether nothing was seen before
-    Row: TypeAlias = tuple[Array, Array, Array]  # input, noise, and which transitions lead here
+    Known: TypeAlias = tuple[Array, Array]  # probabilities of the states, and whether this is the first step
+    Row: TypeAlias = tuple[Array, Array, Array]  # input, noise, and index of the transitions to this step
 
 __all__ = ["forward"]
 
@@ -40,24 +40,26 @@ def forward(
     first: Floats,
     which: npt.NDArray[np.intp] | None = None,
 ) -> Floats:
-    """P(z_t = j | u_1..u_t) ~ N(u_t; mean_j, noise_t^2) sum over i of P(z_t = j | z_{t-1} = i) P(z_{t-1} = i | u_1..u_{t-1}).
+    """Probabilities of the hidden states after every step, given all inputs so far.
 
-    No causal estimator decides more often right, step by step, than the largest of these probabilities, except by luck.
+        P(z_t = j | u_1..u_t) ~ N(u_t; mean_j, noise_t^2) sum over i of P(z_t = j | z_{t-1} = i) P(z_{t-1} = i | u_1..u_{t-1})
+
+    On average, deciding for the largest probability is right more often than any other causal estimator.
 
     Parameters
     ----------
     u : (B, T)
-        The inputs of B series.
+        Inputs of B series.
     means : (S,)
         Means of the emissions of the S hidden states.
     noise : float or (T,)
-        Their standard deviation; 0 is the exact limit.
+        Standard deviation of the emissions; 0 is the exact limit.
     transitions : (S, S) or (K, S, S)
         transitions[k, i, j] = P(j | i).
     first : (S,) or (B, S)
-        What is known of the first step before its input is seen.
+        Probabilities of the hidden states at the first step, before its input.
     which : (T,) or None
-        Which of the K leads to step t (that of the first step is not used); the first unless given.
+        Index of the transitions that lead to step t (the entry of the first step is not used); 0 unless given.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def forward(
     _check_exact(u, means, spread)
     known = np.ascontiguousarray(np.broadcast_to(first, (series, len(means))).T, np.float64)
     posterior = np.empty((series, length, len(means)))
-    # Small kernels, one after the other: the processor, whatever else there is.
+    # Small kernels, one after the other: the CPU is fastest.
     with precision_and_device(np.float64, "cpu"):
         for begin in range(0, length, PIECE):
             end = min(begin + PIECE, length)
@@ -98,7 +100,7 @@ def forward(
 
 
 def _check_exact(u: Floats, means: Floats, noise: Floats) -> None:
-    """Without noise an input is one of the means, or the model is not that of the data."""
+    """Refuse inputs that differ from all means where the noise is 0."""
     exact = noise == 0
     wrong = exact & ~np.isin(u, means)
     if wrong.any():
@@ -121,7 +123,7 @@ def _program() -> Any:
         u, noise, which = row
         ahead = jnp.where(at_first, known, jnp.einsum("ij,ib->jb", table[which], known, precision="highest"))
         apart = jnp.abs(u - means[:, None])
-        # Against the nearest mean that can be reached: the square of a far input alone would swallow what is known.
+        # Relative to the nearest mean that can be reached: the square of a far input would drown the differences.
         nearest = jnp.min(jnp.where(ahead > 0, apart, jnp.inf), axis=0)
         scale = jnp.where(noise > 0, noise, 1)
         exact = jnp.where(apart == 0, 0.0, -jnp.inf)

@@ -12,7 +12,7 @@ from echoscale._internal.types import Complex, Floats
 Advance = Callable[[Complex], Complex]
 
 # Points on a circle around every eigenvalue, over which the coefficients of the integrator are averaged (Kassam and Trefethen
-# 2005): by their formulas they would be differences of nearly equal numbers.
+# 2005): their formulas are differences of nearly equal numbers.
 CONTOUR = 32
 ADVANCE = 0.125  # the longest step of the integrator
 
@@ -27,29 +27,31 @@ def kuramoto_sivashinsky(
     dt: float = 0.25,
     discard: int = 1000,
 ) -> tuple[Floats, Floats]:
-    """dv/dt = -v dv/dx - d^2v/dx^2 - d^4v/dx^4 on a ring of length `size`,   u[n] = v(x_1 ... x_points, (discard + n) dt).
+    """The Kuramoto-Sivashinsky equation on a ring; the target is the whole field `horizon` samples ahead.
 
-    y[n] = u[n + horizon]: predict the whole field `horizon` samples ahead. The field begins as small random waves, and the
-    first `discard` samples are thrown away. Fourier modes in space, fourth-order exponential Runge-Kutta steps in time (Cox
-    and Matthews 2002; Kassam and Trefethen 2005). Its largest Lyapunov exponent is about 0.043 at size 22. Chaos amplifies
-    rounding: on another machine the same seed gives the same beginning, and later another stretch of the same attractor.
+        dv/dt = -v dv/dx - d^2v/dx^2 - d^4v/dx^4,   u[n] = v(x_1 ... x_points, (discard + n) dt),   y[n] = u[n + horizon]
+
+    The field begins as small random waves, and the first `discard` samples are left out. Fourier modes in space, fourth-order
+    exponential Runge-Kutta steps in time (Cox and Matthews 2002; Kassam and Trefethen 2005). Its largest Lyapunov exponent is
+    about 0.043 at size 22. Chaos amplifies rounding: the same seed gives the same beginning on every machine, but later another
+    stretch of the same attractor.
 
     Parameters
     ----------
     length : int
-        Steps.
+        Number of steps.
     seed : int
-        The same seed, the same series.
+        Random seed.
     horizon : int
-        How many samples ahead to predict.
+        Number of samples to predict ahead.
     size : float
-        The length of the ring; chaotic from about 18 on.
+        Length of the ring; chaotic from about 18 on.
     points : int
-        Places on the ring where the field is sampled, an even number.
+        Number of places on the ring where the field is sampled, even.
     dt : float
         Time between two samples.
     discard : int
-        Samples thrown away at the beginning.
+        Number of samples at the start that are left out.
 
     Returns
     -------

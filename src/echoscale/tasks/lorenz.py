@@ -7,7 +7,7 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
 
-# The attractor is about as large as its constants: this many times further out a solution no longer comes back.
+# The attractor is about as large as its constants: a solution this many times farther out does not come back.
 DIVERGED = 1e3
 # Changes of its own size in one sample beyond which no step is small enough: a solver would shorten it for ever.
 FASTEST = 1e12
@@ -25,26 +25,29 @@ def lorenz(
     dt: float = 0.02,
     discard: int = 1000,
 ) -> tuple[Floats, Floats]:
-    """dx/dt = sigma (y - x),   dy/dt = x (rho - z) - y,   dz/dt = x y - beta z,   u[n] = (x, y, z)((discard + n) dt).
+    """The Lorenz system; the targets are all three variables `horizon` samples ahead.
 
-    y[n] = u[n + horizon]: predict all three `horizon` samples ahead. The solution starts at a random point around both lobes,
-    the first `discard` samples are thrown away, and each step of the integrator is held to an error of 1e-11. Chaos amplifies
-    rounding: on another machine the same seed gives the same beginning, and later another stretch of the same attractor.
+        dx/dt = sigma (y - x),   dy/dt = x (rho - z) - y,   dz/dt = x y - beta z
+        u[n] = (x, y, z)((discard + n) dt),   y[n] = u[n + horizon]
+
+    The solution starts at a random point around both lobes, and the first `discard` samples are left out. Each step of the
+    integrator has an error of at most 1e-11. Chaos amplifies rounding: the same seed gives the same beginning on every machine,
+    but later another stretch of the same attractor.
 
     Parameters
     ----------
     length : int
-        Steps.
+        Number of steps.
     seed : int
-        The same seed, the same series.
+        Random seed.
     horizon : int
-        How many samples ahead to predict.
+        Number of samples to predict ahead.
     sigma, rho, beta : float
-        The constants of the flow; the usual ones are chaotic.
+        Constants of the flow; the default ones are chaotic.
     dt : float
         Time between two samples.
     discard : int
-        Samples thrown away at the beginning.
+        Number of samples at the start that are left out.
 
     Returns
     -------

@@ -17,9 +17,9 @@ NODES = 16
 POINTS = (1 - np.cos(np.pi * np.arange(NODES) / (NODES - 1))) / 2
 # From the values to the coefficients of Chebyshev polynomials.
 COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(2 * POINTS - 1, NODES - 1))
-# Panels or samples that are held at once: a long series needs little more than its own memory.
+# Panels or samples in memory at once, so that a long series needs little more than its own memory.
 BLOCK = 1 << 15
-# Panels that anyone would wait for.
+# Most panels: more would take too long.
 MOST = 1e9
 
 
@@ -35,29 +35,32 @@ def mackey_glass(
     dt: float = 1.0,
     discard: int = 1000,
 ) -> tuple[Floats, Floats]:
-    """dx/dt = beta x(t - delay) / (1 + x(t - delay)^power) - gamma x(t),   u[n] = x((discard + n) dt),   y[n] = u[n + horizon].
+    """The Mackey-Glass equation; the target is the series `horizon` samples ahead.
 
-    Predict the series `horizon` samples ahead. Before t = 0 the solution is a straight line between two levels drawn from
-    U[0.5, 1.3]; the first `discard` samples are thrown away. The integration knows nothing of dt, so any delay goes with any
-    dt; its work grows with the time covered, counted in delays. Chaos amplifies rounding: on another machine the same seed
-    gives the same beginning, and later another stretch of the same attractor.
+        dx/dt = beta x(t - delay) / (1 + x(t - delay)^power) - gamma x(t)
+        u[n] = x((discard + n) dt),   y[n] = u[n + horizon]
+
+    Before t = 0 the solution is a straight line between two levels drawn from U[0.5, 1.3]. The first `discard` samples are left
+    out. The integration does not depend on dt, so any delay goes with any dt. Its work grows with the number of delays. Chaos
+    amplifies rounding: the same seed gives the same beginning on every machine, but later another stretch of the same
+    attractor.
 
     Parameters
     ----------
     length : int
-        Steps.
+        Number of steps.
     seed : int
-        The same seed, the same series.
+        Random seed.
     horizon : int
-        How many samples ahead to predict.
+        Number of samples to predict ahead.
     delay : float
-        In units of time; chaotic from about 17 on.
+        Delay in units of time; chaotic from about 17 on.
     beta, gamma, power : float
-        The other constants of the equation.
+        Other constants of the equation.
     dt : float
         Time between two samples.
     discard : int
-        Samples thrown away at the beginning.
+        Number of samples at the start that are left out.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def _windows(window: Floats, step: float, beta: float, gamma: float, power: floa
 
     s = step * POINTS
     node, weight = legendre.leggauss(NODES)
-    share = (1 + node) / 2  # of s, where the integrand is looked at
+    share = (1 + node) / 2  # of s, where the integrand is evaluated
     polynomials = chebyshev.chebvander(2 * POINTS[:, None] * share - 1, NODES - 1) @ COEFFICIENTS
     integral = np.einsum("sr,srj->js", s[:, None] * weight / 2 * np.exp(-gamma * s[:, None] * (1 - share)), polynomials)
     fade = np.exp(-gamma * s)

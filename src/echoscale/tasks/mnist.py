@@ -1,12 +1,12 @@
 """MNIST, 60,000 + 10,000 handwritten digits of 28 x 28 pixels: from a directory, from the cache, or downloaded into it.
 
-The four files are known by their SHA-256, gzipped as they were published, or unpacked.
+The four files are recognised by their SHA-256, gzipped as published or unpacked.
 
 Their format is IDX: a magic number, the sizes of all axes, and the numbers themselves.
 
     0 0 | type | axes | size of axis 1 | ... | size of axis `axes` | numbers, the last axis running fastest
 
-Type and number of axes have one byte each, sizes four, the highest first. MNIST has but type 8: numbers of one byte.
+Type and number of axes have one byte each, sizes four, the highest first. MNIST has only type 8: numbers of one byte.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from echoscale._internal.progress import Progress, shown
 
 
 class File(NamedTuple):
-    """One of the four: name without .gz; size in bytes and SHA-256 as published, gzipped; SHA-256 of what is in it."""
+    """One of the four files: name without .gz, size and SHA-256 of the gzipped file, SHA-256 of its content."""
 
     name: str
     size: int
@@ -102,7 +102,7 @@ def read(
     except (FileNotFoundError, ValueError) as error:
         if given or not download:
             raise type(error)(f"{error}. {REMEDY}") from None
-        from echoscale.tasks.mnist_download import fetch  # not above: pooch is seldom needed
+        from echoscale.tasks.mnist_download import fetch  # here, since pooch is seldom needed
 
         try:
             with shown(progress, "MNIST") as tell:
@@ -128,12 +128,12 @@ def available(directory: str | os.PathLike[str] | None = None) -> bool:
 
 
 def folder(directory: str | os.PathLike[str] | None = None) -> Path:
-    """Where the files are looked for."""
+    """The folder to search for the files."""
     return _given(directory) or cache()
 
 
 def _given(directory: str | os.PathLike[str] | None) -> Path | None:
-    """The directory of the argument, or else of the environment; it exists."""
+    """The directory given by the argument, or else by the environment; an error if it does not exist."""
     by_argument = directory is not None
     named = directory if by_argument else os.environ.get(VARIABLE)
     if not by_argument and not named:
@@ -148,12 +148,12 @@ def _given(directory: str | os.PathLike[str] | None) -> Path | None:
 
 
 def every() -> list[File]:
-    """All four."""
+    """All four files."""
     return [file for pair in FILES.values() for file in pair]
 
 
 def cache() -> Path:
-    """The folder that downloads are kept in; it need not exist."""
+    """The folder for downloads; it need not exist."""
     return cache_of(sys.platform, os.environ, home()) / "mnist"
 
 
@@ -167,8 +167,8 @@ def contents(folder: Path, files: Sequence[File]) -> list[bytes]:
 
 
 def _content(folder: Path, file: File) -> bytes | None:
-    """What is in the first right file of this name, unpacked. Nothing but a right one is ever unpacked."""
-    names = (f"{file.name}.gz", file.name, file.name.replace("-idx", ".idx"))  # the last is what some archives have
+    """The content of the first correct file of this name. Only a file with the right SHA-256 is unpacked."""
+    names = (f"{file.name}.gz", file.name, file.name.replace("-idx", ".idx"))  # some archives use the last
     paths = [path for path in (folder / place / name for place in PLACES for name in names) if path.is_file()]
     for path in paths:
         content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
@@ -184,7 +184,7 @@ def _content(folder: Path, file: File) -> bytes | None:
 
 
 def parse(content: bytes, name: str, axes: int) -> Bytes:
-    """The array in a file's content, with this number of axes; `name` is for errors. It lies on the content: read only."""
+    """The array in a file's content, with this number of axes; `name` is for errors. It is a read-only view of the content."""
     header = 4 * (1 + axes)
     magic = int.from_bytes(content[:4], "big")
     expected = UNSIGNED_BYTES << 8 | axes

@@ -22,10 +22,10 @@ CHUNK = 1 << 14  # bytes
 
 
 def fetch(folder: Path, progress: Progress) -> None:
-    """Bring the four files into the folder, from mirror after mirror; `progress` is called with the bytes so far and in all.
+    """Download the four files into the folder, trying mirror after mirror; `progress` gets the bytes so far and in all.
 
-    It runs in a thread that can be left: SILENCE does not count while the name of a host is looked up, nor against a server
-    that sends a byte now and then.
+    The download runs in a thread that can be abandoned, because SILENCE does not limit the lookup of a host, nor a server that
+    sends a byte now and then.
     """
     stop = threading.Event()
     done: Future[None] = Future()
@@ -54,7 +54,7 @@ def _from_mirrors(folder: Path, progress: Progress, stop: threading.Event) -> No
         so_far = total - sum(file.size for file in missing) + received
         try:
             progress(so_far, total, "")
-        except Exception as error:  # its own, not that of the mirror
+        except Exception as error:  # an error of `progress`, not of the mirror
             raise RuntimeError(f"progress({so_far}, {total}) failed: {error}") from error
 
     def get(url: str, path: str, _: Any) -> None:
@@ -74,9 +74,9 @@ def _from_mirrors(folder: Path, progress: Progress, stop: threading.Event) -> No
         try:
             while missing:
                 name = f"{missing[0].name}.gz"
-                path = pooch.retrieve(mirror + name, missing[0].packed, name, folder, downloader=get)  # or it is there already
-                with contextlib.suppress(PermissionError):  # somebody else's
-                    os.chmod(path, 0o644)  # it was a temporary file, which nobody else may read
+                path = pooch.retrieve(mirror + name, missing[0].packed, name, folder, downloader=get)  # or it is there
+                with contextlib.suppress(PermissionError):  # the file belongs to another user
+                    os.chmod(path, 0o644)  # temporary files are not readable for others
                 del missing[0]
                 tell(0)
         except (OSError, ValueError) as error:

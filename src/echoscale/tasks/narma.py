@@ -9,10 +9,10 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
 
-# No trajectory comes back from here: stable ones stay below about 1.3.
+# No trajectory comes back from above this value: stable ones stay below about 1.3.
 DIVERGED = 10.0
 LONGEST_REDRAW = 1 << 14
-LOOK_AHEAD = 100  # a series must not end on its way there: it has to stay bounded for so many steps more
+LOOK_AHEAD = 100  # a series must also stay bounded for this number of steps after its end
 
 
 def narma(
@@ -26,24 +26,26 @@ def narma(
     d: float = 0.1,
     saturate: bool = False,
 ) -> tuple[Floats, Floats]:
-    """y_n = y_{n-1} (a + b sum_{k=1..D} y_{n-k}) + c s_{n-1} s_{n-D} + d,   s_n ~ U[0, 0.5],   D = order.
+    """NARMA: a nonlinear autoregressive moving average of uniform noise, with D = order.
 
-    y starts at 0, so wash out the first steps. The recursion can run away (at order 10 about 6 times in a million steps): the
+        y_n = y_{n-1} (a + b sum_{k=1..D} y_{n-k}) + c s_{n-1} s_{n-D} + d,   s_n ~ U[0, 0.5]
+
+    y starts at 0, so wash out the first steps. The recursion can diverge (at order 10 about 6 times in a million steps). The
     inputs of the last steps are then drawn again, further and further back until the series stays bounded.
 
-    With saturate=True the right side goes through tanh and no order runs away. That is the way to order 20, in the literature
-    with d=0.01 (Rodan and Tino 2011); without it order 20 has no fixed point at the mean input, and is refused.
+    With saturate=True the right side goes through tanh and no order diverges. Order 20 needs it: without tanh, order 20 has no
+    fixed point at the mean input and is refused. The literature uses d=0.01 there (Rodan and Tino 2011).
 
     Parameters
     ----------
     length : int
-        Steps.
+        Number of steps.
     order : int
-        D, how many steps the recursion looks back.
+        D, the number of past steps in the recursion.
     seed : int
-        The same seed, the same series.
+        Random seed.
     a, b, c, d : float
-        The constants of the recursion.
+        Constants of the recursion.
     saturate : bool
         Whether the right side goes through tanh.
 
@@ -80,7 +82,7 @@ def narma(
         if abs(new) < DIVERGED:
             y.append(new)
             continue
-        back = 50 if n > furthest else 2 * back  # the same place again: further back
+        back = 50 if n > furthest else 2 * back  # at the same place again: go further back
         furthest = max(n, furthest)
         if back > LONGEST_REDRAW:
             raise ValueError(

@@ -2,7 +2,7 @@
 
     u_t = pixel[permutation[t]] / white,      t = 0 .. T-1,      T = 28 * 28 (MNIST) or 8 * 8 (scikit-learn's digits)
 
-Pixels are numbered row by row; white is the largest value that they can have. The class is to be told after the last one.
+Pixels are numbered row by row; white is the largest possible value. The class is asked for after the last pixel.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ DIGITS_TEST_ONE_IN = 5  # of each class
 
 
 class Sequences(NamedTuple):
-    """u_t = pixel[permutation[t]] / white: B sequences of T steps, each with its label.
+    """Images as sequences of pixels with labels: u_t = pixel[permutation[t]] / white.
 
     Attributes
     ----------
     u : (B, T, 1) array
         float32, in [0, 1].
     labels : (B,) array
-        0 to 9.
+        Digits, 0 to 9.
     permutation : (T,) array
         Step t shows pixel permutation[t].
     name : str
-        Which set, split and permutation.
+        Name of set, split and permutation.
     """
 
     u: npt.NDArray[np.float32]
@@ -60,8 +60,8 @@ def psmnist(
 ) -> Sequences:
     """MNIST as sequences of 784 steps: 60,000 to train (188 MB) or 10,000 to test.
 
-    The files come from the directory, if one is given here or by the environment variable ECHOSCALE_DATA; else from the cache,
-    and with download=True from public mirrors into it (11.6 MB).
+    The files come from the directory given here or by the environment variable ECHOSCALE_DATA, else from the cache. With
+    download=True, missing files are downloaded into the cache from public mirrors (11.6 MB).
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ def psmnist(
     permutation : int or None
         A seed: the order is NumPy's `default_rng(permutation).permutation(T)`. None shows the pixels row by row.
     directory : path or None
-        Where the four files of MNIST lie.
+        Folder of the four files of MNIST.
     download : bool
-        Whether to fetch what is not in the cache.
+        Whether to download files that are not in the cache.
     progress : bool or function of (done, total, note)
-        A bar while files are fetched, or a function that is told the bytes.
+        True shows a bar during the download; a function gets the bytes.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def psdigits(split: str = "train", permutation: int | None = 0) -> Sequences:
 
 
 def _order(permutation: int | None, steps: int) -> Indices:
-    """The pixel that each step shows, (steps,)."""
+    """The pixel of each step, (steps,)."""
     if permutation is None:
         return np.arange(steps)
     return np.random.default_rng(checks.integer(permutation, "permutation (a seed, or None)")).permutation(steps)
@@ -137,7 +137,8 @@ def _split(labels: Indices, split: str) -> Indices:
 
 
 def _sequences(images: npt.NDArray[Any], labels: npt.NDArray[Any], order: Indices, white: int, name: str) -> Sequences:
-    # Permuted as they are, bytes, and widened after: less memory. take, unlike [:, order], keeps each sequence together.
+    # Permuted as bytes and converted after that, which takes less memory. take, unlike [:, order], keeps each sequence
+    # together.
     pixels = images.reshape(len(images), -1).take(order, axis=1)
     return Sequences(np.divide(pixels, white, dtype=np.float32)[..., None], labels.astype(np.int64), order, name)
 

@@ -1,4 +1,4 @@
-"""The noisy telegraph of a volatile environment: a two-state signal whose odds a second, slower one exchanges (paper, Fig. 4).
+"""The noisy telegraph of a volatile environment: a two-state signal whose odds a second, slower signal swaps (paper, Fig. 4).
 
     regime r:  0 <-> 1 with probability p3 a step
     state s:   1 -> 0 with probability p1 in regime 0 and p2 in regime 1;   0 -> 1 the other way round
@@ -22,16 +22,16 @@ CLASSES = ("regime 0, state 0", "regime 0, state 1", "regime 1, state 0", "regim
 
 
 class Telegraph(NamedTuple):
-    """One series, or B of them with a leading axis.
+    """One telegraph series, or B series with a leading axis.
 
     Attributes
     ----------
     u : (T, 1) array
         The noisy input.
     state : (T,) array
-        0 or 1, the signal without noise.
+        0 or 1, the fast signal without noise.
     regime : (T,) array
-        0 or 1, the slow one.
+        0 or 1, the slow signal.
     """
 
     u: Floats
@@ -54,7 +54,7 @@ class Odds(NamedTuple):
 
     @classmethod
     def checked(cls, p1: npt.ArrayLike, p2: npt.ArrayLike, p3: float, length: int) -> Odds:
-        """Every one in [0, 1]; what changes in time covers the series."""
+        """Checked odds: each in [0, 1], and values that change in time cover the series."""
         return cls(
             in_time(p1, "p1", length, probability),
             in_time(p2, "p2", length, probability),
@@ -63,7 +63,7 @@ class Odds(NamedTuple):
 
     @property
     def leaves(self) -> tuple[Floats, Floats]:
-        """Of regime 0 and 1: the probability that the state goes from 1 to 0. From 0 to 1 it is that of the other regime."""
+        """Probability that the state goes from 1 to 0, in regime 0 and in regime 1; from 0 to 1 the other way round."""
         return self.p1, self.p2
 
     def up_at_first(self) -> float:
@@ -74,7 +74,7 @@ class Odds(NamedTuple):
         p1, p2 = (float(each.flat[0]) for each in (self.p1, self.p2))
         hold = 1 - p1 - p2
         below = 1 - (1 - 2 * self.p3) * hold
-        # Nothing ever changes, or everything at every step: 1/2. Rounding must not make a certainty more than that.
+        # If nothing changes, or everything at every step: 1/2. Rounding must not give more than 1.
         return min((p2 + self.p3 * hold) / below, 1.0) if below > 0 else 0.5
 
 
@@ -88,23 +88,24 @@ def telegraph(
     p2: npt.ArrayLike = 0.1,
     p3: float = 0.0005,
 ) -> Telegraph:
-    """u_t = s_t + noise N(0, 1): a state s that is 0 or 1, whose odds a second, slower signal r exchanges (paper, Fig. 4).
+    """A noisy two-state signal s whose odds a second, slower signal r swaps (paper, Fig. 4).
 
+        input:     u_t = s_t + noise N(0, 1)
         regime r:  0 <-> 1 with probability p3 per step
         state s:   1 -> 0 with probability p1 in regime 0 and p2 in regime 1;   0 -> 1 the other way round
 
-    The series starts in the stationary process.
+    The series starts from the stationary process.
 
     Parameters
     ----------
     length : int
-        T, steps.
+        T, the number of steps.
     seed : int
-        The same seed, the same series.
+        Random seed.
     sequences : int or None
-        B, how many series side by side; None is one, without a leading axis.
+        B, the number of series; None: one series without a leading axis.
     noise : float or (T,)
-        Standard deviation of what is added to the state.
+        Standard deviation of the noise.
     p1, p2 : float or (T,)
         Probability per step that the state goes from 1 to 0 in regime 0 and in regime 1; from 0 to 1 the other way round.
     p3 : float
@@ -138,17 +139,17 @@ def telegraph(
 
 
 def schedule(*phases: tuple[int, float]) -> Floats:
-    """The value of every step, from phases.
+    """One value for every step, from phases of constant value.
 
     Parameters
     ----------
     *phases : (steps, value)
-        How long, and which value.
+        Length and value of each phase.
 
     Returns
     -------
     (T,) array
-        T is the sum of all steps.
+        One value for each of the T steps of all phases.
 
     Examples
     --------
@@ -204,15 +205,15 @@ def _states(rng: np.random.Generator, regime: Labels, odds: Odds) -> Labels:
     """(B, T), without a loop over the steps.
 
     With one uniform number x a step, the next state is 1 if x < P(0 -> 1) from state 0, and if x < 1 - P(1 -> 0) from state 1.
-    Below both bounds the state is set to 1, above both to 0, whatever it was; between them it stays, or changes where the
-    bounds are crossed. So a state is that of the last step that set it, plus the parity of the changes since.
+    Below both bounds the state is set to 1, above both to 0. Between them it stays, or changes if the bounds are crossed. So a
+    state is the value at the last step that set it, plus the parity of the changes since.
     """
     down, up = odds.leaves
     rises = np.where(regime, down, up)  # P(0 -> 1) is p2 in regime 0 and p1 in regime 1
     keeps = 1 - np.where(regime, up, down)
     x = rng.random(regime.shape)
     at_first = odds.up_at_first()
-    rises[:, 0] = keeps[:, 0] = np.where(regime[:, 0], 1 - at_first, at_first)  # sets the first one, whatever was before
+    rises[:, 0] = keeps[:, 0] = np.where(regime[:, 0], 1 - at_first, at_first)  # sets the first state
     from_down, from_up = x < rises, x < keeps
     steps = np.arange(regime.shape[1], dtype=np.int32)
     last_set = np.maximum.accumulate(np.where(from_down == from_up, steps, 0), axis=1)

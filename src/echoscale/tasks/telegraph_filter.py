@@ -20,12 +20,12 @@ MEANS = np.array([0.0, 1.0, 0.0, 1.0])
 
 
 class Posterior(NamedTuple):
-    """P(class | u_1..u_t), the four classes being 2 regime + state.
+    """Probabilities of the four classes, 2 regime + state, after every step: P(class | u_1..u_t).
 
     Attributes
     ----------
     joint : (..., T, 4) array
-        Probabilities of the classes after every step, given the inputs up to and with it.
+        Probabilities of the classes after every step, given all inputs up to this step.
     """
 
     joint: Floats
@@ -44,7 +44,7 @@ class Posterior(NamedTuple):
 
     @property
     def decisions(self) -> dict[str, Labels]:
-        """The Bayes decisions for "state", "regime" and "joint", each (..., T): right more often than any others can be."""
+        """The Bayes decisions for "state", "regime" and "joint", each (..., T): on average right most often."""
         return {
             "state": (self.state > 0.5).astype(np.int8),
             "regime": (self.regime > 0.5).astype(np.int8),
@@ -52,14 +52,14 @@ class Posterior(NamedTuple):
         }
 
     def accuracies(self, truth: Telegraph, washout: int = 0) -> dict[str, float]:
-        """How often the decisions are right: no causal model can do better on this series, except by luck.
+        """Share of right decisions: no causal model does better on average.
 
         Parameters
         ----------
         truth : Telegraph
             The series with its labels.
         washout : int
-            Steps at the beginning that do not count.
+            Number of steps at the start that are left out.
         """
         if truth.joint.shape != self.joint.shape[:-1]:
             raise ValueError(f"the posterior is that of {self.joint.shape[:-1]} steps, the truth has {truth.joint.shape}.")
@@ -77,20 +77,20 @@ def telegraph_filter(
     p3: float = 0.0005,
     start: npt.ArrayLike | None = None,
 ) -> Posterior:
-    """P(class_t | u_1..u_t), exactly: what the best causal observer knows of state and regime after every step.
+    """The best causal observer of state and regime: the exact P(class_t | u_1..u_t) after every step.
 
     Parameters
     ----------
     u : (T, 1), (T,) or (B, T, 1)
         Inputs, as `telegraph` makes them.
     noise : float or (T,)
-        Standard deviation of what is added to the state.
+        Standard deviation of the noise.
     p1, p2 : float or (T,)
         Probability per step that the state goes from 1 to 0 in regime 0 and in regime 1; from 0 to 1 the other way round.
     p3 : float
         Probability per step that the regime changes.
     start : (4,), (B, 4) or None
-        What was known one step before u begins, to carry on a stream (`posterior.joint[..., -1, :]`); None is the stationary
+        Probabilities one step before u begins, to continue a stream (`posterior.joint[..., -1, :]`); None: the stationary
         process.
 
     Returns
@@ -120,7 +120,7 @@ def telegraph_filter(
 
 
 def transitions(p1: float, p2: float, p3: float) -> Floats:
-    """Return P(class j | class i) of the telegraph: the regime moves, then the state by the odds of the new regime.
+    """Transition probabilities P(class j | class i) of the telegraph: first the regime moves, then the state by its new odds.
 
     Parameters
     ----------
