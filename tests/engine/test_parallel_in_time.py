@@ -15,9 +15,8 @@ from echoscale.engine.devices import precision_and_device
 from echoscale.network import Network
 
 U = np.random.default_rng(0).normal(size=(77, 2))
-CHAIN = es.hierarchical(
-    [9, 7], leak_rate=[0.1, 0.5], activation=["identity", "tanh"], topology=["diagonal", "normal"], bias_scaling=0.2
-)
+LINEAR: dict[str, Any] = {"activation": "identity", "topology": "diagonal"}
+CHAIN = es.hierarchical([9, 6, 7], leak_rate=[0.1, 0.5, 1.0], bias_scaling=0.2, **LINEAR)
 
 
 def run(esn: es.ESN, u: Any, start: np.ndarray | None = None, hyper: es.Hyper | None = None) -> list[np.ndarray]:
@@ -48,23 +47,14 @@ def test_series_of_unequal_length_and_networks_run_beside_each_other() -> None:
     several = [U, U[:5], U[10:60]]
     for found, wanted in zip(run(esn, several), esn.run(several), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13)
-    hyper = esn.hyper.replace(leak_rate=[[0.1, 0.3, 1.0], 0.5], input_scaling=[[0.1, 0.2, 0.4], 0.0])
+    hyper = esn.hyper.replace(leak_rate=[[0.1, 0.3, 1.0], 0.5, 1.0], input_scaling=[[0.1, 0.2, 0.4], 0.0, 0.0])
     for found, wanted in zip(run(esn, several, hyper=hyper), esn.run(several, hyper=hyper), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13)
 
 
-def test_other_levels_may_spread_their_leak_rates() -> None:
-    leak_rate = [0.3, es.LogUniform(0.1, 1.0)]
-    kinds: dict[str, Any] = {"activation": ["identity", "tanh"], "topology": ["diagonal", "normal"]}
-    esn = es.hierarchical([9, 7], leak_rate=leak_rate, **kinds).build(2, seed=1, dtype="float64")
-    np.testing.assert_allclose(run(esn, U)[0], esn.run(U), rtol=0, atol=1e-13)
-    hyper = esn.hyper.replace(leak_rate=[[0.1, 0.3], 0.5])
-    np.testing.assert_allclose(run(esn, U, hyper=hyper)[0], esn.run(U, hyper=hyper), rtol=0, atol=1e-13)
-
-
 def test_chunks_carry_on(monkeypatch: pytest.MonkeyPatch) -> None:
     esn = CHAIN.build(2, seed=1, dtype="float64")
-    monkeypatch.setattr(lanes, "PARALLEL_CHUNK_BYTES", 16 * 40 * 8)
+    monkeypatch.setattr(lanes, "PARALLEL_CHUNK_BYTES", 22 * 40 * 8)
     np.testing.assert_allclose(run(esn, U)[0], esn.run(U), rtol=0, atol=1e-13)
 
 
@@ -101,11 +91,12 @@ def test_growth_is_warned_of_and_named() -> None:
     "network",
     [
         es.single(5),
-        es.single(5, activation="identity", topology="diagonal", leak_rate=es.LogUniform(0.1, 1.0)),
+        es.single(5, leak_rate=es.LogUniform(0.1, 1.0), **LINEAR),
+        es.hierarchical([5, 5], activation=["identity", "tanh"], topology=["diagonal", "normal"]),
         es.Network([*CHAIN.reservoirs], [es.Coupling(1, 0)]),
-        es.single(5, activation="identity", topology="diagonal", feedback_scaling=0.1),
+        es.single(5, feedback_scaling=0.1, **LINEAR),
     ],
-    ids=["nothing linear", "leak rates of their own", "feedback of a level", "feedback of outputs"],
+    ids=["nothing linear", "leak rates of their own", "a level of tanh", "feedback of a level", "feedback of outputs"],
 )
 def test_other_networks_run_step_by_step(network: Network) -> None:
     outputs = 1 if network.reservoirs[0].feedback_scaling else None

@@ -93,7 +93,7 @@ def feed(
     dtype: np.dtype[Any],
     device: DeviceLike,
     every: int = 1,
-    parallel: parallel_in_time.Plan | None = None,
+    parallel: tuple[parallel_in_time.Pairs, ...] | None = None,
 ) -> npt.NDArray[Any]:
     """Run every (hyper lane, series) pair from the states `start` (H * B, N), or zero; returns the last states (H * B, N)."""
     count, units, host = hyper.lanes or 1, sum(sizes), on_cpu(device)

@@ -18,7 +18,7 @@ CPU_BLOCK_LANES, GPU_BLOCK_LANES = 256, 8192
 SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048
 # Where all steps of a chunk are made at once: bytes of its states, and neurons in all lanes: with more of them, a single step
 # fills the GPU.
-PARALLEL_CHUNK_BYTES, MOST_PARALLEL = 1 << 28, 1 << 17
+PARALLEL_CHUNK_BYTES, MOST_PARALLEL = 1 << 28, 1 << 20
 CHEAP_STEP = 10_000  # neurons in all lanes together: a few microseconds
 
 

@@ -1,4 +1,4 @@
-"""A chunk of steps level by level: linear diagonal levels in parallel over time, the others step by step. For GPUs.
+"""All steps of a chunk at once, level by level, for networks whose levels are all linear and diagonal. For GPUs.
 
     x(t+1) = A x(t) + d(t),   A = (1 - alpha) I + alpha rho W
 
@@ -32,27 +32,20 @@ class Pairs(NamedTuple):
     values: Array
 
 
-Plan = tuple[Pairs | None, ...]
-
-
-def plan(network: Network, drawn: Drawn, dtype: npt.DTypeLike) -> Plan | None:
-    """Which levels run in parallel over time: linear diagonal ones with one leak rate and no residual matrix; None without any.
+def plan(network: Network, drawn: Drawn, dtype: npt.DTypeLike) -> tuple[Pairs, ...] | None:
+    """The pairs of all levels; None if a level is not linear and diagonal with one leak rate and without a residual matrix.
 
     Two neurons of a pair with different leak rates have a 2 x 2 matrix that is no complex number. Levels that receive the
     states of later levels, or outputs, must move together with them, step by step.
     """
-    if drawn.feedback or any(each.source > each.target for each in network.couplings):
-        return None
-    found = tuple(
-        Pairs(to_device(complex_pairs(matrix), np.result_type(dtype, np.complex64)))
-        if reservoir.activation == "identity"
-        and reservoir.residual == "identity"
-        and reservoir.leak_spread == 0
-        and reservoir.topology == "diagonal"
-        else None
-        for reservoir, matrix in zip(network.reservoirs, drawn.recurrent, strict=True)
+    of_pairs = all(
+        each.activation == "identity" and each.residual == "identity" and each.leak_spread == 0 and each.topology == "diagonal"
+        for each in network.reservoirs
     )
-    return None if all(each is None for each in found) else found
+    if not of_pairs or drawn.feedback or any(each.source > each.target for each in network.couplings):
+        return None
+    complex_type = np.result_type(dtype, np.complex64)
+    return tuple(Pairs(to_device(complex_pairs(each), complex_type)) for each in drawn.recurrent)
 
 
 def complex_pairs(matrix: Any) -> npt.NDArray[np.complex128]:
@@ -69,7 +62,7 @@ def complex_pairs(matrix: Any) -> npt.NDArray[np.complex128]:
 def scan(
     weights: Weights,
     hyper: Hyper,
-    parallel: Plan,
+    pairs: tuple[Pairs, ...],
     state: State,
     u: Array,
     remaining: Array,
@@ -83,13 +76,9 @@ def scan(
         # What the level receives from others does not depend on its own states: all steps at once.
         drive = jax.vmap(partial(dynamics.drive, weights, numbers, k, own=None))
         received = jnp.broadcast_to(drive(before, found, u), (len(u), *start.shape))
-        pairs = parallel[k]
-        if pairs is None:
-            found.append(_stepwise(weights, numbers, k, received, start))
-        else:
-            leak = numbers.leak_rate[k][:1] if jnp.ndim(numbers.leak_rate[k]) == 2 else numbers.leak_rate[k]
-            factor = (1 - leak) + leak * numbers.spectral_radius[k] * pairs.values[:, None]
-            found.append(_of_pairs(factor, leak * received, start))
+        leak = numbers.leak_rate[k]
+        factor = (1 - leak) + leak * numbers.spectral_radius[k] * pairs[k].values[:, None]
+        found.append(_of_pairs(factor, leak * received, start))
     if not whole:  # rows past the end of a series repeat its last state
         row = jnp.clip(remaining, 0, jnp.arange(1, len(u) + 1)[:, None])[:, None]
         since = [jnp.concatenate([first[None], made]) for first, made in zip(state, found, strict=True)]
@@ -109,14 +98,3 @@ def _of_pairs(factor: Array, drive: Array, start: Array) -> Array:
 
     z = jax.lax.associative_scan(join, (jnp.broadcast_to(factor, first.shape), first))[1]
     return jnp.stack([z.real, z.imag], axis=2).reshape(length, size + odd, lanes)[:, :size]
-
-
-def _stepwise(weights: Weights, numbers: Hyper, k: int, received: Array, start: Array) -> Array:
-    """A level along what it receives from others (L, n, lanes), step by step."""
-
-    def body(x: Array, h: Array) -> tuple[Array, Array]:
-        fired = dynamics.activate(weights, k, h + dynamics.recur(weights, numbers, k, x))
-        new = dynamics.move(weights, numbers, k, x, fired)
-        return new, new
-
-    return jax.lax.scan(body, start, received)[1]
