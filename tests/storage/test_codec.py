@@ -197,6 +197,9 @@ def test_a_loaded_model_says_the_same_bits_and_learns_on(name: str, tmp_path: Pa
     assert_alike(again, saved)
     assert_alike(go_on(loaded), go_on(es.load(tmp_path / "model.es")))
     assert_alike(loaded, go_on(saved))
+    later = es.load(es.save(saved, tmp_path / "later.es"))
+    assert_alike(later, saved)
+    assert_alike(go_on(later), go_on(saved))
 
 
 # ------------------------------------------------------------------------------------------------- nothing is forgotten

@@ -28,7 +28,6 @@ from echoscale.engine.weights.drawn import Drawn
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
-from echoscale.forecasting.candidates import LANES
 from echoscale.forecasting.data import Line, Units
 from echoscale.forecasting.intervals import GRID
 from echoscale.forecasting.lags import LEAST_ROWS, Recipe
@@ -148,18 +147,13 @@ NETWORK = Record(
 # --------------------------------------------------------------------------------------------------------------- readouts
 
 
-def _check_rls(model: RLS) -> None:
-    if model.state is not None and not 0 <= model.state.turn < len(model.state.mean):
-        raise ValueError(f"turn must be one of {len(model.state.mean)} features, not {model.state.turn}")
-
-
 READOUT = Record(Readout, "coef O C, intercept O", ridge=Array(least=0))
 CURVE = Record(RidgeCurve, "relative penalties", errors=Array("penalties", finite=False))
 STATISTICS = Record(
     Statistics, features=Plain(checks.integer, "C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O C+O")
 )
-RLS_STATE = Record(RLSState, "mean C, target O, coef C O, inverse C C", weight=Array(least=0), turn=Array(kind="i"))
-LEAST_SQUARES = Record(RLS, ridge=NUMBER, forgetting=NUMBER, state=Maybe(RLS_STATE), finish=_check_rls)
+RLS_STATE = Record(RLSState, "mean C, target O, coef C O, inverse C C", weight=Array(least=0), turn=Array(kind="i", least=0))
+LEAST_SQUARES = Record(RLS, ridge=NUMBER, forgetting=NUMBER, state=Maybe(RLS_STATE))
 
 
 # ------------------------------------------------------------------------------------------------------------- estimators
@@ -178,10 +172,6 @@ SCORES = Record(NormalScores, "values levels heard, scores levels heard", finish
 HEARD = OneOf({"Scaling": _scaling("heard"), "NormalScores": SCORES})
 
 
-def _as_objects(names: list[str]) -> Any:
-    return np.array(names, dtype=object)
-
-
 def _seeded(model: Any) -> Any:
     """A copy with the seed that a generator gave: the generator itself cannot be written down."""
     shown = _plain_device(model)
@@ -197,7 +187,7 @@ def _settings(of: type) -> dict[str, Any]:
 
 FITTED: dict[str, Any] = {
     "n_features_in_": Plain(checks.integer, "F"),
-    "feature_names_in_": IfThere(Names("F", _as_objects)),
+    "feature_names_in_": IfThere(Names("F", partial(np.array, dtype=object))),
     "washout_": COUNT,
     "readout_": READOUT,
     "ridge_": SIZE,
@@ -257,19 +247,7 @@ def _check_pools(made: ESNFeatures, changes: bool | str, features: int, readout:
         raise ValueError(f"the readout has {columns} columns, pools give {width}")
 
 
-def _check_labels(model: Any) -> None:
-    labels, outputs = len(model.classes_), len(model.readout_.coef)
-    if labels not in ((2,) if outputs == 1 else (outputs,)):
-        raise ValueError(f"{labels} labels for {outputs} outputs")
-
-
-def _check_step_classifier(model: Any) -> None:
-    _check_labels(model)
-    _check_steps(model)
-
-
 def _finish_classifier(model: Any) -> None:
-    _check_labels(model)
     model._penalties()
     model.make_network()
     made = model.transformer_
@@ -286,7 +264,7 @@ TRANSFORMER = Record(
     left_out=("esn_", "scaling_", "n_features_in_", "feature_names_in_", *POOLS),
 )
 OF_CLASSES: dict[str, Any] = {
-    "classes_": Labels("labels"),
+    "classes_": Labels("O"),
     "steepness_": SIZE,
     "history_": IfThere(Record(TrainingHistory, **_each(TrainingHistory._fields, Array("epochs", finite=False)))),
 }
@@ -295,7 +273,7 @@ STEP_CLASSIFIER = Record(
     **_settings(ESNStepClassifier),
     **OF_CLASSES,
     **OF_STEPS,
-    finish=_check_step_classifier,
+    finish=_check_steps,
     kept=_seeded,
 )
 CLASSIFIER = Record(
@@ -452,8 +430,7 @@ VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), l
 
 def _check_net(net: Net) -> None:
     _check_hyper(net.lanes, net.esn.hyper)
-    if (net.lanes.lanes or 1) > LANES or net.lane >= (net.lanes.lanes or 1):
-        raise ValueError(f"a network has at most {LANES} lanes, not {net.lanes.lanes}, and lane {net.lane} is one of them")
+    checks.choice(net.lane, range(net.lanes.lanes or 1), "lane")
 
 
 def _last_states(part: Part) -> Part:
