@@ -112,10 +112,13 @@ def _check_hyper(hyper: Hyper, like: Hyper) -> None:
     like.replace(**{name: leaves for name, leaves in checked(hyper, like)._asdict().items() if leaves})
 
 
-def _plain_device(esn: Any) -> Any:
-    """A copy without a device object: the machine that loads has its own."""
-    shown = copy(esn)
-    shown.device = esn.device if isinstance(esn.device, str) else None
+def _portable(model: Any) -> Any:
+    """A copy without device objects, which another machine does not have, and with the seed that a generator gave."""
+    shown = copy(model)
+    if not isinstance(getattr(model, "device", None), str):
+        shown.device = None
+    if hasattr(model, "esn_"):
+        shown.random_state = model.esn_.seed
     return shown
 
 
@@ -138,7 +141,7 @@ NETWORK = Record(
     drawn=DRAWN,
     hyper=HYPER,
     finish=_check_esn,
-    kept=_plain_device,
+    kept=_portable,
     left_out=("_stored", "_numbers"),
     own_sizes=True,
 )
@@ -172,17 +175,9 @@ SCORES = Record(NormalScores, "values levels heard, scores levels heard", finish
 HEARD = OneOf({"Scaling": _scaling("heard"), "NormalScores": SCORES})
 
 
-def _seeded(model: Any) -> Any:
-    """A copy with the seed that a generator gave: the generator itself cannot be written down."""
-    shown = _plain_device(model)
-    if hasattr(model, "esn_"):
-        shown.random_state = model.esn_.seed
-    return shown
-
-
-def _settings(of: type) -> dict[str, Any]:
-    """The parameters of an estimator."""
-    return _each(inspect.signature(of).parameters, SETTING)
+def _estimator(of: type, **more: Any) -> Record:
+    """Parameters, and what a fit left."""
+    return Record(of, **_each(inspect.signature(of).parameters, SETTING), **more, kept=_portable)
 
 
 FITTED: dict[str, Any] = {
@@ -224,15 +219,7 @@ def _check_steps(model: Any) -> None:
         raise ValueError(f"there are {len(model.steps_seen_)} series, with states of shape {model.state_.shape}")
 
 
-REGRESSOR = Record(
-    ESNRegressor,
-    **_settings(ESNRegressor),
-    **OF_STEPS,
-    flat_targets_=TRUTH,
-    no_forecast_=TEXT,
-    finish=_check_steps,
-    kept=_seeded,
-)
+REGRESSOR = _estimator(ESNRegressor, **OF_STEPS, flat_targets_=TRUTH, no_forecast_=TEXT, finish=_check_steps)
 
 
 def _check_pools(made: ESNFeatures, changes: bool | str, features: int, readout: Readout) -> None:
@@ -257,28 +244,15 @@ def _finish_classifier(model: Any) -> None:
 
 # The network and the scaling of a classifier's transformer are the classifier's; nothing asks for its pools by name.
 POOLS = ("columns_", "feature_scaling_")
-TRANSFORMER = Record(
-    ESNFeatures,
-    **_settings(ESNFeatures),
-    kept=_seeded,
-    left_out=("esn_", "scaling_", "n_features_in_", "feature_names_in_", *POOLS),
-)
+TRANSFORMER = _estimator(ESNFeatures, left_out=("esn_", "scaling_", "n_features_in_", "feature_names_in_", *POOLS))
 OF_CLASSES: dict[str, Any] = {
     "classes_": Labels("O"),
     "steepness_": SIZE,
     "history_": IfThere(Record(TrainingHistory, **_each(TrainingHistory._fields, Array("epochs", finite=False)))),
 }
-STEP_CLASSIFIER = Record(
-    ESNStepClassifier,
-    **_settings(ESNStepClassifier),
-    **OF_CLASSES,
-    **OF_STEPS,
-    finish=_check_steps,
-    kept=_seeded,
-)
-CLASSIFIER = Record(
+STEP_CLASSIFIER = _estimator(ESNStepClassifier, **OF_CLASSES, **OF_STEPS, finish=_check_steps)
+CLASSIFIER = _estimator(
     ESNClassifier,
-    **_settings(ESNClassifier),
     **OF_CLASSES,
     **FITTED,
     esn_=NETWORK,
@@ -287,7 +261,6 @@ CLASSIFIER = Record(
     rows_=IfThere(Array("B C")),
     codes_=IfThere(Array("B O")),
     finish=_finish_classifier,
-    kept=_seeded,
 )
 
 
@@ -300,9 +273,8 @@ def _check_nvar(model: NVAR) -> None:
         raise ValueError(f"the readout has {columns} columns, not one for each of {len(model._places(features))} products")
 
 
-LAGS = Record(
+LAGS = _estimator(
     NVAR,
-    **_settings(NVAR),
     **FITTED,
     scaling_=_scaling("F"),
     target_scaling_=_scaling("O"),
@@ -359,9 +331,7 @@ def _check_sequences(model: SequenceModel) -> None:
         _check_pools(member.transformer, member.changes, len(model.scaling.mean), member.readout)
 
 
-FEATURES = Record(
-    ESNFeatures, **_settings(ESNFeatures), esn_=NETWORK, scaling_=HEARD, n_features_in_=POSITIVE, kept=_seeded, left_out=POOLS
-)
+FEATURES = _estimator(ESNFeatures, esn_=NETWORK, scaling_=HEARD, n_features_in_=POSITIVE, left_out=POOLS)
 MEMBER = Record(SequenceMember, transformer=FEATURES, readout=READOUT, changes=one_of(True, False, ONLY))
 SEQUENCES = Record(
     SequenceModel,
@@ -523,9 +493,8 @@ def _finish_forecaster(model: Any) -> None:
                 raise ValueError("what was learned does not forecast")
 
 
-FORECASTER = Record(
+FORECASTER = _estimator(
     Forecaster,
-    **_settings(Forecaster),
     horizon_=Plain(partial(checks.integer, minimum=1), "H"),
     season_=SETTING,
     _columns=Many(TEXT, size="K"),
