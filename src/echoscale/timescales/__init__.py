@@ -1,4 +1,4 @@
-"""Which timescales a network has, and which ones a problem needs."""
+"""Timescales of a network, and timescales that a problem needs."""
 
 from echoscale.timescales.linear_regime import LinearSystem, mode_relaxation
 from echoscale.timescales.memory import Memory, memory

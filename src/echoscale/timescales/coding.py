@@ -1,4 +1,4 @@
-"""What a problem asks for, as numbers at every step: the next inputs, targets as they are, or classes as columns of 0 and 1."""
+"""Targets of a problem as numbers at every step: the next inputs, numbers, or classes as columns of 0 and 1."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from echoscale.data.targets import are_labels, entries_of, is_next_input, labels
 
 
 class Asked(NamedTuple):
-    """Inputs, and what is asked for at every step.
+    """Inputs, and targets at every step.
 
     Attributes
     ----------
     inputs : Series
-        (T_b, F) each; without their last step where the next input is asked for.
+        (T_b, F) each; without the last step if the target is the next input.
     targets : Series
         (T_b, O) each; a column of 0 and 1 for every class, one column for two classes.
     classes : tuple
-        The labels, sorted; empty where the targets are numbers.
+        Sorted labels; empty if the targets are numbers.
     per_sequence : bool
-        Whether a label holds for a whole sequence; it is then asked for at every step of it.
+        Whether a label belongs to a whole sequence; every step then has this label.
     of_itself : bool
         Whether the targets are the next inputs.
     """
@@ -48,7 +48,7 @@ def asked(u: SeriesLike, y: SeriesLike | None, labels: bool | None) -> Asked:
         of_itself = all(is_next_input(*pair) for pair in zip(series.values, targets.values, strict=True))
         return Asked(series, targets, of_itself=of_itself)
     found = labels_of(entries, per_sequence, series, "Pass labels=False for numbers.")
-    codes = [each[:, 1:] if len(found.classes) == 2 else each for each in found.codes()]  # of two columns one tells all
+    codes = [each[:, 1:] if len(found.classes) == 2 else each for each in found.codes()]  # of two columns, one says everything
     if per_sequence:
         codes = [np.repeat(each, length, axis=0) for each, length in zip(codes, series.lengths.tolist(), strict=True)]
     return Asked(series, Series(codes, "list", "y"), tuple(found.classes.tolist()), per_sequence)

@@ -2,10 +2,9 @@
 
     M = (I - A) O + A D W,   B = A D W_in,   A = diag(leak rates),   D = diag(f'(h)), the identity at the origin without bias
 
-O is the identity unless a reservoir has a residual matrix
-
-(paper: "Hierarchical Echo-State Networks" and the appendix "Timescales, oscillations and eigenvalues"; the printed e^{Lambda t}
-belongs to continuous time, a discrete map relaxes with lambda^t).
+O is the identity unless a reservoir has a residual matrix (paper: "Hierarchical Echo-State Networks" and the appendix
+"Timescales, oscillations and eigenvalues"; the printed e^{Lambda t} belongs to continuous time, a discrete map relaxes with
+lambda^t).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Sparse = scipy.sparse.csr_array
 
 @dataclass(frozen=True, eq=False)
 class LinearSystem:
-    """x(t+1) = M x(t) + B s(t): a network in its linear regime. Made by `esn.linearised()`.
+    """A network in its linear regime, x(t+1) = M x(t) + B s(t). `esn.linearised()` makes it.
 
         M = (I - A) O + A D W,   B = A D W_in,   A = diag(leak rates),   D = diag(f'(h))
 
@@ -34,13 +33,13 @@ class LinearSystem:
     Attributes
     ----------
     M : (N, N) csr_array
-        The map of the state x (N,).
+        Map of the state x (N,).
     B : (N, F) array
-        The map of the input s (F,).
+        Map of the input s (F,).
     slices : tuple of slice
-        Where each reservoir's neurons stand.
+        Places of each reservoir's neurons.
     direct : (M, B)
-        Both without the couplings that act within a step (coupling_delay=0): the blocks are the reservoirs by themselves.
+        M and B without the couplings that act within a step (coupling_delay=0): each block is a reservoir by itself.
 
     Examples
     --------
@@ -58,12 +57,12 @@ class LinearSystem:
     direct: tuple[Sparse, Floats]
 
     def part(self, reservoir: int) -> LinearSystem:
-        """One reservoir alone, cut off from the others.
+        """One reservoir alone, without the others.
 
         Parameters
         ----------
         reservoir : int
-            Which one, counted from 0.
+            Number of the reservoir, from 0.
         """
         if isinstance(reservoir, bool) or reservoir not in range(len(self.slices)):
             known = ", ".join(map(str, range(len(self.slices))))
@@ -83,14 +82,14 @@ class LinearSystem:
         return values.astype(np.complex128), np.linalg.inv(right).astype(np.complex128), right.astype(np.complex128)
 
     def relaxation(self, state: npt.ArrayLike, steps: int) -> Floats:
-        """x(t) = M^t x(0) = V^-1 diag(lambda^t) V x(0) for t = 0 ... steps: back to rest without input, (steps + 1, N).
+        """Relaxation without input, (steps + 1, N): x(t) = M^t x(0) = V^-1 diag(lambda^t) V x(0) for t = 0 ... steps.
 
         Parameters
         ----------
         state : (N,)
             x(0).
         steps : int
-            How many.
+            Number of steps.
         """
         path = [_state(state, len(self.B))]
         for _ in range(checks.integer(steps, "steps")):
@@ -98,12 +97,12 @@ class LinearSystem:
         return np.stack(path)
 
     def delay_kernel(self, delays: int) -> Floats:
-        """K_j = M^j B for j = 0 ... delays, (delays + 1, N, F): x(t+1) = sum_j K_j s(t-j), exactly.
+        """The response to past inputs, (delays + 1, N, F): K_j = M^j B, with x(t+1) = sum_j K_j s(t-j) exactly.
 
         Parameters
         ----------
         delays : int
-            The largest j.
+            Largest j.
         """
         kernel = [self.B]
         for _ in range(checks.integer(delays, "delays")):
@@ -111,15 +110,17 @@ class LinearSystem:
         return np.stack(kernel)
 
     def difference_kernel(self, order: int) -> Floats:
-        """C_n = (-(I - M)^-1 M)^n (I - M)^-1 B, (order + 1, N, F): x(t+1) = sum_n C_n nabla^n s(t).
+        """The response to differences of the input, (order + 1, N, F): x(t+1) = sum_n C_n nabla^n s(t).
 
-        nabla s(t) = s(t) - s(t-1): the discrete form of the paper's expansion in derivatives, from s(t-j) = (1 - nabla)^j s(t).
-        The first terms suffice where the input changes slowly compared with the timescales of M.
+            C_n = (-(I - M)^-1 M)^n (I - M)^-1 B,   nabla s(t) = s(t) - s(t-1)
+
+        This is the discrete form of the paper's expansion in derivatives, from s(t-j) = (1 - nabla)^j s(t). The first terms
+        suffice if the input changes slowly compared with the timescales of M.
 
         Parameters
         ----------
         order : int
-            The largest n.
+            Largest n.
         """
         try:
             inverse = scipy.sparse.linalg.splu(scipy.sparse.csc_array(scipy.sparse.eye_array(len(self.B)) - self.M))
@@ -142,9 +143,10 @@ def linearise(
     residual: Sparse | None = None,
     linear: npt.NDArray[np.bool_] | None = None,
 ) -> LinearSystem:
-    """The map around a state (the origin unless given) at zero input.
+    """The linear map around a state (the origin unless given) at zero input.
 
-    With coupling_delay=0 a reservoir hears the new states of those before it: (I - A D W_new) x' = ((I - A) O + A D W_old) x.
+    With coupling_delay=0 a reservoir receives the new states of the reservoirs before it: (I - A D W_new) x' = ((I - A) O + A D
+    W_old) x.
     """
     size = len(leak_rate)
     x = np.zeros(size) if state is None else _state(state, size)
@@ -162,7 +164,7 @@ def linearise(
     M = own = Sparse(kept + gain @ old)
     B = drive = gain @ np.asarray(W_in)
     if fresh.any():
-        # A reservoir hears only those before it, so the series of the inverse ends after as many terms as there are levels.
+        # A reservoir receives only the ones before it, so the series of the inverse has as many terms as there are levels.
         for _ in slices[1:]:
             M, B = own + gain @ new @ M, drive + gain @ new @ B
     return LinearSystem(Sparse(M), B, slices, (own, drive))
@@ -174,7 +176,7 @@ def mode_relaxation(values: Complex, start: Complex, steps: int) -> Complex:
     Parameters
     ----------
     values : (modes,) complex array
-        Eigenvalues lambda of the modes, as `LinearSystem.modes` returns them.
+        Eigenvalues lambda of the modes, from `LinearSystem.modes`.
     start : (modes,) complex array
         Values y(0) of the modes.
     steps : int
@@ -217,7 +219,7 @@ def _slopes(
     kept: Floats,
     linear: npt.NDArray[np.bool_] | None,
 ) -> Floats:
-    """f'(h) = 1 - tanh(h)^2 of every neuron, 1 of linear ones, the reservoirs moving in order; `kept` is what stays of x."""
+    """f'(h) = 1 - tanh(h)^2 of every neuron, 1 if it is linear; reservoirs move in order, `kept` is the kept part of x."""
     after = x.copy()
     h = old @ x + bias
     for own in slices:

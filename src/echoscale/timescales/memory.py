@@ -1,11 +1,11 @@
-"""How far back a target reaches: the error of filters that see only the last L inputs, against L.
+"""Memory of a problem: the error of filters of the last L inputs, against L.
 
     linear      y(t) ~ A z(t) + b                          z(t) = (u(t), ..., u(t - L + 1)), standardised
     nonlinear   y(t) ~ A z(t) + B tanh(C z(t) + d) + b     C, d random and fixed
 
-Both are ridge regressions, judged on data that they were not fitted to. Where longer windows stop helping, the memory that
-the problem needs ends; what the linear filter leaves unexplained there is how nonlinear it is. Correlations alone cannot say
-that: a product of two inputs may be uncorrelated with both of them.
+Both are ridge regressions, judged on held-out data. The memory of the problem is the window after which longer ones stop
+helping. The error of the linear filter there shows how nonlinear the problem is. Correlations alone do not show it: a product
+of two inputs may be uncorrelated with both.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class Memory:
     Attributes
     ----------
     windows : (n,) array
-        L, in steps.
+        Lengths L of the windows, in steps.
     linear : (n,) array
         Error of the linear filter.
     nonlinear : (n,) array
         Error of the better of the two filters.
     targets : tuple of Memory
-        The same of every target by itself, where there are several.
+        Errors of every target by itself, if there are several.
     steps : int
-        m, the shortest window that is about as good as any; of several targets, the longest memory.
+        m, the shortest window about as good as the best; for several targets, the longest memory.
     """
 
     windows: npt.NDArray[np.int64]
@@ -57,14 +57,14 @@ class Memory:
 
     @property
     def place(self) -> int:
-        """Which of the windows is the memory."""
+        """Number of the window that is the memory."""
         if self.targets:
             return max(each.place for each in self.targets)
         return int(np.flatnonzero(self.nonlinear <= TOLERANCE * self.nonlinear.min())[0])
 
     @property
     def steps(self) -> int:
-        """m, the shortest window that is about as good as any."""
+        """m, the shortest window about as good as the best."""
         return int(self.windows[self.place])
 
     @property
@@ -81,13 +81,13 @@ class Memory:
 
 
 def memory(u: SeriesLike, y: SeriesLike, *, longest: int | None = None, seed: int = 0) -> Memory:
-    """The memory that predicting y(t) from u(t), u(t-1), ... takes: the error of filters of the last L inputs, against L.
+    """The memory needed to predict y(t) from u(t), u(t-1), ...: the error of filters of the last L inputs, against L.
 
         linear      y(t) ~ A z(t) + b                          z(t) = (u(t), ..., u(t - L + 1)), standardised
         nonlinear   y(t) ~ A z(t) + B tanh(C z(t) + d) + b     C, d random and fixed
 
-    Both are ridge regressions, judged on data that they were not fitted to. Several targets are judged together and one by
-    one; the longest memory among them counts.
+    Both are ridge regressions, judged on held-out data. Several targets are judged together and one by one; the longest memory
+    counts.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ def memory(u: SeriesLike, y: SeriesLike, *, longest: int | None = None, seed: in
     y : (T, O), (B, T, O) or list of (T_b, O)
         Targets, step by step.
     longest : int or None
-        The longest window, in steps; None is 128, less for short series or many features.
+        Longest window, in steps; None: 128, or less for short series or many features.
     seed : int
-        Of the random features of the nonlinear filter.
+        Random seed of the features of the nonlinear filter.
 
     Returns
     -------
@@ -137,14 +137,14 @@ def measured(series: Series, targets: Series, longest: int | None, seed: int, *,
 def _squares(
     inputs: list[Floats], outputs: list[Floats], window: int, longest: int, projection: Floats, offset: Floats, whole: bool
 ) -> Floats:
-    """Held-out squared errors over the variance there, (2 filters, penalties, targets): linear, then nonlinear."""
+    """Held-out squared errors divided by the variance, (2 filters, penalties, targets): linear, then nonlinear."""
     seen = [lagged(each, range(window))[longest - 1 :] for each in inputs]
     train, held_out = _split(seen, whole)
     known, unknown = _split([each[longest - 1 :] for each in outputs], whole)
     mixing = GAIN / np.sqrt(train.shape[1]) * projection[:window].reshape(train.shape[1], -1)
     rows, judged = (np.concatenate([each, np.tanh(each @ mixing + offset)], axis=1) for each in (train, held_out))
     mean, middle, spread = rows.mean(axis=0), known.mean(axis=0), unknown.std(axis=0)
-    spread = np.where(spread > 0, spread, 1)  # a target that is constant there: in units of its whole
+    spread = np.where(spread > 0, spread, 1)  # a target that is constant there keeps its units
     rows, judged, known, unknown = rows - mean, judged - mean, known - middle, unknown - middle
     gram, cross = rows.T @ rows, rows.T @ known
     results = []
@@ -156,7 +156,7 @@ def _squares(
 
 
 def _lengths(longest: int) -> list[int]:
-    """1, 2, ... 8, 10, 12, 14, 16, 24, 32, 48 ...: two to the octave from 16 on."""
+    """1, 2, ... 8, 10, 12, 14, 16, 24, 32, 48 ...: two per octave from 16 on."""
     lengths = [1, 2, 3]
     while lengths[-1] < longest:
         octave = 1 << (lengths[-1].bit_length() - 1)
@@ -166,7 +166,7 @@ def _lengths(longest: int) -> list[int]:
 
 def _longest(series: Series, longest: int | None, whole: bool) -> int:
     shortest = int(series.lengths.min())
-    # Of a series that is held out or fitted as a whole, half may be window.
+    # A window may be half of a series that is fitted or held out as a whole.
     most = max(shortest // 2, 1) if whole else (shortest - 8) // 4
     if longest is None:
         longest = max(min(128, most if whole else shortest // 10, MOST_COLUMNS // series.features), 1)
@@ -187,11 +187,11 @@ def _longest(series: Series, longest: int | None, whole: bool) -> int:
 
 
 def _standardised(series: Series, longest: int, whole: bool) -> list[Floats]:
-    """Every feature with mean 0 and variance 1; where there are too many steps, some series and the first steps of each."""
+    """Every feature with mean 0 and variance 1; of too many steps, some series and the first steps of each."""
     share = max(MOST_ROWS // series.count, 2 * longest if whole else 4 * longest + 8)
     rows = [np.asarray(each)[:share] for each in series.values]
     kept = int(np.searchsorted(np.cumsum([len(each) for each in rows]), MOST_ROWS)) + 1
-    # From among all: what comes first may be of one kind.
+    # From among all series: the first ones may be of one kind.
     which = np.unique(np.linspace(0, len(rows) - 1, min(kept, len(rows))).round().astype(int))
     some = Series([rows[b] for b in which], "list", series.name)
     return [each * np.sqrt(some.lengths.sum()) for each in centred(some)]
@@ -204,7 +204,7 @@ def counted(steps: float) -> str:
 
 
 def _split(rows: list[Floats], whole: bool) -> tuple[Floats, Floats]:
-    """What is fitted, and what is judged: the first three quarters of every series and the rest, or every fourth series."""
+    """Training and held-out rows: three quarters of every series and the rest, or three of four series and the fourth."""
     if whole:
         return np.concatenate([each for b, each in enumerate(rows) if b % 4 < 3]), np.concatenate(rows[3::4])
     cuts = [3 * len(each) // 4 for each in rows]

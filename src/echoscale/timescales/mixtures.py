@@ -1,7 +1,7 @@
-"""Timescales of a reservoir whose neurons have leak rates of their own: M = I - A + rho A W, A = diag(alpha_1 ... alpha_n).
+"""Timescales of a reservoir whose neurons have different leak rates: M = I - A + rho A W, A = diag(alpha_1 ... alpha_n).
 
-Neurons exchange their timescales through W: the spectrum is no plain mixture of one disc per leak rate, except at rho = 0. For
-large random W the eigenvalues 1 + z lie where
+Neurons exchange their timescales through W: the spectrum is not a plain mixture of one disc per leak rate, except at rho = 0.
+For large random W the eigenvalues 1 + z lie where
 
     rho^2 mean_i alpha_i^2 / |z + alpha_i|^2 >= 1
 
@@ -10,7 +10,7 @@ alpha_i|^2 + w alpha_i^2, where there is one above 0, and w = 0 elsewhere, the s
 
     P(Re z <= x) = 1/2 + 1 / (2 pi) mean_i integral over y of (x + alpha_i) / D_i(x + i y)
 
-a mixture over the neurons with weights that they share. tau = -dt / Re z. One leak rate gives back `timescales.cumulative`.
+a mixture over the neurons, and tau = -dt / Re z. With a single leak rate this is `timescales.cumulative`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TINY = 1e-60  # where a neuron's own leak rate is hit
 def mixture_cumulative(
     tau: npt.ArrayLike, leak_rates: npt.ArrayLike | LogUniform | LogNormal, spectral_radius: float, dt: float = 1.0
 ) -> Any:
-    """P(timescale <= tau) of a reservoir with these leak rates: 1/2 + mean_i of integrals over its eigenvalues' plane.
+    """P(timescale <= tau) for a reservoir whose neurons have different leak rates.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def mixture_cumulative(
     Returns
     -------
     float or array
-        A probability.
+        Probability.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def mixture_cumulative(
 def mixture_density(
     tau: npt.ArrayLike, leak_rates: npt.ArrayLike | LogUniform | LogNormal, spectral_radius: float, dt: float = 1.0
 ) -> Any:
-    """p(tau) = d/dtau P(timescale <= tau), the derivative of `mixture_cumulative`.
+    """Density of the timescales, p(tau) = d/dtau P(timescale <= tau): the derivative of `mixture_cumulative`.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def mixture_density(
 def mixture_bounds(
     leak_rates: npt.ArrayLike | LogUniform | LogNormal, spectral_radius: float, dt: float = 1.0
 ) -> tuple[float, float]:
-    """(tau_min, tau_max): the real x with rho^2 mean_i alpha_i^2 / (x + alpha_i)^2 = 1, tau = -dt / x; infinite at rho = 1.
+    """Shortest and longest timescale, tau = -dt / x at the real x with rho^2 mean_i alpha_i^2 / (x + alpha_i)^2 = 1.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def mixture_bounds(
     Returns
     -------
     (tau_min, tau_max)
-        Floats.
+        Floats; tau_max is infinite at rho = 1.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def mixture_bounds(
     alpha, rho = _checked(leak_rates, spectral_radius, dt)
 
     def root(near: float, far: float) -> float:
-        """Between a leak rate, where the mean is infinite, and a point where it is below 1."""
+        """The root between a leak rate, where the mean is infinite, and a point where it is below 1."""
         for _ in range(2 * MOST_ROUNDS):
             middle = (near + far) / 2
             with np.errstate(divide="ignore"):
@@ -154,7 +154,7 @@ def rates_of(leak_rates: npt.ArrayLike | LogUniform | LogNormal) -> Floats:
 
 
 def _over(tau: npt.ArrayLike, alpha: Floats, rho: float, dt: float, share: Any, slopes: bool) -> Any:
-    """A function of x = -dt / tau, its integral over y split at the edge of the spectrum, for some tau at once."""
+    """A function of x = -dt / tau for several tau at once; its integral over y is split at the edge of the spectrum."""
     times = np.asarray(tau, np.float64)
     if np.isnan(times).any():
         raise ValueError("tau holds NaN; timescales are numbers.")
@@ -187,14 +187,14 @@ def _part(x: Floats, alpha: Floats, rho: float, share: Any, slopes: bool) -> Flo
 
 
 def _edge(off: Floats, square: Floats, rho: float) -> Floats:
-    """The largest y of an eigenvalue above each x, (X,); 0 where there is none."""
+    """The largest imaginary part y of an eigenvalue at each x, (X,); 0 if there is none."""
     return np.sqrt(_root(off**2, square, np.ones_like(square), rho))
 
 
 def _root(base: Floats, square: Floats, weight: Floats, rho: float) -> Floats:
-    """v >= 0 with rho^2 mean(square / (base + v weight)) = 1, the mean over the last axis; 0 where there is none above it.
+    """v >= 0 with rho^2 mean(square / (base + v weight)) = 1, the mean over the last axis; 0 if there is none above 0.
 
-    By Newton's method on 1 / mean = rho^2, whose left side is concave and nearly linear in v: from 0 it rises to the root.
+    Newton's method on 1 / mean = rho^2, whose left side is concave and nearly linear in v, rises from 0 to the root.
     """
     v: Floats = np.zeros(base.shape[:-1])
     most = rho**2 * float(np.max(square / weight))  # the root is at most that

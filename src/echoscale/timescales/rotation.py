@@ -4,7 +4,7 @@
     |lambda|^2 within (1 - alpha)^2 +- (alpha rho)^2, theta uniform on the circle     O a shift or random, W large and random
 
 A mode's envelope falls by e in the decay time -dt / log |lambda|, and it turns once in the period 2 pi dt / |theta|. With O a
-shift or a random rotation both are independent of each other: leak rate and radius set how long, O sets all frequencies. (The
+shift or a random rotation the two are independent: leak rate and radius set the decay time, O sets all frequencies. (The
 moduli: Ahmadian, Fumarola and Miller 2015, for M = M_0 + L W R with M_0 = (1 - alpha) O.)
 """
 
@@ -20,9 +20,11 @@ from echoscale._internal.types import Floats
 
 
 def decay_bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> tuple[Any, Any]:
-    """-dt / log |lambda| at |lambda|^2 = (1 - alpha)^2 -+ (alpha rho)^2, for `residual` "shift" or "orthogonal".
+    """Shortest and longest decay time with `residual` "shift" or "orthogonal".
 
-    The shortest is 0 where alpha rho >= 1 - alpha, the longest infinite where the largest modulus reaches 1.
+        -dt / log |lambda|   at   |lambda|^2 = (1 - alpha)^2 -+ (alpha rho)^2
+
+    The shortest is 0 if alpha rho >= 1 - alpha, the longest is infinite if the largest modulus reaches 1.
 
     Parameters
     ----------
@@ -49,9 +51,11 @@ def decay_bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: f
 
 
 def decay_cumulative(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
-    """P(decay time <= time) = 1/2 + (2 r^2 - sqrt(s^2 + 4 c r^2)) / (2 s),   r = e^(-dt / time).
+    """Probability of a decay time up to `time`, with `residual` "shift" or "orthogonal".
 
-    c = (1 - alpha)^2 and s = (alpha rho)^2; within `decay_bounds`, 0 before and 1 after them. All arguments broadcast.
+        P = 1/2 + (2 r^2 - sqrt(s^2 + 4 c r^2)) / (2 s),   r = e^(-dt / time),   c = (1 - alpha)^2,   s = (alpha rho)^2
+
+    It is 0 below and 1 above `decay_bounds`. All arguments broadcast.
 
     Parameters
     ----------
@@ -67,7 +71,7 @@ def decay_cumulative(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_rad
     Returns
     -------
     float or array
-        A probability.
+        Probability.
 
     Examples
     --------
@@ -84,7 +88,9 @@ def decay_cumulative(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_rad
 
 
 def decay_density(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
-    """p(time) = 2 r^2 dt / (s time^2) (1 - c / sqrt(s^2 + 4 c r^2)), the derivative of `decay_cumulative`.
+    """Density of the decay times, the derivative of `decay_cumulative`.
+
+        p(time) = 2 r^2 dt / (s time^2) (1 - c / sqrt(s^2 + 4 c r^2))
 
     Parameters
     ----------
@@ -100,7 +106,7 @@ def decay_density(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius
     Returns
     -------
     float or array
-        Per unit of time.
+        p(time), per unit of time.
 
     Examples
     --------
@@ -118,7 +124,7 @@ def decay_density(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius
 
 
 def period_cumulative(period: npt.ArrayLike, dt: float = 1.0) -> Any:
-    """P(period <= p) = 1 - 2 dt / p from p = 2 dt on: theta is uniform, whatever the leak rate and the radius.
+    """Probability of a period up to p, 1 - 2 dt / p from p = 2 dt on: theta is uniform for all leak rates and radii.
 
     Parameters
     ----------
@@ -130,7 +136,7 @@ def period_cumulative(period: npt.ArrayLike, dt: float = 1.0) -> Any:
     Returns
     -------
     float or array
-        A probability.
+        Probability.
 
     Examples
     --------
@@ -151,7 +157,7 @@ def _modulus(time: npt.ArrayLike, dt: float) -> Floats:
 
 
 def _decay(square: Floats, dt: float) -> Floats:
-    """-dt / log |lambda| of squared moduli; 0 for 0, infinite from 1 on."""
+    """-dt / log |lambda| from squared moduli; 0 for 0, infinite from 1 on."""
     with np.errstate(divide="ignore"):
         rate = -np.log(square) / 2
         return np.where(rate > 0, dt / rate, np.inf)

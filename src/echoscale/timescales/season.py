@@ -1,11 +1,11 @@
-"""Trends and seasons of one series: what only goes one way, and what comes back after p steps.
+"""Trend and season of one series.
 
     x(t) = a + b t + z(t)                   b by least squares; the line's share of the variance of x is the trend
     e(t) = z(t) - phi z(t-1)                phi by least squares, again while phi > 1/2: slow noise and walks become white
     R(p) = sum_t m(t mod p)^2 / sum_t e(t)^2    m the means of e at the p phases
 
-For white e, F = R / (1 - R) (T - p) / (p - 1) has the distribution F(p - 1, T - p): the season is the p whose R chance makes
-most rarely (Buys-Ballot's table, with Fisher's test), if it makes it rarely enough.
+For white e, F = R / (1 - R) (T - p) / (p - 1) has the distribution F(p - 1, T - p). The season is the p whose R is the least
+probable by chance (Buys-Ballot's table with Fisher's test), if it is significant.
 """
 
 from __future__ import annotations
@@ -20,32 +20,33 @@ from echoscale._internal.types import Floats
 from echoscale.data.series import as_numbers
 from echoscale.timescales.signal import correlation
 
-LEVEL = 0.01  # the probability with which chance makes any p a season
-CYCLES = 3  # that the series must hold
-LEAST = 0.15  # correlation of a phase with the next one: less is of no use for a forecast, however long the series is
+LEVEL = 0.01  # probability that chance makes any p a season
+CYCLES = 3  # least number of cycles in the series
+LEAST = 0.15  # correlation of a phase with the next one: a smaller one does not help a forecast
 SLOW, WHITENINGS, FAR = 0.5, 3, 3.0
-LEAST_PHI = -0.8  # phi: what alternates more strictly has the season 2
+LEAST_PHI = -0.8  # phi: a series that alternates more strictly has the season 2
 LONGEST, MOST_STEPS = 1000, 10_000
 
 
 def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
-    """p, the steps after which a series comes back to where it was, or None where chance explains what is seen.
+    """The season p of a series: the number of steps after which it repeats itself; None if it has no significant season.
 
         F(p) = R / (1 - R) (T - p) / (p - 1),   R(p) the share of the variance that the means of the p phases explain
 
-    of the series less its line and its slow noise (see the module). Chance exceeds F(p) at any p with probability 1 %.
+    The straight line and slow noise are removed first (see the module). By chance, F(p) is significant at any p with
+    probability 1 %.
 
     Parameters
     ----------
     values : (T,)
-        The series, evenly spaced; gaps (NaN) are bridged by straight lines. Of a long one the last 10,000 values count.
+        The series, evenly spaced; gaps (NaN) are bridged by straight lines. Of a long series the last 10,000 values count.
     longest : int or None
-        The longest season looked for; None is a third of the series, at most 1,000 steps.
+        Longest season to look for; None: a third of the series, at most 1,000 steps.
 
     Returns
     -------
     int or None
-        None too for a series that is constant, or shorter than three of the shortest seasons.
+        The season; None also for a series that is constant or shorter than three of the shortest seasons.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
         return None
     e = e / np.sqrt(size)
     periods = np.arange(2, last + 1)
-    # What is smooth by its own dynamics is not white: it comes back by chance once, but not twice.
+    # A smooth series is not white: by chance it comes back once, but not twice.
     r = correlation([e[:, None]], [e[:, None]], 2 * last)[:, 0, 0]
     once, twice = (r[k * periods] * steps / (steps - k * periods) for k in (1, 2))
     likely = periods[np.minimum(once, twice) > LEAST]
@@ -78,7 +79,7 @@ def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
 
 
 def log_chance(e: Floats, periods: npt.NDArray[np.int64]) -> Floats:
-    """The logarithm of the probability that white noise has phases as different as those of e, for every period."""
+    """For every period, the logarithm of the probability that white noise has phases as different as e has."""
     from scipy.special import fdtrc  # scipy.stats would take a second to import
 
     e = (e - e.mean()) / np.sqrt(((e - e.mean()) ** 2).sum())
@@ -94,7 +95,7 @@ def log_chance(e: Floats, periods: npt.NDArray[np.int64]) -> Floats:
 
 
 def trend(values: npt.ArrayLike) -> float:
-    """1 - sum (x - a - b t)^2 / sum (x - mean x)^2: the share of a series' variance that a straight line explains.
+    """Share of the variance of a series that a straight line explains, 1 - sum (x - a - b t)^2 / sum (x - mean x)^2.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def trend(values: npt.ArrayLike) -> float:
     Returns
     -------
     float
-        In [0, 1]; 0 for a series that is constant. A random walk has much of it too: both ask to be differenced.
+        In [0, 1]; 0 for a constant series. Random walks have a large share too; difference both kinds of series.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def trend(values: npt.ArrayLike) -> float:
 
 
 def bridged(values: npt.ArrayLike) -> Floats:
-    """(T,) numbers about 0 and of size 1 at most, gaps filled by straight lines; a gap at an end by the value next to it."""
+    """Values about 0 and of size 1 at most, (T,); straight lines fill gaps, and the nearest value fills a gap at an end."""
     x = as_numbers(values, "values", np.float64)
     if x.ndim == 2 and x.shape[1] == 1:
         x = x[:, 0]
@@ -135,13 +136,13 @@ def bridged(values: npt.ArrayLike) -> Floats:
     x = np.interp(times, times[known], x[known])
     x = x - x.mean()
     largest = np.abs(x).max()
-    # What varies by rounding alone is constant.
+    # A series that varies by rounding alone is constant.
     rounding = 1e-14 * np.abs(np.asarray(values, np.float64)[known]).max()
     return np.asarray(x / largest if largest > rounding else 0 * x, np.float64)
 
 
 def without_line(x: Floats) -> Floats:
-    """x less its straight line of least squares."""
+    """x minus its straight line of least squares."""
     times = np.arange(len(x)) - (len(x) - 1) / 2
     apart = x - x.mean()
     return np.asarray(apart - times * (times @ apart) / max(float(times @ times), 1.0), np.float64)
@@ -156,7 +157,7 @@ def whitened(z: Floats) -> Floats:
         e = e - e.mean()
         if phi < SLOW:
             break
-    # A few far values would decide alone: they are drawn in to so many standard deviations (as the median has them).
+    # A few outliers would decide alone: they are clipped at this number of standard deviations, estimated by the median.
     far = FAR * float(np.median(np.abs(e))) / NormalDist().inv_cdf(0.75)
     e = np.clip(e, -far, far) if far > 0 else e
     return np.asarray(e - e.mean(), np.float64)

@@ -1,4 +1,4 @@
-"""Which timescales are in the data: correlations of input and target with themselves and with each other.
+"""Timescales in data: autocorrelations of input and target, and their cross-correlation.
 
     r_ab(k) = sum_t (a(t - k) - mean a)(b(t) - mean b) / sqrt(sum_t (a - mean a)^2 sum_t (b - mean b)^2)
 
@@ -30,7 +30,7 @@ MOST_LAGS = 1000
 
 @dataclass(frozen=True, eq=False)
 class SignalTimescales:
-    """Correlations up to a lag, and how large chance alone makes them.
+    """Correlations up to a lag, with limits of significance.
 
         r_ab(k) = sum_t (a(t - k) - mean a)(b(t) - mean b) / sqrt(sum_t (a - mean a)^2 sum_t (b - mean b)^2)
 
@@ -43,7 +43,7 @@ class SignalTimescales:
     inputs : (L + 1, F) array
         Autocorrelation of the input.
     targets : (L + 1, O) array
-        Autocorrelation of the target; O = 0 where there is none.
+        Autocorrelation of the target; O = 0 if there is none.
     cross : (L + 1, F, O) array
         Correlation of u(t - lag) and y(t).
     input_limit, target_limit : (L + 1, F) and (L + 1, O) arrays
@@ -51,7 +51,7 @@ class SignalTimescales:
     cross_limit : (F, O) array
         Limit for unrelated signals with these autocorrelations (Bartlett).
     level : float
-        The probability with which chance alone marks any lag of a signal.
+        Probability that chance marks any lag of a signal.
     dt : float
         Time between two steps.
     """
@@ -83,7 +83,7 @@ class SignalTimescales:
 
     @property
     def table(self) -> Table:
-        """For every signal and pair: when it has decayed to 1/e, its strongest lag after 0, its last significant one."""
+        """For every signal and pair: the lag of decay to 1/e, the strongest lag after 0, the last significant lag."""
         rows = [_row(f"u{f}", self.inputs[:, f], self.significant_inputs[:, f], self.dt) for f in range(self.inputs.shape[1])]
         outputs = range(self.targets.shape[1])
         rows += [_row(f"y{o}", self.targets[:, o], self.significant_targets[:, o], self.dt) for o in outputs]
@@ -102,7 +102,7 @@ class SignalTimescales:
         return str(self.table)
 
     def plot(self) -> Figure:
-        """Left: autocorrelations. Right: input-target correlations. Dots mark significant lags, bands what chance gives."""
+        """Autocorrelations (left) and input-target correlations (right); dots are significant lags, bands are chance."""
         from matplotlib.figure import Figure
 
         panels = 2 if self.targets.shape[1] else 1
@@ -135,11 +135,11 @@ def of_signal(
     y : (T, O), (B, T, O), list of (T_b, O) or None
         Targets, step by step.
     lags : int or None
-        The largest lag; None is a quarter of the shortest series, at most 1,000.
+        Largest lag; None: a quarter of the shortest series, at most 1,000.
     dt : float
         Time between two steps.
     level : float
-        The probability with which chance alone marks any lag of a signal as significant.
+        Probability that chance marks any lag of a signal as significant.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def of_signal(
         )
     inputs = centred(series)
     outputs = [np.empty((len(each), 0)) for each in inputs] if targets is None else centred(targets)
-    # Chance depends on all lags at which the signals are correlated with themselves, asked for or not.
+    # Chance depends on the autocorrelations at all lags, also beyond `lags`.
     auto_in, auto_out = (_diagonal(each, max(last, default)) for each in (inputs, outputs))
     cross = correlation(inputs, outputs, last)
     total = int(series.lengths.sum())
@@ -184,7 +184,7 @@ def of_signal(
 
 
 def centred(series: Series) -> list[Floats]:
-    """Every series less the mean of all, scaled so that the squares of each feature sum to 1 over all series."""
+    """Every series minus the mean of all, scaled so that the squares of each feature sum to 1 over all series."""
     rows = [np.asarray(each, np.float64) for each in series.values]
     mean = np.concatenate(rows).mean(axis=0)
     apart = [each - mean for each in rows]
@@ -195,7 +195,7 @@ def centred(series: Series) -> list[Floats]:
             f"feature {flat[0]} of {series.name} is constant ({mean[flat[0]]:g}) over {sum(map(len, rows))} steps: it has no "
             "timescale. Leave it out."
         )
-    apart = [each / largest for each in apart]  # so that squares of very large or small numbers stay numbers
+    apart = [each / largest for each in apart]  # so that squares neither overflow nor vanish
     size = np.sqrt(sum((each**2).sum(axis=0) for each in apart))
     return [each / size for each in apart]
 
@@ -221,19 +221,19 @@ def _diagonal(rows: list[Floats], lags: int) -> Floats:
 
 
 def _variance_beyond(correlations: Floats) -> Floats:
-    """1 + 2 sum_{0 < i < k} r_i^2, (L + 1, columns): T times the variance of r_k where all from lag k on are chance."""
+    """1 + 2 sum_{0 < i < k} r_i^2, (L + 1, columns): T times the variance of r_k if all from lag k on is chance."""
     squares = np.cumsum(correlations**2, axis=0) - correlations**2  # of the lags before each
     return np.maximum(1 + 2 * (squares - 1), 1)
 
 
 def decay_lag(correlations: Floats) -> int | None:
-    """The first lag at which a correlation is below 1/e of that at lag 0 in size; None where it stays above."""
+    """The first lag at which the size of a correlation is below 1/e of its size at lag 0; None if it stays above."""
     below = np.flatnonzero(np.abs(correlations) < abs(correlations[0]) / math.e)
     return int(below[0]) if len(below) else None
 
 
 def _row(name: str, values: Floats, marked: Flags, dt: float, after: int = 0) -> tuple[Any, ...]:
-    """`after`: the lag behind which the strongest is looked for; an autocorrelation is always strongest at 0."""
+    """One row of the table; the strongest lag is sought beyond `after`, since an autocorrelation is always strongest at 0."""
     decayed = decay_lag(values) if after == 0 else None
     strongest = after + 1 + int(np.abs(values[after + 1 :]).argmax())
     hits = np.flatnonzero(marked[after + 1 :]) + after + 1

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("part", "units", "tau_min", "tau_5%", "tau_median", "tau_95%", "tau_max", "period_min", "period_max")
-DECAY = ("decay_min", "decay_max")  # of networks whose modes turn
+DECAY = ("decay_min", "decay_max")  # only for networks whose modes turn
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """lambda, the eigenvalues of x(t+1) = M x(t), of largest real part first. Made by `esn.spectrum()`.
+    """Eigenvalues lambda of x(t+1) = M x(t), the largest real part first. `esn.spectrum()` makes it.
 
     Attributes
     ----------
     eigenvalues : (n,) complex array
-        Of M.
+        Eigenvalues of M.
     weights : (N, N) matrix
-        W with all its factors (spectral radii and couplings), from which M came.
+        W with spectral radii and couplings, the origin of M.
     complete : bool
-        Whether all N eigenvalues are there; of large networks only the outermost are computed.
+        Whether all N eigenvalues are known; for large networks only the outermost are computed.
     dt : float
         Time between two steps.
 
@@ -57,9 +57,9 @@ class Spectrum:
         Parameters
         ----------
         M : (N, N) matrix
-            The map, dense or sparse.
+            Matrix of the map, dense or sparse.
         W : (N, N) matrix
-            The weights that it came from, dense or sparse.
+            The weights of M, dense or sparse.
         dt : float
             Time between two steps.
         """
@@ -68,39 +68,39 @@ class Spectrum:
 
     @property
     def units(self) -> int:
-        """N."""
+        """N, the number of neurons."""
         return int(self.weights.shape[0])
 
     @cached_property
     def of_weights(self) -> Complex:
-        """The eigenvalues of W, (n,), sorted likewise; computed when they are first asked for."""
+        """Eigenvalues of W, (n,), sorted in the same way; computed on first use."""
         return eigenvalues(self.weights)[0]
 
     @property
     def timescales(self) -> Floats:
-        """tau = dt / (1 - Re lambda), (n,), longest first; infinite where a mode does not decay (Re lambda >= 1)."""
+        """Timescales tau = dt / (1 - Re lambda), (n,), longest first; infinite if a mode does not decay (Re lambda >= 1)."""
         gap = 1 - self.eigenvalues.real
         times: Floats = np.divide(self.dt, gap, out=np.full(len(gap), np.inf), where=gap > 0)
         return times
 
     @property
     def decay_times(self) -> Floats:
-        """-dt / log |lambda|, (n,): in which a mode's envelope falls by e; 0 for lambda = 0, infinite from |lambda| = 1 on."""
+        """Decay time of every mode's envelope, -dt / log |lambda|, (n,): 0 for lambda = 0, infinite from |lambda| = 1 on."""
         with np.errstate(divide="ignore"):
             rate = -np.log(np.abs(self.eigenvalues))
             return np.where(rate > 0, self.dt / rate, np.inf)
 
     @property
     def periods(self) -> Floats:
-        """2 pi dt / |arg lambda|, (n,): of the oscillation of each mode; infinite where it does not oscillate."""
+        """Period of every mode, 2 pi dt / |arg lambda|, (n,); infinite if the mode does not oscillate."""
         turn = np.where(self.eigenvalues == 0, 0.0, np.abs(np.angle(self.eigenvalues)))
         times: Floats = np.divide(2 * np.pi * self.dt, turn, out=np.full(len(turn), np.inf), where=turn > 0)
         return times
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Decay time against period, a point for every mode: how long it lasts, and how fast it turns.
+        """Decay time against period, one point for every mode.
 
-        Modes that do not oscillate stand at the right edge, on a dashed line; those that do not decay are left out.
+        Modes that do not oscillate are at the right edge, on a dashed line. Modes that do not decay are left out.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Spectrum:
 def table(spectra: dict[str, Spectrum], dt: float = 1.0, turns: bool = False) -> Table:
     """One row for every named spectrum: extremes and quantiles of the measured timescales, and the periods.
 
-    With `turns` the decay times too: of modes that turn, 1 / (1 - Re lambda) mixes decay and frequency.
+    `turns` adds the decay times: for modes that turn, 1 / (1 - Re lambda) mixes decay and frequency.
     """
     notes: list[str] = []
     rows = tuple(
@@ -152,7 +152,7 @@ def _numbers(name: str, spectrum: Spectrum, notes: list[str]) -> list[float | No
     times, turning = spectrum.timescales, spectrum.periods[np.isfinite(spectrum.periods)]
     middle: list[float | None] = [None] * 3
     if spectrum.complete:
-        # The nearest ones from below: interpolation would mix in infinities.
+        # The nearest values from below: interpolation would mix in infinities.
         middle = [float(each) for each in np.quantile(times, [0.05, 0.5, 0.95], method="lower")]
     else:
         notes.append(

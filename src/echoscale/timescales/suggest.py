@@ -1,4 +1,4 @@
-"""A first network for a problem: its timescales follow from the data, and folds of time choose among networks around them.
+"""A first network for a problem: formulas derive its timescales from the data, and a search on folds of time improves it.
 
 Everything is measured on standardised data. With m the memory of the problem (`memory`; at least 3), tau_u the correlation time
 of the input, and e the error that a linear filter of m inputs makes, the search starts from
@@ -9,8 +9,8 @@ of the input, and e the error that a linear filter of m inputs makes, the search
     drive              e / (1 + m / tau_u), e kept in [0.15, 1]: the root mean square of what the input adds inside tanh
     bias_scaling       0.2, which breaks the odd symmetry of tanh
 
-and `improved` moves it where folds of time say so. The constants here and there were set on one group of problems and judged on
-another that took no part (benchmarks/suggest.py).
+and `improved` continues it on folds of time. The constants were set on one group of problems and judged on another
+(benchmarks/suggest.py).
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ if TYPE_CHECKING:
 
 LEAST_MEMORY, FINE_SAMPLING, SHARE_OF_MEMORY, LEAST_NONLINEARITY, BIAS = 3, 20, 4, 0.15, 0.2
 RADII = (0.5, 0.99)
-LARGE_OFFSET = 0.75  # of what the input's mean adds inside tanh
-# Steps of data for a unit: fewer where nonlinear filters are better, or the next input follows from the last ones.
+LARGE_OFFSET = 0.75  # largest constant that the input's mean may add inside tanh
+# Steps of data for a unit: fewer if nonlinear filters are better, or if the next input follows from the last ones.
 STEPS_PER_UNIT, STEPS_PER_PLAIN_UNIT, STEPS_PER_DYNAMIC_UNIT = 10, 20, 5
 UNITS, DYNAMIC_UNITS = (50, 500), (100, 1000)
 NONLINEAR = 0.9  # of the linear filter's error
-DYNAMICS, MUCH_BETTER = 0.1, 0.7  # the error of a nonlinear filter, by itself and of the linear one's
-# In closed loop a network feeds its own errors back: it must be judged further ahead, and not live on its last digits.
+DYNAMICS, MUCH_BETTER = 0.1, 0.7  # error of a nonlinear filter, and its ratio to the error of the linear one
+# In closed loop a network feeds its own errors back: it is judged further ahead, and must not depend on rounding.
 LEAST_DYNAMIC_DRIVE, LEAST_CORRELATION_TIMES = 0.1, 20
 TREND = 0.5  # of the variance
-MOST_COLUMNS = 4  # that are looked at for trends and seasons
-FEWEST_SEQUENCES = 8  # to hold out whole ones
-POOR = 0.95  # an error in standard deviations of the target, of which the mean alone makes 1
+MOST_COLUMNS = 4  # columns that are searched for trends and seasons
+FEWEST_SEQUENCES = 8  # fewest sequences to hold out whole ones
+POOR = 0.95  # error in standard deviations of the target; the mean alone has 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +73,7 @@ class Suggested:
     network : Network
         The suggested network.
     error : float or None
-        Error of the network on held-out folds, in standard deviations of the target; None where no network was tried.
+        Error of the network on held-out folds, in standard deviations of the target; None if no network was tried.
     reasons : tuple of str
         Why these hyper-parameters. The last reason is the verdict: a comparison with ridge regression on lags.
     washout : int
@@ -145,35 +145,35 @@ def suggest(
 
         alpha_1 = min(1, 20 / tau_u),   alpha_K = 4 / m,   rho = 1 - 1 / (alpha_1 m)
 
-    m is the memory of the problem in steps (`memory`), of several targets the longest; tau_u is the correlation time of the
-    input, alpha_1 and alpha_K are the leak rates of the first and last level, rho is the spectral radius of all. From there
-    about a hundred networks of at most 100 units are tried on folds of time, all on the data (`trials`). The reasons say
-    what was found, and of trends and seasons what to do about them. The last reason is the verdict: the error of the network
-    and of ridge regression on the last inputs, on the same held-out folds.
+    m is the memory of the problem in steps (`memory`; for several targets the longest), and tau_u the correlation time of the
+    input. alpha_1 and alpha_K are the leak rates of the first and last level, rho is the spectral radius of all levels. From
+    there, about a hundred networks of at most 100 units are tried on folds of the data (`trials`). The reasons explain the
+    choice, and say how to deal with trends and seasons. The last reason is the verdict: the errors of the network and of
+    ridge regression on the last inputs, on the same held-out folds.
 
     Parameters
     ----------
     u : (T, F), (B, T, F) or list of (T_b, F)
         Inputs.
     y : (T, O), (B, T, O), list of (T_b, O), labels, or None
-        Targets of every step; labels of every step, (T,) or a list of (T_b,), or of every sequence, (B,), which the trials
-        judge by pooled states, as `ESNClassifier` does; None: the next input is to be predicted.
+        Targets of every step, or labels of every step, (T,) or a list of (T_b,), or of every sequence, (B,). Trials judge
+        labels of sequences by pooled states. None: the next input is the target.
     levels : int
-        How many reservoirs, each driving the next.
+        Number of reservoirs; each drives the next.
     units : int or None
-        Neurons in all, shared evenly; None: one for every ten steps of data, for every twenty where a linear filter is as
-        good, 50 to 500 in all. To forecast dynamics without noise: one for every five, 100 to 1,000.
+        Number of neurons in all levels together; None: one for every ten steps of data, or for every twenty if a linear
+        filter is as good, 50 to 500 in all. For dynamics without noise: one for every five, 100 to 1,000.
     longest : int or None
-        The longest memory to look for, in steps; see `memory`.
+        Longest memory to look for, in steps; see `memory`.
     labels : bool or None
         Whether y holds labels; None: text, truth values, and whole numbers of few values that are not the future of an input.
     scale : "standard" or None
-        "standard": the input scaling is for standardised inputs, as the estimators make them by themselves. None: for the
-        inputs as they are.
+        "standard": the input scaling is for standardised inputs, which the estimators make themselves. None: it is for raw
+        inputs.
     trials : bool
         Whether networks are tried on the data, which takes about two seconds; False: the formulas alone.
     seed : int
-        Of the random features with which the memory is measured, and of the weights of the trials.
+        Random seed of the memory measurement and of the weights in the trials.
 
     Returns
     -------
@@ -258,7 +258,7 @@ def _is_dynamic(problem: Asked, found: Memory) -> bool:
 
 
 def _and_later(problem: Asked, later: int) -> tuple[Series, list[Series]]:
-    """Inputs, and the targets of the same step and of `later` steps after it: what a forecast in closed loop comes to."""
+    """Inputs, and targets of the same step and of `later` steps after it, as in a forecast in closed loop."""
     if problem.inputs.lengths.min() < LEAST_CORRELATION_TIMES * later:
         return problem.inputs, [problem.targets]
     cut = [
@@ -269,21 +269,21 @@ def _and_later(problem: Asked, later: int) -> tuple[Series, list[Series]]:
 
 
 def _units(steps: int, levels: int, found: Memory, dynamic: bool) -> int:
-    """Proposed from the steps of data: tens."""
+    """A number of units for this number of steps, in tens."""
     gains = found.nonlinear[found.place] < NONLINEAR * found.linear[found.place]
     each = STEPS_PER_DYNAMIC_UNIT if dynamic else STEPS_PER_UNIT if gains else STEPS_PER_PLAIN_UNIT
     return max(int(np.clip(10 * round(steps / each / 10), *(DYNAMIC_UNITS if dynamic else UNITS))), levels)
 
 
 def _correlation_time(series: Series) -> float:
-    """The lag at which the input's autocorrelation has fallen to 1/e, mean over its features; the last lag if it has not."""
+    """The lag of decay of the input's autocorrelation to 1/e (the last lag if it stays above), mean over the features."""
     found = of_signal(series.values)
     lags = [decay_lag(found.inputs[:, f]) or int(found.lags[-1]) for f in range(found.inputs.shape[1])]
     return float(np.mean(lags))
 
 
 def _rounded(value: float) -> float:
-    """Two digits: more would feign precision."""
+    """The value with two digits: more would pretend precision."""
     return float(f"{value:.2g}")
 
 
@@ -336,7 +336,7 @@ def _about_the_network(network: Network, best: Point, units: int, tried: bool) -
 
 
 def _about_the_levels(rates: list[float], tried: bool) -> list[str]:
-    """Which level is the fast one and which the slow one, if any."""
+    """The fast level and the slow level, if they differ."""
     first, last = rates[0], rates[-1]
     if len(rates) == 1:
         return [f"R1 has leak rate {first:g}: its neurons' own timescale is {counted(1 / first)}."]
@@ -359,7 +359,7 @@ def _about_the_trials(start: Point, best: Point) -> str:
 
 
 def _verdict(network: float, lags: float, window: int, limit: float, *, later: bool, pooled: bool) -> str:
-    """The comparison on the same held-out folds; errors whose ratio is not below the limit differ by chance."""
+    """The comparison with ridge regression on the same held-out folds; a ratio of errors above the limit is chance."""
     mean = " (geometric mean of the next step and a later one)" if later else ""
     rival = "the last input" if window == 1 else f"the last {window} inputs"
     whole = ", pooled over the sequence," if pooled else ""
@@ -393,7 +393,7 @@ def _warnings(problem: Asked, found: Memory, tried: bool) -> list[str]:
 
 
 def _about_units(drive: float, means: Floats, spreads: Floats) -> list[str]:
-    """Of raw inputs: what would disturb the network."""
+    """Warnings about raw inputs that would disturb the network."""
     warnings = []
     if spreads.max() > 10 * spreads.min():
         warnings.append(
@@ -409,7 +409,7 @@ def _about_units(drive: float, means: Floats, spreads: Floats) -> list[str]:
 
 
 def _columns(problem: Asked) -> dict[str, Floats]:
-    """Targets and inputs of the longest series by their names, the first few of each; the inputs alone where they are both."""
+    """The first targets and inputs of the longest series by name; only inputs if the targets are the next inputs."""
     longest = int(np.argmax(problem.inputs.lengths))
     sides = [("u", problem.inputs)] if problem.of_itself else [("y", problem.targets), ("u", problem.inputs)]
     return {

@@ -1,13 +1,12 @@
-"""Networks tried on the data themselves: the error of blocks of time that the readout was not fitted to.
+"""Search for a network by its error on held-out blocks of time.
 
     E = sqrt(mean over folds and outputs of (y - W x - b)^2 / var y),   W, b ridge regression on the other folds
 
-With one label per sequence, rows are whole sequences, judged by pooled states, and folds are sequences.
+With one label per sequence, rows are pooled states of whole sequences, and folds are sequences. `of_lags` judges ridge
+regression on the last inputs on the same folds.
 
-Ridge regression on the last inputs is judged in the same way, on the same folds: `of_lags`.
-
-Hyper-parameters of one kind at a time, all of a round on lanes of one run: first the strength of the input and the spectral
-radius, then the leak rates, both again, and the first two in finer steps. A round must gain something to change anything.
+Each round varies hyper-parameters of one kind, all on lanes of one run: first input strength and spectral radius, then the
+leak rates, both again, and finally the first two in finer steps. A round changes the network only for a clear gain.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from echoscale.readouts.pooling import WHOLE, standard_rows, standardising, stat
 from echoscale.readouts.ridge import turned
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 
-MOST_STEPS, MOST_UNITS = 4000, 100  # of a trial: more would change little and cost time
+MOST_STEPS, MOST_UNITS = 4000, 100  # in a trial: more would change little and cost time
 MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # where whole sequences are judged
 DRAWS = 2  # of the weights
 PENALTIES = RELATIVE[::2]  # relative ones: a decade apart
-SMALLEST = 1e-24  # squared error: what is smaller is rounding
+SMALLEST = 1e-24  # a smaller squared error is rounding
 DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
-RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to that of the start where that is slower
+RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to the slower one of the start
 FINER_DRIVES, FINER_GAPS = (0.55, 1.0, 1.8, 3.0), (0.4, 0.65, 1.0, 1.6, 2.5)
 LEAST_DRIVE, LARGEST_RADIUS = 0.003, 0.995
 
@@ -48,7 +47,7 @@ class Point:
     Attributes
     ----------
     fast, slow : float
-        Leak rates of the first and the last level; those between lie geometrically.
+        Leak rates of the first and the last level; levels between are spaced geometrically.
     radius : float
         Spectral radius of all levels.
     drive : float
@@ -81,13 +80,13 @@ def improved(
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
     gain = clearly_less(rows_of(series, per_sequence))
     rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
-    lanes = 1 + RATES * (RATES + 1) // 2  # as many in every round: one program for all
+    lanes = 1 + RATES * (RATES + 1) // 2  # the same number in every round, so that all share one program
     best = start = replace(start, drive=max(start.drive, least_drive))
     seen: list[list[Point]] = []
     for around in (_strengths, _leaks, _strengths, _leaks, _finer):
         others = [replace(each, drive=max(each.drive, least_drive), error=np.inf) for each in around(best, rates)]
         if others in seen:
-            continue  # nothing has changed since
+            continue  # tried before
         seen.append(others)
         tried = [best, *others, *[best] * (lanes - 1 - len(others))]
         errors = errors_of(tried, network, series, targets, seed, per_sequence, floor)
@@ -127,7 +126,7 @@ def errors_of(
     per_sequence: bool = False,
     floor: float = ROBUST,
 ) -> Floats:
-    """E of every point, (points,), one lane each: the geometric mean over draws of the weights and over targets."""
+    """E of every point, (points,): the geometric mean over draws of the weights and over targets."""
     rates = np.array([np.geomspace(each.fast, each.slow, len(network.reservoirs)) for each in points])
     lanes: dict[str, Sequence[float]] = {f"leak_rate[{k}]": column.tolist() for k, column in enumerate(rates.T)}
     lanes["spectral_radius"] = [each.radius for each in points]
@@ -150,7 +149,7 @@ def errors_of(
 def of_lags(
     windows: Sequence[int], series: Series, targets: Sequence[Series], per_sequence: bool = False, floor: float = ROBUST
 ) -> tuple[int, float]:
-    """The best of the windows, and E of ridge regression on the inputs u(t), ..., u(t - window + 1)."""
+    """The best window, and E of ridge regression on the inputs u(t), ..., u(t - window + 1)."""
     series, targets = reduced(series, targets, per_sequence)
     beside = _side_by_side(targets)
     errors = []
@@ -198,14 +197,14 @@ def _folds(series: Series) -> splits.Splits:
 
 
 def _sequence_pairs(rows: Floats, targets: Series) -> list[tuple[Statistics, Statistics]]:
-    """What trains and what is held out: sequences, as many of every class in each fold as can be."""
+    """Training and held-out statistics of sequences; each fold has about equally many of every class."""
     codes = np.stack([np.asarray(each[-1], np.float64) for each in targets.values])
     folds = splits.by_class(_classes(targets), SEQUENCE_FOLDS)
     return splits.pairs([statistics_of(rows, codes, each) for each in folds.rows()], folds.splits)
 
 
 def _pooled(rows: Floats) -> Floats:
-    """`pooling.WHOLE` of rows that are there as an array."""
+    """The pools `pooling.WHOLE` of rows in an array."""
     return np.concatenate([rows.mean(axis=0), rows.std(axis=0), rows.max(axis=0), rows.min(axis=0)])
 
 
@@ -216,23 +215,23 @@ def _first_columns(whole: Statistics, features: int) -> Statistics:
 
 
 def _classes(targets: Series) -> npt.NDArray[np.int64]:
-    """The class of every sequence as a whole number, (B,); of two classes there may be one column alone."""
+    """The class of every sequence as a whole number, (B,); two classes may be a single column."""
     last = np.stack([np.asarray(each[-1]) for each in targets.values])
     return np.unique(last, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def input_scaling(drive: float, spreads: Floats) -> float:
-    """gamma with which inputs of these standard deviations (F,) add `drive` inside tanh: W_in is uniform, of variance 1/3."""
+    """The input scaling at which inputs of these standard deviations (F,) add `drive` inside tanh: W_in has variance 1/3."""
     return float(drive * np.sqrt(3 / (spreads**2).sum()))
 
 
 def reduced(series: Series, targets: Sequence[Series], per_sequence: bool) -> tuple[Series, list[Series]]:
-    """The data that trials use: `fewer` sequences, or `shortened` ones."""
+    """The data for the trials: `fewer` sequences, or `shortened` series."""
     return fewer(series, targets) if per_sequence else (shortened(series), [shortened(each) for each in targets])
 
 
 def fewer(series: Series, targets: Sequence[Series]) -> tuple[Series, list[Series]]:
-    """Whole sequences, evenly from every class, with at most this number of steps in all; at least one for each fold."""
+    """Whole sequences, evenly from every class, with at most MOST_SEQUENCE_STEPS in all; at least one for each fold."""
     kept = max(int(MOST_SEQUENCE_STEPS / (series.lengths.sum() / series.count)), SEQUENCE_FOLDS)
     by_class = np.argsort(_classes(targets[0]), kind="stable")
     which = np.sort(by_class[np.unique(np.linspace(0, series.count - 1, min(kept, series.count)).round().astype(int))])
@@ -241,7 +240,7 @@ def fewer(series: Series, targets: Sequence[Series]) -> tuple[Series, list[Serie
 
 
 def shortened(series: Series) -> Series:
-    """At most so many steps: series from among all, evenly, and the last steps of every one."""
+    """At most MOST_STEPS in all: evenly chosen series, and the last steps of each."""
     total = int(series.lengths.sum())
     if total <= MOST_STEPS:
         return Series(list(series.values), "list", series.name)

@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from echoscale.network import Network, Reservoir
 
 
-ROUNDING = 1e-12  # a leak rate of 1 may come out of the inverse forms a little above it
+ROUNDING = 1e-12  # the inverse forms may give a leak rate a little above 1
 
 
 def density(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
-    """p(tau) = 2 dt / (pi alpha^2 rho^2 tau^2) sqrt(alpha^2 rho^2 - (alpha - dt / tau)^2) between the bounds, 0 elsewhere.
+    """Density of the timescales of one reservoir.
 
-    Integrates to 1 for every dt (the paper's prefactor, 2 dt^2, is right at dt = 1 only). All arguments broadcast.
+        p(tau) = 2 dt / (pi alpha^2 rho^2 tau^2) sqrt(alpha^2 rho^2 - (alpha - dt / tau)^2)
+
+    between the bounds, 0 elsewhere. It integrates to 1 for every dt (the paper's prefactor, 2 dt^2, holds only at dt = 1). All
+    arguments broadcast.
 
     Parameters
     ----------
@@ -69,9 +72,11 @@ def density(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.A
 
 
 def cumulative(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
-    """P(timescale <= tau) = 1/2 + (r sqrt(1 - r^2) + arcsin r) / pi,   r = (1 - dt / (alpha tau)) / rho.
+    """Probability of a timescale up to tau, the integral of `density`.
 
-    The integral of `density`. At rho = 0 it is a step at dt / alpha. All arguments broadcast.
+        P(timescale <= tau) = 1/2 + (r sqrt(1 - r^2) + arcsin r) / pi,   r = (1 - dt / (alpha tau)) / rho
+
+    At rho = 0 it is a step at dt / alpha. All arguments broadcast.
 
     Parameters
     ----------
@@ -87,7 +92,7 @@ def cumulative(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: np
     Returns
     -------
     float or array
-        A probability.
+        Probability.
 
     Examples
     --------
@@ -99,13 +104,13 @@ def cumulative(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: np
     times = _times(tau)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         offset = np.where(times > 0, 1 - dt / (alpha * times), -np.inf)
-        # At rho = 0 all timescales are dt / alpha: a step there.
+        # At rho = 0 all timescales are dt / alpha, so the function is a step.
         r = np.clip(np.where(rho > 0, offset / rho, np.where(offset >= 0, 1.0, -1.0)), -1, 1)
     return (0.5 + (r * np.sqrt(1 - r**2) + np.arcsin(r)) / np.pi)[()]
 
 
 def bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> tuple[Any, Any]:
-    """tau_min = dt / (alpha (1 + rho)),  tau_max = dt / (alpha (1 - rho)), infinite at rho = 1.
+    """Shortest and longest timescale: tau_min = dt / (alpha (1 + rho)), tau_max = dt / (alpha (1 - rho)), infinite at rho = 1.
 
     Parameters
     ----------
@@ -135,8 +140,8 @@ def bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float =
 def peak(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
     """The most probable timescale: 5 dt / (4 alpha (1 - rho^2)) (1 - sqrt(1 - 24/25 (1 - rho^2))).
 
-    Computed as (6/5) dt / alpha / (1 + sqrt(1 - 24/25 (1 - rho^2))), which is the same number and finite at rho = 1,
-    where it is 0.6 dt / alpha.
+    At rho = 1 it is 0.6 dt / alpha. It is computed as (6/5) dt / alpha / (1 + sqrt(1 - 24/25 (1 - rho^2))), which is finite
+    there.
 
     Parameters
     ----------
@@ -162,7 +167,7 @@ def peak(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1
 
 
 def ratio(spectral_radius: npt.ArrayLike) -> Any:
-    """tau_max / tau_min = (1 + rho) / (1 - rho), whatever the leak rate; infinite at rho = 1.
+    """Ratio tau_max / tau_min = (1 + rho) / (1 - rho), the same for all leak rates; infinite at rho = 1.
 
     Parameters
     ----------
@@ -185,16 +190,16 @@ def ratio(spectral_radius: npt.ArrayLike) -> Any:
 
 
 def for_range(shortest: float, longest: float, dt: float = 1.0) -> tuple[float, float]:
-    """(leak_rate, spectral_radius) whose timescales reach from `shortest` to `longest`: the inverse of `bounds`.
+    """Leak rate and spectral radius for timescales from `shortest` to `longest`: the inverse of `bounds`.
 
         rho = (longest - shortest) / (longest + shortest),   alpha = dt (longest + shortest) / (2 longest shortest)
 
     Parameters
     ----------
     shortest : float
-        tau_min wanted, in units of time.
+        Wanted tau_min, in units of time.
     longest : float
-        tau_max wanted; may be infinite.
+        Wanted tau_max, in units of time; may be infinite.
     dt : float
         Time between two steps.
 
@@ -214,7 +219,7 @@ def for_range(shortest: float, longest: float, dt: float = 1.0) -> tuple[float, 
     dt = checks.time_step(dt)
     if not 0 < low <= high:
         raise ValueError(f"timescales must satisfy 0 < shortest <= longest, got {shortest} and {longest}.")
-    # In rates, so that an infinite longest (rho = 1) needs no case of its own.
+    # In rates, so that an infinite `longest` (rho = 1) is no special case.
     fast, slow = dt / low, dt / high
     alpha, rho = (fast + slow) / 2, (fast - slow) / (fast + slow)
     if alpha > 1 + ROUNDING:
@@ -231,7 +236,7 @@ def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
     Parameters
     ----------
     peak : float
-        The most probable timescale wanted, in units of time.
+        Wanted most probable timescale, in units of time.
     spectral_radius : float
         rho in [0, 1].
     dt : float
@@ -261,7 +266,7 @@ def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
 
 
 def table(network: Network, dt: float = 1.0) -> Table:
-    """The theory's timescales of every reservoir of a description, before anything is drawn: `bounds`, `peak`, `ratio`.
+    """Theoretical timescales of every reservoir of a description: `bounds`, `peak`, `ratio`.
 
     Parameters
     ----------
