@@ -1,4 +1,4 @@
-"""Networks in one call: single, parallel and hierarchical ones."""
+"""Networks in one call: single, parallel and hierarchical."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReservoirOptions(TypedDict, total=False):
-    """The other fields of `Reservoir`, one value for all levels or a list with one entry for each."""
+    """The other fields of `Reservoir`: one value for all levels, or a list with one entry for each."""
 
     bias_scaling: Any
     connections: Any
@@ -46,8 +46,8 @@ def single(
     units : int
         Number of neurons.
     leak_rate : float, LogUniform, LogNormal or (units,) array
-        Leak rate alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution or an
-        array gives every neuron its own.
+        Leak rate alpha in (0, 1]: with 1 a neuron forgets at once, with small values it remembers for about 1 / alpha steps. A
+        distribution or an array gives every neuron its own.
     spectral_radius : float
         Spectral radius rho of the recurrent matrix.
     input_scaling : float
@@ -79,7 +79,7 @@ def parallel(
     input_scaling: float | Sequence[float] = 1.0,
     **options: Unpack[ReservoirOptions],
 ) -> Network:
-    """Reservoirs side by side, all of which receive the input (paper, Fig. 2C, "unconnected").
+    """Parallel reservoirs, which all receive the input (paper, Fig. 2C, "unconnected").
 
     A scalar holds for all reservoirs, a list has one entry for each.
 
@@ -88,8 +88,8 @@ def parallel(
     units : list of int
         Number of neurons of each reservoir.
     leak_rate : float, LogUniform, LogNormal or list
-        Leak rate alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an
-        array (units,) as an entry of a list, gives every neuron its own.
+        Leak rate alpha in (0, 1]: with 1 a neuron forgets at once, with small values it remembers for about 1 / alpha steps. A
+        distribution, or an array (units,) as an entry of a list, gives every neuron its own.
     spectral_radius : float or list
         Spectral radius rho of the recurrent matrices.
     input_scaling : float or list
@@ -123,7 +123,7 @@ def hierarchical(
     coupling_normalisation: str | Sequence[str] = "none",
     **options: Unpack[ReservoirOptions],
 ) -> Network:
-    """A chain in which every level drives the next (paper, Fig. 2B, "connected").
+    """A chain of reservoirs in which every level drives the next (paper, Fig. 2B, "connected").
 
     A scalar holds for all levels, a list has one entry for each. `coupling` and its options have one entry per link
     (levels - 1).
@@ -133,8 +133,8 @@ def hierarchical(
     units : list of int
         Number of neurons of each level, the one next to the input first.
     leak_rate : float, LogUniform, LogNormal or list
-        Leak rate alpha in (0, 1]: 1 forgets at once, small values remember for about 1 / alpha steps. A distribution, or an
-        array (units,) as an entry of a list, gives every neuron its own.
+        Leak rate alpha in (0, 1]: with 1 a neuron forgets at once, with small values it remembers for about 1 / alpha steps. A
+        distribution, or an array (units,) as an entry of a list, gives every neuron its own.
     spectral_radius : float or list
         Spectral radius rho of the recurrent matrices.
     input_scaling : float or list
@@ -144,7 +144,7 @@ def hierarchical(
     coupling_delay : 0 or 1
         1: a level receives the last state of the level before it (the paper). 0: its new state (the DeepESN convention).
     coupling_connections : int, list or None
-        Weights in each row of a link's matrix; None is 10, or all where the source is smaller.
+        Number of weights in each row of a link's matrix; None: 10, or all if the source is smaller.
     coupling_normalisation : str or list
         "none", "spectral_radius" or "sqrt_connections"; see `Coupling`.
     **options

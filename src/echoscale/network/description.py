@@ -1,4 +1,4 @@
-"""What the user writes: reservoirs, couplings and hyper-parameters. Frozen, without arrays, equal by value.
+"""The description of a network: reservoirs, couplings and hyper-parameters. Frozen, without arrays, equal by value.
 
 `Network` states the equation (paper: "Survey of timescales" and "Hierarchical Echo-State Networks").
 """
@@ -30,7 +30,7 @@ NORMALISATIONS = ("none", "spectral_radius", "sqrt_connections")
 DEFAULT_CONNECTIONS = 10
 TANH, LINEAR = ACTIVATIONS = ("tanh", "identity")
 
-# Fields that may be a matrix, beside the topology.
+# Fields that may be a matrix, apart from the topology.
 MATRICES = ("residual", "input_weights")
 
 
@@ -39,7 +39,7 @@ class EchoStateWarning(UserWarning):
 
 
 class _Readable:
-    """A repr that shows the first argument bare and leaves out what stands at its default."""
+    """A repr that leaves out fields with their default value."""
 
     _always_shown: tuple[str, ...] = ()
 
@@ -60,52 +60,52 @@ class Reservoir(_Readable):
         x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + phi W_fb y(t-1) + rho W x(t) + beta b + couplings)
 
     x (units,) is the state, s (F,) the input, y (O,) the output, W (units, units) the recurrent matrix, W_in (units, F) the
-    input matrix, W_fb (units, O) the matrix of output feedback and b (units,) the bias, all matrices drawn from a seed;
-    `Network` says what couplings add.
+    input matrix, W_fb (units, O) the matrix of output feedback and b (units,) the bias. All matrices are drawn from a seed.
+    `Network` adds the couplings.
 
     Parameters
     ----------
     units : int
-        Neurons.
+        Number of neurons.
     leak_rate : float, LogUniform, LogNormal or (units,) array
         alpha in (0, 1]; a neuron's own timescale is tau = dt / alpha. A distribution, `LogUniform(0.05, 1.0)` or
-        `LogNormal(0.2, 0.5)`, or an array (units,) gives every neuron its own, and is kept as the next two fields and the
-        largest of them here.
+        `LogNormal(0.2, 0.5)`, or an array (units,) gives every neuron its own. Its largest value is kept here, the others as
+        `leak_spread` and `leak_places`.
     spectral_radius : float
-        rho, the factor on W, which is normalised to unit spectral radius.
+        rho, spectral radius of the recurrent matrix: a factor on W, which is normalised to 1.
     input_scaling : float
-        gamma, the factor on W_in, whose entries are U[-1, 1]; 0 shuts the input off.
+        gamma, factor on the input matrix W_in with entries U[-1, 1]; 0: no input.
     bias_scaling : float
-        beta, the factor on b, whose entries are U[-1, 1]; 0 is the paper.
+        beta, factor on the bias b with entries U[-1, 1]; 0 as in the paper.
     connections : int or None
-        Weights in each row of a random W; None is 10, or all where there are fewer units.
+        Number of weights in each row of a random W; None: 10, or all if there are fewer units.
     topology : str, Concentric or (units, units) matrix
         "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal" (complex
         pairs, uniform in the disc, as 2x2 rotations), or a matrix of your own, dense or scipy sparse.
     normalise : bool
-        Divide W by its spectral radius (a delay line is nilpotent: its weights are 1 instead). False leaves the matrix as it
-        is, and `spectral_radius` becomes a plain factor.
+        Whether W is divided by its spectral radius (a delay line is nilpotent: its weights are 1 instead). False: W stays
+        unchanged, and `spectral_radius` is a plain factor.
     feedback_scaling : float
-        phi, the factor on W_fb, whose entries are U[-1, 1]; 0 is no output feedback.
+        phi, factor on the feedback matrix W_fb with entries U[-1, 1]; 0: no output feedback.
     leak_spread : float
-        s >= 0 of alpha_i = alpha exp(-s q_i): the logarithm of the fastest neuron's leak rate over the slowest's; 0 is one leak
+        s >= 0 in alpha_i = alpha exp(-s q_i): the logarithm of the ratio of the fastest to the slowest leak rate; 0: one leak
         rate for all.
     leak_places : str or (units,) numbers
-        q_i in [0, 1], 0 for the fastest neuron: "even" (leak rates of equal ratio), "normal" (normal quantiles), both in a
+        q_i in [0, 1], with 0 for the fastest neuron: "even" (leak rates of equal ratio), "normal" (normal quantiles), both in a
         seeded permutation, or one number for every neuron.
     residual : str or (units, units) orthogonal matrix
-        O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity"; "shift" (neuron i keeps what neuron i - 1 had);
-        "orthogonal" (a random rotation); or your own. States then turn or travel instead of fading where they are.
+        O in x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift" (neuron i keeps the state of neuron i - 1),
+        "orthogonal" (a random rotation), or a matrix of your own. With O, states turn or travel instead of fading in place.
     activation : "tanh" or "identity"
         "identity" makes the level linear, x(t+1) = (1 - alpha) O x(t) + alpha h(t): its memory does not saturate. Its spectral
         radius must stay below 1.
     input_weights : (units, F) matrix or None
-        W_in of your own, dense or scipy sparse; (units,) for one input. `input_scaling` stays a factor on it. None: drawn.
+        Your own W_in, dense or scipy sparse; (units,) for one input. `input_scaling` is still a factor on it. None: drawn.
     input_connections : int, float or None
-        Sparse input weights: a whole number is how many inputs each neuron hears, a share in (0, 1] how many of the neurons
-        hear each input. None: all hear all.
+        Sparse input weights: a whole number is the number of inputs of each neuron, a share in (0, 1] is the share of neurons
+        that receive each input. None: all neurons receive all inputs.
     bias : (units,) numbers or None
-        b of your own, times `bias_scaling`. None: drawn.
+        Your own b, multiplied by `bias_scaling`. None: drawn.
 
     Examples
     --------
@@ -167,30 +167,30 @@ class Reservoir(_Readable):
 
     @property
     def links(self) -> int:
-        """Weights in each row of a random W, the default filled in."""
+        """Number of weights in each row of a random W, also by default."""
         return min(DEFAULT_CONNECTIONS, self.units) if self.connections is None else self.connections
 
 
 @dataclass(frozen=True, repr=False)
 class Coupling(_Readable):
-    """Reservoir `source` drives reservoir `target`: h_k gains strength W_kl x_l, with k = target and l = source.
+    """A link from one reservoir to another: it adds strength W_kl x_l to h_k, with k = target and l = source.
 
     The paper writes rho^(kl) W^(kl).
 
     Parameters
     ----------
     source : int
-        l, the reservoir that drives; they are counted from 0.
+        Number l of the reservoir that drives, from 0.
     target : int
-        k, the reservoir that is driven.
+        Number k of the reservoir that is driven.
     strength : float
-        The factor on W_kl (target units, source units); any sign.
+        Factor on W_kl (target units, source units), of any sign.
     connections : int or None
-        Weights in each row; None is 10, or all where the source is smaller.
+        Number of weights in each row; None: 10, or all if the source is smaller.
     topology : str or (target units, source units) matrix
-        "normal" (N(0, 1) weights), "uniform" (U[-1, 1]), or a matrix of your own.
+        "normal" (N(0, 1) weights), "uniform" (U[-1, 1]), or your own matrix.
     normalisation : str
-        "none", "spectral_radius" (square matrices only) or "sqrt_connections" (divide by its root).
+        "none", "spectral_radius" (square matrices only) or "sqrt_connections" (divide by the root of `connections`).
 
     Examples
     --------
@@ -227,12 +227,12 @@ class Coupling(_Readable):
             raise ValueError('normalisation="sqrt_connections" is for random matrices; scale your own matrix instead.')
 
     def links(self, source_units: int) -> int:
-        """Weights in each row of a random matrix, the default filled in.
+        """Number of weights in each row of a random matrix, also by default.
 
         Parameters
         ----------
         source_units : int
-            Neurons of the source.
+            Number of neurons of the source.
         """
         return min(DEFAULT_CONNECTIONS, source_units) if self.connections is None else self.connections
 
@@ -253,13 +253,13 @@ class Network(_Readable):
     Parameters
     ----------
     reservoirs : list of Reservoir
-        At least one.
+        Reservoirs, at least one.
     couplings : list of Coupling
-        At most one from a reservoir to another.
+        Couplings, at most one from a reservoir to another.
     coupling_delay : 0 or 1
         1 (the paper): all reservoirs move at once, and x_k(t+1) sees x_l(t). 0 (the DeepESN convention of most other
         libraries): reservoirs move one after another in the order of the list, and a coupling from an earlier reservoir
-        carries its new state x_l(t+1); one from a later reservoir (feedback) still carries x_l(t).
+        carries the new state x_l(t+1); a coupling from a later reservoir (feedback) carries x_l(t).
 
     Examples
     --------
@@ -270,7 +270,7 @@ class Network(_Readable):
     (2, 100)
     """
 
-    # Kept as tuples, whatever sequence was given.
+    # Any sequence is kept as a tuple.
     reservoirs: Sequence[Reservoir]
     couplings: Sequence[Coupling] = ()
     coupling_delay: int = 1
@@ -317,17 +317,17 @@ class Network(_Readable):
 
     @property
     def units(self) -> int:
-        """N, the neurons of all reservoirs together."""
+        """N, the number of neurons of all reservoirs together."""
         return sum(reservoir.units for reservoir in self.reservoirs)
 
     @property
     def feeds_back(self) -> bool:
-        """Whether a reservoir hears the outputs of the step before."""
+        """Whether a reservoir receives the outputs of the step before."""
         return any(reservoir.feedback_scaling > 0 for reservoir in self.reservoirs)
 
     @property
     def spreads_leaks(self) -> bool:
-        """Whether the neurons of a reservoir have leak rates of their own."""
+        """Whether the neurons of a reservoir have different leak rates."""
         return any(reservoir.leak_spread > 0 for reservoir in self.reservoirs)
 
     @property
@@ -337,13 +337,13 @@ class Network(_Readable):
 
     @property
     def linear(self) -> tuple[bool, ...]:
-        """Which reservoirs are linear; empty where none is."""
+        """Which reservoirs are linear; empty if none is."""
         each = tuple(reservoir.activation == LINEAR for reservoir in self.reservoirs)
         return each if any(each) else ()
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """Where each reservoir's neurons stand in a state vector of length `units`."""
+        """Places of each reservoir's neurons in a state vector of length `units`."""
         ends = [0]
         for reservoir in self.reservoirs:
             ends.append(ends[-1] + reservoir.units)
@@ -363,15 +363,15 @@ class Network(_Readable):
         Parameters
         ----------
         n_inputs : int
-            F, the features of the input series.
+            F, the number of input features.
         seed : int or None
-            None takes fresh entropy (recorded as `esn.seed`).
+            Random seed; None: fresh entropy (recorded as `esn.seed`).
         dtype : str
-            "float32" or "float64", of states and arithmetic.
+            Precision of states and arithmetic, "float32" or "float64".
         device : str, jax.Device or None
             "cpu", "gpu" or a device; None is JAX's choice.
         n_outputs : int or None
-            O, the outputs that are fed back; needed where `feeds_back`, and without meaning elsewhere.
+            O, the number of outputs that are fed back; needed if `feeds_back`, otherwise ignored.
 
         Returns
         -------
@@ -382,7 +382,7 @@ class Network(_Readable):
         return ESN.build(self, n_inputs, seed=seed, dtype=dtype, device=device, n_outputs=n_outputs)
 
     def timescales(self, dt: float = 1.0) -> Table:
-        """What the theory says of every reservoir's timescales before anything is drawn; `esn.timescales()` measures them.
+        """Theoretical timescales of every reservoir; `esn.timescales()` measures those of a built network.
 
         Closed forms of the linear regime, for random matrices: `timescales.bounds` and `timescales.peak`.
 
@@ -412,7 +412,7 @@ class Network(_Readable):
         return diagram.draw(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dictionaries, lists, strings and numbers, fit for JSON."""
+        """The description as plain dictionaries, lists, strings and numbers, for JSON."""
         return {
             "reservoirs": [to_dict(reservoir) for reservoir in self.reservoirs],
             "couplings": [to_dict(coupling) for coupling in self.couplings],
@@ -426,7 +426,7 @@ class Network(_Readable):
         Parameters
         ----------
         plain : dict
-            What `to_dict` returned, or a file says.
+            The result of `to_dict`.
         """
         check_known(plain, ("reservoirs", "couplings", "coupling_delay"), "Network")
         if "reservoirs" not in plain:
@@ -458,7 +458,7 @@ def _connections(value: object, topology: Topology, size: int | None, what: str)
 
 
 def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
-    """Python shows a warning of the same text once: a sweep over networks does not repeat it."""
+    """Warn of spectral radii of 1 or above. Python shows the same text once, so a sweep does not repeat it."""
     large = []
     for k, each in enumerate(reservoirs):
         if each.activation == LINEAR and each.normalise and each.spectral_radius > 1:
@@ -513,7 +513,7 @@ def from_dict(kind: type[Member], plain: Mapping[str, Any]) -> Member:
 
 
 def check_known(plain: Mapping[str, Any], names: Sequence[str], what: str) -> None:
-    """Raise where a name is not one of `names`."""
+    """Raise if a name is not one of `names`."""
     unknown = sorted(set(plain) - set(names))
     if unknown:
         raise ValueError(f"{what} has no {', '.join(map(repr, unknown))}; it knows {', '.join(names)}.")

@@ -1,7 +1,7 @@
-"""Values as JSON knows them: equal values give equal text, different ones different text, on every machine.
+"""Values as JSON: equal values give equal text and different values different text, on every machine.
 
-Text alone would take a `Sine(0.1)` for a `Square(0.1)`: whatever is not a plain number, string, list or dictionary carries the
-name of its class.
+Every value except a plain number, string, list or dictionary carries the name of its class, so that `Sine(0.1)` differs from
+`Square(0.1)`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from echoscale.network import Network
 from echoscale.network.matrix import Matrix
 
-# What JSON's own types stand for. A list and a tuple of the same values are the same, and so are a number and NumPy's.
+# Types with a JSON equivalent. A list equals a tuple of the same values, and a number equals the same NumPy number.
 _NUMBERS_AND_TEXT = (bool, int, float, str)
 _SEQUENCES = (list, tuple, range)
 _MAPPINGS = (dict, OrderedDict, MappingProxyType)
@@ -44,12 +44,12 @@ def plain(value: object) -> Any:
 
 
 def fingerprint(value: object) -> str:
-    """sha256 of the value as JSON with sorted names; floats are written with all their digits."""
+    """SHA-256 of the value as JSON with sorted names; floats have all their digits."""
     return hashlib.sha256(json.dumps(plain(value), sort_keys=True).encode()).hexdigest()
 
 
 def _content(value: object) -> object:
-    """What tells a value from others of its class."""
+    """The content that distinguishes a value from others of its class."""
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, Network | Matrix):
@@ -72,7 +72,7 @@ def _content(value: object) -> object:
 
 
 def _mapping(value: Mapping[object, object]) -> Any:
-    """Names as they are; other keys, which JSON would turn into names, as pairs."""
+    """A mapping with names as keys stays one; other keys, which JSON would turn into names, become pairs."""
     if all(type(name) is str for name in value):
         return {name: plain(each) for name, each in value.items()}
     return {"<pairs>": sorted(([plain(name), plain(each)] for name, each in value.items()), key=lambda pair: json.dumps(pair))}

@@ -1,9 +1,9 @@
-"""A leak rate for every neuron: distributions and arrays of leak rates, as a description keeps them.
+"""Leak rates that differ between neurons: distributions and arrays, and their form in a description.
 
     alpha_i = alpha exp(-s q_i),   q_i in [0, 1] fixed
 
-alpha (`leak_rate`) is the leak rate of the fastest neuron and s (`leak_spread`) the logarithm of fastest over slowest: two
-hyper-parameters, whose every value above or at 0 keeps all leak rates in (0, 1]. The places q_i (`leak_places`) are the shape.
+alpha (`leak_rate`) is the leak rate of the fastest neuron, and s (`leak_spread`) the logarithm of the ratio of the fastest to
+the slowest. For any s >= 0, all leak rates stay in (0, 1]. The places q_i (`leak_places`) are the shape.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class Leaks(NamedTuple):
 
 @dataclass(frozen=True)
 class LogUniform:
-    """Leak rates of equal ratio: alpha_i = high (low / high)^((i - 1) / (n - 1)), i = 1 ... n, one for each of n neurons.
+    """Leak rates of equal ratio for n neurons: alpha_i = high (low / high)^((i - 1) / (n - 1)), i = 1 ... n.
 
-    A seeded permutation says which neuron has which.
+    A seeded permutation assigns them to the neurons.
 
     Parameters
     ----------
     low : float
-        Of the slowest neuron, in (0, 1].
+        Leak rate of the slowest neuron, in (0, 1].
     high : float
-        Of the fastest neuron, in (0, 1], at least `low`.
+        Leak rate of the fastest neuron, in (0, 1], at least `low`.
 
     Examples
     --------
@@ -67,12 +67,12 @@ class LogUniform:
             raise ValueError(f"LogUniform(low, high) needs low <= high, got {low} and {high}.")
 
     def leaks(self, units: int) -> Leaks:
-        """As a description keeps them.
+        """The leak rates in the form that a description keeps.
 
         Parameters
         ----------
         units : int
-            Neurons.
+            Number of neurons.
         """
         _several(units, "LogUniform")
         return Leaks(float(self.high), math.log(self.high / self.low), "even")
@@ -82,14 +82,14 @@ class LogUniform:
 class LogNormal:
     """Leak rates whose logarithms are normal: alpha_i = median exp(sigma z_i), z_i = Phi^-1((i - 1/2) / n), i = 1 ... n.
 
-    A seeded permutation says which neuron has which.
+    A seeded permutation assigns them to the neurons.
 
     Parameters
     ----------
     median : float
-        In (0, 1].
+        Median leak rate, in (0, 1].
     sigma : float
-        Standard deviation of the logarithms, at least 0; such that the fastest neuron has at most 1.
+        Standard deviation of the logarithms, at least 0. The fastest neuron must stay at or below 1.
 
     Examples
     --------
@@ -107,12 +107,12 @@ class LogNormal:
         checks.non_negative(self.sigma, "sigma", "It is a standard deviation.")
 
     def leaks(self, units: int) -> Leaks:
-        """As a description keeps them.
+        """The leak rates in the form that a description keeps.
 
         Parameters
         ----------
         units : int
-            Neurons.
+            Number of neurons.
         """
         _several(units, "LogNormal")
         reach = _normal_reach(units)
@@ -126,12 +126,12 @@ class LogNormal:
 
 
 def is_spread(value: object) -> bool:
-    """Whether this describes several leak rates, and not one number."""
+    """Whether this describes several leak rates instead of one number."""
     return isinstance(value, LogUniform | LogNormal) or np.ndim(value) > 0  # type: ignore[arg-type]
 
 
 def leaks_of(value: LeakLike, units: int) -> Leaks:
-    """The leak rates of a reservoir of `units` neurons out of a distribution or one value for every neuron."""
+    """The leak rates of a reservoir of `units` neurons, from a distribution or one value for every neuron."""
     if isinstance(value, LogUniform | LogNormal):
         return value.leaks(units)
     if np.ma.is_masked(value):
@@ -153,7 +153,7 @@ def leaks_of(value: LeakLike, units: int) -> Leaks:
 
 
 def places_of(places: Places, units: int) -> Floats:
-    """q (units,): 0 is the fastest neuron and 1 the slowest; for a named shape from the one to the other."""
+    """The places q (units,), from 0 for the fastest neuron to 1 for the slowest."""
     if not isinstance(places, str):
         return np.array(places)
     if places == "even":
@@ -163,7 +163,7 @@ def places_of(places: Places, units: int) -> Floats:
 
 
 def check_places(value: Any, units: int, spread: float) -> Places:
-    """The places of a description, checked: a name, or a number in [0, 1] for every neuron."""
+    """Checked places of a description: a name, or a number in [0, 1] for every neuron."""
     if isinstance(value, str):
         name: str = checks.choice(value, SHAPES, "leak_places")
         if spread > 0:

@@ -1,7 +1,7 @@
-"""A matrix as a value: the form in which a `Network` keeps weights that the user gives.
+"""A matrix as a value: the form of the user's own weights in a `Network`.
 
 It holds recurrent matrices, input weights W_in, and the residual matrix O of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...).
-With the identity, states fade where they are; an orthogonal O turns or moves them and keeps their length.
+With the identity, states fade in place. Any other orthogonal O turns or moves them and keeps their length.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     ResidualLike: TypeAlias = "Residual | npt.ArrayLike | SparseLike"
     WeightsLike: TypeAlias = "Matrix | npt.ArrayLike | SparseLike"  # (units, F), or (units,) for one input
 
-# Name -> what O x is: the state itself, x_i from neuron i - 1 (the last one's goes to the first), or a random rotation of x.
+# Names of O x: the state itself, the state of neuron i - 1 (of the last for the first), or a random rotation of x.
 IDENTITY, SHIFT, ORTHOGONAL = RESIDUALS = ("identity", "shift", "orthogonal")
 TOLERANCE = 1e-8
 
@@ -33,7 +33,7 @@ Residual: TypeAlias = "str | Matrix"
 
 @dataclass(frozen=True, repr=False)
 class Matrix:
-    """A fixed matrix W, kept as sorted triples W[rows[i], columns[i]] = values[i], so that it compares and hashes by value.
+    """A fixed matrix W, as sorted triples W[rows[i], columns[i]] = values[i], so that it compares and hashes by value.
 
     Shapes are (post, pre): `W @ x`. Make one with `Matrix.of(array)`.
 
@@ -46,7 +46,7 @@ class Matrix:
     columns : tuple of int
         Column of each weight.
     values : tuple of float
-        The weights that are not 0.
+        Weights that are not 0.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Matrix:
         array : (post, pre)
             A dense array, nested list, data frame or scipy sparse matrix.
         name : str
-            What error messages call it.
+            Name for error messages.
         """
         import scipy.sparse
 
@@ -129,7 +129,7 @@ class Matrix:
         Parameters
         ----------
         plain : dict
-            What `to_dict` returned.
+            The result of `to_dict`.
         """
         import scipy.sparse
 
@@ -148,7 +148,7 @@ class Matrix:
 
 
 def check_residual(value: ResidualLike, units: int) -> Residual:
-    """A residual as a description keeps it: a name, or an orthogonal `Matrix` (units, units)."""
+    """Checked residual of a description: a name, or an orthogonal `Matrix` (units, units)."""
     if isinstance(value, str):
         name: str = checks.choice(value, RESIDUALS, "residual")
         return name
@@ -167,7 +167,7 @@ def check_residual(value: ResidualLike, units: int) -> Residual:
 
 
 def check_input_weights(value: WeightsLike | None, units: int) -> Matrix | None:
-    """W_in (units, F) as a description keeps it; None is drawn."""
+    """Checked W_in (units, F) of a description; None: drawn."""
     if value is None:
         return None
     column = np.ndim(value) == 1 if not isinstance(value, Matrix) else False  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def check_input_weights(value: WeightsLike | None, units: int) -> Matrix | None:
 
 
 def check_bias(value: npt.ArrayLike | None, units: int, scaling: float) -> tuple[float, ...] | None:
-    """b (units,) as a description keeps it; None is drawn."""
+    """Checked b (units,) of a description; None: drawn."""
     if value is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Which neurons of a reservoir hear which others: the kinds of matrices that a description may name."""
+"""Topologies: the kinds of recurrent matrices that a description may name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILES = {
     "diagonal": "diagonal",
 }
 TOPOLOGIES = tuple(FILES)
-# Those that take `connections`, and that may couple reservoirs.
+# Topologies that take `connections`, and that may couple reservoirs.
 RANDOM_TOPOLOGIES = tuple(name for name, home in FILES.items() if home == "random_links")
 
 
@@ -31,13 +31,13 @@ RANDOM_TOPOLOGIES = tuple(name for name, home in FILES.items() if home == "rando
 class Concentric:
     """Concentric rings: one-way cycles of (nearly) equal size, and two-way jumps between neighbouring rings.
 
-    Unit i of a ring is joined both ways with unit i of the next ring (after Bacciu and Bongiorno 2018, the paper's
-    reference). All ring weights are 1 and all jumps `jump`; the whole is then normalised to unit spectral radius.
+    Unit i of a ring is linked in both directions with unit i of the next ring (after Bacciu and Bongiorno 2018, the paper's
+    reference). All ring weights are 1 and all jumps `jump`; the matrix is then normalised to unit spectral radius.
 
     Parameters
     ----------
     rings : int
-        How many rings; at most as many as there are units.
+        Number of rings, at most the number of units.
     jump : float
         Weight of the links between rings, before normalisation.
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 def check_topology(value: TopologyLike, units: int) -> Topology:
-    """A topology as a description keeps it: a name, `Concentric`, or a `Matrix` (units, units)."""
+    """Checked topology of a description: a name, `Concentric`, or a `Matrix` (units, units)."""
     if isinstance(value, str):
         name: str = checks.choice(value, tuple(FILES), "topology")
         kept: Topology = Concentric() if name == "concentric" else name

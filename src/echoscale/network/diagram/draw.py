@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.path import Path
 
 
-# Told apart by the colour-blind, and in grey by their widths.
+# Distinct for the colour-blind, and by width in grey.
 COLOURS = {"input": "#009E73", "coupling": "#000000", "readout": "#D55E00", "feedback": "#CC79A7", "silent": "#8C8C8C"}
 WIDTHS = {"input": 1.3, "coupling": 1.3, "readout": 0.8, "feedback": 1.3}  # points
 FAST, SLOW = (0.90, 0.95, 0.98), (0.0, 0.447, 0.698)  # the second is #0072B2
@@ -29,10 +29,10 @@ SIZES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)  # tried one after ano
 
 
 def draw(network: Network, ax: Axes | None = None, *, seed: int = 0) -> Figure:
-    """The diagram of a network, in a figure of its own or in `ax`; returns the figure.
+    """The diagram of a network, in a new figure or in `ax`; returns the figure.
 
-    Numbers: gamma on the arrows of the input; phi on those of output feedback; the strength on those between reservoirs (grey
-    and dashed where it is 0); units, alpha and rho at each reservoir, which is the darker the slower it is.
+    Numbers on arrows are gamma (input), phi (output feedback) and the strength of couplings, which are grey and dashed if it is
+    0. Numbers at reservoirs are units, alpha and rho. Slower reservoirs are darker.
     """
     if ax is None:
         from matplotlib.figure import Figure
@@ -51,11 +51,11 @@ def draw(network: Network, ax: Axes | None = None, *, seed: int = 0) -> Figure:
     for k, reservoir in enumerate(network.reservoirs):
         _draw_reservoir(ax, reservoir, plan.reservoirs[k], name_of(k), np.random.default_rng((seed, k)))
         _draw_caption(ax, plan.captions[k], plan.reservoirs[k], name_of(k))
-    return ax.figure.figure  # not the part of it that the axes are in
+    return ax.figure.figure  # the whole figure, not a subfigure
 
 
 def shade(leak_rate: float) -> tuple[float, float, float]:
-    """The colour of a reservoir (red, green, blue): light where its timescale 1 / leak_rate is short, dark where long."""
+    """The colour of a reservoir (red, green, blue): the longer its timescale 1 / leak_rate, the darker."""
     slow = 1 - leak_rate**0.5  # spreads the leak rates in use: 0, 0.3, 0.55, 0.7 and 0.9 for 1, 0.5, 0.2, 0.1 and 0.01
     red, green, blue = (light + slow * (dark - light) for light, dark in zip(FAST, SLOW, strict=True))
     return red, green, blue
@@ -67,7 +67,7 @@ def _room(ax: Axes) -> tuple[float, float]:
     ax.set_axis_off()
     engine = figure.get_layout_engine()
     if engine is not None:
-        # Ticks take room. Axes that are still empty may be for diagrams too: theirs do not count.
+        # Ticks take room. Axes that are still empty may be for diagrams: their ticks do not count.
         empty = [each for each in figure.axes if each.axison and not each.has_data()]
         for each in empty:
             each.set_axis_off()
@@ -79,14 +79,14 @@ def _room(ax: Axes) -> tuple[float, float]:
 
 
 def _fitting(network: Network, width: float, height: float) -> Drawing:
-    """The largest that fits, give or take 3 %. Where none does, because text is too wide: the largest that comes as close."""
+    """The largest size that fits within 3 %; if none does, because text is too wide, the largest that comes closest."""
     plans = [layout(network, size=size) for size in SIZES]
     excess = [max(1.0, each.width / width, each.height / height) for each in plans]
     return next(each for each, much in zip(plans, excess, strict=True) if much < 1.03 * min(excess))
 
 
 def _frame(ax: Axes, plan: Drawing, width: float, height: float) -> None:
-    """Limits that fill the axes, an inch an inch where there is room, with the input at half the height if possible."""
+    """Limits that fill the axes, at full size if there is room, with the input at half the height if possible."""
     scale = max(1.0, plan.width / width, plan.height / height)
     width, height = scale * width, scale * height
     left = (plan.left + plan.right - width) / 2
@@ -157,7 +157,7 @@ def _draw_reservoir(ax: Axes, reservoir: Reservoir, spot: Spot, name: str, rng: 
 
 
 def _neurons(reservoir: Reservoir, rng: np.random.Generator) -> tuple[Floats, list[tuple[int, int]]]:
-    """Some neurons in the unit circle, (n, 2), and which are joined: as the topology has it, or neighbours at random."""
+    """Some neurons in the unit circle, (n, 2), and their links: by topology, or random neighbours."""
     count = min(reservoir.units, 7)
     angle = np.linspace(0, 2 * np.pi, count, endpoint=False)
     circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
@@ -174,7 +174,7 @@ def _neurons(reservoir: Reservoir, rng: np.random.Generator) -> tuple[Floats, li
         return np.zeros((1, 2)), []
     count = min(reservoir.units, round(20 * radius_of(reservoir) + 3))
     places = np.zeros((0, 2))
-    for _ in range(count):  # of some tries the one farthest from the others
+    for _ in range(count):  # of several tries, the one farthest from the others
         tries = rng.uniform(-1, 1, (60, 2))
         tries = tries[np.hypot(*tries.T) <= 1]
         apart = np.hypot(*(tries[:, None] - places).T).min(axis=0, initial=np.inf)
@@ -187,7 +187,7 @@ def _neurons(reservoir: Reservoir, rng: np.random.Generator) -> tuple[Floats, li
 
 
 def _draw_caption(ax: Axes, caption: Caption, spot: Spot, name: str) -> None:
-    """Line by line, since a text of several lines spaces them by their letters."""
+    """Draw a caption line by line, since the spacing of a text of several lines depends on its letters."""
     _write(ax, (spot.x, spot.y + spot.radius + AIR), caption.above, f"{name} caption", weight="bold")
     for n, line in enumerate(caption.below, start=1):
         _write(ax, (spot.x, spot.y - spot.radius - n * LINE), line, f"{name} caption")
@@ -196,6 +196,6 @@ def _draw_caption(ax: Axes, caption: Caption, spot: Spot, name: str) -> None:
 def _write(ax: Axes, at: Point, text: str, gid: str, **style: Any) -> None:
     from matplotlib.patheffects import withStroke
 
-    halo = [withStroke(linewidth=2, foreground="white")]  # where a line must pass
+    halo = [withStroke(linewidth=2, foreground="white")]  # for lines that pass behind it
     style = {"va": "baseline", "color": "black", "path_effects": halo} | style
     ax.text(*at, text, fontsize=FONT, ha="center", zorder=5, gid=gid, **style)

@@ -1,4 +1,4 @@
-"""Where everything in a diagram stands: columns, rows and captions of the reservoirs, and the room that the lines need."""
+"""Layout of a diagram: columns, rows and captions of the reservoirs, and the room for the lines."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from echoscale.network.diagram.plan import AIR, LANE, LINE, NODE, TRACK, Caption
 from echoscale.network.diagram.wires import Link, gap_before, lanes_of, least_radius, links_of, ports_of, wire_of
 from echoscale.network.matrix import IDENTITY, Matrix
 
-MANY_ROWS = 4  # from here on captions are wide rather than high
+MANY_ROWS = 4  # with this number of rows, captions are wide instead of high
 
 
 def layout(network: Network, *, size: float = 1.0) -> Drawing:
-    """Where everything stands. Pure: the same network, the same numbers."""
+    """The positions of all parts; a pure function of the network."""
     pairs = [(each.source, each.target) for each in network.couplings]
     column = _columns(pairs, len(network.reservoirs))
     row = _rows(pairs, column)
@@ -80,7 +80,7 @@ def _reach(links: Sequence[tuple[int, int]], start: int) -> set[int]:
 
 
 def _rows(links: Sequence[tuple[int, int]], column: Sequence[int]) -> list[float]:
-    """Row numbers around 0, from the top down: each near what drives it, so that few lines cross."""
+    """Row numbers around 0, from the top down: each reservoir is near its drivers, so that few lines cross."""
     row = [0.0] * len(column)
     for here in range(max(column) + 1):
         drivers = [[row[a] for a, b in links if b == k and column[a] < here] for k in range(len(column))]
@@ -95,7 +95,7 @@ def _members(column: Sequence[int], here: int) -> list[int]:
 
 
 def radius_of(reservoir: Reservoir) -> float:
-    """Gently growing: ten times the units, twice the area."""
+    """A radius that grows slowly: ten times the units, twice the area."""
     return float(min(0.65, max(0.21, 0.3 * (reservoir.units / 50) ** 0.15)))
 
 

@@ -1,4 +1,4 @@
-"""The plan of a diagram: what stands where, and the lengths that all its parts keep to."""
+"""The plan of a diagram: positions of all parts, and the lengths that they share."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Ends = tuple[Point, Point]
 FONT = 8.0  # points
 # All lengths are inches.
 LINE = 0.135  # the height of a line of text
-LETTER = 0.06  # the width of a character, rather too wide than too narrow
+LETTER = 0.06  # the width of a character, a little too wide for safety
 NODE = 0.145  # the radius of input and output
 PORT = 0.15  # between lines that meet a reservoir on one side: a label fits in
 LANE = 0.17  # between lines above or below the columns: a label fits in
 TRACK = 0.09  # between lines that run up and down in one gap
 STUB = 0.15  # the straight end of a line, for the arrow head
-CORNER = 0.1  # how much of its end a rounded corner takes
+CORNER = 0.1  # the length of a rounded corner
 LIFT = 0.05  # from a line to the foot of its label
 AIR = 0.07  # around circles, captions and the whole
 
@@ -41,7 +41,7 @@ class Caption(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """An arrow: a line through `points` with rounded corners, and a label whose foot is at `at`."""
+    """An arrow: a line through `points` with rounded corners, and a label at `at`."""
 
     kind: str  # "input", "coupling", "readout" or "feedback"
     source: int | None  # a reservoir, or None for the input, or for the output that is fed back
@@ -59,7 +59,7 @@ class Wire(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """Where everything stands, in inches; (0, 0) is the middle of the input.
+    """Positions of all parts in inches; (0, 0) is the middle of the input.
 
     columns  the column of each reservoir, from 0
     wires    the arrows: inputs, couplings, readouts, output feedback, each in the order of the network

@@ -1,4 +1,4 @@
-"""The lines of a diagram: what each joins, where it leaves and arrives, and its way through gaps and lanes."""
+"""The lines of a diagram: their ends, and their way through gaps and lanes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from echoscale.network.diagram.plan import AIR, CORNER, LANE, LETTER, LIFT, NODE
 
 
 class Link(NamedTuple):
-    """What a wire joins, before its way is known. The input stands in column -1, the output in the one after the last."""
+    """The two ends of a wire, before its way is known. The input is in column -1, the output in the column after the last."""
 
     kind: str
     source: int | None
@@ -49,7 +49,7 @@ class Link(NamedTuple):
 
     @property
     def bus(self) -> Any:
-        """Long ways from the input run together, and so do those to the output: one key for all."""
+        """The key of wires that share a track: long ways from the input, or long ways to the output."""
         return self if self.kind == "coupling" else self.kind
 
 
@@ -70,16 +70,17 @@ def links_of(network: Network, column: Sequence[int]) -> list[Link]:
         if each.feedback_scaling > 0
     ]
     sources, targets = (Counter(each[end] for each in links if each.way == "straight") for end in (1, 2))
-    return [  # where many lines meet, their labels stand where each is still alone
+    return [  # where many lines meet, each label is at a place where its line is alone
         each._replace(early=each.way == "straight" and targets[each.target] > 3 and sources[each.source] == 1) for each in links
     ]
 
 
 def ports_of(links: Sequence[Link], y: Sequence[float], radius: Sequence[float]) -> dict[Link, Ends]:
-    """Where each link leaves and where it arrives: x from the middle of its circle, y absolute.
+    """The points where each link leaves and arrives: x from the middle of its circle, y absolute.
 
     From the top: the lanes above, the gap (around the middle, so that a chain is one straight line), ways back, the lanes
-    below. Lines that leave share a port. Lines that arrive have one each, the longest at the rim, so that they do not cross.
+    below. Lines that leave share a port. Each line that arrives has its own port, the longest at the rim, so that they do not
+    cross.
     """
     leave = {each: (NODE, 0.0) if each.way == "straight" or each.kind == "feedback" else (0.0, NODE) for each in links}
     arrive = {each: (-NODE, 0.0) if each.way == "straight" else (0.0, -NODE) for each in links}
@@ -109,7 +110,7 @@ def _height(k: int | None, y: Sequence[float]) -> float:
 
 
 def _heights(counts: Sequence[int], radius: float) -> list[float]:
-    """Heights of so many ports above, around, just below and further below the middle of a circle, from the top down."""
+    """Heights of the ports above, around, just below and farther below the middle of a circle, from the top down."""
     above, around, back, below = counts
     limit = 0.92 * radius
     reach = min(PORT * max(0, around - 1) / 2, 0.8 * radius)
@@ -139,7 +140,7 @@ def lanes_of(links: Iterable[Link], edges: Sequence[float]) -> dict[Any, float]:
 
 
 def least_radius(links: Sequence[Link], k: int) -> float:
-    """Enough for the labels that stand at the ports of reservoir k."""
+    """A radius with enough room for the labels at the ports of reservoir k."""
     count = sum(each.way == "straight" and not each.early for each in links if each.target == k)
     reach = PORT * max(0, count - 1) / 2
     top = any(each.way == "over" and each.kind == "input" for each in links if each.target == k)
@@ -152,14 +153,14 @@ class Gap(NamedTuple):
     start: float
     stop: float
     end: float
-    middle: float  # of what lines to lanes below leave free
+    middle: float  # middle of the room that lines to the lanes below leave free
     level: bool  # no line climbs
     left: dict[Any, float]  # tracks of lines that leave or reach the column on the left, by bus
     right: dict[Any, float]
 
 
 def gap_before(links: Sequence[Link], place: int, x: float, ports: Mapping[Link, Ends], size: float) -> Gap:
-    """The gap before column `place`, from x on. Of nested ways the longer is the outer one, so that they do not cross."""
+    """The gap before column `place`, from x on. The longer of two nested ways is the outer one, so that they do not cross."""
     ahead = [each for each in links if each.ahead and each.stop == place]
     back = [each for each in links if not each.ahead and each.stop == place - 1]
     leaving = [each for each in links if each.ahead and each.start == place - 1]
@@ -201,12 +202,12 @@ def gap_before(links: Sequence[Link], place: int, x: float, ports: Mapping[Link,
 
 
 def _bowed(link: Link, ends: Ends) -> bool:
-    """A step back within a row: bent down, away from the line ahead."""
+    """A step back within a row, bent down, away from the line ahead."""
     return link.way == "back" and abs(ends[0][1] - ends[1][1]) < PORT / 2
 
 
 def wire_of(link: Link, x: Sequence[float], ends: Ends, gaps: Sequence[Gap], lane: float) -> Wire:
-    """x of the input, the columns and the output."""
+    """The wire of a link; `x` holds the places of the input, the columns and the output."""
     (x0, y0), (x1, y1) = ends
     x0, x1 = x0 + x[link.start + 1], x1 + x[link.stop + 1]
     gap = gaps[link.stop if link.ahead else link.stop + 1]  # where it arrives
@@ -237,7 +238,7 @@ def wire_of(link: Link, x: Sequence[float], ends: Ends, gaps: Sequence[Gap], lan
 
 
 def _tidy(points: Iterable[Point]) -> tuple[Point, ...]:
-    """Without points that repeat the last one or lie on the line between their neighbours."""
+    """The points, without repetitions and without points on the line between their neighbours."""
     kept: list[Point] = []
     for x, y in points:
         if kept and hypot(x - kept[-1][0], y - kept[-1][1]) < 1e-9:
