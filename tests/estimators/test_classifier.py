@@ -54,12 +54,12 @@ SHARED: dict[str, Any] = {
 def model(**parameters: Any) -> ESNClassifier:
     """A small network in float64, for one label per sequence."""
     defaults: dict[str, Any] = {**SHARED, "features": "last", "changes": False}
-    return flat(ESNClassifier, **{**defaults, **parameters})  # type: ignore[no-any-return]
+    return flat(ESNClassifier, **{**defaults, **parameters})
 
 
 def step_model(**parameters: Any) -> ESNStepClassifier:
     """The same for one label per step."""
-    return flat(ESNStepClassifier, **{**SHARED, **parameters})  # type: ignore[no-any-return]
+    return flat(ESNStepClassifier, **{**SHARED, **parameters})
 
 
 def either(per_sequence: bool) -> Any:

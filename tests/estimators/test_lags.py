@@ -144,7 +144,7 @@ def naive_readout(fitted: ESNRegressor, X: Any, y: Any, washout: int, penalty: f
     """Predictions by ridge regression on states and lagged inputs, in NumPy: scaled by hand, fitted, and scaled back."""
     inputs, targets = np.concatenate(each(X)), np.concatenate(each(y))
     mean, spread, low, wide = inputs.mean(axis=0), inputs.std(axis=0), targets.mean(axis=0), targets.std(axis=0)
-    features = [rows(fitted.esn_, (u - mean) / spread, fitted.columns_.inputs) for u in each(X)]
+    features = [rows(fitted.esn_, (u - mean) / spread, int(fitted.columns_.inputs or 0)) for u in each(X)]
     wanted = np.concatenate([(t[washout:] - low) / wide for t in each(y)])
     coef, intercept = least_squares(np.concatenate([x[washout:] for x in features]), wanted, penalty)
     return [low + wide * (x @ coef + intercept) for x in features]

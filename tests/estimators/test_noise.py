@@ -18,7 +18,7 @@ Y = np.cumsum(U, axis=0) / 10
 
 def model(**options: Any) -> es.ESNRegressor:
     settings: dict[str, Any] = {"units": 6, "inputs": 0, "scale": None, "washout": 10, "dtype": "float64", "random_state": 0}
-    return flat(es.ESNRegressor, **{**settings, **options})  # type: ignore[no-any-return]
+    return flat(es.ESNRegressor, **{**settings, **options})
 
 
 def test_it_is_a_ridge_penalty_for_every_step() -> None:

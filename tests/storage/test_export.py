@@ -50,8 +50,7 @@ def regressor(network: es.Network | None = None, **options: Any) -> es.ESNRegres
         options = {"network": network, **options}
     elif "feedback_scaling" in options:
         options = {"units": 12, **options}
-    model: es.ESNRegressor = flat(es.ESNRegressor, ridge=1e-3, dtype="float64", random_state=3, **options)
-    return model.fit(U, Y)
+    return flat(es.ESNRegressor, ridge=1e-3, dtype="float64", random_state=3, **options).fit(U, Y)
 
 
 def classifier(**options: Any) -> es.ESNStepClassifier:

@@ -116,8 +116,7 @@ def fitted(controls: Controls, data: LabData) -> ESNRegressor:
 
     washout, trained, *_ = data.cuts
     network, seed = controls.network(), controls.seed
-    options = {"ridge": controls.ridge, "washout": washout, "random_state": seed}
-    model = ESNRegressor(network=network, columns=Columns(0), **options)
+    model = ESNRegressor(network=network, columns=Columns(0), ridge=controls.ridge, washout=washout, random_state=seed)
     return model.fit(data.u[:trained], data.y[:trained])
 
 
