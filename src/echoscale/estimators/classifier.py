@@ -217,6 +217,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         ESNClassifier
             Itself.
         """
+        class_labels.readout_of(self.readout)
         first = not hasattr(self, "esn_")
         if not first and not hasattr(self, "rows_"):
             raise ValueError("this model was trained by minibatches, which leaves nothing to add to: fit it anew.")
