@@ -23,14 +23,23 @@ class EchoscaleForecaster(BaseForecaster):
         Steps of the season.
     mode : "auto", "direct" or "closed loop"
         One readout for every horizon, or one step fed back.
-    difference : "auto", "none", "first", "season" or "both"
+    difference : "auto", "none", "last", "season" or "both"
         What forecasts start from.
     log : bool or "auto"
         Whether the logarithm is forecast.
     networks : bool
         Whether echo state networks take part.
     seed : int
-        Of all that is drawn.
+        Random seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from echoscale.forecasting.sktime import EchoscaleForecaster
+    >>> y = pd.Series(np.sin(np.pi * np.arange(120) / 6))
+    >>> EchoscaleForecaster(networks=False).fit(y, fh=[1, 2, 3]).predict().shape
+    (3,)
     """
 
     _tags: ClassVar[dict[str, Any]] = {
@@ -116,7 +125,7 @@ class EchoscaleForecaster(BaseForecaster):
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Settings that sktime tests with: small ones."""
-        return [{"networks": False}, {"networks": False, "mode": "direct", "difference": "first", "log": False}]
+        return [{"networks": False}, {"networks": False, "mode": "direct", "difference": "last", "log": False}]
 
 
 def _values(X: pd.DataFrame | None) -> Any:
