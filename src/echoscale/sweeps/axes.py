@@ -1,4 +1,4 @@
-"""The axes of a sweep: what varies, and how a point of the grid becomes a network, a task and the hyper-parameters of a lane.
+"""The axes of a sweep, and how a point of the grid becomes a network, a task and the hyper-parameters of a lane.
 
 leak_rate, spectral_radius, input_scaling, bias_scaling   of all reservoirs alike; "leak_rate[0]" of the first alone
 feedback_scaling, leak_spread                             likewise, of a network with output feedback, with spread leak rates
@@ -31,7 +31,7 @@ RESERVOIR_FIELDS = ("units", "connections", "topology", "normalise", "residual",
 
 @dataclass(frozen=True)
 class Axis:
-    """One dimension: its name, its labels (numbers or strings) and what they stand for.
+    """One dimension: its name, its labels (numbers or strings) and their meaning.
 
     kind   "leaf" (on lanes), "field", "network", "task" or "seed"
     what   the leaf, field or keyword
@@ -100,7 +100,7 @@ def _check_leaf(what: str, value: object) -> None:
 
 
 def outer_points(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    """All combinations of what cannot share weights or series: the place on each such axis, and the axis' values by name."""
+    """All combinations of values that cannot share weights or series: the place on each such axis, and the values by name."""
     outer = [axis for axis in axes if axis.kind != "leaf"]
     for places in product(*(range(len(axis.values)) for axis in outer)):
         yield places, {axis.name: axis.values[place] for axis, place in zip(outer, places, strict=True)}
@@ -111,7 +111,7 @@ def network_at(network: Network | None, axes: Sequence[Axis], values: Mapping[st
     made: Network | None = values.get("network", network)
     if made is None:
         raise ValueError("a sweep needs a network: give one, or an axis 'network'.")
-    # All at once, since some fields are checked against each other; those of one reservoir after those of all.
+    # All at once, since some fields are checked against each other; fields of one reservoir come last.
     fields = sorted((axis for axis in axes if axis.kind == "field"), key=lambda axis: axis.place is not None)
     changed: list[dict[str, Any]] = [{} for _ in made.reservoirs]
     delay = made.coupling_delay
@@ -127,7 +127,7 @@ def network_at(network: Network | None, axes: Sequence[Axis], values: Mapping[st
 
 
 def lanes_of(axes: Sequence[Axis], network: Network) -> dict[str, list[float]]:
-    """The values of all leaves on the lanes of their product, by axis name; empty where no leaf varies."""
+    """The values of all leaves on the lanes of their product, by axis name; empty if no leaf varies."""
     leaves = [axis for axis in axes if axis.kind == "leaf"]
     for axis in leaves:
         coupling = axis.what == "coupling"

@@ -35,7 +35,7 @@ def file_of(folder: Path, key: str) -> Path:
 
 
 def read(file: Path) -> Outcome | None:
-    """The results of a finished job; None where there is no file. A damaged file gives a warning and None."""
+    """The results of a finished job; None if there is no file. A damaged file gives a warning and None."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:
@@ -49,7 +49,7 @@ def read(file: Path) -> Outcome | None:
             results = {name: arrays[name] for name in arrays.files}
         return Outcome(results, None, float(results.pop(SECONDS)), kept=True)
     except Exception as error:  # damaged bytes can raise almost anything
-        # From one place, so that Python shows it once though the file is looked at again before the job runs.
+        # From one place, so that Python shows it only once, although the file is read again before the job runs.
         warnings.warn(f"{file} is damaged ({error}): its job is not finished and runs again.", UserWarning, stacklevel=1)
         return None
 
@@ -72,7 +72,7 @@ def write(file: Path, results: Arrays, seconds: float) -> None:
 
 def write_error(file: Path, error: str) -> None:
     """Save why a job failed."""
-    write_atomically(_failed(file), error.encode("utf-8", "backslashreplace"))  # odd file names in messages are no UTF-8
+    write_atomically(_failed(file), error.encode("utf-8", "backslashreplace"))  # file names in messages may not be UTF-8
 
 
 def error_in(file: Path) -> str | None:
@@ -94,7 +94,7 @@ def _failed(file: Path) -> Path:
 
 
 def write_sweep(folder: Path, name: str, settings: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """Save the settings and the jobs of a sweep, unless they are there."""
+    """Save the settings and the jobs of a sweep, unless they are saved already."""
     found = read_sweep(folder, name) if (folder / f"{name}.json").exists() else None
     if found is not None and found["jobs"] == list(keys):
         return
@@ -103,7 +103,7 @@ def write_sweep(folder: Path, name: str, settings: Mapping[str, Any], keys: Sequ
 
 
 def read_sweep(folder: Path, name: str) -> dict[str, Any] | None:
-    """When a sweep was begun, its settings and its jobs; None where the file is damaged."""
+    """Start time, settings and jobs of a sweep; None if the file is damaged."""
     try:
         content = json.loads((folder / f"{name}.json").read_bytes())
         digest = content.pop("digest")

@@ -31,12 +31,12 @@ from echoscale.sweeps.scores import point_scores
 if TYPE_CHECKING:
     import xarray
 
-# More lanes in one job would gain no speed, but lose more work when a run is killed.
+# More lanes in one job would not be faster, and a killed run would lose more work.
 MOST_LANES = 1024
 
 
 class Piece(NamedTuple):
-    """A job, and where its points stand: the place on every outer axis, the first of its lanes, and how many they are."""
+    """A job and the place of its points: the place on every outer axis, the first lane, and the number of lanes."""
 
     job: Job
     key: str
@@ -64,16 +64,16 @@ def sweep(
     Parameters
     ----------
     network : Network or None
-        Network whose description does not vary; None where an axis "network" gives it.
+        Network with a fixed description; None if an axis "network" gives it.
     problem : Task, Data, str or callable
-        Problem to solve: a `Task`, the name of one of `echoscale.tasks`, a function of your own, or `Data(u, y)`.
+        Problem to solve: a `Task`, the name of one of `echoscale.tasks`, your own function, or `Data(u, y)`.
     axes : mapping of names to values
-        Axes of the grid: "leak_rate[0]", "spectral_radius", "units", "network", "task.order", "seed" and others; all of them
-        are listed in `echoscale.sweeps.axes`. Points that share weights and series run together.
+        Axes of the grid: "leak_rate[0]", "spectral_radius", "units", "network", "task.order", "seed" and others, all listed
+        in `echoscale.sweeps.axes`. Points that share weights and series run together.
     protocol : Protocol, optional
         How the series are divided, fitted and scored.
     folder : path, optional
-        Folder that keeps finished jobs, made if it is not there: the same call resumes, whatever ended it. Several processes
+        Folder for finished jobs, made if it does not exist. After any interruption, the same call resumes. Several processes
         or machines may share it. Delete it when a helper of your task changes: only the source of the task itself counts.
     executor : concurrent.futures.Executor, optional
         Where jobs run; one after another in this process by default. `echoscale.sweeps.processes` starts processes, and
@@ -84,9 +84,9 @@ def sweep(
     Returns
     -------
     xarray.Dataset
-        One dimension per axis, and the variables test, validation, train (errors) and ridge (the penalty that was chosen on
-        the validation steps). Where a job failed there is NaN, a `SweepWarning`, and its error with its point in the
-        attribute "errors".
+        One dimension per axis, and the variables test, validation, train (errors) and ridge (the penalty chosen on the
+        validation steps). A failed job gives NaN, a `SweepWarning`, and its error and point in the attribute
+        "errors".
 
     Examples
     --------
@@ -133,7 +133,7 @@ def sweep(
 def _outcomes(
     pieces: Sequence[Piece], folder: str | Path | None, executor: Executor | None, progress: bool | Progress
 ) -> dict[str, Outcome]:
-    """The outcome of every job, by key; progress is told on the way, with the number of points computed in a second."""
+    """The outcome of every job, by key; progress reports the number of points per second."""
     jobs = {piece.key: piece.job for piece in pieces}
     points = {piece.key: piece.points for piece in pieces}
     found: dict[str, Outcome] = {}
@@ -154,7 +154,7 @@ def _pieces(network: Network | None, problem: Task | Data, axes: Sequence[Axis],
     if isinstance(problem, Data) and any(axis.kind == "task" for axis in axes):
         raise ValueError("an axis of the task needs a Task: Data have no parameters.")
     if isinstance(problem, Data):
-        problem.series(protocol.length, 0)  # raises where they are too short
+        problem.series(protocol.length, 0)  # raises if they are too short
     widths = list(cuts([len(axis.values) for axis in axes if axis.kind == "leaf"], MOST_LANES))
     for places, values in outer_points(axes):
         made = network_at(network, axes, values)
@@ -178,7 +178,7 @@ def _pieces(network: Network | None, problem: Task | Data, axes: Sequence[Axis],
 
 
 def cuts(leaves: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Where the lanes of a grid of leaves are cut into jobs: whole slices of its first axis, so that every piece is a grid."""
+    """The cuts of a grid of lanes into jobs: whole slices of its first axis, so that every piece is a grid."""
     count = math.prod(leaves)
     inner = count // (leaves[0] if leaves else 1)
     width = max(most // inner, 1) * inner
@@ -192,7 +192,7 @@ def _settings(network: Network | None, problem: Task | Data, axes: Sequence[Axis
             "network": _written(network),
             "problem": problem.describe(),
             "protocol": asdict(protocol),
-            # A list, since their order counts: it is that of the dimensions and of the lanes.
+            # A list, since the order of the axes is the order of the dimensions and of the lanes.
             "axes": [[axis.name, axis.kind, axis.labels, [_written(each) for each in axis.values]] for axis in axes],
             "lanes_per_job": MOST_LANES,
         }
@@ -201,7 +201,7 @@ def _settings(network: Network | None, problem: Task | Data, axes: Sequence[Axis
 
 
 def _written(value: object) -> object:
-    """Networks as `Network.from_dict` reads them."""
+    """Networks in the form that `Network.from_dict` reads."""
     return value.to_dict() if isinstance(value, Network) else value
 
 
@@ -211,7 +211,7 @@ def _id(settings: Mapping[str, Any]) -> str:
 
 
 class Slot(NamedTuple):
-    """Where the results of a job belong: the place on every outer axis, and the first lane. Without results, its error."""
+    """Results of a job, or its error, with their place on every outer axis and their first lane."""
 
     places: tuple[int, ...]
     begin: int
@@ -222,7 +222,7 @@ class Slot(NamedTuple):
 def dataset(
     names: Sequence[tuple[str, str, Sequence[Any]]], slots: Sequence[Slot], settings: Mapping[str, Any]
 ) -> xarray.Dataset:
-    """Results with named axes, given as (name, kind, labels); NaN where there are none."""
+    """Results with named axes, given as (name, kind, labels); NaN where results are missing."""
     import xarray
 
     outer, leaves = ([each for each in names if (each[1] == "leaf") == on_lanes] for on_lanes in (False, True))

@@ -15,7 +15,7 @@ import echoscale
 from echoscale.network.fingerprint import fingerprint
 from echoscale.sweeps.problem import Task, name_of, named
 
-# Raised when a change of the code changes results, so that results of older code are not taken for results of this one.
+# Increased when a change of the code changes results, so that results of older code are not reused.
 NUMERICS = 1
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -38,13 +38,13 @@ def unchecked() -> None:
 
 
 class Job(NamedTuple):
-    """Everything that determines some results.
+    """A function and its arguments: all that determines the results.
 
     Parameters
     ----------
     function : str
-        Name of a function that returns named arrays, "module:function". A function that takes long can have a parameter
-        `check` and call check() now and then: it raises where the run was interrupted.
+        Name "module:function" of a function that returns named arrays. A slow function can have a parameter `check` and call
+        check() now and then, which raises an error if the run was interrupted.
     arguments : mapping
         Keyword arguments without `check`: numbers, strings, arrays, networks, dataclasses (see
         `echoscale.network.fingerprint`).
@@ -79,9 +79,9 @@ class Job(NamedTuple):
     def key(self) -> str:
         """A fingerprint of function, arguments, sources and version: the name of the file with the results.
 
-        The version of echoscale and `NUMERICS` stand for its own code. For functions and classes of the user, the function of
-        the job and of its tasks, their source stands. The source of other functions that these call does not count: delete
-        the folder of results when such a helper changes.
+        The version of echoscale and `NUMERICS` stand for its own code. The user's own functions and classes (the function of
+        the job and of its tasks) enter by their source. The source of other functions that they call does not count: delete the
+        folder of results when such a helper changes.
         """
         return fingerprint(
             {
@@ -94,7 +94,7 @@ class Job(NamedTuple):
         )
 
     def _sources(self) -> dict[str, str]:
-        """The source of all functions and classes that are the user's, by name."""
+        """The source of all functions and classes of the user, by name."""
         tasks = [each for each in self.arguments.values() if isinstance(each, Task)]
         values = [*self.arguments.values(), *(value for each in tasks for value in each.parameters.values())]
         used = {name: named(name) for name in (self.function, *(str(each.function) for each in tasks))}
@@ -107,7 +107,7 @@ class Job(NamedTuple):
         Parameters
         ----------
         check : function
-            Handed on to functions that have a parameter of this name.
+            Function that is passed on if the job has a parameter of this name.
         """
         function, arguments = named(self.function), dict(self.arguments)
         if "check" in inspect.signature(function).parameters:
@@ -120,14 +120,14 @@ class Job(NamedTuple):
 
 
 def _is_own(value: object) -> bool:
-    """Whether a function or class belongs to echoscale, whose version stands for its code, or to Python or NumPy."""
+    """Whether a function or class belongs to echoscale (its version stands for its code), Python or NumPy."""
     home = str(getattr(value, "__module__", "") or "").partition(".")[0]
     return home in ("echoscale", "numpy") or home in sys.stdlib_module_names
 
 
 @lru_cache(maxsize=256)  # read once: a file that is edited later is not the code that was imported
 def _source_of(value: Callable[..., Any]) -> str:
-    """The source of a function or class; nothing where there is none, as for compiled code."""
+    """The source of a function or class; empty if there is none, as for compiled code."""
     try:
         return inspect.getsource(value)
     except (OSError, TypeError):

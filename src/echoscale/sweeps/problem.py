@@ -1,4 +1,4 @@
-"""The problem of a sweep: a task or data of the user's own, and how the series is divided, fitted and scored."""
+"""The problem of a sweep: a task or the user's own data, and how the series is divided, fitted and scored."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Task:
     Parameters
     ----------
     function : str or callable
-        The name of a task in `echoscale.tasks`, "module:name", or the function itself, which must be importable by that name.
+        Name of a task in `echoscale.tasks`, "module:name", or the function itself, which must be importable by its name.
     parameters : mapping
-        Keywords that it gets besides `length` and `seed`.
+        Keyword arguments in addition to `length` and `seed`.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Task:
     def __post_init__(self) -> None:
         object.__setattr__(self, "function", _name(self.function))
         object.__setattr__(self, "parameters", dict(self.parameters))
-        plain(self.parameters)  # raises where they have no fixed text
+        plain(self.parameters)  # raises if they have no fixed text
         reserved = {"length", "seed"} & set(self.parameters)
         if reserved:
             raise ValueError(f"{reserved.pop()} of a task is set by the sweep: by its protocol, and by its seeds.")
@@ -63,19 +63,19 @@ class Task:
         Parameters
         ----------
         **changed
-            Those that differ.
+            Changed keyword arguments.
         """
         return Task(self.function, {**self.parameters, **changed})
 
     def series(self, length: int, seed: int) -> tuple[Array, Array]:
-        """Inputs and targets, as the function makes them.
+        """Inputs and targets from the function.
 
         Parameters
         ----------
         length : int
-            The steps that are needed, T >= length.
+            Least number of steps, T >= length.
         seed : int
-            Of the series.
+            Random seed of the series.
 
         Returns
         -------
@@ -88,7 +88,7 @@ class Task:
         return u, y
 
     def describe(self) -> dict[str, Any]:
-        """What determines the series, besides length and seed."""
+        """All that determines the series, except length and seed."""
         return {"function": self.function, "parameters": dict(self.parameters)}
 
     def _load(self) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Inputs and targets of your own: one series for every point of a sweep.
+    """Your own inputs and targets: one series for all points of a sweep.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Data:
         if series.kind != "one":
             raise ValueError("a sweep runs over one series: give u as (T, F) and y as (T, O).")
         targets = as_targets(self.y, series)
-        # Copies: what the user does to the arrays afterwards must not change what the results stand for.
+        # Copies, so that later changes of the user's arrays have no effect.
         object.__setattr__(self, "u", np.array(series.values[0]))
         object.__setattr__(self, "y", np.array(targets.values[0]))
 
@@ -139,7 +139,7 @@ class Data:
         Parameters
         ----------
         length : int
-            The steps that are needed; so many are returned.
+            Number of steps to return.
         seed : int
             Not used: there is one series for all seeds.
 
@@ -162,31 +162,32 @@ class Data:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a series is used: washed out, fitted, validated, tested, in this order.
+    """How a series is divided: washout, training, validation and test, in this order.
 
     Parameters
     ----------
     washout : int
-        Steps at the start that are run but not counted.
+        Number of steps at the start that are run but not counted.
     train : int
-        Steps that the readout is fitted to.
+        Number of training steps, for the readout.
     validation : int
-        Steps that choose the ridge penalty, point by point.
+        Number of validation steps, which choose the ridge penalty of every point.
     test : int
-        Steps that take no part in any choice: their error is the one to report.
+        Number of held-out test steps: report their error.
     lag : {1, 0}
-        1: the state that has seen u[t] predicts y[t]. 0: it predicts y[t + 1], without u[t + 1].
+        1: the state after u[t] predicts y[t]. 0: it predicts y[t + 1], without u[t + 1].
     ridge : sequence of float
-        Penalties of the ridge regression to choose from.
+        Candidate penalties of the ridge regression.
     direct : bool
-        Whether the inputs are features too, beside the states.
+        Whether the readout uses the inputs too.
     score : {"nrmse", "nmse", "mse"}
-        The error: root of the mean squared error over the variance of the target, its square, or the mean squared error.
+        Error measure: the root of the mean squared error over the variance of the target, its square, or the mean squared
+        error.
     dtype : {"float32", "float64"}
         Precision of the states. Statistics and readouts are always float64.
     scale : {"standard", None}
-        "standard": inputs are scaled to mean 0 and standard deviation 1 over the training steps. None: the network sees them
-        as they are. Targets need no scaling: a ridge readout is linear in them, and has an intercept.
+        "standard": inputs are scaled to mean 0 and standard deviation 1 over the training steps. None: raw inputs. Targets
+        need no scaling: a ridge readout is linear in them, and has an intercept.
 
     Examples
     --------
@@ -223,12 +224,12 @@ class Protocol:
 
     @property
     def edges(self) -> npt.NDArray[np.int64]:
-        """Where training, validation and test begin and end, (4,)."""
+        """Edges of training, validation and test, (4,)."""
         return np.cumsum([self.washout, self.train, self.validation, self.test])
 
     @property
     def length(self) -> int:
-        """The steps that a series must have."""
+        """Number of steps that a series must have."""
         return int(self.edges[-1]) + (1 - self.lag)
 
 
@@ -240,7 +241,7 @@ def _name(function: str | Callable[..., Any]) -> str:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name of a function, or a ValueError where no other process could find it by one."""
+    """The name of a function, or a ValueError if no other process could find it by name."""
     name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "")
     if not callable(function) or not name or "<" in name or module == "__main__":
         raise ValueError(
@@ -250,7 +251,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def named(name: str) -> Callable[..., Any]:
-    """The function of that name, imported if need be; the inverse of `name_of`."""
+    """The function of that name, imported if necessary; the inverse of `name_of`."""
     module, _, function = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), function)

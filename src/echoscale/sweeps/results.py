@@ -1,6 +1,6 @@
-"""Results of sweeps: out of the folder of their jobs without running anything, as files, and as a table of the best points.
+"""Results of sweeps: read from the folder of their jobs, written to files, and as a table of the best points.
 
-The best points of a grid are those with the least error on validation data, averaged over seeds.
+The best points of a grid have the least error on validation data, averaged over seeds.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 FORMATS = ("nc", "csv", "parquet")
 SHOWN = 5  # best points: more make a longer table
-SEEDS = ("seed", "weights_seed", "task_seed")  # axes that errors are averaged over
+SEEDS = ("seed", "weights_seed", "task_seed")  # axes over which errors are averaged
 
 
 def recall(folder: str | Path, sweep: str) -> xarray.Dataset:
-    """The results of a sweep out of the folder of its jobs, without running anything.
+    """The results of a sweep, read from the folder of its jobs without running anything.
 
     Parameters
     ----------
     folder : path
-        Folder that the sweep was given.
+        Folder of the sweep.
     sweep : str
         Id of the sweep (`echoscale sweeps list` shows it), or the beginning of the id.
 
     Returns
     -------
     xarray.Dataset
-        As `sweep` returned it, as far as it is finished; NaN elsewhere.
+        The same as from `sweep`; NaN where jobs are not finished.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def export(data: xarray.Dataset, target: str | Path) -> Path:
     Parameters
     ----------
     data : xarray.Dataset
-        As `sweep` or `recall` returned it.
+        Result of `sweep` or `recall`.
     target : path
-        It ends in .nc (netCDF), .csv, or .parquet where pyarrow is installed. Its folder must be there.
+        File name ending in .nc (netCDF), .csv, or .parquet if pyarrow is installed. Its folder must exist.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def export(data: xarray.Dataset, target: str | Path) -> Path:
 
 
 def check_target(target: Path) -> None:
-    """Raises where `export` could not write to this path."""
+    """Raise an error if `export` could not write to this path."""
     if target.suffix.removeprefix(".") not in FORMATS:
         raise ValueError(f"{target} must end in one of {', '.join('.' + each for each in FORMATS)}.")
     if target.is_dir():
@@ -136,7 +136,7 @@ def in_order(data: xarray.Dataset) -> pandas.DataFrame:
 
 
 def over_seeds(data: xarray.Dataset) -> tuple[xarray.Dataset, bool]:
-    """The means over all axes of seeds, and whether there is one."""
+    """The means over all axes of seeds, and whether there is such an axis."""
     seeds = [name for name in SEEDS if name in data.dims]
     return (data.mean(seeds, keep_attrs=True) if seeds else data), bool(seeds)
 

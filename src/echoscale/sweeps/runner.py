@@ -1,7 +1,7 @@
 """Run jobs, keep each as soon as it is finished, and never run a finished one again.
 
     run = Runner("folder")             # or Runner(): nothing is kept
-    for results in run(jobs): ...      # in the order of the jobs; an interrupted run goes on where it stopped
+    for results in run(jobs): ...      # in the order of the jobs; an interrupted run continues where it stopped
 
 Jobs run in this process, or on any executor of `concurrent.futures`: threads, `processes`, or a Dask cluster by its
 `Client.get_executor()`. This process alone writes the files, so workers need no shared disk.
@@ -44,7 +44,7 @@ from echoscale.sweeps.job import Arrays, Check, Job, Outcome, unchecked
 
 # Jobs handed to an executor at once: enough for a thousand workers, while the arguments of more would only fill its memory.
 AHEAD = 1000
-AWAKE = 0.2  # seconds between looks for Ctrl-C
+AWAKE = 0.2  # seconds between checks for Ctrl-C
 # Set before NumPy is imported: several processes that use all cores for one product would slow each other down.
 ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -54,7 +54,7 @@ class JobError(RuntimeError):
 
 
 class Stopped(BaseException):
-    """A job was told to stop half-way. No error of the job, so that nobody takes it for one."""
+    """A job was told to stop half-way. It is not an Exception, so that no job mistakes it for an error of its own."""
 
 
 class Runner:
@@ -63,7 +63,7 @@ class Runner:
     Parameters
     ----------
     folder : path, optional
-        Folder that keeps finished jobs, made if it is not there. Without it nothing is kept.
+        Folder for finished jobs, made if it does not exist. Without it nothing is kept.
     fresh : bool
         Whether finished jobs are forgotten and run again.
     progress : bool or function
@@ -96,7 +96,7 @@ class Runner:
     ) -> None:
         self.folder, self.fresh = folder, fresh
         self.progress, self.what = progress, what
-        self.seconds = 0.0  # of all jobs one after another, finished ones of earlier runs too
+        self.seconds = 0.0  # total time of all jobs, also of finished jobs of earlier runs
 
     def __call__(self, jobs: Sequence[Job], threads: int = 1) -> Iterator[Arrays]:
         """Results of jobs in their order. The first error ends the run; finished jobs are kept."""
@@ -131,20 +131,20 @@ def outcomes(
     at_once: int = AHEAD,
     until: float = math.inf,
 ) -> Generator[tuple[str, Outcome], None, None]:
-    """Key and outcome of every job as they come: first the finished jobs of the folder, which do not run again.
+    """Key and outcome of every job, in the order they finish: first the finished jobs of the folder, which do not run again.
 
     Parameters
     ----------
     jobs : mapping of keys to Job
         Jobs, each under its `Job.key()`.
     folder : path, optional
-        Folder that keeps finished jobs.
+        Folder for finished jobs.
     executor : concurrent.futures.Executor, optional
         Where jobs run; one after another in this process by default.
     fresh : bool
         Whether finished jobs are forgotten and run again.
     at_once : int
-        Number of jobs handed to the executor at once.
+        Number of jobs given to the executor at once.
     until : float
         Time of `time.monotonic` after which no further job begins.
     """
@@ -175,7 +175,7 @@ def outcomes(
 
 
 def attempt(job: Job, file: Path | None = None, check: Check = unchecked) -> Outcome:
-    """Run a job, unless another process has written its file by now. An error becomes part of the outcome."""
+    """Run a job, unless another process has written its file in the meantime. An error becomes part of the outcome."""
     if file is not None and (found := files.read(file)) is not None:
         return found
     start = time.perf_counter()
@@ -189,9 +189,9 @@ def attempt(job: Job, file: Path | None = None, check: Check = unchecked) -> Out
 
 
 def _elsewhere(run: str, job: Job, file: Path | None) -> Outcome:
-    """In another process, from which errors come back as text, since not every error can be sent.
+    """Run a job in another process. Errors come back as text, since not every error can be sent.
 
-    Dask takes equal calls for one, even if the first is just being cancelled: `run` tells the calls of two runs apart.
+    Dask treats equal calls as one, even if the first is just being cancelled: `run` distinguishes the calls of two runs.
     """
     return attempt(job, file)._replace(raised=None)
 
@@ -199,7 +199,7 @@ def _elsewhere(run: str, job: Job, file: Path | None) -> Outcome:
 def _submitted(
     calls: Iterator[tuple[str, tuple[Job, Path | None]]], executor: Executor, at_once: int
 ) -> Generator[tuple[str, Outcome], None, None]:
-    """Outcomes of jobs on an executor; whoever reads no further, by an error or by choice, stops the jobs that run."""
+    """Outcomes of jobs on an executor; when the caller stops reading, by an error or by choice, running jobs stop."""
     stop = threading.Event()
 
     def check() -> None:
@@ -215,7 +215,7 @@ def _submitted(
                 running[executor.submit(work, *call)] = key
             if not running:
                 return
-            # With a timeout, since Ctrl-C just before the wait is seen only after it.
+            # With a timeout, since Ctrl-C just before the wait is noticed only after it.
             done = wait(running, timeout=AWAKE, return_when=FIRST_COMPLETED).done
             for future in [each for each in running if each in done]:  # the oldest first
                 yield running.pop(future), _outcome(future)
@@ -229,7 +229,7 @@ def _submitted(
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:
-    """What the job returned, or why the executor gave it up, such as a Dask worker that died again and again."""
+    """The result of a job, or the reason why the executor gave up, such as a Dask worker that died repeatedly."""
     try:
         return future.result()
     except (BrokenExecutor, CancelledError):
@@ -274,7 +274,7 @@ def processes(count: int) -> Iterator[Executor]:
 
 
 def _follow(reader: Connection) -> None:
-    """In a process of `processes`: end when the other end of the pipe closes. Ctrl-C is left to the main process."""
+    """End this process of `processes` when the other end of the pipe closes; leave Ctrl-C to the main process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def follow() -> None:
@@ -287,7 +287,7 @@ def _follow(reader: Connection) -> None:
 
 @contextmanager
 def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """Environment of processes that start meanwhile."""
+    """Environment of the processes that start within this context."""
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:

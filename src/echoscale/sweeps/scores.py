@@ -2,8 +2,8 @@
 
     W(r) = argmin over W of |y - W x|^2 + r |W|^2 on the training steps,   r* = argmin over r of E_validation(W(r))
 
-reported is E_test(W(r*)), beside the errors on training and validation steps. Every lane chooses its own r*. No prediction is
-made: all errors follow from sufficient statistics, and the whole path of r from one eigendecomposition.
+E_test(W(r*)) is reported, with the errors on training and validation steps. Every lane chooses its own r*. No predictions are
+made: all errors follow from sufficient statistics, and one eigendecomposition gives the whole path of r.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from echoscale.sweeps.problem import Data, Protocol, Task
 
 
 class Scores(NamedTuple):
-    """Errors at the chosen penalties, and the penalties: (lanes,), or (lanes, targets) where targets are judged apart."""
+    """Errors at the chosen penalties, and the penalties: (lanes,), or (lanes, targets) if targets are judged separately."""
 
     train: Floats
     validation: Floats
@@ -41,20 +41,20 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PathErrors:
-    """The readouts of a ridge path and their validation errors; other errors are computed for the chosen penalties alone.
+    """The readouts of a ridge path and their validation errors; other errors are computed only for the chosen penalties.
 
     Parameters
     ----------
     path : Readout
-        The readouts of all penalties, the first axis.
+        Readouts of all penalties, along the first axis.
     train, validation, test : Statistics
-        Of the steps that fitted the path, of those that choose, and of those that are reported.
+        Statistics of training, validation and test steps.
     errors : (penalties, lanes) or (penalties, lanes, targets)
-        On the validation steps.
+        Errors on the validation steps.
     score : {"nrmse", "nmse", "mse"}
-        The error.
+        Error measure.
     apart : bool
-        Whether every target is judged by itself and has a penalty of its own.
+        Whether every target is judged separately and has its own penalty.
     """
 
     path: Readout
@@ -74,7 +74,7 @@ class PathErrors:
         score: str = "nrmse",
         apart: bool = False,
     ) -> PathErrors:
-        """From statistics of training, validation and test steps that are there already."""
+        """A path from existing statistics of training, validation and test steps."""
         train, validation, test = parts
         path = ridge_path(train, ridge)
         return cls(path, train, validation, test, _errors(path, validation, score, apart), score, apart)
@@ -97,7 +97,7 @@ class PathErrors:
     def _at(self, place: npt.NDArray[np.int64]) -> Readout:
         """The readout with penalty number `place`, (lanes,) or (lanes, targets): one for each lane, or for each target."""
         each = place if self.apart else place[..., None]
-        # In memory the features come first, as in the path: products then have the same bits as those of the whole path.
+        # In memory the features come first, as in the path, so that products have the same bits as for the whole path.
         coef = np.take_along_axis(np.swapaxes(self.path.coef, -1, -2), each[None, ..., None, :], axis=0)[0]
         intercept = np.take_along_axis(self.path.intercept, each[None], axis=0)[0]
         return Readout(np.swapaxes(coef, -1, -2), intercept, np.empty(0))
@@ -113,15 +113,15 @@ def path_errors(
     esn : ESN
         The network.
     u : (T, F)
-        Inputs, as long as the protocol asks for.
+        Inputs, with the length of the protocol.
     y : (T, O)
-        Targets. A network with output feedback hears those of the step before, scaled like the inputs.
+        Targets. A network with output feedback receives the targets of the step before, scaled like the inputs.
     protocol : Protocol
-        How the series are cut and scaled, the penalties, the score. Its `dtype` is not used here: the network is there already.
+        Division and scaling of the series, penalties and score. Its `dtype` is not used, since the network is built already.
     hyper : Hyper, optional
-        Hyper-parameters on H lanes: H networks of the same weights run at once.
+        Hyper-parameters on H lanes: H networks with the same weights run at once.
     apart : bool
-        Whether every target is judged by itself and has a penalty of its own.
+        Whether every target is judged separately and has its own penalty.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def path_errors(
         if len(np.asarray(each)) < protocol.length:
             raise ValueError(f"the task gave {len(np.asarray(each))} steps of {name}, the protocol needs {protocol.length}.")
     end = protocol.edges[-1]
-    # Lag 0: the state that has seen u[t] predicts y[t + 1].
+    # Lag 0: the state after u[t] predicts y[t + 1].
     series = as_series(np.asanyarray(u)[:end])
     first, last = protocol.edges[:2]
     series = scaling_of(protocol.scale, as_series(series.values[0][first:last])).apply(series)
@@ -152,7 +152,7 @@ def path_errors(
     if esn.n_outputs:
         units = scaling_of(protocol.scale, as_series(targets.values[0][first:last]))
         series = teacher_forced(series, units.apply(targets))
-    # Looked for in the data: in statistics, rounding may hide it.
+    # The check uses the data: in statistics, rounding may hide constants.
     for part, (begin, stop) in zip(("training", "validation", "test"), pairwise(protocol.edges), strict=True):
         if protocol.score != "mse" and (flat := np.flatnonzero(is_constant(np.asarray(targets.values[0][begin:stop])))).size:
             raise ValueError(
@@ -180,7 +180,7 @@ def point_scores(
 
 
 def _errors(readout: Readout, statistics: Statistics, score: str, apart: bool) -> Floats:
-    """(..., lanes), or (..., lanes, targets) where they are judged apart."""
+    """Errors (..., lanes), or (..., lanes, targets) if targets are judged separately."""
     squares = mean_squared_errors(readout, statistics)
     if score != "mse":
         squares = squares / target_variances(statistics)

@@ -1,4 +1,4 @@
-"""A sweep written down as a TOML file.
+"""A sweep as a TOML file.
 
 [network]
 structure = "hierarchical"          # single, parallel or hierarchical, with their keywords; or reservoirs and couplings
@@ -33,7 +33,7 @@ from echoscale import network
 from echoscale.network import Network
 from echoscale.sweeps.problem import Protocol, Task
 
-MOST_VALUES = 1_000_000  # of an axis
+MOST_VALUES = 1_000_000  # most values of an axis
 STRUCTURES = ("single", "parallel", "hierarchical")
 
 
@@ -47,7 +47,7 @@ class Spec(NamedTuple):
 
 
 def read(path: Path) -> Spec:
-    """What the file describes."""
+    """The sweep that the file describes."""
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -48,12 +48,12 @@ app.command()(lab)
 def main() -> None:
     """The entry point of the `echoscale` command."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal without the signs of a table is no reason to fail
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks the characters of a table must not cause an error
             stream.reconfigure(errors="backslashreplace")
     warnings.showwarning = _note
     app()
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning as a line: where in the library it arose says nothing to a user."""
+    """A warning in one line, without its place in the library."""
     output.say(f"Note: {message}")

@@ -228,7 +228,7 @@ def data_fetch(
 
 
 def notation_of(decimal: str | None, thousands: str | None, dayfirst: bool | None) -> Notation:
-    """How a data file writes numbers and dates."""
+    """The notation of numbers and dates in a data file."""
     from echoscale.data.tables import Notation
 
     return Notation(decimal, thousands, dayfirst)

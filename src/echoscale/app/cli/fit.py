@@ -1,7 +1,7 @@
 """`echoscale fit`: from a data file to a table, a model, a picture and a page.
 
-What is predicted decides the tool: the future of numbers is for `es.Forecaster`; the target of the same row, and labels of rows
-or of sequences, are for `es.auto`. Everything is computed before anything is written.
+The target decides the tool: `es.Forecaster` predicts the future of numbers; `es.auto` predicts targets of the same row, and
+labels of rows or of sequences. Everything is computed before anything is written.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from echoscale._internal.table import Table
     from echoscale.forecasting import Backtest, Forecaster
 
-# Seconds of the budget for every value of all targets from which on forecasts use networks. The fit takes a third of them on an
-# idle machine; the rest is for the table of rivals, or for other programs.
+# Least budget in seconds, for every value of all targets, with which forecasts use networks. On an idle machine the fit takes a
+# third of it; the rest is for the table of baselines, or for other programs.
 SECONDS_A_VALUE = 0.03
 MODEL, PICTURE, PAGE = "model.safetensors", "picture.png", "report.html"
-FEWEST = 3  # earlier origins: errors of fewer are rough
+FEWEST = 3  # fewest earlier origins: fewer give rough errors
 OWN, WITHOUT, RIDGE = "echoscale", "echoscale without networks", "ridge on lags"
-# Time of a fit at one earlier origin, over the time of the fit to all data, which compiles less.
+# Ratio of the time of a fit at one earlier origin to the time of the fit to all data.
 COSTS = {OWN: 1.2, RIDGE: 0.5, WITHOUT: 0.7}
 # Seconds for the picture, the page and the files.
 END_SECONDS = 2.0
@@ -48,7 +48,7 @@ END_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What the user typed, checked as far as it can be without the data."""
+    """The user's request, checked as far as possible without the data."""
 
     data: Path
     targets: list[str]
@@ -68,7 +68,7 @@ class FitRequest:
 
 @dataclass
 class Made:
-    """What `fit` says: `text` for people, the `next` command, `summary` for programs; `stopped` after Ctrl-C."""
+    """The output of `fit`: `text` for people, the `next` command, `summary` for programs; `stopped` after Ctrl-C."""
 
     text: str
     next: str
@@ -77,7 +77,7 @@ class Made:
 
 
 def season_of(text: str) -> int | str | None:
-    """auto, none or a number of steps."""
+    """The season option: auto, none or a number of steps."""
     if text in ("auto", "none"):
         return None if text == "none" else text
     if not text.isdecimal() or int(text) < 1:
@@ -86,7 +86,7 @@ def season_of(text: str) -> int | str | None:
 
 
 def fit(asked: FitRequest, quiet: bool) -> Made:
-    """All of it."""
+    """Run the whole command."""
     if not asked.seconds > 0:
         raise ValueError(f"--seconds must be above 0, got {asked.seconds:g}.")
     check_folder(asked.out)
@@ -109,7 +109,7 @@ def fit(asked: FitRequest, quiet: bool) -> Made:
 
 
 def described(data: DataFile) -> str:
-    """A file in a line."""
+    """The description of a file in one line."""
     index = data.frame.index
     span = f", {data.time} from {when(index[0])} to {when(index[-1])}" if data.time is not None else ", no column of times"
     return f"{data.path}: {len(data):,} row{'s' * (len(data) != 1)}{span}"
@@ -117,7 +117,7 @@ def described(data: DataFile) -> str:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are what; all of them are there."""
+    """The roles of the columns, which all exist."""
 
     targets: list[str]
     inputs: list[str]
@@ -127,7 +127,7 @@ class Columns:
 
     @classmethod
     def of(cls, asked: FitRequest, data: DataFile) -> Columns:
-        """As the user named them; a file of one column needs no names."""
+        """Columns by the names of the user; a file with one column needs no names."""
         given = [*asked.targets, *asked.inputs, *asked.past]
         data.check(given)
         targets = asked.targets
@@ -135,7 +135,7 @@ class Columns:
             left = [name for name in data.numeric() if name not in given and name != "row"]
             others = [name for name in data.frame.columns if name not in given and not data.is_text(name)]
             if not left and len(others) == 1:
-                data.numbers(others)  # says which cell is no number
+                data.numbers(others)  # the error names the cell that is not a number
             if len(left) != 1:
                 names = [name for name in data.frame.columns if name not in given and name != "row"]
                 there = f"Give --target, one of {', '.join(names)}" if left else "No column holds numbers alone"
@@ -161,7 +161,7 @@ class Columns:
         return cls(targets, inputs, past, bool(text))
 
     def said(self, data: DataFile) -> list[str]:
-        """Which columns are inputs, and which are not used."""
+        """A sentence that names the inputs and the unused columns."""
         past = f"; known only up to now: {', '.join(self.past)}" if self.past else ""
         lines = [f"Inputs: {', '.join(self.inputs) or 'none'}{past}"]
         used = {*self.targets, *self.inputs, *self.past, self.sequence}
@@ -200,7 +200,7 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
     took = clock.perf_counter() - fitting
     deadline = began + asked.seconds - END_SECONDS
     stopped, table, judged = False, None, None
-    horizon = reach(model)[0] or model.horizon_  # as far as it is judged
+    horizon = reach(model)[0] or model.horizon_  # up to the judged horizon
     try:
         table, judged = _beside(asked, model, forecaster, y, X, took, deadline, quiet)
     except KeyboardInterrupt:
@@ -243,7 +243,7 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
 
 
 def _saved(model: Forecaster, table: Table | None) -> str:
-    """Which row of the table was saved, and whether another one has a smaller error."""
+    """A sentence that names the saved row of the table, and another row with a smaller error."""
     shares = [sum(weight for name, _, weight in core.candidates if "network" in name) for core in model._cores]
     share = f"networks have {np.mean(shares):.0%} of the weight" if any(shares) else "no networks"
     better = [str(row[0]) for row in table.rows[:1] if row[0] != OWN] if table is not None else []
@@ -251,7 +251,7 @@ def _saved(model: Forecaster, table: Table | None) -> str:
 
 
 def _checked_end(data: DataFile, targets: pd.DataFrame) -> int:
-    """Rows before the future, which has no target; raises for targets that cannot be forecast."""
+    """Number of rows with a target, before the future; raises an error for targets that cannot be forecast."""
     known = targets.notna().to_numpy()
     some = np.flatnonzero(known.any(axis=1))
     for b, name in enumerate(targets.columns):
@@ -267,7 +267,7 @@ def _checked_end(data: DataFile, targets: pd.DataFrame) -> int:
 
 
 def _known_ahead(rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFrame | None:
-    """Inputs of the rows without a target at the end; None where no inputs are needed."""
+    """Inputs of the rows without a target at the end; None if no inputs are needed."""
     if not columns.inputs:
         return None
     gaps = rest[columns.inputs].isna().to_numpy().any(axis=1)
@@ -282,7 +282,7 @@ def _known_ahead(rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFr
 
 
 def judged_within(left: float, took: float, most: int, rivals: Sequence[str]) -> tuple[int, list[str]]:
-    """Number of earlier origins, and rivals beside the model, that there is time for: all rivals, the first alone, or none."""
+    """Number of earlier origins and baselines within the time limit: all baselines, the first alone, or none."""
     fits = left / max(took, 1e-3)
     for kept in (list(rivals), list(rivals[:1]), []):
         once = sum(COSTS[name] for name in kept)
@@ -302,7 +302,7 @@ def _beside(
     deadline: float,
     quiet: bool,
 ) -> tuple[Table | None, Backtest | None]:
-    """The table of rivals, at as many earlier origins as there is time for."""
+    """The table of baselines, at as many earlier origins as the time limit allows."""
     steps, most = reach(model)
     if most < 1:
         say("There are too few values for a test at earlier origins.", quiet)
@@ -377,7 +377,7 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) 
 
 
 def _sequences(asked: FitRequest, data: DataFile, name: str, quiet: bool) -> Made:
-    """One label per sequence."""
+    """Fit labels of sequences."""
     if asked.horizon:
         raise ValueError("--sequence learns one label per sequence, and no future: leave --horizon out.")
     given = [*asked.inputs, *asked.past]
@@ -404,7 +404,7 @@ def _say_gaps(u: npt.NDArray[np.float64], quiet: bool) -> None:
 
 
 def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any], quiet: bool) -> Made:
-    """The model that `es.auto` finds, its page and its files."""
+    """Fit a model with `es.auto`, and write its page and files."""
     began = clock.perf_counter()
     stopped = False
     with warnings.catch_warnings(record=True) as caught:
@@ -437,7 +437,7 @@ def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: A
 
 
 def _after(index: pd.Index[Any]) -> str | None:
-    """The time of the row that would come next; None where there is no even step."""
+    """The time of the next row; None if the steps are uneven."""
     if len(index) < 2:
         return None
     step = getattr(index, "freq", None)

@@ -1,4 +1,4 @@
-"""Several sequences in one table: a column names the sequence of every row, and every sequence has one label."""
+"""Tables of labelled sequences: a column names the sequence of every row, and every sequence has one label."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 Rows = npt.NDArray[np.intp]
 
-ONE_SERIES = "none"  # the word by which a user says that all rows are one series
+ONE_SERIES = "none"  # the user's word for a table that is one series
 COUNTERS = ("t", "time", "step", "index", "row")  # columns of these names count the rows of a sequence
 
 
 def is_name(column: str) -> bool:
-    """Whether a column names rows or sequences, by its own name: row, id, patient_id."""
+    """Whether a column contains names of rows or sequences, judged by its own name: row, id, patient_id."""
     return column.lower() in ("row", "id") or column.lower().endswith("_id")
 
 
 def check_one_series(data: DataFile, targets: Sequence[str], inputs: Sequence[str], same_row: bool) -> None:
-    """Raise where a table looks like several sequences, which must not be joined to one series.
+    """Raise an error if a table looks like several sequences, which must not be joined to one series.
 
-    The signs: a column like id that takes several values; a counter that starts again; and, for targets of the same row, a
-    column that divides the rows into more blocks than there are labels, each with one label.
+    The signs are a column like id with several values, a counter that starts again, and, for targets of the same row, a column
+    that divides the rows into more blocks than there are labels, each with one label.
     """
     import pandas as pd
 
@@ -66,7 +66,7 @@ def _several(data: DataFile, name: str | None, why: str) -> str:
 
 
 def _starts_again(values: Floats) -> int | None:
-    """The first row at which even steps begin again at the first value."""
+    """The first row at which a counter with even steps starts again."""
     steps = np.diff(values)
     back = np.flatnonzero(steps <= 0)
     on = steps[steps > 0]
@@ -76,7 +76,7 @@ def _starts_again(values: Floats) -> int | None:
 
 
 def _blocks(names: pd.Series[Any], *labels: pd.Series[Any]) -> int:
-    """How many runs of equal names, and labels, there are; 0 where a name comes back, is missing, or most runs are short."""
+    """Numbers of runs of equal names and of labels; 0 if a name comes back or is missing, or if most runs are short."""
     if names.isna().any():
         return 0
     change = np.zeros(len(names), bool)
@@ -122,7 +122,7 @@ def labels(data: DataFile, groups: dict[Any, Rows], target: str) -> npt.NDArray[
 
 
 def inputs_of(data: DataFile, groups: dict[Any, Rows], others: Sequence[str]) -> list[str]:
-    """All columns of numbers but names and counters of rows; rows must be sorted by a counter."""
+    """All columns of numbers except names and counters of rows; rows must be sorted by a counter."""
     found = []
     for name in data.numeric():
         if name in others or is_name(name):
@@ -142,6 +142,6 @@ def inputs_of(data: DataFile, groups: dict[Any, Rows], others: Sequence[str]) ->
 
 
 def values_of(data: DataFile, groups: dict[Any, Rows], inputs: Sequence[str]) -> list[Floats]:
-    """The inputs of every sequence, (T_b, F); gaps hold the last value of the same sequence."""
+    """The inputs of every sequence, (T_b, F); the last value of the same sequence fills a gap."""
     table = data.numbers(inputs).to_numpy()
     return [held(table[rows]) for rows in groups.values()]

@@ -1,8 +1,8 @@
-"""What all commands share: errors in a line, progress, results for people and for programs.
+"""Output of all commands: errors in one line, progress, results for people and for programs.
 
-Results go to standard output as they are: no line is broken, nothing is markup. Progress, notes and errors go to standard
-error. An error is a line; `echoscale --debug ...` shows where it came from. Exit codes: 0, 1 (something failed), 2 (what was
-asked for cannot be done), 130 (Ctrl-C).
+Results go to standard output unchanged: no line is broken, nothing is markup. Progress, notes and errors go to standard
+error. An error is one line; `echoscale --debug ...` shows its origin. Exit codes: 0, 1 (a failure), 2 (an impossible request),
+130 (Ctrl-C).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STARTS_ANEW = "Nothing was written; the same command starts anew."
 
 @contextmanager
 def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
-    """What the user can mend is told in a line, with exit status 2; all else too, with 1; Ctrl-C says how to go on."""
+    """Report errors in one line: exit status 2 if the user can fix it, else 1. Ctrl-C says how to continue."""
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
@@ -55,14 +55,14 @@ def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
 
 
 def say(words: str, quiet: bool = False) -> None:
-    """A line on standard error."""
+    """Print a line on standard error."""
     if not quiet:
         typer.echo(words, err=True)
 
 
 @contextmanager
 def working(what: str, quiet: bool = False) -> Iterator[None]:
-    """While something takes long and cannot say how far it is: its seconds on a terminal, else a line."""
+    """Show that slow work without known progress is running: its seconds on a terminal, else one line."""
     if quiet:
         yield
         return
@@ -84,9 +84,9 @@ def working(what: str, quiet: bool = False) -> Iterator[None]:
 
 @contextmanager
 def loading(quiet: bool = False) -> Iterator[None]:
-    """While the modules of a command are imported: on a terminal, a word that something is under way.
+    """Show on a terminal that the modules of a command are being imported.
 
-    JAX hooks into the collection of garbage, and a Ctrl-C that falls into its hook is lost: nothing is collected meanwhile.
+    JAX hooks into the garbage collection, and a Ctrl-C during its hook is lost: nothing is collected meanwhile.
     """
     gc.disable()
     try:
@@ -98,13 +98,13 @@ def loading(quiet: bool = False) -> Iterator[None]:
 
 
 def print_json(value: object) -> None:
-    """One JSON document on standard output; what is no number, or not finite, is null."""
+    """Print one JSON document on standard output; NaN and infinity become null."""
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def plain(value: object) -> object:
-    """The same of what JSON has: a table is a list of its rows, each a dict."""
-    if type(value).__name__ == "Table":  # not imported here: it is not needed for help
+    """The same value in types of JSON: a table is a list of its rows, each a dict."""
+    if type(value).__name__ == "Table":  # not imported here, since help does not need it
         return records(cast("Table", value))
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
@@ -118,18 +118,18 @@ def plain(value: object) -> object:
 
 
 def records(table: Table) -> list[dict[str, object]]:
-    """The rows of a table, each a dict whose keys a program can write: "inside_80" for "inside 80 %"."""
+    """The rows of a table as dicts with plain keys: "inside_80" for "inside 80 %"."""
     keys = [name.replace(" %", "").replace(" ", "_") for name in table.columns]
     return [{key: plain(value) for key, value in zip(keys, row, strict=True)} for row in table.rows]
 
 
 def named(given: Sequence[str] | None) -> list[str]:
-    """Names that were given one by one, or with commas between them."""
+    """Names given one by one, or separated by commas."""
     return [name.strip() for each in given or () for name in each.split(",") if name.strip()]
 
 
 def check_folder(folder: Path) -> None:
-    """Raise where files could not be written into a folder that need not exist yet; nothing is made."""
+    """Raise an error if files could not be written into a folder, which need not exist yet; nothing is made."""
     place = folder
     while not place.exists():
         if place.is_symlink():
@@ -138,14 +138,14 @@ def check_folder(folder: Path) -> None:
     if not place.is_dir():
         raise NotADirectoryError(f"{folder} cannot be a folder: {place} is a file. Give another one with --out.")
     try:
-        with tempfile.TemporaryFile(dir=place):  # permissions alone do not tell: file systems have their own rules
+        with tempfile.TemporaryFile(dir=place):  # permissions are not enough: file systems have their own rules
             pass
     except OSError as error:
         raise PermissionError(f"nothing can be written into {place} ({error.strerror}): give another folder.") from None
 
 
 def check_file(path: Path, endings: Sequence[str]) -> None:
-    """Raise where a file could not be written; nothing is made."""
+    """Raise an error if a file could not be written; nothing is made."""
     from echoscale._internal.files import check_writable
 
     if path.suffix.lower() not in endings:
@@ -155,12 +155,12 @@ def check_file(path: Path, endings: Sequence[str]) -> None:
 
 
 def keep_compiled_programs() -> None:
-    """Keep what JAX compiles between runs of the program, in the user's cache folder, unless the user chose a place."""
+    """Keep compiled JAX programs in the user's cache folder between runs, unless the user chose another place."""
     from echoscale._internal.files import cache_of
 
     try:
         home = Path.home()
-    except RuntimeError:  # nobody's: programs are never taken from where others may write
+    except RuntimeError:  # programs are never loaded from a folder that others may write to
         return
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_of(sys.platform, os.environ, home) / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")

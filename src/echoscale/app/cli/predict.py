@@ -1,4 +1,4 @@
-"""`echoscale forecast` and `echoscale predict`: a saved model, used in a process of its own."""
+"""`echoscale forecast` and `echoscale predict`: use a saved model."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _forecaster(path: Path, what: str) -> Forecaster:
 def _read_like(
     model: Forecaster, source: Path, notation: Notation, time: str | None = None, every: str | None = None
 ) -> DataFile:
-    """A file with times as the model has them."""
+    """Read a file, with times in the form of the model."""
     own = model.times(1).name
     return data_files.read(source, time or (data_files.NO_TIME if own is None else str(own)), every, notation)
 
@@ -132,7 +132,7 @@ def _step_of(model: Forecaster) -> Any:
 
 
 def _new_rows(model: Forecaster, data: DataFile, quiet: bool) -> DataFile:
-    """Rows after those that the model knows; without times, all of them."""
+    """Rows after the last row of the model; without times, all rows."""
     if data.time is None:
         return data
     first = int(np.searchsorted(data.frame.index, _step_of(model)))
@@ -144,14 +144,14 @@ def _new_rows(model: Forecaster, data: DataFile, quiet: bool) -> DataFile:
 
 
 def _known(model: Forecaster, data: DataFile) -> tuple[Any, pd.DataFrame | None]:
-    """y and X of new rows, in the form that the model was fitted with."""
+    """y and X of new rows, in the form of the fit."""
     y = data.numbers(model.targets_).set_axis(_index(model, len(data), data))
     X = data.numbers(model.inputs_).set_axis(y.index) if model.inputs_ else None
     return (y[model.targets_[0]] if len(model.targets_) == 1 else y), X
 
 
 def _index(model: Forecaster, rows: int, data: DataFile) -> pd.Index[Any]:
-    """The times of new rows, which follow those of the model."""
+    """The times of new rows, which follow the times of the model."""
     wanted = model.times(rows)
     if data.time is not None:
         off = np.flatnonzero(np.asarray(data.frame.index != wanted))
@@ -162,7 +162,7 @@ def _index(model: Forecaster, rows: int, data: DataFile) -> pd.Index[Any]:
 
 
 def _future_inputs(model: Forecaster, future: Path | None, steps: int | None, notation: Notation) -> pd.DataFrame:
-    """Inputs of the next steps, all of them or as many as are wanted."""
+    """Inputs of the next steps: all, or the wanted number."""
     names = ", ".join(model.future_inputs_)
     if future is None:
         raise ValueError(f"the model needs the inputs of the steps to come, {names}: give a file with --future.")
@@ -190,7 +190,7 @@ def _future_inputs(model: Forecaster, future: Path | None, steps: int | None, no
 
 
 def _tidy(model: Forecaster, found: Forecast) -> pd.DataFrame:
-    """A row for every step and target: time, target, forecast, lower_80, upper_80, ..."""
+    """A table with a row for every step and target: time, target, forecast, lower_80, upper_80, ..."""
     import pandas as pd
 
     tables = []
@@ -206,7 +206,7 @@ def _tidy(model: Forecaster, found: Forecast) -> pd.DataFrame:
 def _step_by_step(
     model: Forecaster, data: DataFile, levels: tuple[float, ...], quiet: bool
 ) -> tuple[pd.DataFrame, Floats, Floats]:
-    """Every row forecast from those before it, and taken in."""
+    """Forecast every row from the rows before it."""
     import pandas as pd
 
     data = _new_rows(model, data, quiet)
@@ -319,7 +319,7 @@ def _check_targets(out: Path | None, picture: Path | None = None) -> None:
 
 
 def _give(frame: pd.DataFrame, out: Path | None, json: bool) -> None:
-    """A table to a file or to standard output."""
+    """Write a table to a file or to standard output."""
     if out is not None:
         make_folder(out.parent)
         write_atomically(out, _content(frame, out.suffix.lower()))

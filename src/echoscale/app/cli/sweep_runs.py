@@ -1,4 +1,4 @@
-"""What the command line does with sweeps: run with a progress bar, list, show. Imported only when one of them is called."""
+"""Sweeps on the command line: run with a progress bar, list, show. Imported only when needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATIENCE = 10.0  # seconds to wait for a Dask scheduler, and for its first worke
 
 
 def run(spec: Path, folder: Path, out: Path | None, scheduler: str | None, count: int | None, *, progress: bool = True) -> int:
-    """Run or resume the sweep of a file; the exit status: 0, 1 where jobs failed, 130 for Ctrl-C. Bad input raises."""
+    """Run or resume the sweep of a file; returns the exit status: 0, 1 if jobs failed, 130 for Ctrl-C. Bad input raises."""
     try:
         if out is not None:
             check_target(out)
@@ -55,7 +55,7 @@ def run(spec: Path, folder: Path, out: Path | None, scheduler: str | None, count
 
 @contextmanager
 def _executor(scheduler: str | None, count: int | None) -> Iterator[Executor | None]:
-    """Where the jobs run: on a Dask cluster, on processes of this machine, or here."""
+    """The executor of the jobs: a Dask cluster, processes of this machine, or none."""
     if scheduler and count:
         raise ValueError("give either --scheduler or --processes.")
     if scheduler:
@@ -67,7 +67,7 @@ def _executor(scheduler: str | None, count: int | None) -> Iterator[Executor | N
 
 
 def _client(scheduler: str) -> Any:
-    """A client of a Dask scheduler that has workers; not the default of the process."""
+    """A client of a Dask scheduler with workers, which does not become the default of the process."""
     try:
         import distributed
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""`echoscale timescales`: which timescales are in data, or in the networks of a model."""
+"""`echoscale timescales`: the timescales in data, or in the networks of a model."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def of_model(model: Any, source: Path) -> tuple[Table, Figure]:
 
 
 def networks_of(model: Any) -> list[tuple[ESN, Hyper | None]]:
-    """The built networks of a model, each once, with hyper-parameters of its lane where they are not its own."""
+    """The built networks of a model, each once, with the hyper-parameters of its lane if they differ from its own."""
     if isinstance(model, es.Forecaster):
         readers = [part.reader for core in model._cores for part in core.parts if part.reader is not None]
         nets = {id(each.net): each.net for each in readers if each.net is not None}

@@ -34,8 +34,8 @@ def lab(
     from echoscale.app.live.server import in_url, start
 
     logging.getLogger("bokeh").setLevel(logging.ERROR)
-    logging.getLogger("tornado").setLevel(logging.ERROR)  # not a line for every request that is refused
-    warnings.simplefilter("ignore", UserWarning)  # what the library warns of stands on the page
+    logging.getLogger("tornado").setLevel(logging.ERROR)  # no line for every refused request
+    warnings.simplefilter("ignore", UserWarning)  # warnings are shown on the page
     try:
         server = start(host, port, allow_origin or ())
     except ValueError as error:
@@ -47,14 +47,14 @@ def lab(
     try:
         server.io_loop.start()
     except KeyboardInterrupt:
-        # Nothing is to be saved. Python would wait for all threads that compute.
+        # There is nothing to save, and Python would wait for all threads.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
 
 
 def _free(host: str, port: int) -> int:
-    """The port, if nobody uses it; for 0 one that nobody uses."""
+    """The port if it is free; for 0, a free port."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as one:
         if sys.platform != "win32":  # as the server itself does
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

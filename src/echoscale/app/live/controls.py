@@ -1,4 +1,4 @@
-"""Where the sliders stand, and the network that this means."""
+"""Positions of the sliders, and the network that they describe."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Level(NamedTuple):
     Attributes
     ----------
     units : int
-        Neurons.
+        Number of neurons.
     leak_rate, spectral_radius, input_scaling, bias_scaling : float
         As in `es.single`.
     coupling : float
-        From the level before. Without meaning for the first level, and in parallel.
+        Strength of the coupling from the level before; ignored for the first level and for parallel levels.
     """
 
     units: int = 50
@@ -50,13 +50,13 @@ class Controls(NamedTuple):
     Attributes
     ----------
     levels : tuple of Level
-        One to three.
+        One to three levels.
     structure : "hierarchical" or "parallel"
         Whether each level drives the next.
     ridge : float
         The ridge penalty.
     seed : int
-        Of the weights.
+        Random seed of the weights.
     """
 
     levels: tuple[Level, ...] = (Level(leak_rate=0.5), Level(leak_rate=0.1, input_scaling=0.0))
@@ -66,13 +66,13 @@ class Controls(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The hyper-parameters that can be on an axis of the map or be learned: "leak_rate[0]", ..."""
+        """Names of the hyper-parameters for the axes of the map and for learning: "leak_rate[0]", ..."""
         levels = len(self.levels)
         links = levels - 1 if self.structure == "hierarchical" else 0
         return [f"{kind}[{k}]" for kind in RANGES for k in range(links if kind == "coupling" else levels)]
 
     def network(self) -> Network:
-        """The description."""
+        """The description of the network."""
         import echoscale as es
 
         levels = self.levels
@@ -83,12 +83,12 @@ class Controls(NamedTuple):
         return es.hierarchical(units, **factors, coupling=[each.coupling for each in levels[1:]])
 
     def value(self, name: str) -> float:
-        """One hyper-parameter."""
+        """The value of one hyper-parameter."""
         kind, level = _place(name)
         return float(getattr(self.levels[level], kind))
 
     def changed(self, name: str, value: float) -> Controls:
-        """With another value of one hyper-parameter."""
+        """The controls with another value of one hyper-parameter."""
         kind, level = _place(name)
         levels = list(self.levels)
         levels[level] = levels[level]._replace(**{kind: value})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The series on the bench: a task, or a file of the user, which stays in memory."""
+"""The series of the live page: a task, or a file of the user, which stays in memory."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from echoscale.estimators import NVAR
 from echoscale.timescales.signal import of_signal
 
 STEPS, TELEGRAPH_STEPS = 2000, 4000
-REGIME = 0.005  # how often the regime of the telegraph changes: often enough to be seen in so few steps
+REGIME = 0.005  # changes of the telegraph's regime per step: often enough to be visible in few steps
 FEWEST, MOST = 100, 20_000  # rows of a file
 TRAINED, VALIDATED = 0.6, 0.8  # where training and validation end
 LAGS = 200
-SHOWN = 200  # of the test steps, from the first on
-WINDOW = 20  # inputs that the linear baseline sees
+SHOWN = 200  # test steps in a plot, from the first on
+WINDOW = 20  # inputs of the linear baseline
 
 
 class Baseline(NamedTuple):
-    """A plain method, to compare with.
+    """A baseline: a plain method for comparison.
 
     Attributes
     ----------
     name : str
-        What it is.
+        Name of the method.
     error : float
         NRMSE on the test steps.
     """
@@ -42,24 +42,24 @@ class Baseline(NamedTuple):
 
 
 class LabData(NamedTuple):
-    """Inputs and targets, and where they came from.
+    """Inputs and targets, and their origin.
 
     Attributes
     ----------
     name : str
-        Of the task or the file.
+        Name of the task or the file.
     u : (T, F)
         Inputs.
     y : (T, O)
         Targets.
     outputs : tuple of str
-        What the columns of y are.
+        Names of the columns of y.
     code : str
-        Python that makes u and y.
+        Python code that makes u and y.
     last : tuple of int
         Columns of u that hold the last known values of the targets; empty unless the targets are future values.
     telegraph : Telegraph or None
-        With the labels, where the task is this one.
+        The series with labels, if this is the task.
     """
 
     name: str
@@ -78,7 +78,7 @@ class LabData(NamedTuple):
 
     @property
     def shown(self) -> slice:
-        """The test steps that are drawn."""
+        """The test steps that are plotted."""
         *_, begin, end = self.cuts
         return slice(begin, min(begin + SHOWN, end))
 
@@ -99,7 +99,7 @@ class LabData(NamedTuple):
         return Baseline(name, nrmse(self.y[validated:], prediction))
 
     def ceiling(self) -> dict[str, float]:
-        """What the exact Bayesian filter reaches on the test steps; empty but for the telegraph."""
+        """Accuracies of the exact Bayesian filter on the test steps; empty except for the telegraph."""
         if self.telegraph is None:
             return {}
         posterior = tasks.telegraph_filter(self.u, p3=REGIME)
@@ -145,7 +145,7 @@ TASKS: dict[str, Callable[[], LabData]] = {
 def from_csv(content: bytes, name: str) -> LabData:
     """A table of numbers: predict the next value of the last column from all columns.
 
-    A first column that holds no numbers is taken for the time, and is left out.
+    A first column without numbers counts as the time, and is left out.
     """
     table = tables.parse_csv(content, Path(name))
     if not FEWEST <= len(table) <= MOST:
@@ -165,7 +165,7 @@ def from_csv(content: bytes, name: str) -> LabData:
 
 
 def _check_moves(values: Floats, header: list[str], name: str) -> None:
-    """Every column in the training steps; the target in those of validation and test too, whose errors it normalises."""
+    """Refuse constant columns in the training steps, and a constant target in validation or test steps, which it normalises."""
     trained, validated = round(TRAINED * (len(values) - 1)), round(VALIDATED * (len(values) - 1))
     last = values[1:, -1:]
     parts = {"training": values[:trained], "validation": last[trained:validated], "test": last[validated:]}

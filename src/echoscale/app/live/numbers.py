@@ -1,8 +1,8 @@
 """All numbers and curves of the live page, from sliders and data: the fitted model, the error map, and learning step by step.
 
 `look` fits a model on the training steps and returns the numbers and curves of the page. `rows` computes the validation error
-over two hyper-parameters row after row, so that the map shows what is there while it fills. `online` and `tuned` give the path
-on the map, point by point: learning stops as soon as no further point is asked for.
+over two hyper-parameters row after row, so that the map can show them as it fills. `online` and `tuned` give the path on the
+map, point by point: learning stops as soon as the page asks for no further point.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ from echoscale.timescales import theory
 if TYPE_CHECKING:
     from echoscale.estimators import ESNRegressor
 
-TIMES = np.geomspace(0.5, 1000, 300)  # at which densities of timescales are shown
+TIMES = np.geomspace(0.5, 1000, 300)  # timescales of the density curves
 DELAYS = 100  # steps of the impulse response
-NEURONS = 3  # of each level, whose states are shown: more lines cannot be told apart
+NEURONS = 3  # neurons of each level whose states are shown: more lines look alike
 _RECORDING = Lock()  # warnings are recorded for the whole process
-CELLS = 20  # of the map along each axis: more of them take longer
+CELLS = 20  # cells of the map along each axis: more take longer
 PIECE = 250  # steps of the stream between two points of the path: fewer show more points, and take longer
-RATE = 3e-4  # of the hyper-parameters, a step
+RATE = 3e-4  # learning rate of the hyper-parameters
 FORGETTING = 0.9995
 ROUNDS = 2  # of `tune` between two points
 MOST = 100  # points of the path of `tune`
 PASSES = 200  # over the training steps
-LEAST = 1e-3  # where a search may go whose slider begins at 0: it walks along logarithms
+LEAST = 1e-3  # least value for a search whose slider begins at 0, since it uses logarithms
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the page shows.
+    """The numbers and curves of the page.
 
     Attributes
     ----------
     model : ESNRegressor
-        Fitted on the training steps.
+        Model, fitted on the training steps.
     errors : dict of str to float
         NRMSE on the steps of "training", "validation" and "test".
     accuracies : dict of str to float
-        Of "state", "regime" and "joint" on the test steps; empty but for the telegraph.
+        Accuracies of "state", "regime" and "joint" on the test steps; empty except for the telegraph.
     eigenvalues : list of (n,) complex arrays
-        Timescales of every level by itself.
+        Eigenvalues of every level by itself.
     densities : list of arrays
         Density of the timescales `TIMES` of every level per factor e, scaled to a maximum of 1; empty without a theory.
     responses : list of (DELAYS + 1,) arrays
@@ -68,7 +68,7 @@ class Seen:
     prediction : (steps shown,) array
         Output for the first column of the targets.
     notes : tuple of str
-        What the library warned of.
+        Warnings of the library.
     """
 
     model: ESNRegressor
@@ -83,7 +83,7 @@ class Seen:
 
 
 def look(controls: Controls, data: LabData) -> Seen:
-    """Fit on the training steps, and see."""
+    """Fit a model on the training steps, and return its numbers and curves."""
     washout, trained, validated, end = data.cuts
     with _RECORDING, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -110,7 +110,7 @@ def look(controls: Controls, data: LabData) -> Seen:
 
 
 def fitted(controls: Controls, data: LabData) -> ESNRegressor:
-    """The model: what "save model" saves, and what the copied Python makes."""
+    """The fitted model, which "save model" saves and the copied Python makes."""
     from echoscale.estimators import ESNRegressor
     from echoscale.readouts import Columns
 
@@ -165,11 +165,11 @@ class MapAxis(NamedTuple):
     Attributes
     ----------
     name : str
-        Such as "leak_rate[0]".
+        Name, such as "leak_rate[0]".
     values : (CELLS,) array
-        The middles of the cells.
+        Middles of the cells.
     edges : (CELLS + 1,) array
-        Their edges.
+        Edges of the cells.
     """
 
     name: str
@@ -178,7 +178,7 @@ class MapAxis(NamedTuple):
 
 
 def axis(name: str) -> MapAxis:
-    """The range of the slider in equal cells; the logarithm of leak rates, since timescales are what differs."""
+    """The range of the slider in equal cells; leak rates in equal cells of their logarithm, as timescales are."""
     low, high, _ = RANGES[name.split("[")[0]]
     if name.startswith("leak_rate"):
         edges = np.geomspace(low, high, CELLS + 1)
@@ -188,7 +188,7 @@ def axis(name: str) -> MapAxis:
 
 
 def order() -> list[int]:
-    """Rows from coarse to fine: every second one between two that are there."""
+    """Row numbers from coarse to fine: each pass fills the middles between finished rows."""
     places, step = [0], 1 << (CELLS - 1).bit_length()
     while step > 1:
         step //= 2
@@ -230,7 +230,7 @@ def online(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[
 
 
 def tuned(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[Floats]:
-    """`es.tune` on the steps before the test, two rounds at a time, until it stays where it is."""
+    """`es.tune` on the steps before the test, two rounds at a time, until it stops moving."""
     washout, _, validated, _ = data.cuts
     u, y = data.u[:validated], data.y[:validated]
     ranges = [RANGES[name.split("[")[0]] for name in names]

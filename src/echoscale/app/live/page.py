@@ -1,10 +1,9 @@
-"""One visitor's page: widgets, pictures, the HTML around them, and the threads that compute behind them.
+"""One visitor's page: widgets, pictures, the HTML around them, and the threads that compute.
 
-Only Bokeh's loop changes the page. Threads compute, and hand their results back to the loop. Only the newest look at the
-network counts: all looks that are asked for while one is under way become one. Map and learning end when their number is no
-longer the newest.
+Only Bokeh's loop changes the page. Threads compute, and return their results to the loop. Only the newest look at the network
+counts: all requests during a running look are merged into one. Map and learning end when their number is no longer the newest.
 
-The HTML has headings, a style, and a script of ours that names the elements that Bokeh leaves unnamed.
+The HTML has headings, a style, and a script that names the elements that Bokeh leaves unnamed.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ TITLES = {
 }
 WAYS = {"online": online, "tune": tuned}
 PAUSE = 1 / 20  # seconds between two points of the path, at least: a browser draws no more
-# Hands the visitor a file that the server made.
+# Sends the visitor a file from the server.
 DOWNLOAD = """
 const bytes = Uint8Array.from(atob(cb_obj.data.content[0]), (each) => each.charCodeAt(0));
 const link = document.createElement('a');
@@ -100,7 +99,7 @@ main { display: grid; grid-template-columns: 21rem minmax(0, 1fr); gap: 1rem 1.4
 @media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(.9) hue-rotate(180deg); }
   section.map > .picture { filter: invert(1) hue-rotate(180deg); background: #fff; } }
 """
-# Handles of sliders have no name of their own: that of the slider, also after it was hidden and shown again.
+# Handles of sliders have no name: they get the name of the slider, also after it was hidden and shown again.
 SCRIPT = """
 const reach = (root) => {
   for (const each of root.querySelectorAll('*')) if (each.shadowRoot) {
@@ -149,7 +148,7 @@ class LivePage:
     Parameters
     ----------
     document : Document
-        Bokeh's, of the session.
+        Bokeh document of the session.
     """
 
     def __init__(self, document: Document) -> None:
@@ -215,7 +214,7 @@ class LivePage:
         self.download = ColumnDataSource({"content": [], "name": []})
 
         self.task.on_change("value", lambda attr, old, new: self._source_chosen())
-        # Its name comes with it, a moment later.
+        # The name of the file arrives a moment later.
         self.file.on_change("value", lambda attr, old, new: self._post(self._upload))
         for each, name in ((self.count, "active"), (self.structure, "active"), (self.ridge, "value")):
             each.on_change(name, lambda attr, old, new: self._changed())
@@ -265,7 +264,7 @@ class LivePage:
     # Data and sliders
 
     def take(self, made: Callable[[], lab_data.LabData]) -> bool:
-        """Other data. If they cannot be read, a message says why, and the data before stay."""
+        """Use other data. If they cannot be read, a message says why, and the old data stay."""
         self.stop_learning()
         try:
             data = made()
@@ -274,7 +273,7 @@ class LivePage:
             self._say(str(error), alarm=True)
             return False
         self.data, self.ceiling, self.view, self.baseline = data, data.ceiling(), None, None
-        # Nothing of the data before may stand beside these.
+        # Results of the old data must not appear with the new data.
         self.numbers.text, self.code.text = '<p role="status" style="margin:0">Computing ...</p>', ""
         self._numbers["map"] += 1
         self._mapped = None
@@ -288,7 +287,7 @@ class LivePage:
             self.take(self.sources[checks.choice(self.task.value, [*self.sources], "data")])
 
     def _upload(self) -> None:
-        """A file is one more choice beside the tasks, and is chosen."""
+        """Add an uploaded file to the choices, and choose it."""
         if self.take(lambda: lab_data.from_csv(base64.b64decode(self.file.value), self.file.filename)):
             data, name = self.data, f"file: {self.data.name}"
             self.sources = {**lab_data.TASKS, name: lambda: data}
@@ -322,7 +321,7 @@ class LivePage:
         self.refresh()
 
     def _let_all_hear(self) -> None:
-        """Side by side, a level without input would rest."""
+        """Give every parallel level an input; without input it would rest."""
         for own in self.sliders[1:]:
             if self.structure.active and not own["input_scaling"].value:
                 own["input_scaling"].value = self.sliders[0]["input_scaling"].value
@@ -330,7 +329,7 @@ class LivePage:
     # A look at the network
 
     def refresh(self) -> None:
-        """Look at the network as the sliders stand; if a look is under way, after it."""
+        """Look at the network with the current sliders, after a running look."""
         if self._looking:
             self._asked = True
             return
@@ -344,7 +343,7 @@ class LivePage:
         error = done.exception()
         if error is not None:
             self._say(f"{error}", alarm=True)
-        elif data is self.data and controls.names == self.controls.names:  # else it is of sliders that are gone
+        elif data is self.data and controls.names == self.controls.names:  # else the result belongs to sliders that are gone
             self.view, self.baseline = done.result()
             # While it learns, pictures take turns: a browser that draws all of them at every point would draw few points.
             self.pictures.show(self.view, [next(self._turns)] if self._learning else PICTURES)
@@ -363,12 +362,12 @@ class LivePage:
 
     @property
     def axes(self) -> tuple[MapAxis, MapAxis]:
-        """Those of the map."""
+        """The axes of the map."""
         names = [checks.choice(each.value, self.controls.names, "axis") for each in (self.across, self.up)]
         return axis(names[0]), axis(names[1])
 
     def _new_axes(self) -> None:
-        """Other names to choose from: the leak rates of two levels, or leak rate and radius of one."""
+        """Set new choices of axes: the leak rates of two levels, or leak rate and radius of one."""
         names = self.controls.names
         self._following = True
         self.across.options = self.up.options = list(names)
@@ -389,7 +388,7 @@ class LivePage:
         self.map_holder.children = [made]
 
     def _fill(self) -> None:
-        """Compute the map anew, unless it is that of the same network, data and axes."""
+        """Compute the map again, unless network, data and axes are the same."""
         across, up = self.axes
         if across.name == up.name:
             self._say("Choose two different hyper-parameters for the map.", alarm=True)
@@ -410,7 +409,7 @@ class LivePage:
                 if number != self._numbers["map"]:
                     return
                 self._post(partial(self._show_row, number, place, errors))
-        except Exception as error:  # the thread ends here: what is not said is never seen
+        except Exception as error:  # the thread ends here: report the error, or nobody sees it
             self._post(partial(self._say, str(error), alarm=True))
 
     def _show_row(self, number: int, place: int, errors: Any) -> None:
@@ -424,7 +423,7 @@ class LivePage:
         return not self.stop.disabled
 
     def start_learning(self) -> None:
-        """From where the sliders stand, with the two hyper-parameters of the map."""
+        """Learn the two hyper-parameters of the map, from the current sliders."""
         self.stop_learning()
         across, up = self.axes
         if across.name == up.name:
@@ -438,7 +437,7 @@ class LivePage:
         self._threads["learn"].submit(work)
 
     def stop_learning(self) -> None:
-        """At the next point of the path, at the latest."""
+        """Stop learning, at the latest at the next point of the path."""
         self._numbers["learn"] += 1
         if not self._learning:
             return
@@ -457,11 +456,11 @@ class LivePage:
                     return
                 self._shown.clear()
                 self._post(partial(self._step, number, names, values.tolist()))
-                # One point at a time: on a slow machine points would pile up, and a click on Stop would wait behind them.
+                # One point at a time: on a slow machine points would pile up and delay a click on Stop.
                 while not self._shown.wait(0.2):
                     if number != self._numbers["learn"]:
                         return
-        except Exception as error:  # the thread ends here: what is not said is never seen
+        except Exception as error:  # the thread ends here: report the error, or nobody sees it
             said = str(error)
         self._post(partial(self._learned, number, said))
 
@@ -501,12 +500,12 @@ class LivePage:
         self.download.data = {"content": [content], "name": ["model.safetensors"]}
 
     def _post(self, work: Callable[[], None]) -> None:
-        """Let Bokeh's loop do it, unless the page is gone."""
+        """Run a function in Bokeh's loop, unless the page is closed."""
         if self._threads:
             self.document.add_next_tick_callback(work)
 
     def _rest(self) -> None:
-        """Map and learning end; the next look computes the map again."""
+        """End map and learning; the next look computes the map again."""
         self._numbers = {name: number + 1 for name, number in self._numbers.items()}
         self._mapped = None
 

@@ -1,4 +1,4 @@
-"""The pictures of the page: Bokeh figures and the sources that they are drawn from."""
+"""The pictures of the page: Bokeh figures and their data sources."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from echoscale.app.live.data import LabData
 
 
-# After Okabe and Ito's, which nearly everybody can tell apart, dark enough for words; one for each level.
+# After Okabe and Ito, distinct for nearly everybody and dark enough for text; one colour for each level.
 LEVELS = ("#0072b2", "#b34d00", "#007a5a")
 INK, QUIET = "#1a1a1a", "#595959"
 LEAST_RESPONSE = 1e-4
 HEIGHT = 270
-# Of what was seen, in the order in which they are drawn anew while learning moves the sliders.
+# Pictures of a look, in the order of their updates while learning moves the sliders.
 PICTURES = ("prediction", "disc", "timescales", "response", "states")
 
 
 class Pictures:
-    """Six pictures, and how to put new numbers into them.
+    """Six pictures, and methods to show new numbers.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Pictures:
             sizing_mode="stretch_width",
             x_axis_label=across,
             y_axis_label=up,
-            tools="box_zoom,reset",  # neither wheel nor drag is taken from the page that scrolls
+            tools="box_zoom,reset",  # wheel and drag scroll the page
             toolbar_location="right",
             **options,
         )
@@ -108,7 +108,7 @@ class Pictures:
         return self.sources[name]
 
     def show(self, view: Seen, names: Iterable[str] = PICTURES) -> None:
-        """What was seen."""
+        """Show the numbers of a look at the network."""
         colours = LEVELS[: len(view.states)]
         made = {
             "prediction": self._prediction,
@@ -142,7 +142,7 @@ class Pictures:
         return {**self.sources["prediction"].data, "prediction": view.prediction}
 
     def show_data(self, data: LabData) -> None:
-        """Other data: their correlations, and the target."""
+        """Show other data: their correlations, and the target."""
         lags, inputs, targets = data.correlations()
         self.sources["data"].data = {"lag": lags, "input": inputs, "target": targets}
         shown = data.shown
@@ -180,7 +180,7 @@ class Pictures:
         return made
 
     def clear_map(self) -> None:
-        """All cells grey."""
+        """Make all cells grey."""
         assert self.map_axes is not None
         across, up = self.map_axes
         left, bottom = np.meshgrid(across.edges[:-1], up.edges[:-1])
@@ -189,7 +189,7 @@ class Pictures:
         self.sources["map"].data = {**{k: v.ravel() for k, v in cells.items()}, "error": np.full(CELLS**2, np.nan)}
 
     def show_row(self, row: int, errors: Floats) -> None:
-        """One more row of the map, and the colours that this asks for: from the least error to the largest, to 1.2 at most."""
+        """Show one more row of the map, and adapt the colours: from the least error to the largest, at most 1.2."""
         source = self.sources["map"]
         source.patch({"error": [(slice(row * CELLS, (row + 1) * CELLS), errors)]})
         every = np.asarray(source.data["error"], np.float64)
@@ -197,12 +197,12 @@ class Pictures:
         self.colours.high = float(np.clip(np.nanmax(every), self.colours.low + 1e-9, max(1.2, 1.01 * self.colours.low)))
 
     def show_place(self, x: float, y: float) -> None:
-        """Where the sliders stand on the map."""
+        """Mark the position of the sliders on the map."""
         self.sources["here"].data = {"x": [x], "y": [y]}
 
 
 def _legend(made: Any) -> None:
-    """In a line above the picture, where it hides nothing."""
+    """A legend in one line above the picture, so that it hides nothing."""
     made.add_layout(made.legend[0], "above")
     made.legend.orientation = "horizontal"
     made.legend.label_text_font_size = "11px"

@@ -1,4 +1,4 @@
-"""The server of the live page: who may ask, how many pages may be open, and when a closed page is forgotten."""
+"""The server of the live page: which requests it answers, how many pages may be open, when a closed page is forgotten."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from bokeh.document import Document
     from tornado.httputil import HTTPServerRequest
 
-MOST_PAGES = 20  # open at a time: each may compute in three threads
-CHECKED = 1000  # milliseconds between two looks for pages that nobody watches
+MOST_PAGES = 20  # open pages: each may compute in three threads
+CHECKED = 1000  # milliseconds between two searches for pages that nobody watches
 UNWATCHED = 15_000  # milliseconds after which such a page is forgotten; a slow browser needs some to load a new one
 
 
 def start(host: str, port: int, others: Sequence[str] = ()) -> BaseServer:
-    """Listen, and serve the page from then on to those who run the loop of the server."""
+    """Listen on the port, and serve the page as long as the caller runs the loop of the server."""
     sockets = bind_sockets(port, host)
     port = sockets[0].getsockname()[1]
     names = [f"{each}:{port}" for each in dict.fromkeys((in_url(host), HOME, "localhost"))]
@@ -46,12 +46,12 @@ def start(host: str, port: int, others: Sequence[str] = ()) -> BaseServer:
 
 
 def in_url(host: str) -> str:
-    """An address or name as URLs spell it: IPv6 in brackets."""
+    """An address or name in the form of URLs: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def open_page(document: Document) -> None:
-    """A page for a new visitor; a line of text where too many are open."""
+    """A page for a new visitor; a line of text if too many are open."""
     context = document.session_context
     if context is not None and len(context.server_context.sessions) >= MOST_PAGES:
         document.title = "echoscale lab"
@@ -64,8 +64,8 @@ def open_page(document: Document) -> None:
 class _Application(BokehTornado):  # type: ignore[misc]
     """Answers only requests that are addressed to this server and come from its own page.
 
-    A name of somebody else may lead to this machine: a page from there would have the same origin as this one. Tornado
-    trusts an Origin that equals the Host, so the Host itself must be known.
+    A foreign name may lead to this machine, and its page would have the same origin as this one. Tornado trusts an Origin that
+    equals the Host, so the Host itself must be known.
     """
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
@@ -87,7 +87,7 @@ def _is_own(request: HTTPServerRequest, names: list[str]) -> bool:
 
 
 class _Refusal(RequestHandler):
-    """Answers any request by 403."""
+    """Answers every request with 403."""
 
     def prepare(self) -> None:
         """Called by Tornado in place of the request's method."""

@@ -21,14 +21,14 @@ __all__ = ["page", "style", "write_report"]
 
 
 def write_report(result: Found | xarray.Dataset, path: str | os.PathLike[str]) -> Path:
-    """One self-contained page of a result: what was found, beside what, with pictures.
+    """Write a result to one self-contained page, with its comparison and pictures.
 
     Parameters
     ----------
     result : Found or xarray.Dataset
-        What `es.auto`, `es.sweep` or `sweeps.recall` returned.
+        Result of `es.auto`, `es.sweep` or `sweeps.recall`.
     path : path
-        Of the page, such as "report.html"; a file that is there is replaced.
+        Path of the page, such as "report.html"; an existing file is replaced.
 
     Returns
     -------

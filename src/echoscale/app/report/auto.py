@@ -1,4 +1,4 @@
-"""The report of `es.auto`: what won, beside what, and the networks that it reads."""
+"""The report of `es.auto`: the chosen method, its comparison with others, and its networks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def table_of(table: echoscale.Table) -> Html:
     """A `Table` with its title and its notes."""
     numbers = [k for k in range(1, len(table.columns)) if any(isinstance(row[k], int | float) for row in table.rows)]
     rows = [[_shown(value) for value in row] for row in table.rows]
-    header = [name if "[" in name else name.replace("_", " ") for name in table.columns]  # leak_rate[0] is a name to type
+    header = [name if "[" in name else name.replace("_", " ") for name in table.columns]  # leak_rate[0] stays
     notes = [page.paragraph(each, "quiet") for each in table.notes]
     return page.join(page.table(header, rows, table.title or "Table", numbers), page.paragraph(table.title, "quiet"), *notes)
 

@@ -1,4 +1,4 @@
-"""The pictures and pages of `echoscale fit`: forecasts beside what came, or a target beside its model."""
+"""The pictures and pages of `echoscale fit`: forecasts with the true values, or a target with its model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHOWN = 300  # steps of a target beside its model
 
 
 def forecast_picture(model: Forecaster, forecast: Forecast | None, judged: Backtest | None, ending: str = "png") -> bytes:
-    """For every target the end of the data and its forecast, or the forecasts of the past where there is none."""
+    """For every target the end of the data and its forecast, or past forecasts if there is none."""
     from echoscale.forecasting.plots import draw_backtest, draw_forecast, draw_history
 
     names = model.targets_[:MOST_PANELS]
@@ -103,7 +103,7 @@ def same_row_picture(
     y: npt.NDArray[Any],
     guess: npt.NDArray[np.float64] | None,
 ) -> bytes:
-    """PNG: errors of all methods; and the end of every target beside its model, which has seen these data."""
+    """PNG of the errors of all methods, and of the end of every target with its model, which has seen these data."""
     from echoscale.forecasting.plots import name_dates, places
 
     shown = 0 if guess is None else min(len(names), MOST_PANELS)
@@ -122,7 +122,7 @@ def same_row_picture(
 
 
 def same_row_page(found: Found, about: str, picture: bytes, commands: Sequence[str]) -> str:
-    """The page of what `es.auto` found."""
+    """The page of a result of `es.auto`."""
     seen = "Errors of all methods, and the end of the data beside the model."
     more = [page.paragraph(about, "quiet"), page.picture(picture, seen, page.text(seen))]
     return auto.document(found, more, [_origin(commands)])

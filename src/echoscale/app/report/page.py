@@ -2,7 +2,7 @@
 
 Text is escaped where it becomes `Html`, and only there.
 
-`dots` draws means with their errors as dots on one line each, beside the paper's values and the ceilings.
+`dots` draws means with their errors as dots, one line each, with the paper's values and the ceilings.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
   button.picture img, dialog img { filter: invert(.91) hue-rotate(180deg); }
   button.picture img.map, dialog img.map { filter: brightness(.88); } }
 """
-DATE = re.compile(r"\d{4}-\d\d-\d\d([ T][\d:]+)?")  # not broken at its hyphens
+DATE = re.compile(r"\d{4}-\d\d-\d\d([ T][\d:]+)?")  # a date is not broken at its hyphens
 # A picture opens in a dialog, which Escape or a click closes.
 SCRIPT = """
 const shown = document.querySelector('dialog');
@@ -75,18 +75,18 @@ if (shown) {
   shown.addEventListener('click', () => shown.close());
 }
 """
-# The browser loads nothing but what stands in the page.
+# The browser loads nothing from elsewhere.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'"
 
 
 class Html(str):
-    """Words that are HTML already, and are not escaped again."""
+    """Text that is HTML already, and is not escaped again."""
 
     __slots__ = ()
 
 
 def text(words: object) -> Html:
-    """Any words, escaped; `Html` stays as it is."""
+    """Any text, escaped; `Html` stays unchanged."""
     return words if isinstance(words, Html) else Html(html.escape(str(words)))
 
 
@@ -112,12 +112,12 @@ def items(each: Sequence[Html]) -> Html:
 
 
 def section(title: str, *parts: Html, level: int = 2) -> Html:
-    """A heading that can be linked to, and what stands below it."""
+    """A heading that can be linked to, and its content."""
     return join(Html(f'<h{level} id="{address(title)}">{text(title)}</h{level}>'), *parts)
 
 
 def address(title: str) -> str:
-    """The part after # that leads to a heading."""
+    """The part after # in a link to a heading."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
@@ -127,12 +127,12 @@ def link(target: str, words: str) -> Html:
 
 
 def command(line: str) -> Html:
-    """What to type, as it is."""
+    """A command, shown literally."""
     return Html(f"<pre>{text(line)}</pre>")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str, numbers: Sequence[int] = ()) -> Html:
-    """A table that scrolls by itself where it is too wide; on a phone rows of words are cards."""
+    """A table that scrolls if it is too wide; on a phone, rows of text become cards."""
 
     names = [f' data-label="{html.escape(each)}"' if each else "" for each in header]
 
@@ -147,7 +147,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str, nu
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     head = f"<thead><tr>{cells(header, 'th')}</tr></thead>"
-    kind = "scroll cards" if 2 * len(numbers) < len(header) > 3 else "scroll"  # columns of numbers are read downwards
+    kind = "scroll cards" if 2 * len(numbers) < len(header) > 3 else "scroll"  # columns of numbers are read from top to bottom
     frame = f'<div class="{kind}" tabindex="0" role="region" aria-label="{html.escape(name)}">'
     return Html(f"{frame}<table>{head}<tbody>{body}</tbody></table></div>")
 
@@ -179,15 +179,15 @@ class Dot(NamedTuple):
     Attributes
     ----------
     label : str
-        What was measured.
+        Name of the measured quantity.
     mean : float
-        Over the seeds.
+        Mean over the seeds.
     error : float
-        Standard error of the mean; 0 where there is none.
+        Standard error of the mean; 0 if there is none.
     paper : float or None
-        The paper's value.
+        Value in the paper.
     ceiling : float or None
-        What is possible.
+        Largest possible value.
     """
 
     label: str
@@ -198,7 +198,7 @@ class Dot(NamedTuple):
 
 
 def dots(lines: Sequence[Dot], axis: str) -> Html:
-    """A line for each, on a common axis."""
+    """A drawing with one line for each dot, on a common axis."""
     marks = [each for line in lines for each in (line.mean - line.error, line.mean + line.error, line.paper, line.ceiling)]
     known = [each for each in marks if each is not None]
     step = _step((max(known) - min(known)) or 1.0)

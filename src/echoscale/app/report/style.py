@@ -1,4 +1,4 @@
-"""One look for all figures: colours told apart by the colour-blind, bold panel letters, quiet axes."""
+"""One style for all figures: colours that are distinct for the colour-blind, bold panel letters, quiet axes."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 # Okabe and Ito.
 BLUE, ORANGE, GREEN, RED, PINK, SKY, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000"
 OLIVE = "#999933"  # Tol
-# One meaning for each colour in all figures; what is measured without a kind of network is black or grey.
+# One meaning for each colour in all figures; measurements without a kind of network are black or grey.
 SINGLE, UNCONNECTED, CONNECTED = BLACK, BLUE, RED
 LEVELS = GREEN, PINK  # the first and the second reservoir
-THEORY = ORANGE  # closed forms, and what is possible
+THEORY = ORANGE  # closed forms and ceilings
 ONLINE, TUNED = BLACK, SKY  # how leak rates were learned
 WIDTH = 7.2  # inches: two columns of a journal
 
 
 def figure(height: float, width: float = WIDTH) -> Any:
-    """An empty figure; sizes in inches. No pyplot: nothing global is touched."""
+    """An empty figure, sizes in inches, made without pyplot and its global state."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def title(figure: Figure, data: xarray.Dataset, text: str, size: str = "") -> None:
-    """What the figure shows, at which scale: it says so wherever it stands alone."""
+    """A title with the subject and the scale, so that the figure can stand alone."""
     scale = f"{data.attrs['scale']} scale{': ' if size else ''}{size}"
     figure.suptitle(f"Fig. {data.attrs['figure']}. {text}\n{scale}", fontsize=9)
 
@@ -42,7 +42,7 @@ def title(figure: Figure, data: xarray.Dataset, text: str, size: str = "") -> No
 def bar(
     figure: Figure | SubFigure, mesh: ScalarMappable, axes: Sequence[Axes], label: str, extend: str = "neither"
 ) -> Colorbar:
-    """One colour bar below all these panels, which share it."""
+    """One colour bar below all these panels."""
     aspect = 15 * len(axes)
     made = figure.colorbar(mesh, ax=list(axes), location="bottom", aspect=aspect, fraction=0.06, pad=0.03, extend=extend)
     made.set_label(label, fontsize=8)
@@ -61,14 +61,14 @@ def panel(ax: Axes, letter: str, *, x: str = "", y: str = "", title: str = "") -
 
 
 def cells(points: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Edges of cells around points, half-way between them on a logarithmic axis."""
+    """Edges of cells around points, half-way on a logarithmic axis."""
     logs = np.log(points)
     between = (logs[1:] + logs[:-1]) / 2
     return np.asarray(np.exp(np.concatenate([[2 * logs[0] - between[0]], between, [2 * logs[-1] - between[-1]]])))
 
 
 def cross(ax: Axes, x: float, y: float) -> None:
-    """A white cross with a dark rim, seen on any ground; at the edge it reaches out of the panel."""
+    """A white cross with a dark rim, visible on any background; at the edge it may leave the panel."""
     from matplotlib.patheffects import withStroke
 
     look: dict[str, Any] = {"color": "white", "markersize": 6, "markeredgewidth": 1.5, "clip_on": False, "zorder": 5}

@@ -1,4 +1,4 @@
-"""The report of a sweep: the surface of the error, the best points, and what was tried."""
+"""The report of a sweep: the surface of the error, the best points, and the axes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def document(data: xarray.Dataset) -> str:
 
 
 def _short(label: object) -> str:
-    """A number without the digits that rounding left."""
+    """A number without digits that come from rounding."""
     return f"{label:.6g}" if isinstance(label, float) else str(label)
 
 
@@ -58,7 +58,7 @@ def _where(best: Any) -> list[tuple[str, Any]]:
 
 
 def _surface(data: xarray.Dataset) -> list[Html]:
-    """Validation error over the two longest axes, the least over all others; over one axis a line."""
+    """Validation error over the two longest axes, the least over all others; a line if there is one axis."""
     means, averaged = over_seeds(data)
     mean = means["validation"]
     if not np.isfinite(mean.values).any():
