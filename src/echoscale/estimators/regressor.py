@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from echoscale._internal import checks
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array
-from echoscale.data.differencing import NONE
+from echoscale.data.differencing import NONE, WITHOUT_SEASON
 from echoscale.data.lags import latest
 from echoscale.data.scaling import scaling_of
 from echoscale.data.series import Series, SeriesLike, as_targets, check_longer_than
@@ -225,8 +225,8 @@ class ESNRegressor(RegressorMixin, StepEstimator):
         first = not hasattr(self, "esn_")
         series, targets = _validation.inputs_and_targets(self, X, y, reset=first)
         ends = None if first or new_series else self.last_target_
-        ridge, options = self._penalties(), {"difference": self.difference, "noise": self.noise}
-        steps = self._begin(series, targets, None) if first else self._fitted_steps(**options)
+        ridge = self._penalties()
+        steps = self._begin(series, targets, None) if first else self._fitted_steps(**self._options())
         self._add_steps(steps, series, targets, ridge, new_series)
         found = why_not_next_input(series, targets, ends)
         before = NOT_SHOWN if first else self.no_forecast_
@@ -359,8 +359,12 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     def _begin(self, series: Series, targets: Series, washout: int | None) -> Steps:
         """A network for these data; washout=None is that of a stream."""
         esn, columns = self._build(series.features, targets.features), self.columns or Columns()
-        outputs = scaling_of(self.scale, targets)
-        return self._steps(series, esn, columns, outputs, washout, difference=self.difference, noise=self.noise)
+        return self._steps(series, esn, columns, scaling_of(self.scale, targets), washout, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        """What the readout is fitted to, checked."""
+        noise = checks.non_negative(self.noise, "noise", "0 is none.")
+        return {"difference": checks.choice(self.difference, WITHOUT_SEASON, "difference"), "noise": noise}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,9 +20,8 @@ import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from echoscale._internal import checks
 from echoscale._internal.types import Array, Floats, Indices
-from echoscale.data.differencing import LAST, NONE, WITHOUT_SEASON
+from echoscale.data.differencing import LAST, NONE
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, check_longer_than, teacher_forced, washout_steps
 from echoscale.engine.esn import ESN
@@ -52,10 +51,6 @@ class Steps:
     outputs: Scaling
     difference: str = NONE
     noise: float = 0.0
-
-    def __post_init__(self) -> None:
-        checks.choice(self.difference, WITHOUT_SEASON, "difference")
-        checks.non_negative(self.noise, "noise", "0 is none.")
 
     def prepared(self, series: Series, targets: Series, last: Array | None = None) -> tuple[Series, Series]:
         """The input of the network and the targets of the readout, in units of the network; last: the outputs before."""
