@@ -65,9 +65,9 @@ def _content(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("a masked array cannot be told from others by its value: fill or cut what is masked first.")
+        raise TypeError("a masked array cannot be identified by its value: fill or cut the masked entries first.")
     raise TypeError(
-        f"{value!r} cannot be told from others by its value. Use numbers, strings, lists, arrays, or descriptions of networks."
+        f"{value!r} cannot be identified by its value. Use numbers, strings, lists, arrays, or descriptions of networks."
     )
 
 

@@ -191,7 +191,7 @@ def check_bias(value: npt.ArrayLike | None, units: int, scaling: float) -> tuple
         where = int(np.flatnonzero(~np.isfinite(given))[0])
         raise ValueError(f"bias must be finite, found {given[where]} for neuron {where}.")
     if not scaling:
-        raise ValueError("a bias is given, but bias_scaling, the factor on it, is 0: set bias_scaling=1.0 to have it as it is.")
+        raise ValueError("a bias is given, but bias_scaling, the factor on it, is 0: set bias_scaling=1.0 to use it unscaled.")
     return tuple(given.tolist())
 
 
@@ -206,7 +206,7 @@ def check_input_connections(value: Any, own: Matrix | None) -> int | float | Non
     share = checks.number(value, "input_connections")
     if not 0 < share <= 1:
         raise ValueError(
-            f"input_connections must be a whole number (inputs that each neuron hears) or a share in (0, 1] (of the neurons "
-            f"that hear each input), got {share}."
+            f"input_connections must be a whole number (inputs of each neuron) or a share in (0, 1] (of the neurons that receive "
+            f"each input), got {share}."
         )
     return share

@@ -55,7 +55,7 @@ def recall(folder: str | Path, sweep: str) -> xarray.Dataset:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise FileNotFoundError(f"there is no folder {folder}: give the folder that the sweep was given.")
+        raise FileNotFoundError(f"there is no folder {folder}: give the folder of the sweep.")
     content = _find(folder, sweep)
     settings, jobs = content["settings"], [files.file_of(folder, key) for key in content["jobs"]]
     axes = [(axis, kind, labels) for axis, kind, labels, _ in settings["axes"]]

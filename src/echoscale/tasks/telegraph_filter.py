@@ -62,7 +62,7 @@ class Posterior(NamedTuple):
             Number of steps at the start that are left out.
         """
         if truth.joint.shape != self.joint.shape[:-1]:
-            raise ValueError(f"the posterior is that of {self.joint.shape[:-1]} steps, the truth has {truth.joint.shape}.")
+            raise ValueError(f"the posterior has the shape {self.joint.shape[:-1]}, the truth {truth.joint.shape}.")
         if checks.integer(washout, "washout") >= self.joint.shape[-2]:
             raise ValueError(f"washout={washout} leaves none of the {self.joint.shape[-2]} steps.")
         return {name: float((found == getattr(truth, name))[..., washout:].mean()) for name, found in self.decisions.items()}

@@ -183,7 +183,7 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
     names = columns.targets
     gaps = int(y.isna().to_numpy().sum())
     if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)} in {', '.join(names)}: no targets; as inputs they hold the last value.", quiet)
+        say(f"{gaps} gap{'s' * (gaps != 1)} in {', '.join(names)}: skipped as targets, filled as inputs.", quiet)
     budget = SECONDS_A_VALUE * y.size
     networks = asked.seconds >= budget
     if not networks and len(y) > LEAST_FOR_NETWORKS:
@@ -400,7 +400,7 @@ def _sequences(asked: FitRequest, data: DataFile, name: str, quiet: bool) -> Mad
 def _say_gaps(u: npt.NDArray[np.float64], quiet: bool) -> None:
     gaps = int(np.isnan(u).sum())
     if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: they hold the last value.", quiet)
+        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.", quiet)
 
 
 def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any], quiet: bool) -> Made:

@@ -50,7 +50,7 @@ def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
             say(f"Error: {error or type(error).__name__}")
             raise typer.Exit(REFUSED) from error
         said = f"{type(error).__name__}: {error}"
-        say(f"Error: {said}. This should not happen: please report it, with what `echoscale --debug` shows.")
+        say(f"Error: {said}. This should not happen: please report it, with the output of `echoscale --debug`.")
         raise typer.Exit(FAILED) from error
 
 

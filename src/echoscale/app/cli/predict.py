@@ -242,7 +242,7 @@ def _rows(
     u = data.numbers(columns).to_numpy()
     gaps = int(np.isnan(u).sum())
     if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: they hold the last value.", quiet)
+        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.", quiet)
     settings = {}
     if isinstance(model, AutoModel) and notes.get("next") is not None:
         follows = data.time is not None and when(data.frame.index[0]) == notes["next"]

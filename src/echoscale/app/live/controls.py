@@ -24,17 +24,7 @@ PENALTIES = tuple(f"1e{k}" for k in range(-10, 3))
 
 
 class Level(NamedTuple):
-    """The sliders of one level.
-
-    Attributes
-    ----------
-    units : int
-        Number of neurons.
-    leak_rate, spectral_radius, input_scaling, bias_scaling : float
-        As in `es.single`.
-    coupling : float
-        Strength of the coupling from the level before; ignored for the first level and for parallel levels.
-    """
+    """The sliders of one level, as in `es.single`; the first level and parallel levels ignore `coupling`."""
 
     units: int = 50
     leak_rate: float = 1.0
@@ -45,19 +35,7 @@ class Level(NamedTuple):
 
 
 class Controls(NamedTuple):
-    """All sliders; a change makes new ones.
-
-    Attributes
-    ----------
-    levels : tuple of Level
-        One to three levels.
-    structure : "hierarchical" or "parallel"
-        Whether each level drives the next.
-    ridge : float
-        The ridge penalty.
-    seed : int
-        Random seed of the weights.
-    """
+    """All sliders, with one to three levels; a change makes new controls."""
 
     levels: tuple[Level, ...] = (Level(leak_rate=0.5), Level(leak_rate=0.1, input_scaling=0.0))
     structure: str = "hierarchical"

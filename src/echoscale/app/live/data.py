@@ -27,15 +27,7 @@ WINDOW = 20  # inputs of the linear baseline
 
 
 class Baseline(NamedTuple):
-    """A baseline: a plain method for comparison.
-
-    Attributes
-    ----------
-    name : str
-        Name of the method.
-    error : float
-        NRMSE on the test steps.
-    """
+    """A plain method for comparison, and its NRMSE on the test steps."""
 
     name: str
     error: float

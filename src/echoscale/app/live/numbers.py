@@ -160,17 +160,7 @@ def as_python(controls: Controls, data: LabData) -> str:
 
 
 class MapAxis(NamedTuple):
-    """Cells along a hyper-parameter.
-
-    Attributes
-    ----------
-    name : str
-        Name, such as "leak_rate[0]".
-    values : (CELLS,) array
-        Middles of the cells.
-    edges : (CELLS + 1,) array
-        Edges of the cells.
-    """
+    """Cells along a hyper-parameter such as "leak_rate[0]": their middles (CELLS,) and their edges (CELLS + 1,)."""
 
     name: str
     values: Floats

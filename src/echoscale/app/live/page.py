@@ -143,13 +143,7 @@ FULL = """
 
 
 class LivePage:
-    """Everything of one session.
-
-    Parameters
-    ----------
-    document : Document
-        Bokeh document of the session.
-    """
+    """All widgets, pictures and threads of one session."""
 
     def __init__(self, document: Document) -> None:
         self.document = document

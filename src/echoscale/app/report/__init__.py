@@ -55,7 +55,7 @@ def write_report(result: Found | xarray.Dataset, path: str | os.PathLike[str]) -
     elif isinstance(result, xarray.Dataset) and {"settings", "errors"} <= set(result.attrs):
         text = sweeps.document(result)
     else:
-        raise TypeError(f"write_report takes what es.auto or es.sweep returned, got {type(result).__name__}.")
+        raise TypeError(f"write_report takes a result of es.auto or es.sweep, got {type(result).__name__}.")
     target = Path(path)
     write_atomically(target, text.encode())
     return target

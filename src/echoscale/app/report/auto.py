@@ -23,7 +23,7 @@ def document(found: Found, more: Sequence[Html] = (), last: Sequence[Html] = ())
     lines = [Dot(str(name), float(error), 0.0) for name, error, *_ in found.table.rows if error is not None]
     return page.page(
         "From data to a model",
-        page.paragraph(f"Taken: {found.winner}. {metric} {found.error:.4g} on data that took no part.", "verdict"),
+        page.paragraph(f"Taken: {found.winner}. {metric} {found.error:.4g} on held-out data.", "verdict"),
         page.items([page.text(each) for each in found.reasons]),
         *more,
         page.section(

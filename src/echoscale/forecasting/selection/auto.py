@@ -45,12 +45,14 @@ def auto(
     scale: str | None = "standard",
     progress: bool | Progress = False,
 ) -> Found:
-    """From data to a fitted, explained model: y(t) = A (u(t), u(t-1), ...) + b + sum_m W_m x_m(t), with all chosen by folds.
+    """From data to a fitted, explained model, chosen by held-out blocks of time.
 
-    Persistence, seasonal naive, exponential smoothing, ridge on lags and on their products are rivals in the same table; the
-    better each of them was, the more it weighs in their mean. Networks of several structures, each with many hyper-parameters
-    at once, are judged by folds that are blocks of time; the best few are averaged. They are returned where they were clearly
-    better, in standard errors, on data that took no part in choosing them.
+        y(t) = A (u(t), u(t-1), ...) + b + sum_m W_m x_m(t)
+
+    Persistence, seasonal naive, exponential smoothing, ridge regression on lags and on their products are baselines in the same
+    table. Their mean weights each by its past errors. Networks of several structures, each with many hyper-parameters at once,
+    are judged by folds that are blocks of time, and the best few are averaged. The model uses networks if they are clearly
+    better, in standard errors, on data that were not used to choose them.
 
     Parameters
     ----------
@@ -59,15 +61,16 @@ def auto(
     y : (T,), (T, O), (B, T), (B, T, O), list of them, labels, or None
         Targets of every step; gaps are NaN. Labels: one a step, or one a sequence, (B,). None: the next step of u.
     seconds : float
-        Budget of wall time, for everything: no round begins that would end too late for the last fit. The clock decides only
-        how many rounds are played: one at least, and no more than few data deserve.
+        Limit on the wall time of the whole call: no round begins that would leave too little time for the last fit. The clock
+        decides only the number of rounds: at least one, and fewer for short data.
     seed : int
-        Of all that is drawn.
+        Random seed.
     labels : bool or None
         Whether y holds labels. None: text, booleans, whole numbers of at most 10 different values that are not the future of
         u, and whole numbers that belong to sequences.
     rounds : int or None
-        Play so many rounds, whatever the time: the same data, seed and rounds give the same model. None: as many as fit.
+        Number of rounds, independent of the time: the same data, seed and rounds give the same model. None: as many as fit
+        into `seconds`.
     scale : "standard" or None
         Units of the network: standardised, or those of the data.
     progress : bool or function
@@ -110,7 +113,7 @@ def auto(
 
 
 def _suggestion(question: Question, rows: Any, seed: int) -> Suggested | None:
-    """What `suggest` makes of the data before the first origin; None where it cannot look: labels, gaps, trends, few data."""
+    """The suggestion from data before the first origin; None for labels, gaps, trends and short data."""
     if question.classes is not None or question.series.count > 1 or rows.drive.changes.any():
         return None
     end = int(rows.origins.edges[0][rows.origins.splits[0].train[-1] + 1])
@@ -207,7 +210,7 @@ def _table(
     return Table(
         ("method", word, "of_ridge_on_lags", "standard_errors", "choice"),
         rows,
-        f"Errors on {count:,} steps that took no part in the choices made for them",
+        f"Errors on {count:,} held-out steps",
         ("standard_errors: by how many of them the mean squared error is below that of ridge on lags.",),
     )
 

@@ -1,4 +1,4 @@
-"""`OnlineLearner`: the readout and the hyper-parameters of a network are learned from a stream, step by step.
+"""`OnlineLearner`: learns the readout and the hyper-parameters of a network from a stream, step by step.
 
 The learner cuts the stream into buffers for the compiled loop, closes the windows of the history, and applies the protocol of
 re-initialisation. How the user cut the stream does not matter. Learning stops at the first step where a number is no longer
@@ -42,10 +42,12 @@ NO_DATA = "this learner has not seen any data: call partial_fit or fit first."
 
 
 class OnlineLearner:
-    """z = W_out x + b;  W_out, theta <- Adam on E(z, y), at every time step, with dE/dtheta = dE/dz . W_out dx/dtheta.
+    """Learns a readout and hyper-parameters theta of a network at every time step, from B sequences that run at once.
 
-    Learns a readout and hyper-parameters theta of a network from B sequences that run at once. dx/dtheta are traces that
-    travel with the states. `partial_fit` takes pieces of any size; how the stream was cut leaves no mark.
+        z = W_out x + b;   W_out, theta <- Adam on E(z, y),   dE/dtheta = dE/dz . W_out dx/dtheta
+
+    dx/dtheta are traces that travel with the states. `partial_fit` takes pieces of any size; the result does not depend on how
+    the stream was cut.
 
     Parameters
     ----------
@@ -59,21 +61,21 @@ class OnlineLearner:
     loss : "mse", "sigmoid" or "softmax"
         What the outputs mean; see `echoscale.data.losses`.
     readout : Adam or RLS, or None
-        How W_out learns: `Adam(rate)`, or `RLS(ridge, forgetting)` (with "mse"); None: as the preset says.
+        Rule for W_out: `Adam(rate)`, or `RLS(ridge, forgetting)` (with "mse"); None: the rule of the preset.
     rates : Adam or str
-        How the hyper-parameters learn: `Adam(rate)`, or a preset of the paper by name (`PRESETS`).
+        Rule for the hyper-parameters: `Adam(rate)`, or a preset of the paper by name (`PRESETS`).
     trace : "exact" or "truncated"
-        The full trace, or that of the paper's main text (`echoscale.engine.traces`).
+        The full trace, or the truncated one of the paper's main text (`echoscale.engine.traces`).
     constraint : "clip", "logistic" or "free"
-        How hyper-parameters are kept where they make sense (`echoscale.learning.online.constraints`).
+        Constraint that keeps hyper-parameters in their range (`echoscale.learning.online.constraints`).
     starts : Hyper or None
-        With S lanes: S learners on one network at once, each from its own hyper-parameters, over all cores.
+        Hyper-parameters of S lanes, for S learners on one network at once, over all cores.
     protocol : Reinitialise or None
-        When the readout begins anew; None: never.
+        Rule for drawing the readout again; None: never.
     record : int
-        Steps of one window of the history.
+        Number of steps in one window of the history.
     washout : int or None
-        Steps at the start of the stream without learning; None: 100, since a stream's end is not known.
+        Number of steps at the start of the stream without learning; None: 100.
     average : float, int or None
         Predictions use a mean of W_out: a running one with this decay (say 0.999), or that of all steps from this one on (say
         42_000; `readout` is W_out itself until then). Adam only. None: W_out itself.
@@ -89,25 +91,25 @@ class OnlineLearner:
     learned : tuple of Parameter
         The P learned hyper-parameters.
     values : (S, P) array
-        Their values as they stand.
+        Their current values.
     hyper : Hyper
-        All hyper-parameters as they stand; one lane per start where `starts` has lanes.
+        All current hyper-parameters, with one lane per start if `starts` has lanes.
     network : Network
-        The description with those of the best start; `network_of(start)` with those of another.
+        The description with the hyper-parameters of the best start; `network_of(start)` for another start.
     esn : ESN
         The built network, with the hyper-parameters before the first step.
     readout : Readout
-        W_out and b as they stand; a leading axis S where `starts` has lanes.
+        Current W_out and b, with a leading axis S if `starts` has lanes.
     state : (B, N) or (S, B, N) array
         The last states.
     history : xarray.Dataset
         loss, gradient, value and targets of every window, with dims start, parameter and step.
     best : int
-        The start with the least loss in the last ten windows.
+        Number of the start with the least loss in the last ten windows.
     converged : (S,) array of bool
         Which starts the protocol has found converged.
     steps, sequences : int
-        Time steps so far, and B (None before the first piece).
+        Number of time steps so far, and B (None before the first piece).
 
     Examples
     --------
@@ -417,7 +419,7 @@ class OnlineLearner:
         return into_network(self.settings.network, every, [float(each.of(numbers)) for each in every])
 
     def predict(self, u: SeriesLike, *, start: int | None = None, state: npt.ArrayLike | None = None) -> Any:
-        """z = W_out x + b with hyper-parameters and readout as they stand; nothing is learned.
+        """Outputs z = W_out x + b with the current hyper-parameters and readout; nothing is learned.
 
         Parameters
         ----------

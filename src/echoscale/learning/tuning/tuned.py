@@ -1,4 +1,4 @@
-"""What `tune` returns: the tuned network, how it was found, and a report that prints."""
+"""The result of `tune`: the tuned network, its errors, and the history of the search."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from echoscale.estimators import ESNClassifier, ESNRegressor, ESNStepClassifier
 
-FRAGILE = 1.1  # times the error: what noise or rounding may make of it without a word
+FRAGILE = 1.1  # largest factor by which noise or rounding may raise the error without a warning
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,54 +31,54 @@ class Tuned:
     Attributes
     ----------
     network : Network
-        The description with the learned hyper-parameters of the best start; as it came, where tuning did not help.
+        The description with the learned hyper-parameters of the best start; unchanged if tuning did not help.
     ridge : float
         The ridge penalty for all data, learned or as given.
     error : float
-        Of `network` on the folds: the NRMSE, or the cross-entropy in nats. The search chose by it, so it is too good.
+        Error of `network` on the folds: the NRMSE, or the cross-entropy in nats. The search minimised it, so it is too good.
     start_error : float
-        The same of the network as it came, with the ridge penalty that the folds choose.
+        Error on the folds before tuning, with the ridge penalty that the folds choose.
     test_error : float or None
-        Of `network`, fitted to the rest, on the test part, which took no part; None without one.
+        Error of `network` on held-out test data, after a fit to the rest; None without test data.
     start_test_error : float or None
-        The same of the network as it came.
+        Error on held-out test data before tuning.
     verdict : Verdict or None
-        Errors on the test part: `tuned`, `start`, and of the tuned network `float32`, with states in float32, and `noisy`,
-        with noise of 1e-4 of their standard deviation on the states and the ridge chosen anew (None for classes).
+        Errors on held-out test data: `tuned` and `start`; for the tuned network also `float32`, with states in float32, and
+        `noisy`, with noise of 1e-4 of the states' standard deviation and the ridge penalty chosen again (None for classes).
     helped : bool
-        Whether the tuned network was better than the one that came, on the folds and on the test part.
+        Whether the tuned network was clearly better than before tuning, on the folds and on the test data.
     sharpness : float or None
-        What outputs of a classifier are multiplied by before softmax; None otherwise.
+        Factor on the outputs of a classifier before softmax; None otherwise.
     history : xarray.Dataset
-        Per round and start: error and parameters; steps and seconds so far.
+        Error and parameters of every round and start, with steps and seconds so far.
     steps : int
-        Simulated in all, tangents counted as steps of a network.
+        Number of simulated steps; a tangent counts as a network.
     seed : int
-        Draws the weights.
+        Random seed of the weights.
     washout : int
-        Steps at the start of every series that did not count; 0 with labels per sequence.
+        Number of steps at the start of every series that did not count; 0 with labels per sequence.
     direct : bool
-        Whether the readout saw the inputs too.
+        Whether the readout used the inputs too.
     dtype : str
-        The precision of states.
+        Precision of the states.
     loss : str
         "mse" or "cross_entropy".
     classes : array or None
-        The labels, in the order of the outputs; None for numbers.
+        Labels in the order of the outputs; None for numbers.
     per_sequence : bool
         Whether there was one label per sequence.
     features : tuple of str or None
-        How states of a sequence were pooled; None with targets or labels of every step.
+        Pools of the states of a sequence; None with targets or labels of every step.
     folds : int
-        How many blocks of time judged in turn; 0 where one tail did.
+        Number of folds; 0 if a single tail was held out.
     fixed : tuple of str
-        What was not learned because the data are short.
+        Hyper-parameters that were not learned because the data are short.
     at_bound : tuple of str
         Learned hyper-parameters of the best start that ended at a bound.
     at_floor : bool
-        Whether the ridge penalty of the tuned network is the least that was allowed (`floor`).
+        Whether the ridge penalty of the tuned network is the least allowed one (`floor`).
     scalings : pair of Scaling
-        Units of inputs and of targets, from what was tuned on.
+        Scaling of inputs and of targets, from the tuning data.
 
     Examples
     --------

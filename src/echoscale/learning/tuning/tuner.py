@@ -75,8 +75,9 @@ def tune(
         E(theta) = sum over folds k of | Y_k - X_k(theta) W_k(theta) |^2,   W_k(theta): the ridge solution of the other folds
 
     The gradient is exact: forward sensitivities of the states, and the derivative of every solution W_k. All starts go
-    downhill together on the lanes of one run, by Gauss-Newton steps within bounds. At the end the last part of the data,
-    which took no part, judges: where the tuned network is not better there, the network is returned as it came.
+    downhill together on the lanes of one run, by Gauss-Newton steps within bounds. At the end, held-out
+    test data (the last part of every series) decide: if the tuned network is not clearly better there, the network is returned
+    unchanged.
 
     Parameters
     ----------

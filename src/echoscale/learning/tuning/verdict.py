@@ -1,10 +1,10 @@
-"""The test part, which took no part in tuning, judges: the tuned network beside the one that tuning began with.
+"""The comparison on held-out test data: the tuned network against the network before tuning.
 
 Both are fitted to all that was tuned on, with their own ridge penalties. Errors that survive rounding and noise, and how sure:
 
     float32   the same network and ridge with states in float32
-    sure      by how many standard errors the tuned one is better, from log ratios of the errors of consecutive blocks
-    noisy     with noise of 1e-4 of the states' standard deviation, the ridge chosen anew by the folds; exact on average:
+    sure      number of standard errors by which the tuned one is better, from log ratios of errors of consecutive blocks
+    noisy     with noise of 1e-4 of the states' standard deviation, the ridge chosen again by the folds; exact on average:
               noise of variance s^2 adds n s^2 I to the Gram matrix of n rows, and s^2 |W|^2 to the squared error
 """
 
@@ -37,7 +37,7 @@ CLEARLY = 2.0  # standard errors
 
 
 class Start(NamedTuple):
-    """The network as it came: its hyper-parameters as one lane, ridge per training step, sharpness, error of the folds."""
+    """The network before tuning: its hyper-parameters as one lane, ridge per training step, sharpness, error of the folds."""
 
     hyper: Hyper
     per_step: float
@@ -46,7 +46,7 @@ class Start(NamedTuple):
 
 
 def start_of(task: Loss, own: Hyper, per_step: float) -> Start:
-    """The network as it came, with this ridge penalty."""
+    """The network before tuning, with this ridge penalty."""
     runs = task.runs
     penalties = (per_step + runs.noise**2) * runs.train_rows[None]
     sharpness = task.sharpened(Networks(own, penalties, np.ones(1))) if isinstance(task, Entropy) else np.ones(1)
@@ -55,9 +55,9 @@ def start_of(task: Loss, own: Hyper, per_step: float) -> Start:
 
 
 class Verdict(NamedTuple):
-    """Errors on the test part, as they are reported; `noisy` is for squared errors alone.
+    """Reported errors on held-out test data; `noisy` is only for squared errors.
 
-    sure    standard errors by which the tuned one is better; None where the blocks would be too short, and for other losses
+    sure    standard errors by which the tuned one is better; None if the blocks would be too short, and for other losses
     """
 
     tuned: float
@@ -90,7 +90,7 @@ def last_penalty(runs: Runs, data: TuningData, hyper: Hyper, learned: float | No
 
 
 def judge(task: Loss, network: Network, data: TuningData, hyper: Hyper, per_step: Floats, sharpness: Floats) -> Verdict:
-    """Of two lanes, the start and the tuned one, with their ridge penalties per training step (2,) and sharpnesses (2,)."""
+    """Compare two lanes, before and after tuning, with their ridge penalties per training step (2,) and sharpnesses (2,)."""
     last = len(data.whole_edges[0]) - 2
     test = Split(tuple(range(last)), (last,))
     series = data.heard(*data.whole)
