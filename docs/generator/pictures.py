@@ -58,7 +58,7 @@ def landing(first: dict[str, Any]) -> None:
 
     leaks, radius = (1.0, 0.2), 0.9
     figure, axes = plt.subplots(1, 3, figsize=(10.5, 2.6), width_ratios=(1.25, 0.8, 1.25), layout="constrained")
-    es.hierarchical([50, 50], leak_rate=leaks, spectral_radius=radius, input_scaling=0.2).draw(axes[0])
+    es.hierarchical([50, 50], leak_rate=leaks, spectral_radius=radius, input_scaling=0.2).plot(axes[0])
     for leak, colour in zip(leaks, ("#56B4E9", "#0072B2"), strict=True):
         low, high = es.timescales.bounds(leak, radius)
         tau = np.geomspace(low, high, 400)

@@ -55,7 +55,7 @@ def test_a_new_topology_is_known_everywhere(star: str, tmp_path: Path) -> None:
     kept = es.load(es.save(network.build(1), tmp_path / "star.safetensors"))
     assert kept.network == network
     assert network.timescales()["tau_max"][0] == pytest.approx(20)  # 1 / (1 - 0.95)
-    texts = [each.get_text() for each in network.draw().axes[0].texts]
+    texts = [each.get_text() for each in network.plot().axes[0].texts]
     assert star in texts
     with pytest.raises(ValueError, match="connections=3 is for random matrices"):
         es.Reservoir(5, topology=star, connections=3)

@@ -395,13 +395,13 @@ class Network(_Readable):
 
         return theory.table(self, dt)
 
-    def draw(self, ax: Axes | None = None) -> Figure:
+    def plot(self, axes: Axes | None = None) -> Figure:
         """A diagram of the graph: input, reservoirs with their hyper-parameters, couplings, readout.
 
         Parameters
         ----------
-        ax : matplotlib Axes or None
-            Where to draw; a figure of its own by default.
+        axes : matplotlib Axes or None
+            Where to plot; None: a new figure.
 
         Returns
         -------
@@ -409,7 +409,7 @@ class Network(_Readable):
         """
         from echoscale.network import diagram
 
-        return diagram.draw(self, ax)
+        return diagram.draw(self, axes)
 
     def to_dict(self) -> dict[str, Any]:
         """The description as plain dictionaries, lists, strings and numbers, for JSON."""

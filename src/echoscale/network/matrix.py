@@ -206,7 +206,7 @@ def check_input_connections(value: Any, own: Matrix | None) -> int | float | Non
     share = checks.number(value, "input_connections")
     if not 0 < share <= 1:
         raise ValueError(
-            f"input_connections must be a whole number (inputs of each neuron) or a share in (0, 1] (of the neurons that receive "
-            f"each input), got {share}."
+            f"input_connections must be a whole number (inputs of each neuron) or a share in (0, 1] (of the neurons that "
+            f"receive each input), got {share}."
         )
     return share

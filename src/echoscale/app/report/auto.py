@@ -66,7 +66,7 @@ def _networks(networks: tuple[Network, ...]) -> list[Html]:
     parts = [page.paragraph(words)]
     for number, network in enumerate(networks[:DRAWN], 1):
         picture = io.BytesIO()
-        network.draw().savefig(picture, format="png", dpi=160)
+        network.plot().savefig(picture, format="png", dpi=160)
         seen = f"Diagram of a network of {len(network.reservoirs)} reservoirs with {network.units} neurons."
         parts += [page.picture(picture.getvalue(), seen, page.text(f"Network {number}.")), table_of(network.timescales())]
     return parts
