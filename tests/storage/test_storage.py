@@ -414,6 +414,7 @@ HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "more features than there are": ("regressor", set_in("model", "n_features_in_", 7)),
     "statistics of other features": ("regressor", set_in("model", "statistics_", "features", 2)),
     "more labels": ("sequences", lambda about, tensors: tensors.update(classes_=np.arange(5))),
+    "a washout that is no number": ("sequences", set_in("model", "transformer_", "washout", float("nan"))),
     "a label twice": ("sequences", lambda about, tensors: tensors.update(classes_=np.zeros(2, np.int64))),
     "a billion sequences": ("learner", set_in("model", "stream", "sequences", 10**9)),
     "a billion outputs": ("learner", set_in("model", "outputs", 10**9)),

@@ -227,6 +227,7 @@ def _check_pools(made: ESNFeatures, changes: bool | str, features: int, readout:
     heard, units = columns_heard(features, changes), made.esn_.units
     if not heard == made.esn_.n_inputs == made.scaling_[0].shape[-1]:
         raise ValueError(f"{features} inputs make {heard} columns, and the network hears {made.esn_.n_inputs}")
+    checks.integer(made.washout, "washout")
     pools = pools_of(made.pools)
     places = pooling.columns(pools.names, units, pools.parts, pools.parts if pools.every is None else 0)
     columns, width = readout.coef.shape[1], max(each.stop for each in places.values())
