@@ -75,6 +75,11 @@ from echoscale.storage.codec import (
 SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal, Columns, Pools, Sigmoid, Softmax)
 
 
+def _positive(size: str) -> Plain:
+    """A whole number above 0 that is a size."""
+    return Plain(partial(checks.integer, minimum=1), size)
+
+
 def _each(names: Iterable[str], kind: Kind) -> dict[str, Any]:
     """Several attributes of one kind."""
     return dict.fromkeys(names, kind)
@@ -152,9 +157,7 @@ NETWORK = Record(
 
 READOUT = Record(Readout, "coef O C, intercept O", ridge=Array(least=0))
 CURVE = Record(RidgeCurve, "relative penalties", errors=Array("penalties", finite=False))
-STATISTICS = Record(
-    Statistics, features=Plain(checks.integer, "C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O C+O")
-)
+STATISTICS = Record(Statistics, features=_positive("C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O C+O"))
 RLS_STATE = Record(RLSState, "mean C, target O, coef C O, inverse C C", weight=Array(least=0), turn=Array(kind="i", least=0))
 LEAST_SQUARES = Record(RLS, ridge=NUMBER, forgetting=NUMBER, state=Maybe(RLS_STATE))
 
@@ -181,7 +184,7 @@ def _estimator(of: type, **more: Any) -> Record:
 
 
 FITTED: dict[str, Any] = {
-    "n_features_in_": Plain(checks.integer, "F"),
+    "n_features_in_": _positive("F"),
     "feature_names_in_": IfThere(Names("F", partial(np.array, dtype=object))),
     "washout_": COUNT,
     "readout_": READOUT,
@@ -384,7 +387,7 @@ LINE = Record(Line, "values T, future ? ?, past T ?", known=Array("T", kind="b")
 SMOOTHING = Record(
     Smoothing,
     "factors 5 lanes, level lanes, slope lanes, seasons m lanes, squares lanes",
-    period=Plain(checks.integer, "m"),
+    period=_positive("m"),
     count=SIZE,
 )
 
@@ -459,13 +462,13 @@ def _check_core(core: Core) -> None:
 
 CORE = Record(
     Core,
-    horizon=Plain(checks.integer, "H"),
+    horizon=_positive("H"),
     period=Maybe(POSITIVE),
     scales=Array("B", least=0),
     table=Array(f"{len(GRID)} H"),
     floors=Array("B", finite=False),
     usual=Array("H", least=0),
-    share=SIZE,
+    share=Plain(lambda value, name: min(checks.non_negative(value, name), 1.0)),
     edges=Many(Array("?", kind="i", least=0), list, "B"),
     views=Many(VIEW, list),
     parts=Many(PART, list),
@@ -496,7 +499,7 @@ def _finish_forecaster(model: Any) -> None:
 
 FORECASTER = _estimator(
     Forecaster,
-    horizon_=Plain(partial(checks.integer, minimum=1), "H"),
+    horizon_=_positive("H"),
     season_=SETTING,
     _columns=Many(TEXT, size="K"),
     _values=Many(Array("?", finite=False), list, "series"),
@@ -567,6 +570,7 @@ def _resume(learner: Any) -> None:
 HISTORY = Record(
     History,
     "value windows P starts",
+    window=POSITIVE,
     used=Plain(checks.integer, "windows"),
     targets=Array("windows", least=0),
     loss=Array("windows starts", finite=False),
@@ -581,6 +585,7 @@ MEMORY = Record(
 )
 STREAM = Record(
     KeptStream,
+    sequences=POSITIVE,
     carry=Many(Array(None, kind="fib"), list),
     history=HISTORY,
     memory=MEMORY,
