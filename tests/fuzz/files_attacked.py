@@ -237,12 +237,18 @@ def _outcome(path: Path) -> str:
 
 
 def _used(model: Any) -> Any:
+    """What a model says, for some classes after it has learned on."""
     if isinstance(model, es.ESN):
         return model.run(np.ones((5, model.n_inputs)))
     if isinstance(model, es.RLS):
-        return model.predict(np.ones((2, 3))) if model.state is not None else 0.0
+        if model.state is None:
+            return 0.0
+        return model.partial_fit(np.ones((2, 3)), np.ones(2)).predict(np.ones((2, 3)))
     if isinstance(model, es.OnlineLearner):
-        return model.predict(np.ones((5, model.esn.n_inputs))) if model.stream is not None else 0.0
+        if model.stream is None:
+            return 0.0
+        model.partial_fit(np.ones((30, model.esn.n_inputs)), np.ones((30, model.settings.outputs)))
+        return model.predict(np.ones((5, model.esn.n_inputs)))
     if isinstance(model, AutoModel):
         model.predict(np.ones((5, model.n_features_in_)), state=model.state_ if model.state_.ndim == 1 else None)
         predict = model.predict_scores if model.classes_ is not None else model.predict
@@ -253,6 +259,8 @@ def _used(model: Any) -> Any:
         return _forecast(model)
     if isinstance(model, es.ESNClassifier):
         return model.decision_function(np.ones((2, 20, model.n_features_in_)))
+    if isinstance(model, es.ESNRegressor) and model.state_.ndim == 1:
+        model.partial_fit(np.sin(np.arange(30))[:, None], np.cos(np.arange(30)))
     found = model.predict(np.ones((5, model.n_features_in_)))
     return np.zeros(1) if found.dtype.kind in "UO" else found
 
