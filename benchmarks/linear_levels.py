@@ -159,10 +159,12 @@ def linear_level(units: int, steps: int, rounds: int, ways: Sequence[str]) -> co
 
     @jax.jit
     def at_once(u: Array) -> Array:
-        return parallel_in_time.scan(weights, hyper, plan, (start[:, None],), u[..., None], remaining, whole=True)[1][:, 0]
+        made: Array = parallel_in_time.scan(weights, hyper, plan, (start[:, None],), u[..., None], remaining, whole=True)[1]
+        return made[:, 0]
 
     def ours() -> Array:
-        return at_once(u)
+        made: Array = at_once(u)
+        return made
 
     runs: dict[str, Callable[[], Array]] = {STEP: stepwise, OURS: ours}
     for name in ways:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ M = 5
 @pytest.mark.parametrize("difference", DIFFERENCES)
 def test_changes_are_the_definitions(difference: str) -> None:
     z = np.random.default_rng(0).normal(size=(30, 2))
-    written = {
+    written: dict[str, Callable[[int], Any]] = {
         NONE: lambda t: z[t],
         LAST: lambda t: z[t] - z[t - 1],
         SEASON: lambda t: z[t] - z[t - M],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ def test_a_lag_matrix_is_a_loop_over_steps(lags: tuple[int, ...], length: int, k
     rng = np.random.default_rng(0)
     u, before = rng.normal(size=(length, 2)), None if known is None else rng.normal(size=(known, 2))
 
-    def value(t: int) -> np.ndarray:
+    def value(t: int) -> Any:
         if t >= 0:
             return u[t]
         return np.zeros(2) if before is None or -t > len(before) else before[-t - 1]

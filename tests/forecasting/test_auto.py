@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -200,7 +201,7 @@ def test_an_interruption_returns_the_best_so_far() -> None:
 
 
 def test_the_plot_shows_all_methods(found: es.Found) -> None:
-    axes = found.plot()
+    axes: Any = found.plot()
     assert [each.get_text() for each in axes.get_yticklabels()] == list(reversed(found.table["method"]))
     assert [bar.get_width() for bar in axes.patches] == list(reversed(found.table["NRMSE"]))
 

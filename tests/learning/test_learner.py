@@ -451,11 +451,11 @@ def test_wrong_settings_are_named(call: Any, message: str) -> None:
 
 def test_wrong_kinds_are_named() -> None:
     with pytest.raises(TypeError, match="protocol must be None or a Reinitialise"):
-        online(build(), protocol=3)  # type: ignore[arg-type]
+        online(build(), protocol=3)
     with pytest.raises(TypeError, match="rates must be an Adam"):
-        online(build(), rates=0.1)  # type: ignore[arg-type]
+        online(build(), rates=0.1)
     with pytest.raises(TypeError, match="readout must be an Adam or an RLS"):
-        online(build(), readout="adam")  # type: ignore[arg-type]
+        online(build(), readout="adam")
 
 
 def test_wrong_data_is_named_and_changes_nothing() -> None:

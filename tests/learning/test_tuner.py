@@ -230,6 +230,7 @@ def test_the_classifier_of_sequences_has_the_cross_entropy_that_was_reported() -
     assert result.per_sequence
     model: Any = result.estimator().fit(u[trains], WORDS[kinds[trains]])
     assert isinstance(model, es.ESNClassifier)
+    assert result.sharpness is not None
     logs = log_softmax(result.sharpness * model.decision_function(u[validates]), axis=1)
     assert -logs[np.arange(len(validates)), kinds[validates]].mean() == pytest.approx(result.error, rel=1e-6)
 
@@ -315,8 +316,8 @@ def test_the_plot_shows_how_the_errors_fell() -> None:
     *paths, best, before = result.plot().lines
     drawn = np.stack([path.get_ydata() for path in paths], axis=1)
     np.testing.assert_array_equal(drawn, result.history["error"].transpose("round", "start"))
-    assert best.get_ydata()[-1] == drawn[-1].min()
-    assert set(before.get_ydata()) == {result.start_error}
+    assert np.asarray(best.get_ydata())[-1] == drawn[-1].min()
+    assert set(np.asarray(before.get_ydata())) == {result.start_error}
 
 
 # --- folds, units, and the test part

@@ -93,7 +93,7 @@ def test_its_plot_shows_the_errors_and_the_timescales_of_all_levels(found: Sugge
     linear, nonlinear, memory = axes.lines
     np.testing.assert_array_equal(linear.get_xydata(), np.stack([found.memory.windows, found.memory.linear], axis=1))
     np.testing.assert_array_equal(nonlinear.get_ydata(), found.memory.nonlinear)
-    assert set(memory.get_xdata()) == {found.memory.steps}
+    assert set(np.asarray(memory.get_xdata())) == {found.memory.steps}
     for band, each in zip(axes.patches, found.network.reservoirs, strict=True):
         low, high = band.get_extents().transformed(axes.transData.inverted()).intervalx
         assert low == pytest.approx(1 / each.leak_rate)

@@ -19,7 +19,7 @@ def clearly_less(rows: float = np.inf) -> float:
 
     By chance alone, an error on this number of rows varies by about 1 / sqrt(rows) of its size.
     """
-    return 1 - max(LEAST_GAIN, rows**-0.5)
+    return 1 - max(LEAST_GAIN, float(rows**-0.5))
 
 
 def nmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:

@@ -136,7 +136,7 @@ class Rows:
 
     def history(self, rows: Indices) -> Floats:
         """The last values before some origins, (R, memory), the newest last."""
-        return self.line.values[self.at[rows, None] + np.arange(1 - self.recipe.memory, 1)]
+        return np.asarray(self.line.values[self.at[rows, None] + np.arange(1 - self.recipe.memory, 1)])
 
     def features(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
         """f(t, h) of some origins, (R, F)."""

@@ -74,7 +74,7 @@ def network_from_now(
     coef: jax.Array,
     intercept: jax.Array,
     steps: int,
-    pairs: jax.Array = NO_PAIRS,
+    pairs: Any = NO_PAIRS,
     known: jax.Array | None = None,
 ) -> jax.Array:
     """`from_now` of a network; a readout for every group of successive lanes: coef (G, O, features) and intercept (G, O)."""

@@ -57,8 +57,8 @@ def test_known_outputs_are_received_in_place_of_the_own_ones_and_ended_series_st
     outputs, (x, behind) = closed_loop.loop(
         lambda x, window: window[:1] + window[1:2] / 2,
         lambda x, window: 2 * x,
-        (np.zeros((1, 2), np.float32), np.zeros((1, 2), np.float32)),
-        (s.astype(np.float32), known.astype(np.float32), live),
+        (jax.numpy.zeros((1, 2)), jax.numpy.zeros((1, 2))),
+        (jax.numpy.asarray(s, np.float32), jax.numpy.asarray(known, np.float32), jax.numpy.asarray(live)),
     )
     np.testing.assert_array_equal(outputs[:, 0, 0], [2, 4, 12, 14, 16])
     np.testing.assert_array_equal(outputs[:3, 0, 1], [2, 4, 6])
