@@ -1,7 +1,7 @@
 """Feed series to the network chunk by chunk, over the cores: the one loop for everything that runs along time.
 
 Every chunk of states goes to a consumer (collect, snapshots, statistics). No state is kept here, so memory does not grow with
-the length of a series. Only the consumers of `into_array` and `into_list` collect all states of a run.
+the length of a series. Of the consumers, `into_array` and `into_list` keep all states of a run, `into_outputs` all outputs.
 """
 
 from __future__ import annotations
@@ -203,10 +203,35 @@ def into_list(series: Series, shape: tuple[int, ...], units: int, dtype: str) ->
     """One array (*shape, T_b, N) for every series, and the consumer that fills them."""
     states = [np.empty((*shape, int(length), units), dtype) for length in series.lengths]
 
-    def collect(lanes: Indices, start: int, chunk: Any) -> None:
-        rows = np.asarray(chunk)
-        for place, (hyper_lane, b) in enumerate(zip(*np.divmod(lanes, series.count), strict=True)):
-            target = states[b][(hyper_lane,) if shape else ()][start : start + len(rows)]
-            target[:] = rows[: len(target), place]
+    def collect(lane: int, b: int, steps: slice, rows: Array) -> None:
+        states[b][(lane, steps) if shape else steps] = rows
 
-    return states, collect
+    return states, one_by_one(series, collect)
+
+
+def into_outputs(
+    series: Series, outputs: int, read: Callable[[int, int, slice, Array], Array], lanes: int = 1
+) -> tuple[list[list[Array]], Consumer]:
+    """Outputs (T_b, O) for every hyper lane and series, and the consumer that reads them out of the states.
+
+    read  (lane, b, steps, states): outputs (rows, O) at these steps of series b, from states (rows, N) in float64
+    """
+    made = [[np.empty((int(length), outputs)) for length in series.lengths] for _ in range(lanes)]
+
+    def collect(lane: int, b: int, steps: slice, rows: Array) -> None:
+        made[lane][b][steps] = read(lane, b, steps, rows.astype(np.float64))
+
+    return made, one_by_one(series, collect)
+
+
+def one_by_one(series: Series, take: Callable[[int, int, slice, Array], None]) -> Consumer:
+    """The consumer that hands on chunks lane by lane: take(hyper lane, b, steps of series b, states (rows, N))."""
+
+    def consume(lanes: Indices, start: int, states: Any) -> None:
+        rows = np.asarray(states)
+        for place, (lane, b) in enumerate(zip(*np.divmod(lanes, series.count), strict=True)):
+            end = min(start + len(rows), int(series.lengths[b]))
+            if start < end:
+                take(int(lane), int(b), slice(start, end), rows[: end - start, place])
+
+    return consume

@@ -24,6 +24,7 @@ from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.differencing import LAST, NONE
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, check_longer_than, teacher_forced, washout_steps
+from echoscale.engine import feed
 from echoscale.engine.esn import ESN
 from echoscale.estimators import change
 from echoscale.estimators._validation import as_given, counted, last_rows, penalties_of
@@ -114,19 +115,14 @@ class Steps:
             return as_given(made, series), after[0] if series.kind == "one" else after
         width = columns.width_of_states(esn)
         begin, before = columns.split(state, series, esn)
-        outputs = [np.empty((int(length), len(readout.intercept))) for length in series.lengths]
         inputs_of = columns.of_inputs(scaled, before) if columns.inputs else None
 
-        def consume(lanes: Indices, start: int, states: Any) -> None:
-            rows = np.asarray(states)
-            for place, b in enumerate(lanes):
-                out = outputs[b][start : start + len(rows)]
-                seen = columns.of_states(rows[: len(out), place].astype(np.float64), esn)
-                out[:] = seen @ readout.coef[:, :width].T + readout.intercept
-                if inputs_of is not None:
-                    out += inputs_of[b][start : start + len(out)] @ readout.coef[:, width:].T
+        def read(_: int, b: int, steps: slice, states: Array) -> Array:
+            made = columns.of_states(states, esn) @ readout.coef[:, :width].T + readout.intercept
+            return made if inputs_of is None else made + inputs_of[b][steps] @ readout.coef[:, width:].T
 
-        after = esn.run_chunks(scaled, consume, state=begin)
+        [outputs], collect = feed.into_outputs(scaled, len(readout.intercept), read)
+        after = esn.run_chunks(scaled, collect, state=begin)
         return as_given(outputs, series), columns.joined(after, scaled, before)
 
     def at_rest(self, known_mean: bool) -> Array:

@@ -88,13 +88,12 @@ def state_rows(
     width = columns.width_of_states(esn)
     rows = np.empty((int(ends[-1]), columns.width(esn)), dtype or esn.dtype)
 
-    def keep(lanes: Any, start: int, states: Any) -> None:
-        for place, b in enumerate(lanes):
-            live = np.asarray(states)[max(washout - start, 0) : max(int(series.lengths[b]) - start, 0), place]
-            first = int(ends[b] - lengths[b]) + max(start - washout, 0)
-            rows[first : first + len(live), :width] = columns.of_states(live, esn)
+    def keep(_: int, b: int, steps: slice, states: Array) -> None:
+        live = states[max(washout - steps.start, 0) :]
+        end = int(ends[b] - lengths[b]) + steps.stop - washout
+        rows[end - len(live) : end, :width] = columns.of_states(live, esn)
 
-    last = esn.run_chunks(series, keep)
+    last = esn.run_chunks(series, feed.one_by_one(series, keep))
     if columns.inputs:
         rows[:, width:] = np.concatenate([each[washout:] for each in columns.of_inputs(series)])
     return rows, columns.joined(last, series, None)

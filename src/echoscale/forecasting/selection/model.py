@@ -22,6 +22,7 @@ from echoscale.data.losses import probabilities
 from echoscale.data.normal_scores import heard_of
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series, SeriesLike, as_series
+from echoscale.engine import feed
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.estimators.features import ESNFeatures
@@ -318,18 +319,11 @@ def summary_of(series: Series) -> Floats:
 
 def _add_outputs(group: Group, series: Series, states: Floats, outputs: list[Floats]) -> Floats:
     """Add the readouts of all lanes of a group to the outputs; returns the last states (M, B, N)."""
-    count = series.count
-    parts = [[np.zeros_like(each) for each in outputs] for _ in range(len(group.coef))]
-
-    def consume(which: npt.NDArray[np.int64], start: int, block: Any) -> None:
-        rows = np.asarray(block)
-        for at, (lane, b) in enumerate(zip(*np.divmod(which, count), strict=True)):
-            out = parts[lane][b][start : start + len(rows)]
-            out += rows[: len(out), at].astype(np.float64) @ group.coef[lane].T
-
+    lanes, size = group.coef.shape[:2]
+    parts, collect = feed.into_outputs(series, size, lambda lane, b, steps, rows: rows @ group.coef[lane].T, lanes)
     start = states[:, 0] if series.kind == "one" else states
-    last = group.esn.run_chunks(series, consume, hyper=group.hyper, state=start)
+    last = group.esn.run_chunks(series, collect, hyper=group.hyper, state=start)
     for lane in parts:
         for b, part in enumerate(lane):
             outputs[b] += part
-    return np.asarray(last, np.float64).reshape(len(group.coef), count, group.esn.units)
+    return np.asarray(last, np.float64).reshape(lanes, series.count, group.esn.units)

@@ -18,13 +18,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from echoscale._internal.types import Flags, Floats, Indices
 from echoscale.data.series import Series
-from echoscale.engine import devices
+from echoscale.engine import devices, feed
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.forecasting import networks
@@ -382,27 +381,22 @@ class TimeRows:
         spans = [self.origins.held_out(origin) for origin in self.origins.splits[: len(coefs)]]
         begins = [np.concatenate([[0], np.cumsum([high - low for low, high in span])]) for span in spans]
         found = [np.zeros((int(each[-1]), self.question.outputs)) for each in begins]
-        count = self.question.series.count
         # One sum for every lane, added up at the end in order: threads must not change the bits.
         by_lane: dict[tuple[int, int], Floats] = {}
         for o, pairs in enumerate(coefs):
             for place, _ in enumerate(pairs):
                 by_lane[o, place] = np.zeros_like(found[o])
 
-        def consume(which: Indices, start: int, states: Any) -> None:
-            rows = np.asarray(states)
-            for at, (lane, b) in enumerate(zip(*np.divmod(which, count), strict=True)):
-                for o, pairs in enumerate(coefs):
-                    low, high = (int(np.clip(edge - start, 0, len(rows))) for edge in spans[o][b])
-                    if low >= high:
-                        continue
-                    first = int(begins[o][b]) + start + low - spans[o][b][0]
-                    for place, (wanted, coef) in enumerate(pairs):
-                        if wanted == lane:
-                            out = rows[low:high, at].astype(np.float64) @ coef.T
-                            by_lane[o, place][first : first + high - low] += out
+        def collect(lane: int, b: int, steps: slice, states: Floats) -> None:
+            for o, pairs in enumerate(coefs):
+                first, end = spans[o][b]
+                low, high = max(first, steps.start), min(end, steps.stop)
+                for place, (wanted, coef) in enumerate(pairs):
+                    if wanted == lane and low < high:
+                        row, rows = int(begins[o][b]) + low - first, states[low - steps.start : high - steps.start]
+                        by_lane[o, place][row : row + high - low] = rows.astype(np.float64) @ coef.T
 
-        esn.run_chunks(self.heard, consume, hyper=hyper)
+        esn.run_chunks(self.heard, feed.one_by_one(self.heard, collect), hyper=hyper)
         for (o, _), part in by_lane.items():
             found[o] += part
         return found

@@ -18,6 +18,7 @@ from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array, Floats
 from echoscale.data import losses
 from echoscale.data.series import Series, SeriesLike, as_series, washout_steps
+from echoscale.engine import feed
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, Parameter, checked, chosen, into_network, put
 from echoscale.learning.online import buffers, constraints, history, loop, over_cores
@@ -438,20 +439,17 @@ class OnlineLearner:
         which = self.best if start is None else self.settings.at(start)
         readout = self.readout.at(which) if self._many else self.readout
         series = as_series(u, self.esn.columns, dtype=np.dtype(self.settings.dtype), columns=self.feature_names)
-        outputs = [np.empty((int(length), self.settings.outputs)) for length in series.lengths]
         first = None if state is None else np.asarray(state)
         if first is not None and first.ndim == 3:
             first = first[which]
         if first is not None and first.ndim == 2 and len(first) == 1 and series.kind == "one":
             first = first[0]
 
-        def consume(lanes: Any, begin: int, states: Any) -> None:
-            rows = np.asarray(states)
-            for place, b in enumerate(lanes):
-                out = outputs[b][begin : begin + len(rows)]
-                out[:] = losses.link(self.settings.loss, readout.predict(rows[: len(out), place].astype(np.float64)))
+        def read(_: int, b: int, steps: slice, states: Floats) -> Floats:
+            return losses.link(self.settings.loss, readout.predict(states))
 
-        self.esn.run_chunks(series, consume, state=first, hyper=self.hyper.lane(which))
+        [outputs], collect = feed.into_outputs(series, self.settings.outputs, read)
+        self.esn.run_chunks(series, collect, state=first, hyper=self.hyper.lane(which))
         if series.kind == "list":
             return outputs
         return outputs[0] if series.kind == "one" else np.stack(outputs)

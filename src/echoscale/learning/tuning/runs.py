@@ -187,19 +187,17 @@ class Runs:
         found = np.empty((len(readout.coef), len(self.fold_of_rows), self.outputs))
         starts = self._starts()
 
-        def consume(which: Indices, begin: int, states: Any) -> None:
-            for place, (point, b) in enumerate(zip(*np.divmod(which, self.series.count), strict=True)):
-                for (k, first, end), at in zip(self.judged[b], starts[b], strict=True):
-                    low, high = (int(np.clip(edge - begin, 0, len(states))) for edge in (first, end))
-                    if low < high:
-                        row = at + begin + low - first
-                        kept = [np.asarray(states[low:high, place], np.float64)]
-                        if self.direct:
-                            kept.append(np.asarray(self.series.values[b][begin + low : begin + high], np.float64))
-                        out = np.concatenate(kept, axis=1) @ readout.coef[point, k].T + readout.intercept[point, k]
-                        found[point, row : row + high - low] = out
+        def collect(point: int, b: int, steps: slice, states: Floats) -> None:
+            for (k, first, end), at in zip(self.judged[b], starts[b], strict=True):
+                low, high = max(first, steps.start), min(end, steps.stop)
+                if low < high:
+                    kept = [np.asarray(states[low - steps.start : high - steps.start], np.float64)]
+                    if self.direct:
+                        kept.append(np.asarray(self.series.values[b][low:high], np.float64))
+                    out = np.concatenate(kept, axis=1) @ readout.coef[point, k].T + readout.intercept[point, k]
+                    found[point, at + low - first : at + high - first] = out
 
-        self.esn.run_chunks(self.series, consume, hyper=hyper)
+        self.esn.run_chunks(self.series, feed.one_by_one(self.series, collect), hyper=hyper)
         return found
 
     def _starts(self) -> list[list[int]]:
