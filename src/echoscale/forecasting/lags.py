@@ -217,12 +217,12 @@ def solve(whole: Statistics, relative: Floats) -> Readout:
 def forecasts(rows: Rows, readout: Readout, steps: Sequence[int], which: npt.NDArray[np.int64]) -> Floats:
     """z(t+h) of some origins, (R, H); those whose known inputs are not there yet are NaN."""
     found = np.full((len(which), len(steps)), np.nan)
+    bounds = far(rows.history(which))
     limit = len(rows.line.future) - 1 if rows.line.future.shape[1] else np.inf
     for k, each in enumerate(steps):
         use = np.flatnonzero(rows.at[which] + each <= limit)
         if len(use):
             some = which[use]
             value = rows.starts(each, some) + rows.features(each, some) @ readout.coef[k, 0] + readout.intercept[k, 0]
-            limits = far(rows.history(some))
-            found[use, k] = np.clip(value, -limits, limits)
+            found[use, k] = np.clip(value, -bounds[use], bounds[use])
     return found
