@@ -118,8 +118,10 @@ class Steps:
         inputs_of = columns.of_inputs(scaled, before) if columns.inputs else None
 
         def read(_: int, b: int, steps: slice, states: Array) -> Array:
-            made = columns.of_states(states, esn) @ readout.coef[:, :width].T + readout.intercept
-            return made if inputs_of is None else made + inputs_of[b][steps] @ readout.coef[:, width:].T
+            made: Array = columns.of_states(states, esn) @ readout.coef[:, :width].T + readout.intercept
+            if inputs_of is not None:
+                made += inputs_of[b][steps] @ readout.coef[:, width:].T
+            return made
 
         [outputs], collect = feed.into_outputs(scaled, len(readout.intercept), read)
         after = esn.run_chunks(scaled, collect, state=begin)
