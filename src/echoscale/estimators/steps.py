@@ -26,7 +26,7 @@ from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, check_longer_than, teacher_forced, washout_steps
 from echoscale.engine import feed
 from echoscale.engine.esn import ESN
-from echoscale.estimators import change
+from echoscale.estimators import difference
 from echoscale.estimators._validation import as_given, counted, last_rows, penalties_of
 from echoscale.estimators.base import ESNEstimator
 from echoscale.readouts import closed_loop, fit
@@ -59,7 +59,7 @@ class Steps:
         if self.esn.n_outputs:
             heard = teacher_forced(heard, wanted, last)
         if self.difference == LAST:
-            wanted = change.changes(heard, wanted, self.inputs, self.outputs, int(self.columns.inputs or 0))
+            wanted = difference.changes(heard, wanted, self.inputs, self.outputs, int(self.columns.inputs or 0))
         return heard, wanted
 
     def statistics(
@@ -95,7 +95,7 @@ class Steps:
     def in_units_of_data(self, readout: Readout) -> Readout:
         """The readout of y(t), in units of the data."""
         if self.difference == LAST:
-            readout = change.added_back(readout, self.esn, self.inputs, self.outputs, self.columns)
+            readout = difference.added_back(readout, self.esn, self.inputs, self.outputs, self.columns)
         return fit.in_units_of(readout, self.outputs)
 
     def predicted(
