@@ -264,10 +264,10 @@ class ESN:
         shape = (*self._shape(series, used), self.units)
         start = None if state is None else self._start(state, shape).reshape(-1, self.units)
         every = checks.integer(every, "every", minimum=1)
-        dtype = np.dtype(self.dtype)
-        with devices.precision_and_device(dtype, self.device):
-            host = devices.on_cpu(self.device)
-            parallel = None if host else parallel_in_time.plan(self.network, self.drawn, dtype)
+        dtype, parallel = np.dtype(self.dtype), None
+        if not devices.on_cpu(self.device):
+            with devices.precision_and_device(dtype, self.device):
+                parallel = parallel_in_time.plan(self.network, self.drawn, dtype)
         last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every, parallel)
         return self._finite(last, series).reshape(shape)
 

@@ -97,7 +97,7 @@ def feed(
 ) -> npt.NDArray[Any]:
     """Run every (hyper lane, series) pair from the states `start` (H * B, N), or zero; returns the last states (H * B, N)."""
     count, units, host = hyper.lanes or 1, sum(sizes), on_cpu(device)
-    neurons = units * lanes.lane_count(count * series.count)
+    neurons = 0 if parallel is None else units * lanes.lane_count(count * series.count)
     if parallel is None or every > 1 or neurons > lanes.MOST_PARALLEL:
         parallel, plan = None, lanes.layout(series, count, units, dtype.itemsize, host, every if consume else None)
     else:
