@@ -502,3 +502,16 @@ def test_functions_that_no_process_could_find() -> None:
         list(Runner()([Job("echoscale:nothing", {})]))
     with pytest.raises(ValueError, match="is no function"):
         list(Runner()([Job("math:pi", {})]))
+
+
+def test_processes_that_are_ended_with_cancelled_jobs_leave_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt), processes(2) as executor:
+            futures = [executor.submit(time.sleep, 0.02) for _ in range(60)]
+            futures[0].result()
+            for each in futures:
+                each.cancel()
+            raise KeyboardInterrupt
+    assert raised == []

@@ -45,6 +45,7 @@ from echoscale.sweeps.job import Arrays, Check, Job, Outcome, unchecked
 # Jobs handed to an executor at once: enough for a thousand workers, while the arguments of more would only fill its memory.
 AHEAD = 1000
 AWAKE = 0.2  # seconds between checks for Ctrl-C
+PATIENCE = 1.0  # seconds that processes have to forget waiting jobs
 # Set before NumPy is imported: several processes that use all cores for one product would slow each other down.
 ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -269,8 +270,19 @@ def processes(count: int) -> Iterator[Executor]:
         try:
             yield pool
         except BaseException:
-            writer.close()
+            try:
+                _forget_waiting(pool)
+            finally:
+                writer.close()
             raise
+
+
+def _forget_waiting(pool: ProcessPoolExecutor) -> None:
+    """Before its processes are ended: Python 3.11 shows a traceback for every pool that dies while cancelled jobs wait."""
+    with suppress(BrokenExecutor, CancelledError, TimeoutError):
+        last = pool.submit(int)
+        pool.shutdown(wait=False, cancel_futures=True)
+        last.result(timeout=PATIENCE)  # cancelled once the pool has forgotten all jobs that wait
 
 
 def _follow(reader: Connection) -> None:
