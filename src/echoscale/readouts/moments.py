@@ -53,15 +53,15 @@ class Moments:
         """Count the states (steps, lanes, N) that begin at time step `start`."""
         raise NotImplementedError
 
-    def centred(self, segment: int) -> tuple[Floats, Floats, Floats]:
-        """Counts (groups,), means (groups, P) and centred scatters (groups, P, P)."""
-        moments = np.asarray(self.sums[segment])
-        count, sums = moments[:, 0, 0], moments[:, 0, 1:]
-        known = np.maximum(count, 1)[:, None]  # of a group that counts no step all sums are 0, and its shift is unknown
-        scatter = sums[:, :, None] * sums[:, None, :]
+    def centred(self) -> tuple[Floats, Floats, Floats]:
+        """Counts (segments, groups), means (segments, groups, P) and centred scatters (segments, groups, P, P)."""
+        moments = np.asarray(self.sums)
+        count, sums = moments[..., 0, 0].copy(), moments[..., 0, 1:]
+        known = np.maximum(count, 1)[..., None]  # a group without a step that counts has sums of 0 and an unknown shift
+        scatter = sums[..., :, None] * sums[..., None, :]
         scatter /= known[..., None]
-        np.subtract(moments[:, 1:, 1:], scatter, out=scatter)
-        return count, np.where(count[:, None] > 0, self.shift, 0) + sums / known, scatter
+        np.subtract(moments[..., 1:, 1:], scatter, out=scatter)
+        return count, np.where(count[..., None] > 0, self.shift, 0) + sums / known, scatter
 
     def _extra(self, lanes: slice, begin: int, end: int) -> Floats:
         """Inputs and targets, (steps, lanes, E); (steps, 1, E) where all lanes share one series. Zero past a series' end."""
@@ -177,11 +177,11 @@ class DeviceMoments(Moments):
                         self.sums[segment], np.nan_to_num(self.shift), states, extra, live, self.group, len(self.hyper_lanes)
                     )
 
-    def centred(self, segment: int) -> tuple[Floats, Floats, Floats]:
+    def centred(self) -> tuple[Floats, Floats, Floats]:
         """See `Moments.centred`."""
         if isinstance(self.sums, list):  # fetched once, when all is summed
             self.sums = np.stack([np.asarray(each) for each in self.sums])
-        return super().centred(segment)
+        return super().centred()
 
 
 @partial(jax.jit, static_argnames="groups")

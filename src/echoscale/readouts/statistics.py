@@ -185,9 +185,7 @@ def split_statistics(
     last = esn.run_chunks(series, consume, state=start, hyper=hyper)
     # Summed in the order of the lanes, not of the threads: the same run gives the same bits.
     ordered = [blocks[key] for key in sorted(blocks)]
-    lanes = used.lanes
-    parts = [gather(ordered, segment, lanes, features) for segment in range(len(edges[0]) - 1)]
-    return parts, columns.joined(last, series, before)
+    return gather(ordered, used.lanes, features), columns.joined(last, series, before)
 
 
 def beside_states(series: Series, targets: Series, columns: Columns, before: Floats | None = None) -> list[Floats]:
@@ -210,15 +208,17 @@ def _shared(
     return results, last
 
 
-def gather(blocks: Sequence[Moments], segment: int, lanes: int | None, features: int) -> Statistics:
-    """The sum over the blocks of lanes, with a leading axis where there are hyper lanes."""
-    width = blocks[0].width - 1
-    count, mean, scatter = np.zeros(lanes or 1), np.zeros((lanes or 1, width)), np.zeros((lanes or 1, width, width))
-    for block in blocks:
-        which, part = block.hyper_lanes, Statistics(*block.centred(segment), features)
-        if count[which].any():  # a network whose series are spread over several blocks
-            part = Statistics(count[which], mean[which], scatter[which], features) + part
-        count[which], mean[which], scatter[which] = part.count, part.mean, part.scatter
+def gather(blocks: Sequence[Moments], lanes: int | None, features: int) -> list[Statistics]:
+    """The sum over the blocks of lanes for every segment, with a leading axis where there are hyper lanes."""
+    count, mean, scatter = blocks[0].centred()
+    if len(blocks) > 1:
+        shape, first = (len(count), lanes or 1), (count, mean, scatter)
+        count, mean, scatter = np.zeros(shape), np.zeros((*shape, *mean.shape[2:])), np.zeros((*shape, *scatter.shape[2:]))
+        for k, block in enumerate(blocks):
+            which, part = block.hyper_lanes, Statistics(*(block.centred() if k else first), features)
+            if count[:, which].any():  # a network whose series are spread over several blocks
+                part = Statistics(count[:, which], mean[:, which], scatter[:, which], features) + part
+            count[:, which], mean[:, which], scatter[:, which] = part.count, part.mean, part.scatter
     if lanes is None:
-        return Statistics(count.reshape(()), mean[0], scatter[0], features)
-    return Statistics(count, mean, scatter, features)
+        return [Statistics(n.reshape(()), m[0], s[0], features) for n, m, s in zip(count, mean, scatter, strict=True)]
+    return [Statistics(*each, features) for each in zip(count, mean, scatter, strict=True)]

@@ -161,9 +161,7 @@ class FreeRun(Loss):
 
         runs.esn.run_chunks(runs.series, consume, hyper=at.hyper)
         ordered = [blocks[key] for key in sorted(blocks)]
-        segments = range(len(runs.edges[0]) - 1)
-        parts = [gather(ordered, segment, len(at.penalties), runs.features) for segment in segments]
-        train = stacked(runs.trains(parts))
+        train = stacked(runs.trains(gather(ordered, len(at.penalties), runs.features)))
         return ridge(train, runs.above_floor(train, at.penalties)), kept
 
     def _forecasts(self, hyper: Hyper, readout: Readout, states: Floats) -> Floats:

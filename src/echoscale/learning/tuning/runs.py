@@ -262,7 +262,7 @@ class Runs:
                     cross[block[0] : block[-1] + 1, slices[k], p] = np.asarray(each)[..., : len(block)].transpose(2, 0, 1)
 
         feed.over_blocks(run, range(parts), min(devices.cores(), parts), dtype, esn.device)
-        parts_of_time = [gather(moments, segment, len(z), self.features) for segment in range(len(self.edges[0]) - 1)]
+        parts_of_time = gather(moments, len(z), self.features)
         by_lane = [np.concatenate(each) for each in kept]
         rows = [np.concatenate(by_lane[lane : lane + series.count]) for lane in range(0, many, series.count)]
         cross, squares = (each.reshape(len(z), series.count, *each.shape[1:]).sum(axis=1) for each in (cross, squares))
