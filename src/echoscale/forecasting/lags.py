@@ -82,14 +82,15 @@ def far(history: Floats) -> Floats:
 def common(recipe: Recipe, values: Floats, at: int | Indices, times: Indices) -> Floats:
     """The features that all horizons share but for states and inputs, (R, ...), for origins `at` in z = `values`."""
     m = recipe.period
-    columns = [differencing.change(recipe.difference, m, values, at - lag) for lag in range(recipe.window)]
+    columns = []
     if m is not None:
         for k in range(1, min(HARMONICS, m // 2) + 1):
             angle = 2 * np.pi * k * times / m
             columns.append(np.cos(angle))
             if 2 * k < m:
                 columns.append(np.sin(angle))
-    return np.stack(columns, axis=-1)
+    changes = _changes(recipe, values, at, np.arange(recipe.window))
+    return np.concatenate([changes, np.stack(columns, axis=-1)], axis=-1) if columns else changes
 
 
 def ahead(recipe: Recipe, values: Floats, at: int | Indices, steps: int) -> Floats:
@@ -97,9 +98,13 @@ def ahead(recipe: Recipe, values: Floats, at: int | Indices, steps: int) -> Floa
     m = recipe.period
     if m is None:
         return np.empty((*np.shape(values[at]), 0))
-    lag = season_lag(steps, m)
-    columns = [differencing.change(recipe.difference, m, values, at - max(lag - each, 0)) for each in ABOUT]
-    return np.stack(columns, axis=-1)
+    return _changes(recipe, values, at, np.maximum(season_lag(steps, m) - np.array(ABOUT), 0))
+
+
+def _changes(recipe: Recipe, values: Floats, at: int | Indices, lags: Indices) -> Floats:
+    """d(t - lag) of every lag, (R, lags), for origins t = `at` in z = `values`, or for the columns of z at one origin."""
+    found = differencing.change(recipe.difference, recipe.period, values, np.asarray(at)[..., None] - lags)
+    return np.ascontiguousarray(found.T) if np.ndim(at) == 0 else found
 
 
 def inputs(recipe: Recipe, line: Line, at: Indices, steps: int, seen: Indices | None = None) -> Floats:
