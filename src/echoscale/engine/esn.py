@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import jax
 
     from echoscale._internal.table import Table
+    from echoscale.engine import parallel_in_time
     from echoscale.engine.devices import DeviceLike
     from echoscale.engine.dynamics import Weights
     from echoscale.engine.feed import Consumer, SharedConsumer
@@ -149,6 +150,16 @@ class ESN:
         """The neurons of every reservoir."""
         return tuple(each.units for each in self.network.reservoirs)
 
+    @cached_property
+    def _in_parallel(self) -> parallel_in_time.Plan | None:
+        """The levels that run in parallel over time; None on a CPU."""
+        from echoscale.engine import devices, parallel_in_time
+
+        if devices.on_cpu(self.device):
+            return None
+        with devices.precision_and_device(self.dtype, self.device):
+            return parallel_in_time.plan(self.network, self.drawn, self.dtype)
+
     @overload
     def run(
         self,
@@ -258,17 +269,14 @@ class ESN:
         >>> last.shape
         (20,)
         """
-        from echoscale.engine import devices, feed, parallel_in_time
+        from echoscale.engine import feed
 
         series, used = self._series(u), checked(hyper, self.hyper)
         shape = (*self._shape(series, used), self.units)
         start = None if state is None else self._start(state, shape).reshape(-1, self.units)
         every = checks.integer(every, "every", minimum=1)
-        dtype, parallel = np.dtype(self.dtype), None
-        if not devices.on_cpu(self.device):
-            with devices.precision_and_device(dtype, self.device):
-                parallel = parallel_in_time.plan(self.network, self.drawn, dtype)
-        last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every, parallel)
+        dtype = np.dtype(self.dtype)
+        last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every, self._in_parallel)
         return self._finite(last, series).reshape(shape)
 
     def shared_plans(self, series: Series, hyper: Hyper) -> list[SharedRuns] | None:
@@ -597,7 +605,8 @@ class ESN:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_stored": {}, "_numbers": None}  # device arrays are made again where they are needed
+        kept = {name: value for name, value in self.__dict__.items() if name != "_in_parallel"}
+        return {**kept, "_stored": {}, "_numbers": None}  # device arrays are made again where they are needed
 
     def __repr__(self) -> str:
         outputs = f", n_outputs={self.n_outputs}" if self.n_outputs else ""

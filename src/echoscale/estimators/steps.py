@@ -277,5 +277,4 @@ class StepEstimator(ESNEstimator):
 
     def _outputs(self, series: Series, state: npt.ArrayLike | None, known: Series | None = None) -> tuple[Any, Array]:
         """Outputs of every step, (T, O), (B, T, O) or a list, and the state after them."""
-        self._check_ready()
         return self._fitted_steps().predicted(self.readout_, series, self.rest_ if state is None else state, known)
