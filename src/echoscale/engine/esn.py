@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import jax
 
     from echoscale._internal.table import Table
-    from echoscale.engine import parallel_in_time
     from echoscale.engine.devices import DeviceLike
     from echoscale.engine.dynamics import Weights
     from echoscale.engine.feed import Consumer, SharedConsumer
+    from echoscale.engine.parallel_in_time import Pairs
     from echoscale.engine.shared_runs import SharedRuns
     from echoscale.measures import Measured
     from echoscale.timescales import Spectrum
@@ -151,7 +151,7 @@ class ESN:
         return tuple(each.units for each in self.network.reservoirs)
 
     @cached_property
-    def _in_parallel(self) -> parallel_in_time.Plan | None:
+    def _in_parallel(self) -> tuple[Pairs, ...] | None:
         """The levels that run in parallel over time; None on a CPU."""
         from echoscale.engine import devices, parallel_in_time
 
