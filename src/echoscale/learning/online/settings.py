@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,12 +95,12 @@ class LearnerSettings:
         """Whether `average` is a step, from which on all count alike, and not a decay."""
         return isinstance(self.average, numbers.Integral)
 
-    @property
+    @cached_property
     def features(self) -> int:
         """Columns of W_out: the neurons, and a 1 for the intercept."""
         return self.network.units + 1
 
-    @property
+    @cached_property
     def sizes(self) -> list[int]:
         """The neurons of every reservoir."""
         return [each.units for each in self.network.reservoirs]
