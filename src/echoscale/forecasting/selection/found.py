@@ -68,7 +68,9 @@ class Found:
         methods = [(name, error) for name, error, *_ in reversed(self.table.rows) if error is not None]
         axes = new_axes(height=0.8 + 0.25 * len(methods)) if axes is None else axes
         colors = ["C1" if name == self.winner else "C0" for name, _ in methods]
-        axes.barh([name for name, _ in methods], [error for _, error in methods], color=colors, height=0.6)
+        bars = axes.barh([name for name, _ in methods], [error for _, error in methods], color=colors, height=0.6)
+        axes.bar_label(bars, fmt="%.3g", padding=3)  # the best bar may be too short to be seen
+        axes.margins(x=0.15)
         axes.set_xlabel(self.table.columns[1].replace("_", " "))
         return axes
 
