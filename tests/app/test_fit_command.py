@@ -179,7 +179,7 @@ def test_a_straight_line_is_forecast_to_rounding_and_says_so(tmp_path: Path, mon
     pd.DataFrame({"y": 1.5 * np.arange(60) + 3}).to_csv("line.csv", index=False)
     result = called("fit", "line.csv", "--horizon", "2", *SHORT)
     assert "from 4 earlier origins" in result.stdout
-    assert "Errors are those of rounding: intervals have next to no width" in result.stdout
+    assert "Errors are rounding errors: intervals have next to no width" in result.stdout
 
 
 COSTS = {fit.OWN: 1.2, fit.RIDGE: 0.5, fit.WITHOUT: 0.7}

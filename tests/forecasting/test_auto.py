@@ -194,7 +194,7 @@ def test_an_interruption_returns_the_best_so_far() -> None:
     def stop(done: int, total: int, note: str) -> None:
         raise KeyboardInterrupt
 
-    with pytest.warns(UserWarning, match="interrupted: the result is that of the rounds so far"):
+    with pytest.warns(UserWarning, match="interrupted: this is the result of the rounds so far"):
         result = es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], rounds=5, progress=stop)
     assert result.rounds == 1
     assert np.isfinite(result.model.predict(SERIES)).all()

@@ -227,7 +227,7 @@ def test_ctrl_c_while_tuning_ends_the_job(monkeypatch: pytest.MonkeyPatch) -> No
     """`tune` returns the rounds so far with a warning: these are no result of a job."""
 
     def stopped(*_: Any, **__: Any) -> None:
-        warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=1)
+        warnings.warn("interrupted: this is the result of the rounds so far.", UserWarning, stacklevel=1)
 
     monkeypatch.setattr(learned_paths, "tune", stopped)
     settings = fig3.SETTINGS["smoke"]

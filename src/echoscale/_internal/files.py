@@ -64,7 +64,7 @@ def _umask() -> int:
 
 
 def home() -> Path:
-    """The user's folder, or that of temporary files where a user has none (containers, services)."""
+    """The user's folder, or the folder of temporary files if the user has none (containers, services)."""
     try:
         return Path.home()
     except RuntimeError:

@@ -160,7 +160,7 @@ class Clock:
                     f"{what} is in time zone {zone}, y in {self.zone}: bring both into one with tz_convert or tz_localize."
                 )
         if type(index) is not type(wanted) and not (self.kind == STEPS and index.dtype.kind in "iu"):
-            raise TypeError(f"the index of {what} is {type(index).__name__}, that of y is {type(wanted).__name__}.")
+            raise TypeError(f"the index of {what} is {type(index).__name__}, the index of y is {type(wanted).__name__}.")
         apart = np.flatnonzero(np.asarray(index != wanted))
         if len(apart):
             row = int(apart[0])

@@ -100,7 +100,7 @@ def valid_time(
     lyapunov : float or None
         The largest Lyapunov exponent, per unit of time: the result is then in Lyapunov times, lyapunov t*.
     spread : float, (O,) or None
-        Standard deviations of the outputs. None: those of all of y; better are those of a long series.
+        Standard deviations of the outputs. None: of all of y. A long series gives better ones.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Inputs as normal scores: the place of a value among those of the training data, as a standard normal variable.
+"""Inputs as normal scores: the rank of a value in the training data, as a standard normal variable.
 
     s = Phi^-1(rank(u))        rank: the share of training values below u; Phi: the normal distribution function
 

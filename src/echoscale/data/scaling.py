@@ -1,6 +1,6 @@
 """Units of the data, and units of the network: z = (x - mean) / spread, column by column.
 
-A network knows no units: its tanh bends at 1. Means and spreads are those of the training data, are stored with a model, and
+A network knows no units: its tanh bends at 1. Means and spreads come from the training data, are stored with a model, and
 are applied to whatever it is shown later.
 """
 

@@ -122,9 +122,7 @@ def gradient(
     check_longer_than(series, first)
     used = esn.hyper if hyper is None else hyper
     if used.lanes is not None:
-        raise ValueError(
-            f"the gradient is that of one network, but the Hyper has {used.lanes} lanes; take one value of each leaf."
-        )
+        raise ValueError(f"the gradient is for one network, but the Hyper has {used.lanes} lanes; take one value of each leaf.")
     learned = chosen(parameters, used)
     coef, intercept = _readout(readout, esn.units, targets.features, dtype)
     steps = int(series.lengths.max())

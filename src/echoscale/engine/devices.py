@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 
 Job = TypeVar("Job")
 VARIABLE = "ECHOSCALE_CORES"
-# JAX tells of each program under this name. So many are kept: those of 100 to 300 networks, below a gigabyte.
+# The name of JAX's event for a compiled program, and the number that is kept: 100 to 300 networks, below a gigabyte.
 COMPILED, MOST_PROGRAMS = "/jax/core/compile/backend_compile_duration", 300
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Programs:
 
 
 def in_threads(run: Callable[[Job], None], jobs: Sequence[Job], workers: int, stop: threading.Event) -> None:
-    """All jobs, over so many threads; an interrupt or an error stops the others too."""
+    """Run all jobs on this number of threads; an interrupt or an error stops the others too."""
     with one_thread():
         if workers == 1:
             for job in jobs:

@@ -248,7 +248,7 @@ class ESN:
             (rows, l, N), a NumPy array on the CPU and a JAX array elsewhere, valid during the call. Rows past the end of a
             shorter series repeat its last state. Called from several threads, for one lane always in order.
         every : int
-            Only the states after every so many steps are handed on.
+            Only every n-th state is handed on.
         state : (N,), (B, N) or (H, B, N), optional
             Where to start; zero unless given.
         hyper : Hyper, optional

@@ -47,7 +47,7 @@ def over_blocks(
     dtype: npt.DTypeLike,
     device: DeviceLike,
 ) -> None:
-    """`run(block, stop)` for every block, over so many threads, each in this precision and on this device."""
+    """Call `run(block, stop)` for every block, on this number of threads, in this precision and on this device."""
     stop = threading.Event()
 
     def one(block: Block) -> None:
@@ -65,7 +65,7 @@ def over_chunks(
     steps: int,
     stop: threading.Event,
 ) -> Carry:
-    """From step 0 to `length`, so many steps at a time; returns the last carry.
+    """Run from step 0 to `length` in chunks of `steps`; returns the last carry.
 
     advance  (carry, begin) -> (carry, rows): the chunk that begins at step `begin`, as a compiled program
     hand_on  (begin, rows): what becomes of it

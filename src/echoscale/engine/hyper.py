@@ -1,6 +1,6 @@
 """The hyper-parameters of a built network, one leaf per reservoir or coupling, and which of them are learned.
 
-A leaf is a scalar, or has one value per lane. `"leak_rate"` names those of all reservoirs, `"leak_rate[0]"` that of the first.
+A leaf is a scalar, or has one value per lane. `"leak_rate"` names all leak rates, `"leak_rate[0]"` the first reservoir's.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _matching(name: str | Parameter, hyper: Hyper) -> list[Parameter]:
     known = match.group(1) if match else None
     if not match or known not in hyper._fields:
         raise ValueError(
-            f"unknown parameter {str(name)!r}: a network has {', '.join(hyper._fields)}; leak_rate[0] is that of its first "
+            f"unknown parameter {str(name)!r}: a network has {', '.join(hyper._fields)}; leak_rate[0] belongs to its first "
             "reservoir alone."
         )
     count = len(getattr(hyper, known))
@@ -256,7 +256,7 @@ def _matching(name: str | Parameter, hyper: Hyper) -> list[Parameter]:
 
 
 def checked(hyper: Hyper | None, own: Hyper) -> Hyper:
-    """The hyper-parameters that a user gives for a network, or its own; an error where they are those of another network."""
+    """The hyper-parameters that a user gives for a network, or its own; an error if they belong to another network."""
     if hyper is None:
         return own
     if not isinstance(hyper, Hyper):
@@ -279,7 +279,7 @@ def without_lanes(hyper: Hyper) -> Hyper:
 def with_lanes(hyper: Hyper, lanes: Mapping[str, Sequence[float]]) -> Hyper:
     """The hyper-parameters with one value per lane for these names; "leak_rate[1]" overrules "leak_rate"."""
     changed: dict[str, list[Any]] = {}
-    for name in sorted(lanes, key=lambda name: "[" in name):  # those of all alike first
+    for name in sorted(lanes, key=lambda name: "[" in name):  # those shared by all first
         for parameter in chosen(name, hyper):
             leaves = changed.setdefault(parameter.name, list(getattr(hyper, parameter.name)))
             leaves[parameter.place] = np.asarray(lanes[name], np.float64)

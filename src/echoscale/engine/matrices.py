@@ -20,7 +20,7 @@ from echoscale.engine.devices import to_device
 MOST_UNROLLED = 32
 FEW_LANES = 16
 
-# Up to so many weights, one lane sums over all neighbours in one operation, a bit faster; beyond, XLA splits it over threads.
+# Up to this number of weights, one lane sums over all neighbours at once, a bit faster; beyond, XLA splits it over threads.
 SMALL = 4096
 
 

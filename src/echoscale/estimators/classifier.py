@@ -180,7 +180,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         Parameters
         ----------
         X : (B, T, F) or list of (T_b, F)
-            Sequences; those of one input may have one axis each.
+            Sequences; a single input needs no axis of its own.
         y : (B,)
             Label of every sequence.
 
@@ -206,7 +206,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         Parameters
         ----------
         X : (B, T, F) or list of (T_b, F)
-            Sequences; those of one input may have one axis each.
+            Sequences; a single input needs no axis of its own.
         y : (B,)
             Label of every sequence.
         classes : list of labels, or None

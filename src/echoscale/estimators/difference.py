@@ -34,7 +34,7 @@ def changes(heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, co
 
 
 def added_back(readout: Readout, esn: ESN, inputs: Scaling, outputs: Scaling, columns: Columns) -> Readout:
-    """The readout of y(t) from that of y(t) - v(t)."""
+    """The readout of y(t) from the readout of y(t) - v(t)."""
     first = columns.width_of_states(esn) + esn.columns - len(readout.intercept)
     coef, intercept = _last_value(inputs, outputs, esn.n_outputs > 0).added_back(readout.coef, readout.intercept, first)
     return readout._replace(coef=coef, intercept=intercept)

@@ -335,7 +335,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         return lagged(u, range(0, self.lags * self.stride, self.stride), before)
 
     def _outputs(self, series: Series, before: list[Floats] | None) -> list[Floats]:
-        """Of every series, in units of the data, block by block of rows."""
+        """Outputs of every series in units of the data, computed in blocks of rows."""
         places, found = self._places(series.features), []
         block = max(BLOCK // len(places), 1)
         for b, u in enumerate(series.values):
@@ -378,7 +378,7 @@ def _products(z: Floats, places: Indices) -> Floats:
 
 
 def _statistics(pieces: Sequence[tuple[Floats, Floats]], places: Indices) -> Statistics:
-    """Of the products and the targets of some windows, block by block of rows; unknown targets do not count."""
+    """Statistics of products and targets, computed in blocks of rows; unknown targets do not count."""
     outputs = pieces[0][1].shape[1]
     width, block = len(places) + outputs, max(BLOCK // len(places), 1)
     whole = Statistics(np.zeros(()), np.zeros(width), np.zeros((width, width)), len(places))

@@ -75,7 +75,7 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     noise : float
         Standard deviation of noise on the states in `fit` and `partial_fit`, which the readout is to withstand, as of
         `es.tune(noise=...)`: n noise^2 is added to the squares of n steps, which is what such noise does on average. None is
-        drawn, and `predict` has none. Squares and products are those of states without noise.
+        drawn, and `predict` has none. Squares and products have no noise.
     washout : int or None
         Steps at the start of every series that `fit` and `score` run but do not count. None: 100, or a tenth of the shortest
         series where that is less. `partial_fit` does not know the end of its series: None is then the washout of a `fit`
@@ -289,7 +289,7 @@ class ESNRegressor(RegressorMixin, StepEstimator):
         Returns
         -------
         float
-            1 is best. The default washout is that of these series.
+            1 is best. The default washout follows from these series.
         """
         self._check_ready()
         series, targets = _validation.inputs_and_targets(self, X, y, reset=False)
@@ -357,7 +357,7 @@ class ESNRegressor(RegressorMixin, StepEstimator):
         return closed_loop.forecast(esn, self.readout_, columns, state, inputs, steps, self.scaling_)
 
     def _begin(self, series: Series, targets: Series, washout: int | None) -> Steps:
-        """A network for these data; washout=None is that of a stream."""
+        """A network for these data; washout=None is for streams."""
         esn, columns = self._build(series.features, targets.features), self.columns or Columns()
         return self._steps(series, esn, columns, scaling_of(self.scale, targets), washout, **self._options())
 

@@ -175,7 +175,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         Parameters
         ----------
         X : (T, F), (B, T, F) or list of (T_b, F)
-            Inputs; those of one input may have one axis each.
+            Inputs; a single input needs no axis of its own.
         y : (T,), (B, T) or list of (T_b,)
             Label of every step.
 
@@ -313,7 +313,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         Returns
         -------
         float
-            Accuracy. The default washout is that of these series.
+            Accuracy. The default washout follows from these series.
         """
         self._check_ready()
         series, labels = self._data(X, y, reset=False)
@@ -348,7 +348,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         return as_targets([codes_of(each, self.classes_) for each in labels], series)
 
     def _begin(self, series: Series, washout: int | None) -> Steps:
-        """A network for these data; washout=None is that of a stream."""
+        """A network for these data; washout=None is for streams."""
         columns = STATES if self.columns is None else self.columns
         return self._steps(series, self._build(series.features), columns, Scaling.none(len(self.classes_)), washout)
 

@@ -207,7 +207,7 @@ class StepEstimator(ESNEstimator):
     def _steps(
         self, series: Series, esn: ESN, columns: Columns, outputs: Scaling, washout: int | None, **options: Any
     ) -> Steps:
-        """A network for these data; washout=None is that of a stream."""
+        """A network for these data; washout=None is for streams."""
         settled = columns.settled(series.lengths, esn.columns, washout)
         return Steps(esn, settled, scaling_of(self.scale, series), outputs, **options)
 
@@ -239,7 +239,7 @@ class StepEstimator(ESNEstimator):
         if ridge is not None and len(ridge) > 1:
             raise ValueError(f"partial_fit needs one fixed ridge or 'auto', got {len(ridge)} penalties.")
         first = not hasattr(self, "esn_")
-        # A stream's end is not known: the washout is that of a fit before, or 100 steps.
+        # A stream's end is not known: the washout of a fit before is used, or 100 steps.
         washout = self.washout_ if self.washout is None and not first else washout_steps(self.washout)
         begin = first or new_series
         if not begin and np.shape(self.state_)[:-1] != (() if series.kind == "one" else (series.count,)):

@@ -1,7 +1,7 @@
 """Candidates, each judged at origins that took no part in fitting it: smoothing, lags, networks; direct and in closed loop.
 
 What a candidate is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds
-of the time before it; the best few are averaged. So judged errors are those of the whole procedure.
+of the time before it; the best few are averaged. So judged errors hold for the whole procedure.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ WINDOWS = (1, 2, 4, 8, 13, 21, 34, 49)
 # Rows for every lag, at the first cut.
 ROWS_PER_LAG = 5
 LONGEST_SEASON_WINDOW = 49
-# Options whose errors of the folds are as close to the best are averaged, at most so many.
+# Options with fold errors this close to the best are averaged, at most this number.
 ALIKE, MOST_ALIKE = 1.03, 3
-# Networks: from so many steps before the first cut on.
+# Networks need this number of steps before the first cut.
 LEAST_FOR_NETWORKS = 80
 STRUCTURES = ("hierarchical", "ring", "single")
 LANES, FEW_LANES, MANY_STEPS = 6, 4, 3000

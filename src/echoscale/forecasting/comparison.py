@@ -19,8 +19,8 @@ from echoscale.forecasting.forecaster import Forecaster
 from echoscale.forecasting.model import NAIVE_NAMES
 
 MOST_ORIGINS = 4
-ROUNDING = 1e-6  # a MASE below is that of the arithmetic
-EXACT = "Errors are those of rounding: intervals have next to no width, and the shares inside them say nothing."
+ROUNDING = 1e-6  # a smaller MASE is rounding
+EXACT = "Errors are rounding errors: intervals have next to no width, and the shares inside them say nothing."
 
 
 def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:

@@ -64,7 +64,7 @@ class Line:
 
 
 class Units(NamedTuple):
-    """Of one series.
+    """The units of one series.
 
     Attributes
     ----------

@@ -191,7 +191,7 @@ class Forecaster:
         """Take the next values: states and statistics move on, and what was chosen is kept.
 
         A stream of updates equals one update with all of them, to rounding: the structure, the penalties, the weights and
-        the intervals are those of `fit`.
+        the intervals of `fit` stay.
 
         Parameters
         ----------

@@ -24,12 +24,12 @@ import numpy as np
 from echoscale._internal.types import Floats
 
 FEW, CHOSEN, TAIL = 3.0, 1.05, 1.08
-# Of the judged span: after this share, origins count half.
+# Origins after this share of the judged span count half.
 HALF = 0.5
 LEAST_COUNT = 1.5
-# Of many origins, c is this; of so many, half of it. And what d^2 may reach, in its means.
+# c for many origins; the number of origins at which c is half of it; the largest d^2, in units of its mean.
 SHARE, ORIGINS, FAR = 0.5, 200, 4.0
-# The 95 % interval is at least as much wider than that of 80 %: of few errors, the largest is not far out.
+# Least ratio of the 95 % interval to the 80 % interval: among few errors, the largest is not far out.
 LEAST_RATIO = 1.4
 # Probabilities at which quantiles are kept; others lie between.
 GRID = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
@@ -86,7 +86,7 @@ def wider(scatter: Floats, usual: Floats, share: float) -> Floats:
 
 
 def at(table: Floats, probability: float) -> Floats:
-    """The quantiles of one probability, (H,), between those of `GRID`."""
+    """The quantiles of one probability, (H,), interpolated between the probabilities of `GRID`."""
     return np.array([np.interp(probability, GRID, column) for column in table.T])
 
 

@@ -39,7 +39,7 @@ from echoscale.readouts.statistics import Statistics
 
 # Steps of a block. Fewer make an update faster, more make the first update after loading faster.
 BLOCK = 64
-# Forecasts that need no fit, by the numbers that follow those of `smoothing.TRENDS`.
+# Forecasts that need no fit; their numbers follow the numbers of `smoothing.TRENDS`.
 NAIVE = {len(smoothing.TRENDS): differencing.LAST, len(smoothing.TRENDS) + 1: differencing.SEASON}
 NAIVE_NAMES = {differencing.LAST: "persistence", differencing.SEASON: "seasonal naive"}
 

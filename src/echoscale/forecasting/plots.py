@@ -58,7 +58,7 @@ def draw_forecast(axes: Axes, forecast: Forecast, only: int | None = None, label
 
 
 def _lighter(color: str, share: float) -> tuple[float, float, float]:
-    """A colour mixed with white, of which it keeps this share."""
+    """A colour mixed with white; this share of the colour stays."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = (1 - (1 - each) * min(share, 1.0) for each in to_rgb(color))

@@ -123,7 +123,7 @@ class Smoothing:
         return np.asarray(weights[:, used] @ found.T)
 
     def weights(self) -> Floats:
-        """Of every lane within each of `TRENDS`, (trends, L)."""
+        """The weight of every lane within each of `TRENDS`, (trends, L)."""
         kinds = self.factors[4]
         seasonal = self.factors[3] > 0
         size = np.maximum(self.squares, 1e-12 * max(self.count, 1.0))

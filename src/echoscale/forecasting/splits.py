@@ -3,7 +3,7 @@
     | 1 | 2 | ... | s |  judged: s+1 .. s'  |        every choice for an origin is made by folds of parts 1 .. s
 
 The choices for the last origin are made by folds of all parts. No rows are left to judge them, and their result is what the
-user gets. Errors in the report are those of the earlier origins, on held-out rows that no choice for these origins has used.
+user gets. Errors in the report come from the earlier origins, on held-out rows that no choice for these origins has used.
 
 `standard_errors` compares two methods on the same rows.
 

@@ -382,7 +382,7 @@ class Network(_Readable):
         return ESN.build(self, n_inputs, seed=seed, dtype=dtype, device=device, n_outputs=n_outputs)
 
     def timescales(self, dt: float = 1.0) -> Table:
-        """Theoretical timescales of every reservoir; `esn.timescales()` measures those of a built network.
+        """Theoretical timescales of every reservoir; `esn.timescales()` measures a built network.
 
         Closed forms of the linear regime, for random matrices: `timescales.bounds` and `timescales.peak`.
 

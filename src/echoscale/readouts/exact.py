@@ -3,8 +3,8 @@
     (1, X, Y) = Q R,   X = U s V^T   =>   W = Y^T U s / (s^2 + ridge) V^T
 
 A Gram matrix squares the singular values: of X^T X, those below 1e-8 of the largest are rounding. The triangular factor R of
-a QR decomposition keeps them down to 1e-16. Like statistics, factors add up: that of two pieces is the factor of both factors,
-one above the other. So folds cost decompositions of small matrices here too, and no row is needed twice.
+a QR decomposition keeps them down to 1e-16. Like statistics, factors add up: the factor of two pieces is the factor of their
+factors, one above the other. So folds cost decompositions of small matrices here too, and no row is needed twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from echoscale.readouts.ridge import Readout, threads_for
 FROM = 1e-10
 # Rows and columns in float64 that may be held for it.
 MOST_BYTES = 512 << 20
-# From plain least squares on: half decades below those of a Gram matrix, then its own.
+# 0, half decades below the path of a Gram matrix, then this path.
 EXACT_RELATIVE = np.concatenate([[0.0], 10.0 ** np.arange(-24, -12, 0.5), RELATIVE])
 
 

@@ -108,7 +108,7 @@ def fit_stream(
 def in_units_of(readout: Readout, outputs: Scaling) -> Readout:
     """The readout of targets in units of the network as one of targets in units of the data.
 
-    Its rows lie one after the other, as those of a loaded model do: products then have the same bits.
+    Its rows lie one after the other, as in a loaded model: products then have the same bits.
     """
     coef = np.ascontiguousarray(readout.coef)
     if outputs.is_none:

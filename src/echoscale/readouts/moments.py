@@ -2,8 +2,8 @@
 
     M = sum r r^T   with rows   r = (1, z - shift),   z = (states, inputs if direct, targets)
 
-The shift is near the mean (that of the first rows), so that centring at the end loses no digits. Rows whose targets have a gap
-(NaN) do not count.
+The shift is the mean of the first rows, near the mean of all rows, so that centring at the end loses no digits. Rows whose
+targets have a gap (NaN) do not count.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHIFT_ROWS = 64
 
 
 class Moments:
-    """Of one block of lanes, (segments, groups, 1 + P, 1 + P): one group per hyper lane, whatever number of series it has."""
+    """Moments of one block of lanes, (segments, groups, 1 + P, 1 + P): one group for a hyper lane with all its series."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Moments:
         return counts
 
     def _set_shifts(self, start: int, states: Any) -> None:
-        """Near enough to the means of each group: those of the first rows that count, of the first lane that has any."""
+        """The mean of the first rows that count, for each group: near enough to the mean of all its rows."""
         for lane, (group, b) in enumerate(zip(self.group, self.series, strict=True)):
             low = max(int(self.edges[b][0]) - start, 0)
             high = min(int(self.edges[b][-1]) - start, len(states), low + SHIFT_ROWS)

@@ -241,7 +241,7 @@ class Chosen(NamedTuple):
 
 
 def take_columns(statistics: Statistics, features: Indices, targets: Indices) -> Statistics:
-    """The statistics of some columns only, the last `targets` of which are targets."""
+    """The statistics of some features and targets only."""
     used = np.concatenate([features, targets])
     return Statistics(statistics.count, statistics.mean[..., used], statistics.scatter[..., used[:, None], used], len(features))
 

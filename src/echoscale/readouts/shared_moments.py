@@ -23,7 +23,7 @@ SLAB_BYTES = 1 << 21
 
 
 class SharedMoments:
-    """Of one plan and one series, for consecutive segments of time.
+    """Moments of one plan and one series, for consecutive segments of time.
 
     extra  (T, E) inputs and targets
     edges  (S + 1,) segment s is steps edges[s] to edges[s + 1]
@@ -32,7 +32,7 @@ class SharedMoments:
     def __init__(self, plan: SharedRuns, sizes: tuple[int, ...], extra: Floats, edges: npt.NDArray[np.int64]) -> None:
         self.plan, self.sizes, self.extra, self.edges = plan, sizes, extra, edges
         segments, runs = len(edges) - 1, plan.runs
-        self.shift: list[Floats] | None = None  # near the means: those of the first rows that count
+        self.shift: list[Floats] | None = None  # the means of the first rows that count
         self.extra_shift = extra[edges[0] : edges[0] + SHIFT_ROWS].mean(axis=0)
         width = 1 + extra.shape[1]
         self.common = np.zeros((segments, width, width))

@@ -132,7 +132,7 @@ def block_edges(lengths: npt.ArrayLike, washout: int, count: int = FOLDS, gap: i
 
 
 def in_one_segment(segment: Indices, begin: Indices, end: Indices, segments: int) -> list[Indices]:
-    """Edges of series of which each lies in one segment as a whole."""
+    """Edges of series that lie in one segment each, as a whole."""
     places = np.arange(segments + 1)
     return [np.where(places <= s, first, last) for s, first, last in zip(segment, begin, end, strict=True)]
 

@@ -347,11 +347,11 @@ class Record(Kind):
     finish : function, optional
         Gets the object that was read: raises where its parts do not fit each other, and makes what the file does not hold.
     kept : function, optional
-        Gets the object that is written, gives an object whose attributes are those of the file.
+        Gets the object that is written, gives an object with the attributes of the file.
     left_out : tuple of str
         Attributes that no file holds: caches, and what is made anew.
     own_sizes : bool
-        Whether its sizes have nothing to do with those of the object that holds it.
+        Whether its sizes are independent of the object that holds it.
     **kinds : Kind
         What every attribute is.
     """

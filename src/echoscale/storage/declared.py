@@ -521,7 +521,7 @@ ADAM = OneOf({"Adam": Record(Adam, rate=Value(dict))})
 
 
 class KeptStream(NamedTuple):
-    """Of a stream, with the leaves of its carry in their fixed order, and the windows of the history that are in use."""
+    """The leaves of a stream in their fixed order, and the windows of its history that are in use."""
 
     sequences: int
     step: int
@@ -556,7 +556,7 @@ def _resume(learner: Any) -> None:
         raise ValueError("the built network is not the one that is described")
     if len(learner.feature_names) not in (0, learner.esn.columns):
         raise ValueError("the names of the inputs are not theirs")
-    # Before room is made for so many: the states and weights of all of them are in the file.
+    # Checked before memory is allocated: the states and weights of all of them are in the file.
     if max(kept.sequences, learner.settings.outputs) * learner.esn.units > sum(leaf.size for leaf in kept.carry):
         raise ValueError(f"the states of {kept.sequences} sequences, or {learner.settings.outputs} outputs, are not there")
     fresh = learner.begin(kept.sequences, learner.esn.columns)

@@ -333,7 +333,7 @@ def _row(k: int, reservoir: Reservoir, dt: float, notes: dict[str, None]) -> tup
         if topology in ("normal", "uniform", "diagonal"):
             top = peak(alpha, rho, dt)
         else:
-            notes[f"{name}: the peak is that of a random matrix; of this topology only the bounds are known."] = None
+            notes[f"{name}: the peak holds for a random matrix; for this topology only the bounds are known."] = None
     numbers = (None if each is None else float(each) for each in (low, top, high, spread))
     return (name, reservoir.units, alpha, rho, *numbers)
 

@@ -520,7 +520,7 @@ def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) 
         each = ", ".join(
             f"{name} <strong>{value:.3f}</strong> (ceiling {ceiling[name]:.3f})" for name, value in view.accuracies.items()
         )
-        words += f" Accuracy on test data, beside that of the exact Bayesian filter: {each}."
+        words += f" Accuracy on test data, beside the exact Bayesian filter: {each}."
     return f'<p role="status" style="margin:0">{words}</p>'
 
 

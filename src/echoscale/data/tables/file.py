@@ -29,7 +29,7 @@ class DataFile:
     path : Path
         Where it came from.
     frame : pandas.DataFrame
-        Its columns without that of the times; the index holds the times, or counts rows from 0.
+        Its columns without the times; the index holds the times, or counts rows from 0.
     time : str or None
         The column that the times came from.
     notes : tuple of str

@@ -29,7 +29,7 @@ NAMES_OF_TIME = ("time", "date", "day", "week", "month", "quarter", "year", "ds"
 
 # A date whose parts have no order of their own, and the text after it; a year of two digits may come first or last.
 UNORDERED = r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)(.*)"
-CENTURY = 69  # years of two digits from here on are those of the last century, as in POSIX
+CENTURY = 69  # years of two digits from here on belong to the last century, as in POSIX
 # Gaps for every row, at most: a step that makes more of them is a mistake, and would fill the memory.
 MOST_GAPS = 100
 

@@ -27,7 +27,7 @@ class Matrices(NamedTuple):
     W : (N, N) scipy sparse array
         A block for every reservoir and coupling.
     W_in : (N, F + O)
-        Input weights; after them, with output feedback, those of the O outputs.
+        Input weights; with output feedback, the weights of the O outputs follow.
     bias : (N,)
         Biases.
     leak_rate : (N,)

@@ -1,6 +1,6 @@
 """Eigenvalues of square matrices, by the strongly connected parts of their graphs: dense where small, sparse where large.
 
-The eigenvalues of a matrix are those of its strongly connected parts, taken one by one. That is faster, and right where
+The eigenvalues of a matrix are the eigenvalues of its strongly connected parts. That is faster, and right where
 solvers err: in long chains that lead nowhere they see large eigenvalues where there are none.
 """
 

@@ -72,7 +72,7 @@ def auto(
         Number of rounds, independent of the time: the same data, seed and rounds give the same model. None: as many as fit
         into `seconds`.
     scale : "standard" or None
-        Units of the network: standardised, or those of the data.
+        Units of the network: standardised, or the units of the data.
     progress : bool or function
         True shows a bar; a function gets (rounds done, rounds, the error so far in words).
 
@@ -108,7 +108,7 @@ def auto(
         with shown(progress, "auto") as tell:
             _play(played, budget, most, tell)
     except KeyboardInterrupt:
-        warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
+        warnings.warn("interrupted: this is the result of the rounds so far.", UserWarning, stacklevel=2)
     return replace(_result(question, played), seconds=budget.spent)
 
 
@@ -211,7 +211,7 @@ def _table(
         ("method", word, "of_ridge_on_lags", "standard_errors", "choice"),
         rows,
         f"Errors on {count:,} held-out steps",
-        ("standard_errors: by how many of them the mean squared error is below that of ridge on lags.",),
+        ("standard_errors: by how many of them the mean squared error is below the error of ridge on lags.",),
     )
 
 

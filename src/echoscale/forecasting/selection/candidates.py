@@ -51,7 +51,7 @@ class Member:
 
     @property
     def coef(self) -> Floats:
-        """Of the states."""
+        """The weights of the states."""
         assert self.states is not None
         return self.states
 

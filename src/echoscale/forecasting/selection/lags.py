@@ -66,7 +66,7 @@ def every(sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def columns(lags: Sequence[int], among: Sequence[int], features: int) -> npt.NDArray[np.int64]:
-    """Which columns of a matrix with lags `among` are those of `lags`."""
+    """The columns of `lags` in a matrix with lags `among`."""
     place = {lag: at for at, lag in enumerate(among)}
     return np.concatenate([np.arange(features) + features * place[lag] for lag in lags]).astype(np.int64)
 
@@ -115,7 +115,7 @@ class LinearMap:
 
 
 def mean_of(maps: Sequence[LinearMap], weights: Sequence[float] | None = None) -> LinearMap:
-    """The map whose outputs are the mean of those of several, all alike or with weights that add up to 1."""
+    """The mean of several maps, all alike or with weights that add up to 1."""
     lags = every([each.lags for each in maps])
     wide = [each.on(lags) for each in maps]
     coef = np.average([each.coef for each in wide], axis=0, weights=weights)

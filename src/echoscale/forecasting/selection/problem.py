@@ -84,7 +84,7 @@ class Question:
 
     @cached_property
     def season(self) -> int | None:
-        """Of the input that the first output is the future of, in its longest series."""
+        """The season of the first input whose future is an output, in its longest series."""
         first = next((each for each in self.ahead if each), None)
         if first is None:
             return None

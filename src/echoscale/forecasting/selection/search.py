@@ -55,7 +55,7 @@ class Rounds:
     """The networks tried so far, and the best candidates at every origin.
 
     rows       the data
-    suggested  a hierarchical network of two levels, whose hyper-parameters are those of the first lane of the first round
+    suggested  a hierarchical network of two levels, which has the first lane of the first round
     members    for every origin: the best candidates
     simple     for every origin: ridge on lags, the best first
     products   for every origin: ridge on products of lags, the best first
@@ -170,7 +170,7 @@ class Rounds:
         return mean_of([each.beside for each in members]), groups
 
     def _structure(self, number: int) -> str:
-        """All structures in turn, then those of the best candidates."""
+        """All structures in turn, then the structures of the best candidates."""
         if number < len(networks.STRUCTURES):
             return networks.STRUCTURES[number]
         best = self.members[-1]

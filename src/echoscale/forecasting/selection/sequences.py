@@ -50,7 +50,7 @@ HEARD: tuple[tuple[bool | str, bool], ...] = (
     (False, False),
     (True, False),
 )
-# Later networks are near so many of the first; so many of them are hierarchical.
+# Number of first networks that later ones are drawn near; the share of hierarchical ones.
 NEAR, HIERARCHICAL = 2, 0.25
 NETWORKS, SUMMARY, SHARES = "networks", "ridge on a summary", "shares of the classes"
 

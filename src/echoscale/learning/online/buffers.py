@@ -39,7 +39,7 @@ class Stream(NamedTuple):
 
 
 def plan(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
-    """What to compile for so many sequences."""
+    """The sizes to compile for this number of sequences."""
     starts, batch = padded(settings.starts, sequences)
     rule = settings.readout
     return loop.LoopPlan(

@@ -53,7 +53,7 @@ class LoopPlan(NamedTuple):
     batch: int
     sequences: int  # of the batch; the others are idle
     back: int | None  # recursive least squares: see `rls.returns`; None: Adam
-    plain: bool  # whether the mean of W_out is that of all steps alike, or decays
+    plain: bool  # whether the mean of W_out weighs all steps alike, or decays
 
 
 class Fixed(NamedTuple):

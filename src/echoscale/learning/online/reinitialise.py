@@ -25,7 +25,7 @@ class Reinitialise:
     Parameters
     ----------
     every : int or None
-        Reset every so many steps; None: whenever the hyper-parameters have settled.
+        Number of steps between resets; None: reset whenever the hyper-parameters have settled.
     window : int
         Settled: they moved less than `tolerance` over this many steps. Not used with `every`.
     tolerance : float
@@ -55,7 +55,7 @@ class Reinitialise:
 
 
 class ProtocolMemory(NamedTuple):
-    """Of every start: the values at the last look and at the last reset (P, S), NaN before; resets (S,); converged (S,)."""
+    """Values of every start at the last look and at the last reset (P, S), NaN before; resets (S,); converged (S,)."""
 
     last: Any
     mark: Any

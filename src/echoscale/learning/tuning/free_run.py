@@ -1,4 +1,4 @@
-"""The error of free-running forecasts: from many origins the readout's output becomes the next input, so many steps long.
+"""The error of free-running forecasts: from many origins, the readout's output becomes the next input for a number of steps.
 
     y(t) = W_k^T x(t) + b_k,   u(t+1) = y(t); or, with output feedback, u(t+1) = (s(t+1), y(t)) with known inputs s
     d(t)^2 = mean over outputs of (y(t) - truth)^2 / Var,   E = mean d^2 / (1 + d^2)
@@ -37,7 +37,7 @@ FORECAST_BYTES = 256 << 20
 
 
 class Origins(NamedTuple):
-    """Of every fold: the series and the last known step of every forecast, (K, R) each."""
+    """The series and the last known step of every forecast of every fold, (K, R) each."""
 
     series: Indices
     step: Indices

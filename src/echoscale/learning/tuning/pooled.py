@@ -51,7 +51,7 @@ class PooledRuns(Runs):
         return np.stack([np.asarray(each[-1], np.float64) for each in self.targets.values])
 
     def sequences(self, hyper: Hyper) -> Floats:
-        """Of all sequences, (S, B, features): standardised over those that train a readout."""
+        """Features of all sequences, (S, B, features), standardised over the sequences that train."""
         train = sorted({s for each in self.folds for s in each.train})
         return standard_rows(self.esn, self.series, self.pools, hyper, np.isin(self.segment, train))
 

@@ -97,7 +97,7 @@ class Runs:
 
     @cached_property
     def steps(self) -> int:
-        """Of one network over all series."""
+        """Steps of one network over all series."""
         return int(self.series.lengths.sum())
 
     def hyper(self, z: Floats) -> Hyper:
@@ -132,7 +132,7 @@ class Runs:
         return np.asarray(self.space.penalties(z, self.penalty)[:, None] * (share * np.ones(len(self.folds))))
 
     def penalties(self, z: Floats) -> Floats:
-        """Of every fold at points z, (S, K). Noise of variance s^2 on n rows adds n s^2 I to the Gram matrix, on average."""
+        """Penalties of every fold at points z, (S, K). Noise of variance s^2 on n rows adds n s^2 I to the Gram matrix."""
         return self.learned_penalties(z) + self.noise**2 * self.train_rows
 
     @property
@@ -141,16 +141,16 @@ class Runs:
         return above(self.floor)
 
     def parts(self, hyper: Hyper) -> list[Statistics]:
-        """Of features and targets in every segment; (S, ...) each with hyper-parameters of S lanes."""
+        """Statistics of features and targets in every segment, (S, ...) each with hyper-parameters of S lanes."""
         columns = Columns(int(self.direct))
         return split_statistics(self.esn, self.series, self.targets, self.edges, columns=columns, hyper=hyper)[0]
 
     def statistics(self, hyper: Hyper) -> tuple[Statistics, Statistics]:
-        """Of features and targets in training and in what is held out, (S, K, ...), with hyper-parameters of S lanes."""
+        """Statistics of training and of held-out data, (S, K, ...), with hyper-parameters of S lanes."""
         return self.folded(self.parts(hyper))
 
     def folded(self, parts: Sequence[Statistics]) -> tuple[Statistics, Statistics]:
-        """Statistics of segments as those of every fold, (S, K, ...): what trains, and what is held out."""
+        """Statistics of training and of held-out data for every fold, (S, K, ...), from statistics of segments."""
         return stacked(self.trains(parts)), stacked(self.held(parts))
 
     def best_penalties(self, hyper: Hyper) -> Floats:
@@ -168,7 +168,7 @@ class Runs:
         return np.maximum(penalties, self.floor * train.unit) if self.floor else penalties
 
     def batches(self, count: int, tangents: int = 0) -> list[slice]:
-        """Points whose statistics, with those of so many tangents, are held in memory together."""
+        """Points whose statistics, and the statistics of their tangents, are held in memory together."""
         columns = self.features + self.outputs * (1 + tangents * len(self.folds))
         each = (len(self.edges[0]) + 2 * len(self.folds)) * columns**2 * 8
         size = max(STATISTICS_BYTES // each, 1)
@@ -286,7 +286,7 @@ def above(floor: float) -> Floats:
 
 
 def stacked(parts: Sequence[Statistics]) -> Statistics:
-    """Of every fold (S, ...), as (S, K, ...)."""
+    """Statistics (S, ...) of every fold as one, (S, K, ...)."""
     return Statistics(
         np.stack([part.count for part in parts], axis=1),
         np.stack([part.mean for part in parts], axis=1),

@@ -28,10 +28,10 @@ REFUSED, REFUSED_ROUGH = 0.1, 0.5  # how a box shrinks when none of its steps he
 SCATTERED = 5  # points tried beside the steps where the error is rough; half a box is their standard deviation
 GAIN = 3e-3  # of the error: less than that in two rounds running is no progress
 PERFECT = 1e-14  # an error that needs no further search
-SCREENED = 8  # random points of which the best becomes a start
+SCREENED = 8  # random points; the best of them becomes a start
 PATIENCE = 8  # rounds before a start that still gains may be moved
 FAR = 1.21  # times the least error: 10 % for a root of squares
-JITTER = 0.3  # of points that mix those of good starts
+JITTER = 0.3  # spread of points that mix good starts
 # Directions that hardly change the error must not make steps that are all length.
 DAMPING = 1e-6
 

@@ -51,7 +51,7 @@ STARTS = {
 FREE_STARTS = {"spectral_radius": (0.02, 1.2), "input_scaling": (0.01, 2.0), "bias_scaling": (0.05, 4.0)}
 FIRST_SHARPNESS = math.sqrt(math.prod(STARTS[SHARPNESS]))
 START_RIDGE_PER_STEP = (1e-11, 1e-2)
-# In this order they are learned where data are short: one for so many training steps.
+# Order of learning where data are short: one parameter for this number of training steps.
 FIRST_LEARNED = (
     RIDGE,
     "input_scaling",
@@ -66,7 +66,7 @@ STEPS_FOR_ONE = 50
 
 
 def affordable(hyper: Hyper, steps: float) -> tuple[list[str], list[str]]:
-    """The names that so many training steps can afford to learn, and those that they cannot."""
+    """The names that this number of training steps can afford to learn, and the other names."""
     kinds = [name for name in FIRST_LEARNED if name == RIDGE or len(getattr(hyper, name))]
     counts = [1 if name == RIDGE else len(getattr(hyper, name)) for name in kinds]
     many = max(int(np.searchsorted(np.cumsum(counts), steps / STEPS_FOR_ONE, side="right")), 1)
@@ -141,7 +141,7 @@ class Space:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the coordinates, as they are shown."""
+        """Names of the coordinates, as they are shown."""
         return (*map(str, self.learned), *([RIDGE] if self.ridge else []), *([SHARPNESS] if self.sharpness else []))
 
     def hyper(self, base: Hyper, z: Floats) -> Hyper:

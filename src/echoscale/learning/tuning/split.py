@@ -79,7 +79,7 @@ class TuningData(NamedTuple):
 
     @property
     def steps(self) -> float:
-        """Rows that the learned ridge penalty belongs to: those of all folds, or of the training part where a tail judges."""
+        """Rows that the learned ridge penalty belongs to: of all folds, or of the training part where a tail judges."""
         return float(
             self.train_steps[0]
             if self.tail

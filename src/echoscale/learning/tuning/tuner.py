@@ -103,7 +103,7 @@ def tune(
         Steps at the start of every series that do not count; 100 unless given, or a tenth of the shortest series where that
         is less. Without meaning for labels per sequence.
     closed_loop : int, optional
-        So many steps: the error is that of free-running forecasts of this length from several origins in the held-out folds,
+        A number of steps: free-running forecasts of this length are judged, from several origins in the held-out folds,
         made with each fold's readout. For targets that are the next input, y(t) = u(t + 1); or for a network with output
         feedback, whose other inputs are known.
     validation : int or float
@@ -135,7 +135,7 @@ def tune(
         Of the learned hyper-parameters; the usual ones are `echoscale.learning.BOUNDS`, widened to hold what the network has,
         and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
     rounds : int
-        At most so many steps; it ends before when no start gains any more.
+        Number of rounds at most; it ends earlier when no start improves.
     seconds : float, optional
         No round begins later than this.
     relocate : bool
@@ -240,7 +240,7 @@ def tune(
                 records.append(_record(search, began, share))
                 tell(number + 1, rounds, f"{task.name} {_least_error(search):.4f}")
     except KeyboardInterrupt:
-        warnings.warn("interrupted: the result is that of the rounds so far.", UserWarning, stacklevel=2)
+        warnings.warn("interrupted: this is the result of the rounds so far.", UserWarning, stacklevel=2)
     chooses = not data.tail and not free and (given is None or space.ridge)
     return _result(network, task, search, records, data, start, tuple(fixed), share, loss, chooses)
 
@@ -270,7 +270,7 @@ def _with_best_penalties(runs: Runs, candidates: Floats, steps: float) -> Floats
 
 
 def _candidates(space: Space, hyper: Hyper, penalty: float, starts: int | Hyper, rng: np.random.Generator) -> Floats:
-    """(S, C, P): random ones, the network's own numbers among those of the first start; or the user's, one each."""
+    """(S, C, P): random points, with the network's own numbers for the first start; or the user's points, one each."""
     if isinstance(starts, Hyper):
         if [len(leaves) for leaves in starts] != [len(leaves) for leaves in hyper]:
             raise ValueError("starts is a Hyper of another network: make it with network.build(...).hyper.replace(...).")
@@ -298,7 +298,7 @@ def _record(search: Search, began: float, share: float) -> dict[str, Any]:
 
 
 def _least_error(search: Search) -> float:
-    """Of the best start, as it is reported."""
+    """The error of the best start, as it is reported."""
     return float(search.loss.shown(search.value.error[search.best : search.best + 1])[0])
 
 

@@ -25,7 +25,7 @@ class TrainingHistory(NamedTuple):
     loss : (epochs,)
         Mean loss over the validation rows after the epoch; NaN without validation rows.
     accuracy : (epochs,)
-        The share of validation rows whose largest output is that of their label; NaN without validation rows.
+        The share of validation rows whose largest output belongs to their label; NaN without validation rows.
     """
 
     train_loss: Floats
@@ -115,7 +115,7 @@ class Trained:
         return self.readout.predict(features)
 
     def probabilities(self, features: npt.ArrayLike) -> Floats:
-        """Of the classes, adding up to 1; see `echoscale.data.losses.probabilities`.
+        """Probabilities of the classes, which add up to 1; see `echoscale.data.losses.probabilities`.
 
         Parameters
         ----------

@@ -108,7 +108,7 @@ def fit(
     schedule : "constant" or "cosine"
         "cosine" lowers the rate to 0 over all minibatches of all epochs.
     epochs : int
-        How often every row is seen; those of `start` count.
+        Number of passes over all rows, with the passes of `start`.
     minibatch : int
         Rows of a step, at most: where the rows (of a block) do not divide, all minibatches are a little smaller.
     ridge : float
@@ -120,12 +120,12 @@ def fit(
         Rows that are held out: none, a share drawn at random, or their numbers. A stream is read once more to judge them;
         neighbouring numbers spare most of that.
     patience : int or None
-        Stop after so many epochs without improvement on the validation rows. The best weights are kept, with or without.
+        Stop after this number of epochs without improvement on the validation rows. The best weights are kept in any case.
         Of no use with a cosine rate, which is at its best at the end.
     criterion : "loss" or "accuracy"
         What improvement means: a lower loss, or a higher accuracy (then a lower loss).
     average : int
-        Judge and keep the mean of the weights over all minibatches of the last so many epochs; 0: the last weights.
+        Number of last epochs: the mean of the weights over their minibatches is judged and kept; 0: the last weights.
     seed : int
         Of the order of the rows and of the rows held out: the same seed gives the same bits.
     start : Trained or None

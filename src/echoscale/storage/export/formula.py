@@ -46,7 +46,7 @@ class Formula(NamedTuple):
     blocks : tuple of slice
         Neurons that move at once, in order; f is the same for all of a block.
     factors : (P, D)
-        The product p is that of the entries factors[p] of `seen`; entry 0 is 1.
+        Product p multiplies the entries factors[p] of `seen`; entry 0 is 1.
     coef : (O, P)
         W_out.
     intercept : (O,)

@@ -45,7 +45,7 @@ def export(
     path : path
         Ends with .c or .onnx; a file that is there is replaced.
     dtype : "float64" or "float32"
-        The precision of weights, states, inputs and outputs in the file, whatever that of the model.
+        The precision of weights, states, inputs and outputs in the file, whatever the precision of the model.
     name : str
         What names in the C file begin with, so that a program can hold several models; the name of the graph in ONNX.
 

@@ -111,7 +111,7 @@ def _of_members(model: AutoModel) -> Formula:
     states = 1 + (memory + 1) * features + units + np.arange(units)
 
     def places(lags: Sequence[int]) -> Indices:
-        """Of u(t - l) in what is seen, lag by lag."""
+        """The entries of u(t - l) in `seen`, lag by lag."""
         return np.concatenate([1 + lag * features + np.arange(features) for lag in lags]).astype(np.int64)
 
     linear_map = model.linear

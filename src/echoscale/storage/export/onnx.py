@@ -93,7 +93,7 @@ class Body:
         self.constants: dict[str, npt.NDArray[Any]] = {}
 
     def add(self, operator: str, *inputs: str | npt.NDArray[Any], axis: int | None = None, output: str | None = None) -> str:
-        """Append a node; arrays become constants. Returns the name of what it gives."""
+        """Append a node; arrays become constants. Returns the name of its output."""
         import onnx
 
         attributes: dict[str, Any] = {} if axis is None else {"axis": axis}
