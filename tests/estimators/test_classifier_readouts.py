@@ -276,7 +276,7 @@ def test_partial_fit_is_for_ridge() -> None:
         model().partial_fit(X, y)
     assert "calibrate=False) is trained on all data at once: use fit" in str(caught.value.__cause__)
     trained = model().fit(X, y).set_params(readout=None)
-    with pytest.raises(ValueError, match="nothing to add to: fit it anew"):
+    with pytest.raises(ValueError, match="no statistics to add to: call fit"):
         trained.partial_fit(X, y)
     solved = trained.fit(X, y)
     assert not hasattr(solved, "history_")

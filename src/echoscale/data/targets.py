@@ -148,7 +148,7 @@ def why_not_next_input(series: Series, targets: Series, ends: Array | None = Non
             "its targets are the next inputs in other units: a scaler stands before the model. Leave the scaler out; "
             'scale="standard" does the same inside.'
         )
-    return "y[t] is not X[t + 1] in what it was fitted to (a model for more than one step ahead, or of another quantity)."
+    return "y[t] is not X[t + 1] in the data of the fit (a model for more than one step ahead, or for another quantity)."
 
 
 def leads(x: Array, y: Array, steps: int) -> bool:

@@ -226,7 +226,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         class_labels.readout_of(self.readout)
         first = not hasattr(self, "esn_")
         if not first and not hasattr(self, "statistics_"):
-            raise ValueError("this model was trained by minibatches, which leaves nothing to add to: fit it anew.")
+            raise ValueError("this model was trained by minibatches and keeps no statistics to add to: call fit with all data.")
         series, labels = self._data(X, y, reset=first)
         if first:
             self.classes_ = classes_of(labels if classes is None else np.asarray(classes))

@@ -349,7 +349,7 @@ class Record(Kind):
     kept : function, optional
         Gets the object that is written, gives an object with the attributes of the file.
     left_out : tuple of str
-        Attributes that no file holds: caches, and what is made anew.
+        Attributes that no file holds: caches, and values that are computed again.
     own_sizes : bool
         Whether its sizes are independent of the object that holds it.
     **kinds : Kind

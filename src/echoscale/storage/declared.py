@@ -106,7 +106,7 @@ def _check_esn(esn: ESN) -> None:
         if found != wanted:
             raise ValueError(f"{name} must have shapes {wanted}, not {found}")
     if esn.n_outputs and not network.feeds_back:
-        raise ValueError(f"a network without output feedback does not hear {esn.n_outputs} outputs")
+        raise ValueError(f"a network without output feedback has no {esn.n_outputs} fed-back outputs")
     for each, n in zip(esn.drawn.residuals, units, strict=False):
         check_residual(each, n)
     _check_hyper(without_lanes(esn.hyper), Hyper.of(network))
@@ -226,10 +226,10 @@ REGRESSOR = _estimator(ESNRegressor, **OF_STEPS, flat_targets_=TRUTH, no_forecas
 
 
 def _check_pools(made: ESNFeatures, changes: bool | str, features: int, readout: Readout) -> None:
-    """A network that hears these inputs, with pools that are as many as the columns of the readout."""
+    """The network fits the inputs, and the pools fit the columns of the readout."""
     heard, units = columns_heard(features, changes), made.esn_.units
     if not heard == made.esn_.n_inputs == made.scaling_[0].shape[-1]:
-        raise ValueError(f"{features} inputs make {heard} columns, and the network hears {made.esn_.n_inputs}")
+        raise ValueError(f"{features} inputs make {heard} columns, but the network has {made.esn_.n_inputs} inputs")
     checks.integer(made.washout, "washout")
     pools = pools_of(made.pools)
     places = pooling.columns(pools.names, units, pools.parts, pools.parts if pools.every is None else 0)
@@ -448,7 +448,7 @@ def _check_core(core: Core) -> None:
     for edges, length in zip(core.edges, lengths[0], strict=True):
         wrong = not len(edges) or len(edges) % 2 or edges[0] or edges[-1] > length or (np.diff(edges) < 0).any()
         if wrong or len(edges) != len(core.edges[0]):
-            raise ValueError("edges must be those of parts of time with gaps between them, as many in every series")
+            raise ValueError("edges must bound parts of time with gaps between them, equally many in every series")
     for part in core.parts:
         checks.choice(part.view, range(len(core.views)), "view")
         shortest = min(int(edges[-1]) for edges in core.edges)
@@ -485,16 +485,16 @@ def _finish_forecaster(model: Any) -> None:
     if not all(place < wide for place in model._places):
         raise ValueError(f"places {model._places} of {wide} columns")
     if sorted(b for group in model._groups for b in group) != list(range(count)) or len(model._cores) != len(model._groups):
-        raise ValueError("groups must hold every series once, and each has what was learned of it")
+        raise ValueError("groups must hold every series once, each with its own fit")
     model.season_ = list(model.season_) if isinstance(model.season_, tuple) else model.season_
     periods = model.season_ if len(model._groups) > 1 else [model.season_]
     for core, group, period in zip(model._cores, model._groups, periods, strict=True):
         if core.period != period or len(core.scales) != len(group):
-            raise ValueError("what was learned is of another season, or of other series")
+            raise ValueError("the fit belongs to another season, or to other series")
         # Shapes that do not fit each other show here, and not at a user's call.
         for each in core.forecast(horizon, [np.zeros((horizon, wide - len(model._places)))] * len(group)):
             if any(part.shape != (horizon,) or not np.isfinite(part).all() for part in each):
-                raise ValueError("what was learned does not forecast")
+                raise ValueError("the fit does not forecast")
 
 
 FORECASTER = _estimator(

@@ -134,7 +134,7 @@ def _notes(about: Any, arrays: dict[str, Stored]) -> dict[str, Any]:
 
 
 def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
-    """What is made of the description and of the arrays of a file, after its checksum was found to be right."""
+    """The object of a description and of the arrays of a file, whose checksum is right."""
     if not source.is_file():
         raise FileNotFoundError(f"there is no file {source}.")
     try:

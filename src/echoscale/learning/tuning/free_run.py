@@ -197,7 +197,7 @@ class FreeRun(Loss):
         return np.concatenate(found)
 
     def _known_inputs(self) -> Floats | None:
-        """s(t+1), ... after every origin, (steps - 1, F, K R), 0 past the end; None where outputs are all that is heard."""
+        """s(t+1), ... after every origin, (steps - 1, F, K R), 0 past the end; None if only outputs come back."""
         runs, features = self.runs, self.runs.esn.n_inputs
         if not runs.esn.n_outputs:
             return None

@@ -20,6 +20,7 @@ from scipy.optimize import lsq_linear
 
 from echoscale._internal.types import Floats
 from echoscale.learning.tuning.losses import Loss, Value
+from echoscale.readouts.penalties import least
 from echoscale.readouts.ridge import Readout
 
 LENGTHS = np.array([0.3, 1.0, 3.0])  # of the steps tried, in units of the step of the model
@@ -65,7 +66,7 @@ class Search:
         starts, candidates, _ = z.shape
         points = z.reshape(-1, z.shape[-1])
         value = loss.value(points)
-        best = _least(value.error.reshape(starts, candidates)) + np.arange(starts) * candidates
+        best = least(value.error.reshape(starts, candidates).T).place + np.arange(starts) * candidates
         # Copies: the starts change in place.
         kept = Value(value.error[best].copy(), Readout(*(np.array(each[best]) for each in value.readout)))
         return cls(loss, rng, points[best].copy(), kept, loss.runs.steps * len(points))
@@ -78,7 +79,7 @@ class Search:
     @property
     def best(self) -> int:
         """The start with the least error."""
-        return int(_least(self.value.error[None])[0])
+        return int(least(self.value.error).place)
 
     def round(self) -> None:
         """One step of every live start."""
@@ -99,7 +100,7 @@ class Search:
         value = self.loss.value(tried)
         self.steps += self.loss.runs.steps * (len(tried) + len(live) * self.loss.model_runs)
         errors = value.error.reshape(len(live), -1)
-        for place, (start, best) in enumerate(zip(live, _least(errors), strict=True)):
+        for place, (start, best) in enumerate(zip(live, least(errors.T).place, strict=True)):
             longer = np.clip(LENGTHS[best], 0.5, 2.0) if best < len(LENGTHS) else 1.0
             self._move(start, errors[place, best], self.box[start] * longer, tried, value, place * errors.shape[1] + best)
 
@@ -157,8 +158,3 @@ def trials(z: Floats, gradient: Floats, curvature: Floats, low: Floats, high: Fl
     """Points to try from z (P,): the step within the radius, made shorter and longer by these factors (K,); (K, P)."""
     whole = step(gradient, curvature, np.maximum(low - z, -radius), np.minimum(high - z, radius))
     return np.clip(z + lengths[:, None] * whole, low, high)
-
-
-def _least(errors: Floats) -> npt.NDArray[np.int64]:
-    """Which is least in every row; what is not a number is not."""
-    return np.asarray(np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=1))
