@@ -190,7 +190,7 @@ class Columns:
 
         Parameters
         ----------
-        last : (N,) or (B, N)
+        last : (N,), (B, N) or (H, B, N)
             States after the last step.
         series : Series
             The series that ended there.
@@ -201,7 +201,8 @@ class Columns:
             return last
         past = [None] * series.count if before is None else list(before)
         inputs = [latest(u, self._inputs - 1, first).ravel() for u, first in zip(series.values, past, strict=True)]
-        return np.concatenate([last, inputs[0] if series.kind == "one" else np.stack(inputs)], axis=-1)
+        recent = inputs[0] if series.kind == "one" else np.stack(inputs)
+        return np.concatenate([last, np.broadcast_to(recent, (*last.shape[:-1], recent.shape[-1]))], axis=-1)
 
     @property
     def _inputs(self) -> int:
