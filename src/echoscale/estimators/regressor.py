@@ -148,9 +148,9 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     def __init__(
         self,
         units: int | Sequence[int] = 100,
-        leak_rate: float | Sequence[float] | None = 1.0,
+        leak_rate: float | Sequence[float] | None = None,
         spectral_radius: float | Sequence[float] = 0.9,
-        input_scaling: float | Sequence[float] | None = 0.1,
+        input_scaling: float | Sequence[float] | None = None,
         *,
         network: Network | None = None,
         columns: Columns | None = None,
@@ -358,8 +358,8 @@ class ESNRegressor(RegressorMixin, StepEstimator):
 
     def _begin(self, series: Series, targets: Series, washout: int | None) -> Steps:
         """A network for these data; washout=None is for streams."""
-        esn, columns = self._build(series.features, targets.features), self.columns or Columns()
-        return self._steps(series, esn, columns, scaling_of(self.scale, targets), washout, **self._options())
+        columns, outputs = self.columns or Columns(), scaling_of(self.scale, targets)
+        return self._steps(series, targets, columns, outputs, washout, n_outputs=targets.features, **self._options())
 
     def _options(self) -> dict[str, Any]:
         """What the readout is fitted to, checked."""

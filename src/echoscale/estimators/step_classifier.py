@@ -190,7 +190,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         for name in ("history_", "statistics_", "fold_statistics_"):
             self.__dict__.pop(name, None)  # of another fit before
         ridge, washout = self._penalties(), self._washout(series)
-        steps = self._begin(series, washout)
+        steps = self._begin(series, targets, washout)
         if readout is None:
             self._fit_steps(steps, series, targets, ridge, washout)
             self._calibrate()
@@ -231,7 +231,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         if first:
             self.classes_ = classes_of(labels if classes is None else np.asarray(classes))
         targets, ridge = self._one_hot(labels, series), self._penalties()
-        self._add_steps(self._begin(series, None) if first else self._fitted_steps(), series, targets, ridge, new_series)
+        self._add_steps(self._begin(series, targets, None) if first else self._fitted_steps(), series, targets, ridge, new_series)
         if hasattr(self, "readout_"):
             self._calibrate()
         return self
@@ -347,10 +347,10 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
             return as_targets(codes_of(np.asarray(labels), self.classes_), series)
         return as_targets([codes_of(each, self.classes_) for each in labels], series)
 
-    def _begin(self, series: Series, washout: int | None) -> Steps:
+    def _begin(self, series: Series, targets: Series, washout: int | None) -> Steps:
         """A network for these data; washout=None is for streams."""
         columns = STATES if self.columns is None else self.columns
-        return self._steps(series, self._build(series.features), columns, Scaling.none(len(self.classes_)), washout)
+        return self._steps(series, targets, columns, Scaling.none(len(self.classes_)), washout)
 
     def _calibrate(self) -> None:
         self.steepness_ = calibration.steepness_of_steps(self.statistics_, self.readout_, self.ridge_curve_)
