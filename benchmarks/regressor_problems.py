@@ -102,7 +102,7 @@ def sampled(
     return np.asarray(solve_ivp(slope, (0, times[-1] + every), start, t_eval=times, rtol=1e-8, atol=1e-8).y.T)
 
 
-# ---------------------------------------------------------------------------------------- looked at while candidates were chosen
+# --------------------------------------------------------------------------------------- looked at while candidates were chosen
 
 
 def duffing(steps: int, rng: np.random.Generator) -> tuple[Floats, Floats]:

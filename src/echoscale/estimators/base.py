@@ -15,7 +15,8 @@ from echoscale.network import Network, parallel
 from echoscale.timescales.candidates import Candidate
 
 # Where leak rates or the input scaling are left open. Set on half of the data sets of benchmarks/classification.py.
-USUAL = Candidate(slow=0.03, fast=1.0, input_scaling=0.3)
+SLOWEST = 0.03
+USUAL = Candidate(slow=SLOWEST, fast=1.0, input_scaling=0.3)
 BIAS_SCALING = 0.5
 SEARCHED = ("units", "leak_rate", "spectral_radius", "input_scaling")
 
@@ -80,7 +81,7 @@ class ESNEstimator(BaseEstimator):
         return USUAL
 
     def _described(self, sizes: list[int], candidate: Candidate | None = None) -> Network:
-        """Reservoirs of these sizes side by side, with the parameters, and with a candidate's values where they are left open."""
+        """Reservoirs of these sizes side by side; values that are left open come from a candidate."""
         usual = candidate or self._candidate()
         return parallel(
             sizes,

@@ -231,7 +231,9 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         if first:
             self.classes_ = classes_of(labels if classes is None else np.asarray(classes))
         targets, ridge = self._one_hot(labels, series), self._penalties()
-        self._add_steps(self._begin(series, targets, None) if first else self._fitted_steps(), series, targets, ridge, new_series)
+        self._add_steps(
+            self._begin(series, targets, None) if first else self._fitted_steps(), series, targets, ridge, new_series
+        )
         if hasattr(self, "readout_"):
             self._calibrate()
         return self

@@ -160,9 +160,7 @@ class Steps:
         return given[..., :-fed_back], given[..., -fed_back:]
 
 
-def wanted_of(
-    heard: Series, targets: Series, columns: Columns, inputs: Scaling, outputs: Scaling, difference: str
-) -> Series:
+def wanted_of(heard: Series, targets: Series, columns: Columns, inputs: Scaling, outputs: Scaling, difference: str) -> Series:
     """The targets of the readout, in units of the network: as they are, or their changes since the last known value."""
     wanted = outputs.apply(targets)
     return changes(heard, wanted, inputs, outputs, int(columns.inputs or 0)) if difference == LAST else wanted
@@ -230,9 +228,9 @@ class StepEstimator(ESNEstimator):
         washout    None: a stream, whose end is not known
         n_outputs  outputs that may be fed back
         """
-        seed, inputs = seed_of(self.random_state), scaling_of(self.scale, series)
         self.candidates_ = None
-        if self.network is None and (self.leak_rate is None or self.input_scaling is None):
+        described, seed, inputs = self.make_network(), seed_of(self.random_state), scaling_of(self.scale, series)
+        if described is not self.network and (self.leak_rate is None or self.input_scaling is None):
             settled = columns.settled(series.lengths, series.features, washout)
             self.candidates_ = self._chosen(inputs.apply(series), targets, settled, inputs, outputs, seed, **options)
         esn = self._build(series.features, n_outputs, seed)

@@ -71,6 +71,7 @@ from echoscale.storage.codec import (
     Value,
     one_of,
 )
+from echoscale.timescales.candidates import Candidates
 
 SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal, Columns, Pools, Sigmoid, Softmax)
 
@@ -157,6 +158,12 @@ NETWORK = Record(
 
 READOUT = Record(Readout, "coef O C, intercept O", ridge=Array(least=0))
 CURVE = Record(RidgeCurve, "relative penalties", errors=Array("penalties", finite=False))
+CANDIDATES = Record(
+    Candidates,
+    folds=POSITIVE,
+    errors=Array("candidates", least=0),
+    **_each(("slow", "fast", "input_scaling"), Array("candidates", finite=False)),
+)
 STATISTICS = Record(Statistics, features=_positive("C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O C+O"))
 RLS_STATE = Record(RLSState, "mean C, target O, coef C O, inverse C C", weight=Array(least=0), turn=Array(kind="i", least=0))
 LEAST_SQUARES = Record(RLS, ridge=NUMBER, forgetting=NUMBER, state=Maybe(RLS_STATE))
@@ -194,6 +201,7 @@ FITTED: dict[str, Any] = {
 OF_STEPS: dict[str, Any] = {
     **FITTED,
     "esn_": NETWORK,
+    "candidates_": Maybe(CANDIDATES),
     "scaling_": _scaling("F"),
     "target_scaling_": _scaling("O"),
     "columns_": Value(Columns),

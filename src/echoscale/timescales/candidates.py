@@ -4,9 +4,9 @@ A candidate is a range of leak rates with an input scaling, for inputs of standa
 
     alpha_i = fast (slow / fast)^((i - 1) / (n - 1)),   i = 1 ... n      n: neurons of one reservoir, or several reservoirs
 
-All candidates share their drawn weights and run on the lanes of one scan. Every candidate is judged with its best ridge penalty
-on blocks of time that are held out. Errors within two per cent count as equal, and then the earlier candidate is chosen: the list
-begins with the quickest memory, which says least about data that it has not seen.
+All candidates share their drawn weights and run on the lanes of one scan. Every candidate is judged with its best ridge
+penalty on blocks of time that are held out. Errors within two per cent count as equal, and then the first candidate counts:
+the list begins with the quickest memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
-from echoscale._internal.types import Array, Floats, Indices
+from echoscale._internal.types import Floats
 from echoscale.data.series import Series, washout_steps
 from echoscale.engine.hyper import Hyper
 from echoscale.network import LogUniform, Network
@@ -30,10 +30,9 @@ from echoscale.readouts.statistics import split_statistics, with_noise
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from echoscale.engine.devices import DeviceLike
 
-# (slow, fast) leak rates, the quickest memory first, and input scalings, the usual one first. Set on one half of the problems of
-# benchmarks/regressor.py: more ranges gained nothing, and two or three levels were no better than one reservoir.
+# (slow, fast) leak rates, the quickest memory first, and input scalings, the usual one first. Set on one half of the problems
+# of benchmarks/regressor.py: more ranges gained nothing, and two or three levels were no better than one reservoir.
 LEAK_RATES = ((1.0, 1.0), (0.1, 1.0), (0.003, 0.2))
 INPUT_SCALINGS = (0.3, 1.0, 0.03)
 STRONGEST = 3.0  # with the quickest memory only: the others gained nothing from it
@@ -145,7 +144,12 @@ class Candidates:
         for slow, fast in dict.fromkeys(zip(self.slow.tolist(), self.fast.tolist(), strict=True)):
             mine = np.flatnonzero((self.slow == slow) & (self.fast == fast))
             mine = mine[np.argsort(self.input_scaling[mine])]
-            axes.plot(self.input_scaling[mine], self.errors[mine], ".-", label=f"{slow:g}" if slow == fast else f"{slow:g} to {fast:g}")
+            axes.plot(
+                self.input_scaling[mine],
+                self.errors[mine],
+                ".-",
+                label=f"{slow:g}" if slow == fast else f"{slow:g} to {fast:g}",
+            )
         axes.plot(self.chosen.input_scaling, self.error, "o", color="black", fillstyle="none", markersize=10, label="chosen")
         axes.set(xscale="log", yscale="log", xlabel="input scaling", ylabel="error of held-out folds")
         axes.legend(frameon=False, fontsize="small", title="leak rates")
