@@ -40,6 +40,10 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     X is one series (T, F), a batch (B, T, F) or a list of (T_b, F); y has the same lengths, with or without an axis of outputs.
     Row t of a prediction has seen X[t].
 
+    **The timescales.** Leak rates and input scaling that are left open are chosen: ten candidates, from quick to slow neurons
+    with weak to strong inputs, run side by side on the last 1,500 steps, and the one with the least error on held-out blocks of
+    time is fitted to all data. `candidates_` shows their errors. A value that is set is kept.
+
     **The network.** The parameters that people search are `units`, `leak_rate`, `spectral_radius` and `input_scaling`. Several
     numbers of units are reservoirs side by side (`es.parallel`). All other networks are described by `network=`: hierarchies
     (`es.hierarchical`), couplings, topologies, biases, output feedback.
@@ -62,12 +66,14 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     units : int or tuple of int
         Number of neurons, of one reservoir or of each of several.
     leak_rate : float, tuple or None
-        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: from 1 on the first reservoir to 0.03 on the
-        last, the others geometrically between them.
+        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: chosen by held-out error among 1 for all neurons,
+        0.1 to 1, and 0.003 to 0.2, spread over the neurons of one reservoir, or over several reservoirs. The slowest neuron's
+        timescale, 1 / alpha, is at most a tenth of the longest series.
     spectral_radius : float or tuple
         Spectral radius of the recurrent matrices.
     input_scaling : float, tuple or None
-        Scale of the input weights. None: 0.3.
+        Scale of the input weights. None: chosen among 0.03, 0.3, 1 and 3, for inputs of standard deviation 1. With fewer than
+        100 steps nothing is chosen: leak rates are 1 and the input scaling is 0.3.
     network : Network or None
         Any network, in place of the four parameters before.
     columns : Columns or None
@@ -90,11 +96,12 @@ class ESNRegressor(RegressorMixin, StepEstimator):
         the network sees the data as they are.
     ridge : "auto", float or list of floats
         The penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of the
-        states, the best on held-out folds; a list: the best of it. Where the smallest of the path is among the best, it goes on
-        down to 0 with an exact solution that needs the states of all steps at once (up to 512 MiB). With too little data for
-        two folds of four steps, "auto" is 1e-4 times that mean square. In `partial_fit`, every chunk
-        is a block, dealt out to the folds in turn, and "auto" chooses anew at every call; before there are two folds it is 1e-4
-        times the mean square, and after a `fit` the relative penalty of that fit stays.
+        states, the largest whose error on held-out folds is within one per cent of the least; a list: the same for its
+        penalties. Where the smallest of the path is among the best, it goes on down to 0 with an exact solution that needs the
+        states of all steps at once (up to 512 MiB). With too little data for two folds of four steps, "auto" is 1e-4 times that
+        mean square. In `partial_fit`, every chunk is a block, dealt out to the folds in turn, and "auto" chooses again at every
+        call; before there are two folds it is 1e-4 times the mean square, and after a `fit` the relative penalty of that fit
+        stays.
     folds : int
         Number of folds that choose a penalty: blocks of time with a gap of a twentieth of a fold between them (whole series
         where there are as many series as folds; fewer folds where data are short).
@@ -109,6 +116,9 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     ----------
     esn_ : ESN
         The network with its weights.
+    candidates_ : Candidates or None
+        Leak rates, input scalings and held-out errors of the candidates, with `chosen`, `table` and `plot()`; None if nothing
+        was chosen. In a stream, the first chunk chooses.
     readout_ : Readout
         W_out (O, N + P + D F) and b (O,), from states, P squares and products, and the last D scaled inputs to targets in units
         of the data.
@@ -139,11 +149,13 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     Examples
     --------
     >>> import echoscale as es
-    >>> u, y = es.tasks.narma(1500, order=10, seed=0)
-    >>> model = es.ESNRegressor(units=50, input_scaling=0.2, random_state=0).fit(u[:1000], y[:1000])
-    >>> model.washout_, model.predict(u[1000:], state=model.state_).shape
-    (100, (500, 1))
-    >>> model.score(u[1000:], y[1000:]) > 0.5
+    >>> u, y = es.tasks.mackey_glass(2000, seed=0, horizon=30)
+    >>> model = es.ESNRegressor(units=50, random_state=0).fit(u[:1500], y[:1500])
+    >>> print(model.candidates_.chosen)
+    leak rates 0.1 to 1 and input scaling 1
+    >>> model.predict(u[1500:], state=model.state_).shape
+    (500, 1)
+    >>> model.score(u[1500:], y[1500:]) > 0.9
     True
     """
 
