@@ -153,12 +153,10 @@ def test_debug_shows_where_an_error_came_from(swept: Path, monkeypatch: pytest.M
 
 
 def test_an_error_of_ours_is_told_in_a_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from echoscale.app.cli import sweep_runs
-
     def broken(*_: object, **__: object) -> None:
         raise KeyError("test")
 
-    monkeypatch.setattr(sweep_runs, "run", broken)
+    monkeypatch.setattr("echoscale.sweeps.spec.read", broken)
     result = CliRunner().invoke(app, ["sweep", "x.toml"])
     assert result.exit_code == 1
     assert "KeyError: 'test'. This should not happen" in result.stderr

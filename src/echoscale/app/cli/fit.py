@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import typer
 
 import echoscale as es
 from echoscale._internal.files import make_folder, write_atomically
 from echoscale.app.cli import labelled_sequences as sequences
-from echoscale.app.cli.output import check_file, check_folder, say, working
+from echoscale.app.cli.output import STOPPED, check_file, check_folder, print_json, say, working
 from echoscale.app.report import fits as fit_pages
 from echoscale.data import tables
 from echoscale.data.tables import DataFile, Notation, listed, when
@@ -68,11 +69,35 @@ class FitRequest:
 
 @dataclass
 class Made:
-    """The output of `fit`: `text` for people, the `next` command, `summary` for programs; `stopped` after Ctrl-C."""
+    """All that a fit makes, before anything is written.
 
-    text: str
-    next: str
-    summary: dict[str, object]
+    Attributes
+    ----------
+    model : Forecaster, AutoModel or SequenceModel
+        The fitted model.
+    notes : dict
+        What the model file says of the data.
+    picture : bytes
+        PNG.
+    page : str
+        HTML.
+    results : dict
+        The results for programs.
+    words : list of str
+        The results for people, line by line.
+    following : list of str
+        The next commands.
+    stopped : bool
+        Whether Ctrl-C ended it early.
+    """
+
+    model: Any
+    notes: dict[str, Any]
+    picture: bytes
+    page: str
+    results: dict[str, Any]
+    words: list[str]
+    following: list[str]
     stopped: bool
 
 
@@ -85,27 +110,43 @@ def season_of(text: str) -> int | str | None:
     return int(text)
 
 
-def fit(asked: FitRequest, quiet: bool) -> Made:
+def fit(asked: FitRequest, json: bool, quiet: bool) -> None:
     """Run the whole command."""
+    began = clock.perf_counter()
     if not asked.seconds > 0:
         raise ValueError(f"--seconds must be above 0, got {asked.seconds:g}.")
     check_folder(asked.out)
-    for name in (MODEL, PICTURE, PAGE):
-        check_file(asked.out / name, [Path(name).suffix])
+    files = {"model": asked.out / MODEL, "picture": asked.out / PICTURE, "page": asked.out / PAGE}
+    for file in files.values():
+        check_file(file, [file.suffix])
     sequence = asked.sequence if asked.sequence != sequences.ONE_SERIES else None
     if sequence is not None and (asked.time not in (None, tables.NO_TIME) or asked.every is not None):
         raise ValueError("--sequence takes the rows of a sequence in the order of the file: leave --time and --every out.")
     time = tables.NO_TIME if sequence is not None else asked.time
     data = tables.read(asked.data, time, asked.every, asked.notation)
     if sequence is not None:
-        return _sequences(asked, data, sequence, quiet)
-    columns = Columns.of(asked, data)
-    say(described(data), quiet)
-    for note in data.notes:
-        say(f"Note: {note}.", quiet)
-    if columns.labelled or asked.horizon == 0:
-        return _same_row(asked, data, columns, quiet)
-    return _future(asked, data, columns, quiet)
+        made = _sequences(asked, data, sequence, quiet)
+    else:
+        columns = Columns.of(asked, data)
+        say(described(data), quiet)
+        for note in data.notes:
+            say(f"Note: {note}.", quiet)
+        if columns.labelled or asked.horizon == 0:
+            made = _same_row(asked, data, columns, quiet)
+        else:
+            made = _future(asked, data, columns, began + asked.seconds - END_SECONDS, quiet)
+    make_folder(asked.out)
+    es.save(made.model, files["model"], notes=made.notes)
+    write_atomically(files["picture"], made.picture)
+    write_atomically(files["page"], made.page.encode())
+    if json:
+        took = clock.perf_counter() - began
+        print_json({"data": asked.data, "rows": len(data), **made.results, "files": files, "seconds": round(took, 2)})
+    else:
+        typer.echo("\n".join([*made.words, *(f"{name.capitalize()}: {path}" for name, path in files.items())]))
+    say(f"Next: {made.following[0]}", quiet or json)
+    if made.stopped:
+        raise typer.Exit(STOPPED)
 
 
 def described(data: DataFile) -> str:
@@ -172,8 +213,7 @@ class Columns:
 # -------------------------------------------------------------------------------------------------------------- the future
 
 
-def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
-    began = clock.perf_counter()
+def _future(asked: FitRequest, data: DataFile, columns: Columns, deadline: float, quiet: bool) -> Made:
     targets = data.numbers(columns.targets)
     every = data.numbers([*columns.inputs, *columns.past])
     end = _checked_end(data, targets)
@@ -198,7 +238,6 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
     with working(f"Fitting {', '.join(names)}", quiet):
         model = forecaster().fit(y, X)
     took = clock.perf_counter() - fitting
-    deadline = began + asked.seconds - END_SECONDS
     stopped, table, judged = False, None, None
     horizon = reach(model)[0] or model.horizon_  # up to the judged horizon
     try:
@@ -211,35 +250,24 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
     if steps:
         known = ahead.iloc[:steps][columns.inputs] if ahead is not None and columns.inputs else None
         forecast = model.predict(steps, known, asked.levels)
-    notes = {
+    roles = {
         "task": "forecast",
-        "data": data.path.name,
         "targets": names,
         "inputs": columns.inputs,
         "past": columns.past,
         "time": data.time,
         "horizon": horizon,
     }
+    future = " --future FUTURE.csv" if model.future_inputs_ else ""
+    file = asked.out / MODEL
+    following = [f"echoscale forecast {file} --steps {horizon}{future}", f"echoscale timescales {file}"]
     with working("Drawing", quiet):
         picture = fit_pages.forecast_picture(model, forecast, judged)
-        page = fit_pages.forecast_page(
-            model, data.path.name, described(data), table, forecast, judged, picture, _next(asked, model, horizon)
-        )
-    files = _write(asked, model, notes, picture, page)
-    took = clock.perf_counter() - began
-    summary: dict[str, object] = {
-        "data": asked.data,
-        "rows": len(data),
-        **{key: notes[key] for key in ("task", "targets", "inputs", "past", "time", "horizon")},
-        "season": model.season_,
-        "table": table,
-        "candidates": model.candidates_,
-        "files": files,
-        "seconds": round(took, 2),
-    }
+        page = fit_pages.forecast_page(model, data.path.name, described(data), table, forecast, judged, picture, following)
+    results = {**roles, "season": model.season_, "table": table, "candidates": model.candidates_}
     words = [str(table), ""] if table is not None else []
-    words += [f"Season: {_season(model)}", *columns.said(data), _saved(model, table), *_files(files)]
-    return Made("\n".join(words), _next(asked, model, horizon)[0], summary, stopped)
+    words += [f"Season: {_season(model)}", *columns.said(data), _saved(model, table)]
+    return Made(model, {**roles, "data": data.path.name}, picture, page, results, words, following, stopped)
 
 
 def _saved(model: Forecaster, table: Table | None) -> str:
@@ -329,12 +357,6 @@ def _beside(
     return beside(model, OWN, judged), judged[OWN]
 
 
-def _next(asked: FitRequest, model: Forecaster, horizon: int) -> list[str]:
-    future = " --future FUTURE.csv" if model.future_inputs_ else ""
-    file = asked.out / MODEL
-    return [f"echoscale forecast {file} --steps {horizon}{future}", f"echoscale timescales {file}"]
-
-
 def _season(model: Forecaster) -> str:
     periods = model.season_ if isinstance(model.season_, list) else [model.season_]
     said = ["none found" if each is None else f"{each} steps" for each in periods]
@@ -405,7 +427,6 @@ def _say_gaps(u: npt.NDArray[np.float64], quiet: bool) -> None:
 
 def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any], quiet: bool) -> Made:
     """Fit a model with `es.auto`, and write its page and files."""
-    began = clock.perf_counter()
     stopped = False
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -415,25 +436,20 @@ def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: A
         stopped = stopped or note.startswith("interrupted")
         say(f"Note: {note}", quiet)
     notes |= {"data": data.path.name, "targets": columns.targets, "inputs": columns.inputs}
+    following = [f"echoscale predict {asked.out / MODEL} NEW.csv"]
     with working("Drawing", quiet):
         guess = None if columns.labelled else np.asarray(found.model.predict(u)).reshape(len(u), -1)
         picture = fit_pages.same_row_picture(found, data.frame.index, columns.targets, y, guess)
-        page = fit_pages.same_row_page(found, described(data), picture, _predict_next(asked))
-    files = _write(asked, found.model, notes, picture, page)
-    took = clock.perf_counter() - began
-    summary: dict[str, object] = {
-        "data": asked.data,
-        "rows": len(data),
+        page = fit_pages.same_row_page(found, described(data), picture, following)
+    results = {
         **{key: notes[key] for key in ("task", "targets", "inputs", "time")},
         "winner": found.winner,
         "error": found.error,
         "table": found.table,
         "reasons": list(found.reasons),
-        "files": files,
-        "seconds": round(took, 2),
     }
-    words = [str(found), "", *columns.said(data), f"Saved: {found.winner}", *_files(files)]
-    return Made("\n".join(words), _predict_next(asked)[0], summary, stopped)
+    words = [str(found), "", *columns.said(data), f"Saved: {found.winner}"]
+    return Made(found.model, notes, picture, page, results, words, following, stopped)
 
 
 def _after(index: pd.Index[Any]) -> str | None:
@@ -442,23 +458,3 @@ def _after(index: pd.Index[Any]) -> str | None:
         return None
     step = getattr(index, "freq", None)
     return when(index[-1] + (index[-1] - index[-2] if step is None else step))
-
-
-def _predict_next(asked: FitRequest) -> list[str]:
-    return [f"echoscale predict {asked.out / MODEL} NEW.csv"]
-
-
-# ------------------------------------------------------------------------------------------------------------------ files
-
-
-def _write(asked: FitRequest, model: Any, notes: dict[str, Any], picture: bytes, page: str) -> dict[str, Path]:
-    make_folder(asked.out)
-    files = {"model": asked.out / MODEL, "picture": asked.out / PICTURE, "page": asked.out / PAGE}
-    es.save(model, files["model"], notes=notes)
-    write_atomically(files["picture"], picture)
-    write_atomically(files["page"], page.encode())
-    return files
-
-
-def _files(files: dict[str, Path]) -> list[str]:
-    return [f"{name.capitalize()}: {path}" for name, path in files.items()]

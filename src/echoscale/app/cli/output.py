@@ -38,7 +38,7 @@ def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
     """Report errors in one line: exit status 2 if the user can fix it, else 1. Ctrl-C says how to continue."""
     try:
         yield
-    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
+    except (typer.Exit, BrokenPipeError):
         raise
     except KeyboardInterrupt:
         say(f"Stopped. {go_on}")
