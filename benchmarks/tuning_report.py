@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from tuning_methods import FRAGILE_NOISE, FRAGILE_RIDGE, NOISE, RELATIVE
 
-from echoscale.app.report import style
+from paper import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -440,7 +440,7 @@ def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: A
     with working("Drawing", quiet):
         guess = None if columns.labelled else np.asarray(found.model.predict(u)).reshape(len(u), -1)
         picture = fit_pages.same_row_picture(found, data.frame.index, columns.targets, y, guess)
-        page = fit_pages.same_row_page(found, described(data), picture, following)
+        page = fit_pages.auto_page(found, described(data), picture, following)
     results = {
         **{key: notes[key] for key in ("task", "targets", "inputs", "time")},
         "winner": found.winner,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from echoscale.app.report import page, style
-from echoscale.app.report.auto import table_of
+from echoscale._internal.plots import drawn, new_axes
+from echoscale.app.report import page
 from echoscale.app.report.page import Html
 from echoscale.sweeps.results import best_points, over_seeds
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 MANY = 6  # ticks of an axis
 
 
-def document(data: xarray.Dataset) -> str:
+def sweep_page(data: xarray.Dataset) -> str:
     """The page as text."""
     settings = json.loads(data.attrs["settings"])
     best = best_points(data)
@@ -30,7 +29,7 @@ def document(data: xarray.Dataset) -> str:
         title,
         page.paragraph(_verdict(best), "verdict"),
         page.section("Error over the grid", *_surface(data)),
-        page.section("The best points", table_of(best)),
+        page.section("The best points", page.table_of(best)),
         page.section(
             "What was tried",
             page.table(("axis", "values", "which"), axes, "Axes", numbers=(1,)),
@@ -67,26 +66,25 @@ def _surface(data: xarray.Dataset) -> list[Html]:
     if not longest:
         return [page.paragraph("The grid has one point.")]
     least = mean.min([name for name in mean.dims if name not in longest]).transpose(*longest)
-    figure = style.figure(3.4, 5.2)
-    ax = figure.subplots()
-    ax.set_xlabel(longest[-1] if len(longest) == 2 else longest[0])
+    ax = new_axes(5.2, 3.4)
+    ax.set_xlabel(longest[-1])
     _ticks(ax.xaxis, least[longest[-1]].values)
     if len(longest) == 1:
-        ax.plot(range(least.size), least.values, "o-", color=style.BLUE)
+        ax.plot(range(least.size), least.values, "o-")
         ax.set_ylabel("validation error")
     else:
-        drawn = ax.imshow(least.values, origin="lower", aspect="auto", cmap="viridis")
+        shades = ax.imshow(least.values, origin="lower", aspect="auto", cmap="viridis")
         ax.set_ylabel(longest[0])
         _ticks(ax.yaxis, least[longest[0]].values)
-        figure.colorbar(drawn, ax=ax, label="validation error")
+        ax.figure.colorbar(shades, ax=ax, label="validation error")
         row, column = np.unravel_index(int(np.nanargmin(least.values)), least.shape)
-        style.cross(ax, float(column), float(row))
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=160)
+        # Black below white: the cross is visible on any colour.
+        for colour, width in (("black", 3), ("white", 1.5)):
+            ax.plot(column, row, "x", color=colour, markersize=6, markeredgewidth=width)
     others = [str(name) for name in mean.dims if name not in longest]
     words = "Validation error over " + " and ".join(longest)
     words += f", the least over {' and '.join(others)}" * bool(others) + ", mean over seeds" * averaged
-    return [page.picture(picture.getvalue(), words + ".", page.text(words + "."), is_map=len(longest) == 2)]
+    return [page.picture(drawn(ax), words + ".", is_map=len(longest) == 2)]
 
 
 def _ticks(axis: Any, labels: Any) -> None:
