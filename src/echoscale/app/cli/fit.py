@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import typer
 
 import echoscale as es
 from echoscale._internal.files import make_folder, write_atomically
 from echoscale.app.cli import labelled_sequences as sequences
-from echoscale.app.cli.output import STOPPED, check_file, check_folder, print_json, say, working
+from echoscale.app.cli.output import STOPPED, check_file, check_folder, print_json, say, say_filled, working
 from echoscale.app.report import fits as fit_pages
 from echoscale.data import tables
 from echoscale.data.tables import DataFile, Notation, listed, when
@@ -387,7 +386,7 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) 
     if len(y) < LEAST_STEPS:
         raise ValueError(f"{data.path} has {len(y)} rows, at least {LEAST_STEPS} are needed.")
     u = data.numbers(columns.inputs).to_numpy()
-    _say_gaps(u, quiet)
+    say_filled(int(np.isnan(u).sum()), quiet)
     index = data.frame.index
     notes = {
         "task": "same row",
@@ -415,14 +414,8 @@ def _sequences(asked: FitRequest, data: DataFile, name: str, quiet: bool) -> Mad
     columns = Columns(asked.targets, inputs, [], labelled=True, sequence=name)
     u = sequences.values_of(data, groups, inputs)
     say(f"{data.path}: {len(data):,} rows in {len(groups):,} sequences, named by {name}", quiet)
-    _say_gaps(data.numbers(inputs).to_numpy(), quiet)
+    say_filled(int(data.numbers(inputs).isna().to_numpy().sum()), quiet)
     return _automatic(asked, data, columns, u, y, {"task": "sequences", "sequence": name, "time": None}, quiet)
-
-
-def _say_gaps(u: npt.NDArray[np.float64], quiet: bool) -> None:
-    gaps = int(np.isnan(u).sum())
-    if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.", quiet)
 
 
 def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any], quiet: bool) -> Made:

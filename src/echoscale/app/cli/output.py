@@ -60,6 +60,11 @@ def say(words: str, quiet: bool = False) -> None:
         typer.echo(words, err=True)
 
 
+def say_filled(gaps: int, quiet: bool) -> None:
+    """Print how many missing inputs were filled."""
+    say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.", quiet or not gaps)
+
+
 @contextmanager
 def working(what: str, quiet: bool = False) -> Iterator[None]:
     """Show that slow work without known progress is running: its seconds on a terminal, else one line."""
@@ -103,9 +108,11 @@ def print_json(value: object) -> None:
 
 
 def plain(value: object) -> object:
-    """The same value in types of JSON: a table is a list of its rows, each a dict."""
+    """The same value in types of JSON: a table is a list of rows, each a dict with plain keys: "inside_80" for "inside 80 %"."""
     if type(value).__name__ == "Table":  # not imported here, since help does not need it
-        return records(cast("Table", value))
+        table = cast("Table", value)
+        keys = [name.replace(" %", "").replace(" ", "_") for name in table.columns]
+        return [{key: plain(each) for key, each in zip(keys, row, strict=True)} for row in table.rows]
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -115,12 +122,6 @@ def plain(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, bool | int | str) else str(value)
-
-
-def records(table: Table) -> list[dict[str, object]]:
-    """The rows of a table as dicts with plain keys: "inside_80" for "inside 80 %"."""
-    keys = [name.replace(" %", "").replace(" ", "_") for name in table.columns]
-    return [{key: plain(value) for key, value in zip(keys, row, strict=True)} for row in table.rows]
 
 
 def named(given: Sequence[str] | None) -> list[str]:

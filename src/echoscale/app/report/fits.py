@@ -13,6 +13,7 @@ import echoscale
 from echoscale._internal.plots import drawn, new_axes
 from echoscale.app.report import page
 from echoscale.app.report.page import Html
+from echoscale.data.tables import when
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,15 +132,25 @@ def _errors(table: Table) -> Html:
     return page.picture(drawn(axes), "MASE of all methods: less is better.")
 
 
+def forecast_rows(forecast: Forecast) -> pd.DataFrame:
+    """A row for every step and target: time, target, forecast, lower_80, upper_80, ..."""
+    import pandas as pd
+
+    tables = []
+    for b, (name, clock) in enumerate(zip(forecast.form.names, forecast.clocks, strict=True)):
+        times = clock.index(1, len(forecast.means[b]) + 1)
+        columns: dict[str, Any] = {str(times.name or "step"): times, "target": name, "forecast": forecast.means[b]}
+        for level, bounds in forecast.bounds.items():
+            columns[f"lower_{level:g}"], columns[f"upper_{level:g}"] = bounds[b]
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
+
+
 def _numbers(forecast: Forecast) -> Html:
-    heads = ["target", "time", "forecast", *(f"{end} {level:g}" for level in forecast.bounds for end in ("lower", "upper"))]
-    rows = []
-    for b, name in enumerate(forecast.form.names):
-        times = forecast.clocks[b].index(1, len(forecast.means[b]) + 1)
-        for k, time in enumerate(times):
-            ends = [f"{each[b][end][k]:.5g}" for each in forecast.bounds.values() for end in (0, 1)]
-            rows.append([name, str(time).removesuffix(" 00:00:00"), f"{forecast.means[b][k]:.5g}", *ends])
-    return page.table(heads, rows, "Forecast", range(2, len(heads)))
+    frame = forecast_rows(forecast)
+    header = [name.replace("_", " ") for name in frame.columns]
+    rows = [[when(time), target, *(f"{each:.5g}" for each in numbers)] for time, target, *numbers in frame.to_numpy()]
+    return page.table(header, rows, "Forecast", range(2, len(header)))
 
 
 def same_row_picture(
