@@ -108,7 +108,7 @@ def print_json(value: object) -> None:
 
 
 def plain(value: object) -> object:
-    """The same value in types of JSON: a table is a list of rows, each a dict with plain keys: "inside_80" for "inside 80 %"."""
+    """The same value in JSON types: a table is a list of rows, each a dict with keys such as "inside_80" for "inside 80 %"."""
     if type(value).__name__ == "Table":  # not imported here, since help does not need it
         table = cast("Table", value)
         keys = [name.replace(" %", "").replace(" ", "_") for name in table.columns]

@@ -62,12 +62,12 @@ class Controls(NamedTuple):
 
     def value(self, name: str) -> float:
         """The value of one hyper-parameter."""
-        kind, level = _place(name)
+        kind, level = place_of(name)
         return float(getattr(self.levels[level], kind))
 
     def changed(self, name: str, value: float) -> Controls:
         """The controls with another value of one hyper-parameter."""
-        kind, level = _place(name)
+        kind, level = place_of(name)
         levels = list(self.levels)
         levels[level] = levels[level]._replace(**{kind: value})  # type: ignore[arg-type]
         return self._replace(levels=tuple(levels))
@@ -79,7 +79,7 @@ def bounded(name: str, value: float) -> float:
     return min(high, max(low, value))
 
 
-def _place(name: str) -> tuple[str, int]:
+def place_of(name: str) -> tuple[str, int]:
     """The slider and its level; coupling number k is a slider of the level that it leads to."""
     kind, place = name.removesuffix("]").split("[")
     return kind, int(place) + (kind == "coupling")

@@ -12,9 +12,8 @@ import base64
 import html
 import itertools
 import tempfile
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -35,8 +34,9 @@ from bokeh.models import (
 )
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.app.live import data as lab_data
-from echoscale.app.live.controls import MOST_LEVELS, PENALTIES, RANGES, SIZES, STRUCTURES, Controls, Level, bounded
+from echoscale.app.live.controls import MOST_LEVELS, PENALTIES, RANGES, SIZES, STRUCTURES, Controls, Level, bounded, place_of
 from echoscale.app.live.numbers import MapAxis, Seen, as_python, axis, look, online, rows, tuned
 from echoscale.app.live.plots import LEVELS, PICTURES, Pictures
 from echoscale.storage.save_load import save
@@ -156,7 +156,6 @@ class LivePage:
         self.pictures = Pictures()
         self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("look", "map", "learn")}
         self._numbers = {"map": 0, "learn": 0}
-        self._shown = threading.Event()  # whether the last point of the path is on the page
         self._looking = self._asked = self._following = self._warned = False
         self._mapped: object = None
         self._turns = itertools.cycle(PICTURES)
@@ -294,6 +293,10 @@ class LivePage:
         self.message.text = f'<p role="{role}" style="color:{colour};margin:0">{html.escape(words)}</p>' if words else ""
         self.message.visible = bool(words)
 
+    def _alarm(self, error: str) -> None:
+        if error:
+            self._say(error, alarm=True)
+
     def _changed(self) -> None:
         """A slider moved, by the user or by learning."""
         if self._following:
@@ -329,14 +332,14 @@ class LivePage:
             return
         self._looking, self._asked = True, False
         controls, data = self.controls, self.data
-        work = self._threads["look"].submit(_looked, controls, data, self.baseline)
+        work = self._threads["look"].submit(lambda: (look(controls, data), self.baseline or data.baseline()))
         work.add_done_callback(lambda done: self._post(partial(self._show, done, controls, data)))
 
     def _show(self, done: Future[tuple[Seen, lab_data.Baseline]], controls: Controls, data: lab_data.LabData) -> None:
         self._looking = False
         error = done.exception()
         if error is not None:
-            self._say(f"{error}", alarm=True)
+            self._alarm(str(error))
         elif data is self.data and controls.names == self.controls.names:  # else the result belongs to sliders that are gone
             self.view, self.baseline = done.result()
             # While it learns, pictures take turns: a browser that draws all of them at every point would draw few points.
@@ -387,28 +390,14 @@ class LivePage:
         if across.name == up.name:
             self._say("Choose two different hyper-parameters for the map.", alarm=True)
             return
-        others = self.controls.changed(across.name, 1.0).changed(up.name, 1.0)
-        wanted = (others, across.name, up.name)
-        if self._mapped is not None and self._mapped == (wanted, id(self.data)):
+        wanted = (self.controls.changed(across.name, 1.0).changed(up.name, 1.0), across.name, up.name)
+        if self._mapped == wanted:
             return
-        self._mapped = (wanted, id(self.data))
-        self._numbers["map"] += 1
+        self._mapped = wanted
         self.pictures.clear_map()
         self.pictures.path.data = {"x": [], "y": []}
-        self._threads["map"].submit(self._compute_map, self._numbers["map"], self.controls, self.data, across, up)
-
-    def _compute_map(self, number: int, controls: Controls, data: lab_data.LabData, across: MapAxis, up: MapAxis) -> None:
-        try:
-            for place, errors in rows(controls, data, across, up):
-                if number != self._numbers["map"]:
-                    return
-                self._post(partial(self._show_row, number, place, errors))
-        except Exception as error:  # the thread ends here: report the error, or nobody sees it
-            self._post(partial(self._say, str(error), alarm=True))
-
-    def _show_row(self, number: int, place: int, errors: Any) -> None:
-        if number == self._numbers["map"]:
-            self.pictures.show_row(place, errors)
+        cells = rows(self.controls, self.data, across, up)
+        self._show_each("map", cells, lambda row: self.pictures.show_row(*row), self._alarm)
 
     # Learning
 
@@ -427,8 +416,8 @@ class LivePage:
         begin = [self.controls.value(name) for name in names]
         self.pictures.path.data = {"x": begin[:1], "y": begin[1:]}
         self.progress.text = "Learning ..."
-        work = partial(self._learn, self._numbers["learn"], WAYS[self.way.value], self.controls, self.data, names)
-        self._threads["learn"].submit(work)
+        points = WAYS[self.way.value](self.controls, self.data, names)
+        self._show_each("learn", points, partial(self._step, names), self._learned, PAUSE)
 
     def stop_learning(self) -> None:
         """Stop learning, at the latest at the next point of the path."""
@@ -439,48 +428,69 @@ class LivePage:
         self.progress.text = f"Stopped after {len(self.pictures.path.data['x']) - 1} steps."
         self.refresh()  # all pictures once more
 
-    def _learn(self, number: int, way: Any, controls: Controls, data: lab_data.LabData, names: list[str]) -> None:
-        said = ""
-        try:
-            last = time.perf_counter()
-            for values in way(controls, data, names):
-                time.sleep(max(0.0, last + PAUSE - time.perf_counter()))
-                last = time.perf_counter()
-                if number != self._numbers["learn"]:
-                    return
-                self._shown.clear()
-                self._post(partial(self._step, number, names, values.tolist()))
-                # One point at a time: on a slow machine points would pile up and delay a click on Stop.
-                while not self._shown.wait(0.2):
-                    if number != self._numbers["learn"]:
-                        return
-        except Exception as error:  # the thread ends here: report the error, or nobody sees it
-            said = str(error)
-        self._post(partial(self._learned, number, said))
-
-    def _step(self, number: int, names: list[str], values: list[float]) -> None:
-        self._shown.set()
-        if number != self._numbers["learn"]:
-            return
+    def _step(self, names: list[str], values: Floats) -> None:
+        """Show one more point of the path, and move the sliders there."""
         self._following = True
-        for name, value in zip(names, values, strict=True):
+        for name, value in zip(names, values.tolist(), strict=True):
             self.controls = self.controls.changed(name, value)
-            kind, place = name.removesuffix("]").split("[")
-            slider = self.sliders[int(place) + (kind == "coupling")][kind]
-            slider.value = min(max(value, slider.start), slider.end)
+            kind, level = place_of(name)
+            self.sliders[level][kind].value = bounded(kind, value)
         self._following = False
         self.pictures.path.stream({"x": values[:1], "y": values[1:]})
         self.progress.text = f"Step {len(self.pictures.path.data['x']) - 1}"
         self.refresh()
 
-    def _learned(self, number: int, said: str) -> None:
-        if number != self._numbers["learn"]:
-            return
+    def _learned(self, error: str) -> None:
         self.learn.disabled, self.stop.disabled = False, True
         self.progress.text = f"Finished after {len(self.pictures.path.data['x']) - 1} steps."
         self.refresh()
-        if said:
-            self._say(said, alarm=True)
+        self._alarm(error)
+
+    # Threads
+
+    def _show_each(
+        self,
+        name: str,
+        values: Iterator[Any],
+        show: Callable[[Any], None],
+        end: Callable[[str], None],
+        pause: float = 0.0,
+    ) -> None:
+        """Compute values in a thread and show each of them, until the number of this name is no longer the newest.
+
+        A value is on the page before the next one is computed: on a slow machine values would pile up and delay a click on
+        Stop. `end` receives the error, or no words. The pause in seconds is the least time between two values.
+        """
+        self._numbers[name] += 1
+        number, due = self._numbers[name], 0.0
+
+        def compute() -> Any:
+            nonlocal due
+            value = next(values, None)
+            time.sleep(max(0.0, due - time.perf_counter()))
+            due = time.perf_counter() + pause
+            return value
+
+        def ask() -> None:
+            work = self._threads[name].submit(compute)
+            work.add_done_callback(lambda done: self._post(partial(answer, done)))
+
+        def answer(done: Future[Any]) -> None:
+            if number != self._numbers[name]:
+                return
+            error = done.exception()
+            if error is not None or done.result() is None:
+                end(str(error or ""))
+            else:
+                show(done.result())
+                ask()
+
+        ask()
+
+    def _post(self, work: Callable[[], None]) -> None:
+        """Run a function in Bokeh's loop, unless the page is closed."""
+        if self._threads:
+            self.document.add_next_tick_callback(work)
 
     # The end
 
@@ -492,11 +502,6 @@ class LivePage:
             save(self.view.model, file)
             content = base64.b64encode(file.read_bytes()).decode()
         self.download.data = {"content": [content], "name": ["model.safetensors"]}
-
-    def _post(self, work: Callable[[], None]) -> None:
-        """Run a function in Bokeh's loop, unless the page is closed."""
-        if self._threads:
-            self.document.add_next_tick_callback(work)
 
     def _rest(self) -> None:
         """End map and learning; the next look computes the map again."""
@@ -522,8 +527,3 @@ def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) 
         )
         words += f" Accuracy on test data, beside the exact Bayesian filter: {each}."
     return f'<p role="status" style="margin:0">{words}</p>'
-
-
-def _looked(controls: Controls, data: lab_data.LabData, baseline: lab_data.Baseline | None) -> tuple[Seen, lab_data.Baseline]:
-    """A look at the network, and the baseline of the data unless it is known."""
-    return look(controls, data), baseline or data.baseline()
