@@ -82,7 +82,7 @@ class Clock:
     def _of_dates(cls, index: Any, what: str, name: str | None) -> Clock:
         import pandas as pd
 
-        offset = _frequency(index) if index.freq is None else index.freq
+        offset = inferred(index) if index.freq is None else index.freq
         if offset is None:
             raise ValueError(_irregular(index, what))
         if getattr(offset, "weekday", 0) is None:  # weeks from any day on: the same weeks, by a name
@@ -191,7 +191,7 @@ _REMEDY = (
 )
 
 
-def _frequency(index: Any) -> Any:
+def inferred(index: Any) -> Any:
     """The offset that pandas infers; None where it cannot."""
     import pandas as pd
 
@@ -219,7 +219,7 @@ def _irregular(index: Any, what: str) -> str:
     low, high = 2, len(index)  # the first `low` stamps are even, the first `high` are not
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _frequency(index[:middle]) is None else (middle, high)
+        low, high = (low, middle) if inferred(index[:middle]) is None else (middle, high)
     return _uneven(index, low - 1, what)
 
 

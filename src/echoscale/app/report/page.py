@@ -9,10 +9,8 @@ import base64
 import html
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from echoscale._internal.table import Table
+from echoscale._internal.table import Table, as_text
 
 STYLE = """
 :root { --ground: #fff; --ink: #1a1a1a; --quiet: #595959; --line: #d0d0d0; --soft: #f4f4f2; --link: #0b5394;
@@ -144,16 +142,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], name: str, nu
 def table_of(made: Table) -> Html:
     """A `Table` with its title and its notes."""
     numbers = [k for k in range(1, len(made.columns)) if any(isinstance(row[k], int | float) for row in made.rows)]
-    rows = [[_shown(value) for value in row] for row in made.rows]
+    rows = [[as_text(value) for value in row] for row in made.rows]
     header = [name if "[" in name else name.replace("_", " ") for name in made.columns]  # leak_rate[0] stays
     notes = [paragraph(each, "quiet") for each in (made.title, *made.notes)]
     return join(table(header, rows, made.title or "Table", numbers), *notes)
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def picture(png: bytes, seen: str, caption: Html | None = None, is_map: bool = False) -> Html:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.data.clock import inferred
 from echoscale.data.tables.file import DataFile, listed, when
 
 if TYPE_CHECKING:
@@ -81,12 +82,10 @@ def even(data: DataFile, every: str | None) -> DataFile:
     if len(index) < 3:
         return data
     if isinstance(index, pd.DatetimeIndex):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what a later pandas will return
-            frequency = pd.infer_freq(index)
-            if frequency is None:
-                raise ValueError(_irregular(data))
-            return replace(data, frame=data.frame.set_axis(pd.DatetimeIndex(index, freq=frequency, name=name)))
+        frequency = inferred(index)
+        if frequency is None:
+            raise ValueError(_irregular(data))
+        return replace(data, frame=data.frame.set_axis(pd.DatetimeIndex(index, freq=frequency, name=name)))
     steps = np.diff(np.asarray(index))
     off = np.flatnonzero(steps != steps[0])
     if len(off):
