@@ -132,12 +132,10 @@ class Clock:
         if self.zone is not None:
             stamp = stamp.tz_convert(self.zone)
         offset = pd.tseries.frequencies.to_offset(self.frequency) if self.offset is None else self.offset
-        past = pd.date_range(end=stamp, periods=1 - first, freq=offset)[: max(end - first, 0)] if first <= 0 else None
-        ahead = pd.date_range(stamp, periods=end, freq=offset)[max(first, 0) :] if end > 0 else None
-        parts = [each for each in (past[: min(end, 1) - first] if past is not None else None, ahead) if each is not None]
-        if first <= 0 < end:
-            parts[1] = parts[1][1:]
-        whole = parts[0] if len(parts) == 1 else parts[0].append(parts[1])
+        back, on = max(0, -first), max(0, end - 1)
+        past = pd.date_range(end=stamp, periods=back + 1, freq=offset)
+        ahead = pd.date_range(stamp, periods=on + 1, freq=offset)
+        whole = past.append(ahead[1:])[first + back : end + back]
         return pd.DatetimeIndex(whole, freq=offset, name=self.name)
 
     def moved(self, steps: int) -> Clock:

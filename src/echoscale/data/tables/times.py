@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,20 +49,17 @@ def with_times(data: DataFile, time: str | None, every: str | None, dayfirst: bo
         return data
     times = _times(data, name, dayfirst)
     frame = data.frame.drop(columns=name)
-    notes = data.notes
     if not frame.shape[1]:
         raise ValueError(f"{data.path} has the column {name!r} of times, and no other.")
     if times.dtype.kind == "f":
-        notes += (f"{name!r} holds evenly spaced numbers: steps are counted from 0",)
-        return replace(data, frame=frame, notes=notes)
-    frame.index = times
-    frame.index.name = name
-    made = replace(data, frame=frame, time=name, notes=notes)
+        note = f"{name!r} holds evenly spaced numbers: steps are counted from 0"
+        return replace(data, frame=frame, notes=(*data.notes, note))
+    made = replace(data, frame=frame.set_axis(times.rename(name)), time=name)
     _check_order(made)
-    return even(made, every)
+    return _even(made, every)
 
 
-def even(data: DataFile, every: str | None) -> DataFile:
+def _even(data: DataFile, every: str | None) -> DataFile:
     """With a step between the times that pandas knows; missing rows become gaps where the user says the step."""
     import pandas as pd
 
@@ -89,17 +85,14 @@ def even(data: DataFile, every: str | None) -> DataFile:
     steps = np.diff(np.asarray(index))
     off = np.flatnonzero(steps != steps[0])
     if len(off):
-        step, row = int(np.gcd.reduce(steps)), int(off[0])
-        raise ValueError(
-            uneven(data.path, name, index[row], row, index[row + 1], f"--every {step} makes gaps of missing rows.")
-        )
+        raise ValueError(_uneven(data, name, index, off[0], f"--every {np.gcd.reduce(steps)} makes gaps of missing rows."))
     return data
 
 
-def uneven(path: Path, name: str | None, before: object, row: int, after: object, remedy: str) -> str:
+def _uneven(data: DataFile, name: str | None, times: Any, row: int, remedy: str) -> str:
     return (
-        f"{path}: the times in {name!r} are not evenly spaced: {when(before)} at row {row + 1} is followed by {when(after)}. "
-        f"{remedy}"
+        f"{data.path}: the times in {name!r} are not evenly spaced: {when(times[row])} at row {row + 1} is followed by "
+        f"{when(times[row + 1])}. {remedy}"
     )
 
 
@@ -149,8 +142,7 @@ def _times(data: DataFile, name: str, dayfirst: bool | None) -> pd.Index[Any]:
         steps = np.diff(numbers)
         off = np.flatnonzero(~np.isclose(steps, steps[0] if len(steps) else 0, rtol=1e-3))
         if len(off) or (len(steps) and steps[0] <= 0):
-            row = int(off[0]) if len(off) else 0
-            raise ValueError(uneven(data.path, name, numbers[row], row, numbers[row + 1], "--time none counts rows instead."))
+            raise ValueError(_uneven(data, name, numbers, off[0] if len(off) else 0, "--time none counts rows instead."))
         return pd.Index(numbers.astype(np.float64))
     found = _dates(data, name, dayfirst)
     if found is None:
@@ -266,8 +258,8 @@ def _grid(index: pd.Index[Any], every: str, most: int) -> pd.Index[Any] | None:
     if not isinstance(index, pd.DatetimeIndex):
         if not every.isdecimal() or int(every) < 1:
             raise ValueError(f"the step of whole numbers is a whole number, got {every!r}.")
-        steps = range(int(index[0]), int(index[-1]) + 1, int(every))
-        return None if (steps[-1] - steps[0]) // int(every) >= most else pd.Index(list(steps))
+        steps = pd.RangeIndex(int(index[0]), int(index[-1]) + 1, int(every))
+        return None if len(steps) > most else steps
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -299,4 +291,4 @@ def _irregular(data: DataFile) -> str:
         row = int(np.flatnonzero(index != grids[fitting[0]][: len(index)])[0]) - 1  # type: ignore[index]
     else:
         row = int(np.flatnonzero((widths != usual).to_numpy())[0])
-    return uneven(data.path, data.time, index[row], row, index[row + 1], remedy)
+    return _uneven(data, data.time, index, row, remedy)
