@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -20,6 +21,18 @@ def test_version_names_the_version() -> None:
     result = CliRunner().invoke(app, ["--version"])
     assert result.exit_code == 0
     assert result.stdout == f"echoscale {echoscale.__version__}\n"
+
+
+def test_the_doctor_shows_versions_and_devices() -> None:
+    result = CliRunner().invoke(app, ["doctor", "--json", "-q"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["versions"]["echoscale"] == echoscale.__version__
+    assert told["devices"]
+    result = CliRunner().invoke(app, ["doctor", "-q"])
+    assert result.exit_code == 0, result.output
+    assert f"echoscale {echoscale.__version__}" in result.stdout
+    assert f"devices: {', '.join(told['devices'])}" in result.stdout
 
 
 COMMANDS: tuple[list[str], ...] = (

@@ -149,7 +149,6 @@ class LivePage:
         self.document = document
         self.controls = Controls()
         self.data = lab_data.TASKS["NARMA10"]()
-        self.ceiling = self.data.ceiling()
         self.view: Seen | None = None
         self.baseline: lab_data.Baseline | None = None
         self.sources = dict(lab_data.TASKS)
@@ -186,8 +185,7 @@ class LivePage:
         self.ridge = Select(title="Ridge penalty", value="1e-3", options=list(PENALTIES), **wide)
         self.sliders: list[dict[str, Slider]] = []
         self.groups = []
-        start = (*self.controls.levels, Level(leak_rate=0.03, input_scaling=0.0))
-        for k, level in enumerate(start[:MOST_LEVELS]):
+        for k, level in enumerate((*self.controls.levels, Level(leak_rate=0.03, input_scaling=0.0))):
             own = {name: self._slider(k, name, getattr(level, name)) for name in TITLES if k or name != "coupling"}
             self.sliders.append(own)
             heading = Div(text=f'<strong style="color:{LEVELS[k]}">Level {k + 1}</strong>', **wide)
@@ -265,7 +263,7 @@ class LivePage:
         except ValueError as error:
             self._say(str(error), alarm=True)
             return False
-        self.data, self.ceiling, self.view, self.baseline = data, data.ceiling(), None, None
+        self.data, self.view, self.baseline = data, None, None
         # Results of the old data must not appear with the new data.
         self.numbers.text, self.code.text = '<p role="status" style="margin:0">Computing ...</p>', ""
         self._numbers["map"] += 1
@@ -345,7 +343,7 @@ class LivePage:
             # While it learns, pictures take turns: a browser that draws all of them at every point would draw few points.
             self.pictures.show(self.view, [next(self._turns)] if self._learning else PICTURES)
             self.pictures.show_place(*(controls.value(axis.name) for axis in self.axes))
-            self.numbers.text = numbers(self.view, self.baseline, self.ceiling)
+            self.numbers.text = numbers(self.view, self.baseline)
             self.code.text = as_python(controls, data)
             if self.view.notes or self._warned:
                 self._say(" ".join(self.view.notes))
@@ -515,7 +513,7 @@ class LivePage:
             each.shutdown(wait=False, cancel_futures=True)
 
 
-def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) -> str:
+def numbers(view: Seen, baseline: lab_data.Baseline) -> str:
     """The line of numbers, as HTML."""
     errors = ", ".join(f"{name} <strong>{value:.4f}</strong>" for name, value in view.errors.items())
     words = f"NRMSE: {errors}. Baseline on test data, {baseline.name}: <strong>{baseline.error:.4f}</strong>."
@@ -523,7 +521,8 @@ def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) 
         words += ' <span style="color:#a3390b">On test data this network is worse than the baseline.</span>'
     if view.accuracies:
         each = ", ".join(
-            f"{name} <strong>{value:.3f}</strong> (ceiling {ceiling[name]:.3f})" for name, value in view.accuracies.items()
+            f"{name} <strong>{value:.3f}</strong> (ceiling {baseline.ceiling[name]:.3f})"
+            for name, value in view.accuracies.items()
         )
         words += f" Accuracy on test data, beside the exact Bayesian filter: {each}."
     return f'<p role="status" style="margin:0">{words}</p>'
