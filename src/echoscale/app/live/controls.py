@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from echoscale._internal import checks
 
@@ -49,16 +49,22 @@ class Controls(NamedTuple):
         links = levels - 1 if self.structure == "hierarchical" else 0
         return [f"{kind}[{k}]" for kind in RANGES for k in range(links if kind == "coupling" else levels)]
 
+    def described(self) -> tuple[str, list[int], dict[str, list[float]]]:
+        """The builder of the network, and its arguments: units, and one number for every level or coupling."""
+        levels = self.levels
+        factors = {name: [getattr(each, name) for each in levels] for name in RANGES if name != "coupling"}
+        joined = checks.choice(self.structure, STRUCTURES, "structure") == "hierarchical" and len(levels) > 1
+        if joined:
+            factors["coupling"] = [each.coupling for each in levels[1:]]
+        return "hierarchical" if joined else "parallel", [each.units for each in levels], factors
+
     def network(self) -> Network:
         """The description of the network."""
         import echoscale as es
 
-        levels = self.levels
-        factors: dict[str, Any] = {name: [getattr(each, name) for each in levels] for name in RANGES if name != "coupling"}
-        units = [each.units for each in levels]
-        if checks.choice(self.structure, STRUCTURES, "structure") == "parallel" or len(levels) == 1:
-            return es.parallel(units, **factors)
-        return es.hierarchical(units, **factors, coupling=[each.coupling for each in levels[1:]])
+        builder, units, factors = self.described()
+        found: Network = getattr(es, builder)(units, **factors)
+        return found
 
     def value(self, name: str) -> float:
         """The value of one hyper-parameter."""
