@@ -9,7 +9,6 @@ Columns are separate series. What acts on another series is passed as X.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +18,7 @@ import numpy as np
 
 from echoscale._internal.types import Floats
 from echoscale.data.clock import Clock
-from echoscale.data.series import as_numbers, axes
+from echoscale.data.series import as_numbers, axes, refuse_twice
 
 ONE, COLUMNS, DICT, LIST = "one", "columns", "dict", "list"
 ARRAY, PANDAS, XARRAY = "array", "pandas", "xarray"
@@ -102,7 +101,7 @@ def series_of(y: Any, name: str = "y") -> Given:
     if values.shape[1] == 0:
         raise ValueError(f"{name} has no columns: it is an empty panel. Give at least one series.")
     names = _columns_of(y, values.shape[1])
-    _refuse_twice(names, name)
+    refuse_twice(names, name)
     labels = tuple(y.columns) if library == PANDAS else tuple(names)
     columns = [np.ascontiguousarray(values[:, b]) for b in range(values.shape[1])]
     for each, label in zip(columns, names, strict=True):
@@ -137,7 +136,7 @@ def tables_of(X: Any, form: Form, name: str = "X") -> Given:
         values.append(table)
         indices.append(_index_of(each))
         columns.append(tuple(_columns_of(each, table.shape[1])))
-        _refuse_twice(columns[-1], what)
+        refuse_twice(columns[-1], what)
     if len(set(columns)) > 1:
         other = next(each for each in columns if each != columns[0])
         raise ValueError(f"all tables of {name} must have the same columns: {list(columns[0])} and {list(other)} differ.")
@@ -304,13 +303,6 @@ def _refuse_columns(value: Any, what: str) -> None:
             raise TypeError(f"{called} holds durations, not numbers: count them in seconds, with .dt.total_seconds().")
         if kind == "complex":
             raise TypeError(f"{called} is complex: give real and imaginary part as two columns.")
-
-
-def _refuse_twice(names: Sequence[str], what: str) -> None:
-    """Raise where two columns have the same name."""
-    if len(set(names)) < len(names):
-        twice, _ = Counter(names).most_common(1)[0]
-        raise ValueError(f"{what} has two columns named {twice!r}: give every column its own name.")
 
 
 def _check(values: Floats, what: str) -> None:

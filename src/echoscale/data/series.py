@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -309,6 +310,13 @@ def _same_columns(found: tuple[str, ...], expected: tuple[str, ...], name: str) 
             f"{name} has the columns {list(found)}, but {list(expected)} are needed, in this order: "
             f"use {name}[{list(expected)}]."
         )
+
+
+def refuse_twice(names: Sequence[str], what: object) -> None:
+    """Raise where two columns have the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(f"{what} has two columns named {name!r}: give every column its own name.")
 
 
 def as_written(value: object) -> Numbers:

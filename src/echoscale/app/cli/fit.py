@@ -370,13 +370,8 @@ def _season(model: Forecaster) -> str:
 def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
     name = columns.targets[0]
     if columns.labelled:
-        labels = data.frame[name]
-        empty = np.flatnonzero(labels.isna())
-        if len(empty):
-            raise ValueError(
-                f"{data.path}: no label at {data.at(int(empty[0]))}, column {name!r}: fill it, or leave the row out."
-            )
-        y: Any = labels.astype("str").to_numpy().astype(str)
+        sequences.check_whole(data, name, "label", "fill it, or leave the row out")
+        y: Any = data.frame[name].astype("str").to_numpy().astype(str)
         if len(set(y)) < 2:
             raise ValueError(f"{data.path}: column {name!r} is constant ({y[0]!r}): there is nothing to predict.")
     else:
