@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +10,8 @@ import common
 import numpy as np
 import numpy.typing as npt
 from tuning_methods import FRAGILE_NOISE, FRAGILE_RIDGE, NOISE, RELATIVE
+
+sys.path.append(str(common.HERE.parent))  # the package `paper`
 
 from paper import style
 
