@@ -91,7 +91,7 @@ def series_of(y: Any, name: str = "y") -> Given:
             raise ValueError(f"{name} is empty: give at least one series.")
         return _panel(list(range(len(y))), list(y), LIST, name)
     values = _numbers(y, name)
-    index, dims = _index_of(y), tuple(str(each) for each in y.dims) if library == XARRAY else ()
+    index, dims = _index_of(y), _dims_of(y)
     if values.ndim == 1:
         given = None if library == ARRAY else y.name
         _check(values, name)
@@ -204,10 +204,12 @@ def _stamps(index: Any) -> Any:
 
 def _panel(labels: list[Any], each: list[Any], shape: str, name: str) -> Given:
     names = [str(label) for label in labels]
-    values, indices, libraries = [], [], []
-    dims: tuple[str, ...] = ()
     if len(set(names)) < len(names):
         raise ValueError(f"{name} has two series of the same name: {names}.")
+    libraries = sorted({library_of(one) for one in each})
+    if len(libraries) > 1:
+        raise TypeError(f"the series of {name} must be of one kind, got {', '.join(libraries)}.")
+    values = []
     for label, one in zip(names, each, strict=True):
         what = f"{name}[{label!r}]"
         found = _numbers(one, what)
@@ -216,12 +218,8 @@ def _panel(labels: list[Any], each: list[Any], shape: str, name: str) -> Given:
             raise ValueError(f"{what} must be one series (T,), got shape {found.shape}.")
         _check(found, what)
         values.append(found)
-        indices.append(_index_of(one))
-        libraries.append(library_of(one))
-        dims = tuple(str(d) for d in one.dims) if libraries[-1] == XARRAY else dims
-    if len(set(libraries)) > 1:
-        raise TypeError(f"the series of {name} must be of one kind, got {', '.join(sorted(set(libraries)))}.")
-    return Given(values, indices, Form(shape, libraries[0], tuple(names), tuple(labels), dims))
+    form = Form(shape, libraries[0], tuple(names), tuple(labels), _dims_of(each[-1]))
+    return Given(values, [_index_of(one) for one in each], form)
 
 
 def _numbers(value: Any, what: str) -> Floats:
@@ -320,6 +318,10 @@ def _index_of(value: Any) -> Any:
     if library == XARRAY:
         return value.indexes.get(value.dims[0])
     return None
+
+
+def _dims_of(value: Any) -> tuple[str, ...]:
+    return tuple(str(each) for each in value.dims) if library_of(value) == XARRAY else ()
 
 
 def _columns_of(value: Any, count: int) -> list[str]:

@@ -128,6 +128,7 @@ def list_sweeps(folder: KeptIn = FOLDER, json: Json = False) -> None:
 @refusing()
 def show(sweep: SweepArgument, folder: KeptIn = FOLDER) -> None:
     """One sweep: settings, axes, the best points, errors."""
+    from echoscale.app.report.sweeps import short
     from echoscale.sweeps.results import best_points, recall
 
     data = recall(folder, sweep)
@@ -135,7 +136,7 @@ def show(sweep: SweepArgument, folder: KeptIn = FOLDER) -> None:
     for part in ("network", "problem", "protocol"):
         typer.echo(f"{part}: {json.dumps(settings[part])}")
     for axis, _, labels, _ in settings["axes"]:
-        typer.echo(f"{axis}: {', '.join(f'{each:.6g}' if isinstance(each, float) else str(each) for each in labels)}")
+        typer.echo(f"{axis}: {', '.join(map(short, labels))}")
     typer.echo(str(best_points(data)))
     _say_errors(data)
 

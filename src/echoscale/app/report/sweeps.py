@@ -15,6 +15,8 @@ from echoscale.sweeps.results import best_points, over_seeds
 if TYPE_CHECKING:
     import xarray
 
+    from echoscale._internal.table import Table
+
 MANY = 6  # ticks of an axis
 
 
@@ -22,7 +24,7 @@ def sweep_page(data: xarray.Dataset) -> str:
     """The page as text."""
     settings = json.loads(data.attrs["settings"])
     best = best_points(data)
-    axes = [(axis, len(labels), ", ".join(map(_short, labels))) for axis, _, labels, _ in settings["axes"]]
+    axes = [(axis, len(labels), ", ".join(map(short, labels))) for axis, _, labels, _ in settings["axes"]]
     failures = json.loads(data.attrs["errors"])
     title = f"Sweep {data.attrs['sweep']}" if "sweep" in data.attrs else "Sweep"
     return page.page(
@@ -39,21 +41,18 @@ def sweep_page(data: xarray.Dataset) -> str:
     )
 
 
-def _short(label: object) -> str:
+def short(label: object) -> str:
     """A number without digits that come from rounding."""
     return f"{label:.6g}" if isinstance(label, float) else str(label)
 
 
-def _verdict(best: Any) -> str:
+def _verdict(best: Table) -> str:
     if not best.rows or best["validation"][0] is None:
         return "No point is finished."
-    at = ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in _where(best))
-    validation, test = best["validation"][0], best["test"][0]
+    place = dict(zip(best.columns, best.rows[0], strict=True))
+    validation, test = place.pop("validation"), place.pop("test")
+    at = ", ".join(f"{name} {short(value)}" for name, value in place.items())
     return f"Least validation error {validation:.4g} at {at or 'its one point'}; test error there {test:.4g}."
-
-
-def _where(best: Any) -> list[tuple[str, Any]]:
-    return [(name, value) for name, value in zip(best.columns, best.rows[0], strict=True) if name not in ("validation", "test")]
 
 
 def _surface(data: xarray.Dataset) -> list[Html]:
