@@ -329,8 +329,8 @@ class LivePage:
             self._asked = True
             return
         self._looking, self._asked = True, False
-        controls, data = self.controls, self.data
-        work = self._threads["look"].submit(lambda: (look(controls, data), self.baseline or data.baseline()))
+        controls, data, baseline = self.controls, self.data, self.baseline
+        work = self._threads["look"].submit(lambda: (look(controls, data), baseline or data.baseline()))
         work.add_done_callback(lambda done: self._post(partial(self._show, done, controls, data)))
 
     def _show(self, done: Future[tuple[Seen, lab_data.Baseline]], controls: Controls, data: lab_data.LabData) -> None:
@@ -454,10 +454,11 @@ class LivePage:
         end: Callable[[str], None],
         pause: float = 0.0,
     ) -> None:
-        """Compute values in a thread and show each of them, until the number of this name is no longer the newest.
+        """Compute values in a thread, and show each of them on the page before the next one is computed.
 
-        A value is on the page before the next one is computed: on a slow machine values would pile up and delay a click on
-        Stop. `end` receives the error, or no words. The pause in seconds is the least time between two values.
+        Otherwise values would pile up on a slow machine, and delay a click on Stop. All of it ends when `self._numbers[name]`
+        changes. `end` receives the error, or an empty text after the last value. `pause` is the least time between two values
+        in seconds.
         """
         self._numbers[name] += 1
         number, due = self._numbers[name], 0.0
