@@ -42,12 +42,12 @@ def with_times(data: DataFile, time: str | None, every: str | None, dayfirst: bo
         return data
     if time is not None:
         data.check([time])
-    name = time or _column_of_times(data, dayfirst)
-    if name is None:
+    found = _found(data, dayfirst) if time is None else (time, _times(data, time, dayfirst))
+    if found is None:
         if every is not None:
             raise ValueError(f"{data.path}: no column of times was found among {listed(data.frame.columns)}: name it.")
         return data
-    times = _times(data, name, dayfirst)
+    name, times = found
     frame = data.frame.drop(columns=name)
     if not frame.shape[1]:
         raise ValueError(f"{data.path} has the column {name!r} of times, and no other.")
@@ -96,21 +96,20 @@ def _uneven(data: DataFile, name: str | None, times: Any, row: int, remedy: str)
     )
 
 
-def _column_of_times(data: DataFile, dayfirst: bool | None) -> str | None:
-    """The first column of dates, or the first one of numbers that rise and is named like a time."""
+def _found(data: DataFile, dayfirst: bool | None) -> tuple[str, pd.Index[Any]] | None:
+    """The first column of dates, or the first one of numbers that rise and is named like a time; and its times."""
     frame, numeric = data.frame, set(data.numeric())
-    text = [str(name) for name in frame.columns if name not in numeric]
+    words = [name for name in frame.columns if name not in numeric]
+    for name in words:
+        dates = _dates(data, name, dayfirst)
+        if dates is not None:
+            return name, dates
     for name in frame.columns:
-        if frame[name].dtype.kind == "M" or (name in text and _dates(data, name, dayfirst) is not None):
-            return str(name)
-    for name in frame.columns:
-        if str(name).lower() in NAMES_OF_TIME and frame[name].dtype.kind in "iuf":
-            if _numbered_days(frame[name]) is not None:
-                return str(name)
+        if name.lower() in NAMES_OF_TIME and frame[name].dtype.kind in "iuf":
             values = frame[name].to_numpy(np.float64)
-            if len(values) > 1 and (np.diff(values) > 0).all():
-                return str(name)
-    for name in text:
+            if _numbered_days(frame[name]) is not None or (len(values) > 1 and (np.diff(values) > 0).all()):
+                return name, _times(data, name, dayfirst)
+    for name in words:
         good = _are_dates(frame[name])
         if name.lower() not in NAMES_OF_TIME:  # 1984 may be a year, or any number
             good = good & np.isnan(data._converted(name)[1])
@@ -125,13 +124,10 @@ def _times(data: DataFile, name: str, dayfirst: bool | None) -> pd.Index[Any]:
     import pandas as pd
 
     values = data.frame[name]
-    if values.dtype.kind == "M":
-        return pd.DatetimeIndex(values)
     if values.dtype.kind not in "biuf" and name in data.numeric():
         values = data.numbers([name])[name]
-    missing = np.flatnonzero(values.isna())
-    if len(missing):
-        raise ValueError(f"{data.path}: no time at row {missing[0] + 1}, column {name!r}.")
+    for row in np.flatnonzero(values.isna())[:1]:
+        raise ValueError(_no_date(data, name, row))
     if values.dtype.kind in "iuf":
         numbers = values.to_numpy()
         days = _numbered_days(values)
@@ -152,10 +148,10 @@ def _times(data: DataFile, name: str, dayfirst: bool | None) -> pd.Index[Any]:
 
 
 def _no_date(data: DataFile, name: str, row: int) -> str:
-    value = data.frame[name].iloc[row]
-    what = "no time" if value is None or value != value else f"{str(value)!r}"
-    said = f"{data.path}: {what} at row {row + 1}, column {name!r}"
-    return f"{said}." if what == "no time" else f"{said}, is no date."
+    values, place = data.frame[name], f"at row {row + 1}, column {name!r}"
+    if values.isna().iloc[row]:
+        return f"{data.path}: no time {place}."
+    return f"{data.path}: {str(values.iloc[row])!r} {place}, is no date."
 
 
 def _are_dates(values: pd.Series[Any]) -> npt.NDArray[np.bool_]:
@@ -185,11 +181,17 @@ def _numbered_days(values: pd.Series[Any]) -> pd.DatetimeIndex | None:
 
 
 def _dates(data: DataFile, name: str, dayfirst: bool | None) -> pd.DatetimeIndex | None:
-    """Text as dates; None where some are no dates with a year. Raises where day and month may be exchanged."""
+    """Dates of a column; None where some are no dates with a year. Raises where day and month may be exchanged."""
+    import pandas as pd
+
     values = data.frame[name]
-    if values.isna().any() or not _with_year(values.astype("str")).all():
+    if values.isna().any():
         return None
+    if values.dtype.kind == "M":
+        return pd.DatetimeIndex(values)
     text = values.astype("str").str.strip()
+    if not _with_year(text).all():
+        return None
     if text.str.fullmatch(r"\d{4}-?[qQ][1-4]").all():
         return _parsed(text.str.replace("-", ""))
     parts = text.str.extract(f"^{UNORDERED}$")
