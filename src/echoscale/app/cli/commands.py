@@ -98,7 +98,7 @@ def fit(
     Empty cells are gaps. Rows at the end without any target are the future, and are forecast.
     """
     keep_compiled_programs()
-    with loading(quiet):
+    with loading():
         from echoscale.app.cli import fit as fit_data
 
     asked = fit_data.FitRequest(
@@ -117,7 +117,7 @@ def fit(
         seed=seed,
         out=out or Path("out") / data.stem,
     )
-    fit_data.fit(asked, json, quiet)
+    fit_data.fit(asked, json)
 
 
 @refusing()
@@ -144,11 +144,11 @@ def predict(
     A forecaster sees all rows before; other models the inputs up to the row. A model of sequences gives one label for each.
     """
     keep_compiled_programs()
-    with loading(quiet):
+    with loading():
         from echoscale.app.cli import predict as use_model
 
     notation = notation_of(decimal, thousands, dayfirst)
-    use_model.predict(model, data, named(inputs), time, every, notation, sequence, levels_of(level), out, json, quiet)
+    use_model.predict(model, data, named(inputs), time, every, notation, sequence, levels_of(level), out, json)
 
 
 @refusing()
@@ -175,11 +175,11 @@ def forecast(
 ) -> None:
     """The next values, with intervals, as CSV. A row for every step and target."""
     keep_compiled_programs()
-    with loading(quiet):
+    with loading():
         from echoscale.app.cli import predict as use_model
 
     notation = notation_of(decimal, thousands, dayfirst)
-    use_model.forecast(model, steps, future, after, notation, levels_of(level), out, picture, json, quiet)
+    use_model.forecast(model, steps, future, after, notation, levels_of(level), out, picture, json)
 
 
 @refusing()
@@ -200,23 +200,23 @@ def timescales(
     quiet: Quiet = False,
 ) -> None:
     """Which timescales are in data, or in the networks of a model. A table and a picture."""
-    with loading(quiet):
+    with loading():
         from echoscale.app.cli import timescale_tables
 
     notation = notation_of(decimal, thousands, dayfirst)
-    timescale_tables.show(source, named(columns), time, every, notation, out, json, quiet)
+    timescale_tables.show(source, named(columns), time, every, notation, out, json)
 
 
 @refusing()
 def doctor(json: Json = False, quiet: Quiet = False) -> None:
     """Versions and devices."""
-    with loading(quiet):
+    with loading():
         import jax
 
         import echoscale
         from echoscale.engine.devices import cores
 
-    with working("Looking for devices", quiet):
+    with working("Looking for devices"):
         devices = [f"{each.platform}:{each.id} ({each.device_kind})" for each in jax.devices()]
     versions = {"echoscale": echoscale.__version__, "python": platform.python_version()}
     for name in (*PACKAGES, *OPTIONAL):

@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -25,9 +25,17 @@ if TYPE_CHECKING:
     from echoscale._internal.table import Table
 
 debugging = ContextVar("debugging", default=False)
+silent = ContextVar("silent", default=False)
+
+
+def _keep_silent(wanted: bool) -> bool:
+    silent.set(wanted)
+    return wanted
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
+# Sets `silent`: the function of a command has no use for the value.
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.", callback=_keep_silent)]
 
 FAILED, REFUSED, STOPPED = 1, 2, 130
 STARTS_ANEW = "Nothing was written; the same command starts anew."
@@ -54,21 +62,27 @@ def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
         raise typer.Exit(FAILED) from error
 
 
-def say(words: str, quiet: bool = False) -> None:
+def say(words: str) -> None:
     """Print a line on standard error."""
-    if not quiet:
-        typer.echo(words, err=True)
+    typer.echo(words, err=True)
 
 
-def say_filled(gaps: int, quiet: bool) -> None:
+def note(words: str) -> None:
+    """Print a line on standard error, unless the user wants no notes."""
+    if not silent.get():
+        say(words)
+
+
+def note_filled(gaps: int) -> None:
     """Print how many missing inputs were filled."""
-    say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.", quiet or not gaps)
+    if gaps:
+        note(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.")
 
 
 @contextmanager
-def working(what: str, quiet: bool = False) -> Iterator[None]:
+def working(what: str) -> Iterator[None]:
     """Show that slow work without known progress is running: its seconds on a terminal, else one line."""
-    if quiet:
+    if silent.get():
         yield
         return
     from rich.console import Console
@@ -88,14 +102,14 @@ def working(what: str, quiet: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def loading(quiet: bool = False) -> Iterator[None]:
+def loading() -> Iterator[None]:
     """Show on a terminal that the modules of a command are being imported.
 
     JAX hooks into the garbage collection, and a Ctrl-C during its hook is lost: nothing is collected meanwhile.
     """
     gc.disable()
     try:
-        with working("Loading", quiet or not sys.stderr.isatty()):
+        with working("Loading") if sys.stderr.isatty() else nullcontext():
             yield
     finally:
         gc.enable()

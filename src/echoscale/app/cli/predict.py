@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from echoscale._internal.files import make_folder, write_atomically
 from echoscale._internal.progress import shown
 from echoscale._internal.types import Floats
 from echoscale.app.cli import labelled_sequences as sequences
-from echoscale.app.cli.output import check_file, print_json, say, say_filled, working
+from echoscale.app.cli.output import check_file, note, note_filled, print_json, silent, working
 from echoscale.app.report.fits import forecast_picture, forecast_rows
 from echoscale.data import tables as data_files
 from echoscale.data.metrics import nrmse
@@ -41,7 +42,6 @@ def forecast(
     out: Path | None,
     picture: Path | None,
     json: bool,
-    quiet: bool,
 ) -> None:
     """The next values of a forecaster."""
     for file, endings in ((out, TABLES), (picture, PICTURES)):
@@ -53,8 +53,8 @@ def forecast(
         raise ValueError(f"{path} holds {_called(model)}, and only a Forecaster can forecast{hint}.")
     if after is not None:
         data = _read_like(model, after, notation)
-        new = _new_rows(model, data, quiet)
-        with working(f"Taking in {len(new)} rows", quiet):
+        new = _new_rows(model, data)
+        with working(f"Taking in {len(new)} rows"):
             model.update(*_known(model, new))
     known = None
     if model.future_inputs_:
@@ -64,15 +64,15 @@ def forecast(
         raise ValueError(f"{path} takes no inputs of the future: leave --future out.")
     steps = steps or int(save_load.notes(path).get("horizon", model.horizon_))
     if steps > model.horizon_:
-        say(f"{steps} steps are more than the {model.horizon_} of the fit: they are judged first, which takes as long.", quiet)
-    with working("Forecasting", quiet or steps <= model.horizon_):
+        note(f"{steps} steps are more than the {model.horizon_} of the fit: they are judged first, which takes as long.")
+    with working("Forecasting") if steps > model.horizon_ else nullcontext():
         found = model.predict(steps, known, levels)
     content = forecast_picture(model, found, None, picture.suffix[1:]) if picture is not None else b""
     _give(forecast_rows(found), out, json)
     if picture is not None:
         make_folder(picture.parent)
         write_atomically(picture, content)
-        say(f"Picture: {picture}", quiet)
+        note(f"Picture: {picture}")
 
 
 def predict(
@@ -86,7 +86,6 @@ def predict(
     levels: tuple[float, ...],
     out: Path | None,
     json: bool,
-    quiet: bool,
 ) -> None:
     """The target of every row, or of every sequence."""
     if out is not None:
@@ -98,18 +97,18 @@ def predict(
     if sequence is not None and not isinstance(model, es.forecasting.SequenceModel):
         raise ValueError(f"{path} holds {_called(model)}, which predicts rows and no sequences: leave --sequence out.")
     if isinstance(model, Forecaster):
-        frame, truth, guess = _step_by_step(model, _read_like(model, source, notation, time, every), levels, quiet)
+        frame, truth, guess = _step_by_step(model, _read_like(model, source, notation, time, every), levels)
     elif isinstance(model, es.forecasting.SequenceModel):
         data = data_files.read(source, data_files.NO_TIME, None, notation)
         frame, truth, guess = _labels(model, save_load.notes(path), data, inputs, sequence)
     elif hasattr(model, "predict"):
         data = data_files.read(source, time, every, notation)
-        frame, truth, guess = _rows(model, save_load.notes(path), data, inputs, quiet)
+        frame, truth, guess = _rows(model, save_load.notes(path), data, inputs)
     else:
         raise ValueError(f"{path} holds {_called(model)}, which predicts no rows of a table.")
     _give(frame, out, json)
     if truth is not None:
-        _say_error(truth, guess, quiet)
+        _say_error(truth, guess)
 
 
 # --------------------------------------------------------------------------------------------------------- a forecaster
@@ -123,7 +122,7 @@ def _read_like(
     return data_files.read(source, time or (data_files.NO_TIME if own is None else str(own)), every, notation)
 
 
-def _new_rows(model: Forecaster, data: DataFile, quiet: bool) -> DataFile:
+def _new_rows(model: Forecaster, data: DataFile) -> DataFile:
     """Rows after the last row of the model; without times, all rows."""
     if data.time is None:
         return data
@@ -132,7 +131,7 @@ def _new_rows(model: Forecaster, data: DataFile, quiet: bool) -> DataFile:
     if first == len(data):
         raise ValueError(f"{data.path} ends at {when(data.frame.index[-1])}; the model wants {when(start)} next.")
     if first:
-        say(f"{first} of {len(data)} rows are before {when(start)}, the model's next time: left out.", quiet)
+        note(f"{first} of {len(data)} rows are before {when(start)}, the model's next time: left out.")
     return data.rows(first)
 
 
@@ -181,16 +180,14 @@ def _future_inputs(model: Forecaster, future: Path | None, steps: int | None, no
     return found.set_axis(_index(model, len(data), data))
 
 
-def _step_by_step(
-    model: Forecaster, data: DataFile, levels: tuple[float, ...], quiet: bool
-) -> tuple[pd.DataFrame, Floats, Floats]:
+def _step_by_step(model: Forecaster, data: DataFile, levels: tuple[float, ...]) -> tuple[pd.DataFrame, Floats, Floats]:
     """Forecast every row from the rows before it."""
     import pandas as pd
 
-    data = _new_rows(model, data, quiet)
+    data = _new_rows(model, data)
     y, X = _known(model, data)
     found = []
-    with shown(not quiet, "predicting") as tell:
+    with shown(not silent.get(), "predicting") as tell:
         for row in range(len(data)):
             now = None if X is None else X.iloc[row : row + 1]
             ahead = None if now is None or not model.future_inputs_ else now[list(model.future_inputs_)]
@@ -207,7 +204,7 @@ def _step_by_step(
 
 
 def _rows(
-    model: Any, notes: dict[str, Any], data: DataFile, inputs: list[str], quiet: bool
+    model: Any, notes: dict[str, Any], data: DataFile, inputs: list[str]
 ) -> tuple[pd.DataFrame, npt.NDArray[Any] | None, npt.NDArray[Any]]:
     """Predictions from the inputs up to every row."""
     import pandas as pd
@@ -218,14 +215,14 @@ def _rows(
     columns = columns or [name for name in data.numeric() if name != "row"]
     _check_count(columns, features)
     u = data.numbers(columns).to_numpy()
-    say_filled(int(np.isnan(u).sum()), quiet)
+    note_filled(int(np.isnan(u).sum()))
     settings = {}
     if isinstance(model, AutoModel) and notes.get("next") is not None:
         follows = data.time is not None and when(data.frame.index[0]) == notes["next"]
         if follows:
             settings["state"] = model.state_
         why = "go on where the training data ended" if follows else "begin anew: the first ones are less sure"
-        say(f"The rows {why}.", quiet)
+        note(f"The rows {why}.")
     guess = np.asarray(model.predict(held(u), **settings))
     guess = guess[:, None] if guess.ndim == 1 else guess
     names = known if len(known) == guess.shape[1] else [f"y{o}" for o in range(guess.shape[1])]
@@ -269,14 +266,14 @@ def _check_count(columns: list[str], features: int) -> None:
         )
 
 
-def _say_error(truth: npt.NDArray[Any], guess: npt.NDArray[Any], quiet: bool) -> None:
+def _say_error(truth: npt.NDArray[Any], guess: npt.NDArray[Any]) -> None:
     if truth.dtype.kind not in "iuf":
-        say(f"Wrong labels: {float((truth != guess).mean()):.1%} of {len(truth)}.", quiet)
+        note(f"Wrong labels: {float((truth != guess).mean()):.1%} of {len(truth)}.")
         return
     known = ~np.isnan(truth).any(axis=1)
     truth, guess = truth[known], guess[known]
     if len(truth) > 1 and not is_constant(truth).any():
-        say(f"NRMSE of {len(truth)} rows: {nrmse(truth, guess):.3g} (the mean would have 1).", quiet)
+        note(f"NRMSE of {len(truth)} rows: {nrmse(truth, guess):.3g} (the mean would have 1).")
 
 
 # -------------------------------------------------------------------------------------------------------------- results

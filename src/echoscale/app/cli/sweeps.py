@@ -44,7 +44,7 @@ def run(
 ) -> None:
     """Score a network at every point of a grid. Finished work is never lost: the same command resumes."""
     keep_compiled_programs()
-    with loading(quiet):
+    with loading():
         from echoscale.sweeps.grid import SweepWarning, sweep
         from echoscale.sweeps.results import best_points, check_target, export
         from echoscale.sweeps.spec import read

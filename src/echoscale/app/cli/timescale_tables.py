@@ -12,7 +12,7 @@ import echoscale as es
 from echoscale._internal.files import make_folder, write_atomically
 from echoscale._internal.plots import drawn, new_axes
 from echoscale._internal.table import Table
-from echoscale.app.cli.output import check_file, print_json, say
+from echoscale.app.cli.output import check_file, note, print_json
 from echoscale.data import tables
 from echoscale.engine.esn import ESN
 from echoscale.timescales.season import bridged
@@ -37,24 +37,23 @@ def show(
     notation: Notation,
     out: Path | None,
     json: bool,
-    quiet: bool,
 ) -> None:
     """Print the table, and write the picture."""
     data = source.suffix.lower() in tables.READERS
     picture = out or (Path("out") / f"{source.stem}-timescales.png" if data else source.with_name("timescales.png"))
     check_file(picture, PICTURES)
     if data:
-        table, axes = of_data(tables.read(source, time, every, notation), columns, quiet)
+        table, axes = of_data(tables.read(source, time, every, notation), columns)
     else:
         table, axes = of_model(es.load(source), source)
     content = drawn(axes, picture.suffix[1:].lower())
     make_folder(picture.parent)
     write_atomically(picture, content)
     print_json({"table": table, "picture": picture}) if json else typer.echo(str(table))
-    say(f"Picture: {picture}", quiet)
+    note(f"Picture: {picture}")
 
 
-def of_data(data: DataFile, columns: list[str], quiet: bool) -> tuple[Table, Axes]:
+def of_data(data: DataFile, columns: list[str]) -> tuple[Table, Axes]:
     """Autocorrelation, trend and season of every column; gaps are bridged by straight lines."""
     names = columns or [name for name in data.numeric() if name != "row"]
     if not names:
@@ -64,14 +63,14 @@ def of_data(data: DataFile, columns: list[str], quiet: bool) -> tuple[Table, Axe
         raise ValueError(f"{data.path} has {len(values)} row{'s' * (len(values) != 1)}, at least {LEAST_ROWS} are needed.")
     gaps = int(values.isna().to_numpy().sum())
     if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)}: bridged by straight lines.", quiet)
+        note(f"{gaps} gap{'s' * (gaps != 1)}: bridged by straight lines.")
     rows, kept = [], []
     for name in names:
         column = values[name].to_numpy()
         if not np.isfinite(column).any() or np.nanmin(column) == np.nanmax(column):
             if columns:
                 raise ValueError(f"{data.path}: column {name!r} is constant: it has no timescale.")
-            say(f"Column {name!r} is constant, and left out.", quiet)
+            note(f"Column {name!r} is constant, and left out.")
             continue
         x = bridged(column)
         found = es.timescales.of_signal(x)
