@@ -34,15 +34,14 @@ def _keep_silent(wanted: bool) -> bool:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-# Sets `silent`: the function of a command has no use for the value.
+# Sets `silent` as well, so that most commands have no use for the value.
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.", callback=_keep_silent)]
 
 FAILED, REFUSED, STOPPED = 1, 2, 130
-STARTS_ANEW = "Nothing was written; the same command starts anew."
 
 
 @contextmanager
-def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
+def refusing(go_on: str = "Nothing was written; the same command starts anew.") -> Iterator[None]:
     """Report errors in one line: exit status 2 if the user can fix it, else 1. Ctrl-C says how to continue."""
     try:
         yield
