@@ -83,7 +83,7 @@ def test_the_paper_uses_public_names_only(path: Path) -> None:
         "import echoscale as es\nes.tasks.narma(10), es.sweeps.Job, es.__version__",
         "from echoscale import ESN, timescales\ntimescales.peak(0.5, 0.9)",
         "from echoscale.tasks import mnist\nmnist.available()",
-        "from echoscale.app.report import style",
+        "from echoscale.app.report import page",
         "from echoscale.engine import traces\ntraces.step",
         "from echoscales import anything\nimport numpy.linalg",
     ],

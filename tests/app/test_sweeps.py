@@ -21,7 +21,7 @@ import xarray
 from typer.testing import CliRunner, Result
 
 import echoscale as es
-from echoscale.app.cli import app, sweep_runs
+from echoscale.app.cli import app, sweeps
 from echoscale.sweeps import Protocol, Task, folder
 
 PATIENCE = 60.0  # seconds after which something hangs
@@ -308,7 +308,7 @@ def test_processes_and_schedulers_that_cannot_be(desk: Desk, monkeypatch: pytest
 
 def test_nobody_at_the_address_of_the_scheduler(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(sweep_runs, "PATIENCE", 0.5)
+    monkeypatch.setattr(sweeps, "PATIENCE", 0.5)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
@@ -322,7 +322,7 @@ def test_nobody_at_the_address_of_the_scheduler(desk: Desk, monkeypatch: pytest.
 
 def test_a_scheduler_by_its_address(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(sweep_runs, "PATIENCE", 0.5)
+    monkeypatch.setattr(sweeps, "PATIENCE", 0.5)
     out = desk.folder / "results.nc"
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as cluster:
         assert_refused(desk.sweep("--scheduler", cluster.scheduler_address), "has no workers after 0.5 s")
