@@ -416,7 +416,7 @@ HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "more labels": ("sequences", lambda about, tensors: tensors.update(classes_=np.arange(5))),
     "a washout that is no number": ("sequences", set_in("model", "transformer_", "washout", float("nan"))),
     "a label twice": ("sequences", lambda about, tensors: tensors.update(classes_=np.zeros(2, np.int64))),
-    "a billion sequences": ("learner", set_in("model", "stream", "sequences", 10**9)),
+    "a billion sequences": ("learner", set_in("model", "sequences", 10**9)),
     "a billion outputs": ("learner", set_in("model", "outputs", 10**9)),
     "half a step": ("learner", set_in("model", "stream", "step", 0.5)),
     "an unknown loss": ("learner", set_in("model", "loss", "none")),
