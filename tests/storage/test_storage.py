@@ -427,7 +427,7 @@ HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 def test_a_crafted_file_is_refused(name: str, tmp_path: Path) -> None:
     kind, change = HOSTILE[name]
     path = crafted(es.save(every_kind()[kind], tmp_path / "model.es"), change)
-    with pytest.raises(StorageError, match=r"model\.es does not describe a whole model") as refused:
+    with pytest.raises(StorageError, match=r"model\.es is damaged or not a whole echoscale model") as refused:
         es.load(path)
     assert len(str(refused.value)) < 1000
 

@@ -141,19 +141,15 @@ def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
         with source.open("rb") as file:
             header, arrays = _layout(file)
             text = _checked(header, arrays, source)
-            try:
-                return take(json.loads(text), arrays)
-            except MemoryError:
-                raise
-            except Exception as error:  # a description that no `save` wrote may make anything fail
-                said = f"{source} does not describe a whole model ({_said(error)}). Save the model again."
-                raise StorageError(said) from error
+            return take(json.loads(text), arrays)
     except (OSError, StorageError):
         raise
     except MemoryError as error:
         raise StorageError(f"{source} needs more memory than there is ({error}).") from error
-    except Exception as error:  # a header that no `save` wrote may make anything fail
-        raise StorageError(f"{source} is damaged or not an echoscale model ({_said(error)}). Save the model again.") from error
+    except Exception as error:  # a file that no `save` wrote may make anything fail
+        raise StorageError(
+            f"{source} is damaged or not a whole echoscale model ({_said(error)}). Save the model again."
+        ) from error
 
 
 def _checked(header: str, arrays: Mapping[str, Stored], source: Path) -> str:
