@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import echoscale as es
 from echoscale.sweeps import Data, Protocol, SweepWarning, Task
 from echoscale.sweeps import grid as driver
-from echoscale.sweeps.job import Job, Outcome
+from echoscale.sweeps.jobs import Job, Outcome
 from echoscale.sweeps.runner import attempt
 from echoscale.sweeps.scores import point_scores
 

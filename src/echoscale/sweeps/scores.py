@@ -26,7 +26,7 @@ from echoscale.readouts.columns import Columns
 from echoscale.readouts.penalties import least
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path, target_variances
 from echoscale.readouts.statistics import Statistics, split_statistics
-from echoscale.sweeps.job import Arrays
+from echoscale.sweeps.jobs import Arrays
 from echoscale.sweeps.problem import Data, Protocol, Task
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from echoscale._internal.table import Table
-from echoscale.sweeps.folder import sweeps
 from echoscale.sweeps.grid import SweepWarning, sweep
+from echoscale.sweeps.jobs import sweeps
 from echoscale.sweeps.results import best_points, check_target, export, recall
 from echoscale.sweeps.runner import processes
 from echoscale.sweeps.spec import read
