@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
-from echoscale.data.series import SeriesLike, washout_steps
+from echoscale.data.series import SeriesLike
 from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.measures.explained_variance import explained
-from echoscale.measures.grids import check_steps, labelled, one_series, slabs
-from echoscale.measures.noise import check_white
+from echoscale.measures.inputs import check_white, first_step, one_series
+from echoscale.measures.results import labelled, slabs
 
 if TYPE_CHECKING:
     import xarray
@@ -79,9 +79,8 @@ def memory_capacity(
     """
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
     most = 2 * esn.units if lags is None else checks.integer(lags, "lags", minimum=1)
-    length = int(series.lengths[0])
-    first = max(washout_steps(washout, length), most)
-    check_steps(length, first, ROWS_PER_NEURON * esn.units, f"a memory of {esn.units} neurons over {most} lags")
+    why = f"a memory of {esn.units} neurons over {most} lags"
+    first = first_step(series, washout, ROWS_PER_NEURON * esn.units, why, least=most)
     check_white(series)
     values = np.asarray(series.values[0], np.float64)
     shifted = values - values.mean(axis=0)

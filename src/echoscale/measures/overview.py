@@ -14,12 +14,11 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.measures.capacity import processing_capacity
 from echoscale.measures.consistency import consistency, echo_index
-from echoscale.measures.grids import one_series
+from echoscale.measures.inputs import noise, one_series
 from echoscale.measures.lyapunov import lyapunov_exponents
 from echoscale.measures.memory_capacity import linear_memory_capacity, memory_capacity
-from echoscale.measures.noise import noise
-from echoscale.measures.plots import plot
 from echoscale.measures.ranks import dimension, ranks
+from echoscale.measures.results import plot
 from echoscale.readouts.states import check_states
 from echoscale.readouts.statistics import statistics
 from echoscale.timescales.spectrum import Spectrum
@@ -80,10 +79,7 @@ class Measured:
             ("longest timescale", float(times.max()), None),
             ("memory capacity, lags from 1 on", float(self.memory.capacity), units),
             ("the same in the linear regime", linear, units),
-            *(
-                (f"processing capacity, degree {int(d)}", float(self.capacity.capacity.sel(degree=d)), units)
-                for d in self._degrees
-            ),
+            *((f"processing capacity, degree {int(each.degree)}", float(each), units) for each in self.capacity.capacity),
             ("processing capacity, all of these", float(self.capacity.total), units),
             ("largest conditional exponent", float(self.exponents.exponent[0]), None),
             ("echo state index", int(self.echo["index"]), self.echo.sizes["start"]),
@@ -98,10 +94,6 @@ class Measured:
                 "Linear regime: inputs never fade there (an eigenvalue of size 1 or more), so it has no memory function."
             )
         return Table(("measure", "value", "at most"), tuple(rows), "Measures of a network", tuple(notes))
-
-    @property
-    def _degrees(self) -> list[int]:
-        return [int(each) for each in self.capacity.degree.values]
 
     def plot(self) -> Figure:
         """Spectrum, timescales, memory function, capacities, exponents and singular values in one figure."""
