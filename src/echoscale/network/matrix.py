@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -115,12 +115,7 @@ class Matrix:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers."""
-        return {
-            "shape": list(self.shape),
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            "values": list(self.values),
-        }
+        return {each.name: list(getattr(self, each.name)) for each in fields(self)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Matrix:
@@ -133,7 +128,7 @@ class Matrix:
         """
         import scipy.sparse
 
-        names = ("shape", "rows", "columns", "values")
+        names = [each.name for each in fields(cls)]
         if not isinstance(plain, Mapping) or set(plain) != set(names):
             raise ValueError(f"a matrix is described by {', '.join(names)}, got {plain!r:.200}.")
         try:

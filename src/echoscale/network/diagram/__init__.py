@@ -6,7 +6,7 @@ earlier columns run below. So no line crosses a reservoir or its caption.
 """
 
 from echoscale.network.diagram.draw import SIZES, draw, shade
-from echoscale.network.diagram.layout import layout
-from echoscale.network.diagram.plan import AIR, LETTER, LINE, Drawing, Spot, Wire
+from echoscale.network.diagram.layout import Drawing, Spot, layout
+from echoscale.network.diagram.wires import AIR, LETTER, LINE, Wire
 
 __all__ = ["AIR", "LETTER", "LINE", "SIZES", "Drawing", "Spot", "Wire", "draw", "layout", "shade"]

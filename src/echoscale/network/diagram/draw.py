@@ -12,8 +12,8 @@ import numpy as np
 
 from echoscale._internal.types import Floats
 from echoscale.network import Concentric, Network, Reservoir
-from echoscale.network.diagram.layout import layout, radius_of
-from echoscale.network.diagram.plan import AIR, CORNER, FONT, LINE, Caption, Drawing, Point, Spot, Wire, name_of
+from echoscale.network.diagram.layout import Caption, Drawing, Spot, layout, radius_of
+from echoscale.network.diagram.wires import AIR, CORNER, LINE, Point, Wire, name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.path import Path
 
 
+FONT = 8.0  # points
 # Distinct for the colour-blind, and by width in grey.
 COLOURS = {"input": "#009E73", "coupling": "#000000", "readout": "#D55E00", "feedback": "#CC79A7", "silent": "#8C8C8C"}
 WIDTHS = {"input": 1.3, "coupling": 1.3, "readout": 0.8, "feedback": 1.3}  # points
