@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -176,18 +177,26 @@ def check_bias(value: npt.ArrayLike | None, units: int, scaling: float) -> tuple
     """Checked b (units,) of a description; None: drawn."""
     if value is None:
         return None
-    try:
-        given = np.asarray(value, np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"bias must hold one number for every neuron, got {value!r:.80}.") from error
-    if given.shape != (units,):
-        raise ValueError(f"bias must have shape (units,) = ({units},), got {given.shape}.")
-    if not np.isfinite(given).all():
-        where = int(np.flatnonzero(~np.isfinite(given))[0])
-        raise ValueError(f"bias must be finite, found {given[where]} for neuron {where}.")
+    given = per_neuron(value, units, "bias")
     if not scaling:
         raise ValueError("a bias is given, but bias_scaling, the factor on it, is 0: set bias_scaling=1.0 to use it unscaled.")
     return tuple(given.tolist())
+
+
+def per_neuron(value: npt.ArrayLike, units: int, name: str, remedy: str = "") -> Floats:
+    """One finite number for every neuron, (units,)."""
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} is a masked array: give a number for every neuron.")
+    try:
+        given = np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold one number for every neuron, got {value!r:.80}.{remedy}") from error
+    if given.shape != (units,):
+        raise ValueError(f"{name} must have shape (units,) = ({units},), got {given.shape}.{remedy}")
+    if not np.isfinite(given).all():
+        where = int(np.flatnonzero(~np.isfinite(given))[0])
+        raise ValueError(f"{name} must be finite, found {given[where]} for neuron {where}.")
+    return given
 
 
 def check_input_connections(value: Any, own: Matrix | None) -> int | float | None:
