@@ -369,6 +369,14 @@ def turn_rows(about: Any, tensors: Any) -> None:
     tensors["drawn.recurrent.0.indptr"][1:3] = tensors["drawn.recurrent.0.indptr"][[2, 1]] + [1, -1]
 
 
+def end_at_nothing(about: Any, tensors: Any) -> None:
+    tensors["drawn.recurrent.0.indptr"][-1] = 0
+
+
+def end_before_the_start(about: Any, tensors: Any) -> None:
+    tensors["drawn.recurrent.0.indptr"][-1] = -(2**31)
+
+
 def nest(about: Any, tensors: Any) -> str:
     return "[" * 200_000 + "]" * 200_000
 
@@ -397,6 +405,8 @@ HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "a spread of nothing": ("forecaster", set_in("model", "_cores", 0, "views", 0, "units", 0, "spread", 0.0)),
     "an index outside the matrix": ("network", set_index),
     "rows out of order": ("network", turn_rows),
+    "rows that end at nothing": ("network", end_at_nothing),
+    "rows that end before the start": ("network", end_before_the_start),
     "a leak rate of 5": ("network", lambda about, tensors: tensors["hyper.leak_rate.0"].fill(5.0)),
     "a network of a billion neurons": ("network", set_in("model", "network", "Network", "reservoirs", 0, "units", 10**9)),
     "other inputs": ("network", set_in("model", "n_inputs", 2)),
