@@ -274,7 +274,7 @@ def assert_refused(result: Result, *parts: str) -> None:
         ("leak_rate[1]", "leak_rate[2]", "names number 2, but the network has 2 reservoirs"),
         ("[0.1, 0.5]", "[0.1, 1.5]", "1.5"),
         ("units = [8, 6]", "units = 8", "units must be a list"),
-        ("cli_series:noted", "cli_series:nothing", "there is no task 'cli_series:nothing'"),
+        ("cli_series:noted", "cli_series:nothing", "there is no function 'cli_series:nothing'"),
         ("train = 200", "train = -3", "-3"),
     ],
 )

@@ -572,15 +572,13 @@ STREAM = Record(
 )
 LEARNER = Record(
     OnlineLearner,
-    network=SETTING,
-    dtype=SETTING,
     device=Maybe(TEXT),
     parameters=Many(TEXT),
     readout=OneOf({**ADAM.records, "RLS": LEAST_SQUARES}),
     rates=ADAM,
     protocol=Maybe(Record(Reinitialise)),
     starts=HYPER,
-    **_each(("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed"), SETTING),
+    **_each(("network", "outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed", "dtype"), SETTING),
     _esn=Maybe(NETWORK),
     sequences=Maybe(POSITIVE),
     stream=Maybe(STREAM),
