@@ -111,11 +111,9 @@ class Measured:
         axes[1].plot(shown, (np.arange(len(shown)) + 1) / len(times))
         axes[1].set(xscale="log", xlabel="timescale", ylabel="share of modes below", title="timescales")
         if self.linear_memory is not None:
-            axes[2].plot(
-                self.linear_memory.lag, self.linear_memory.memory.sum("input"), "--", color="C1", label="linear regime"
-            )
-        axes[2].plot(self.memory.lag, self.memory.memory.sum("input"), color="C0", label="measured")
-        axes[2].set(xlabel="lag k", ylabel="m(k)", title=f"memory function, capacity {float(self.memory.capacity):.3g}")
+            plot(self.linear_memory, axes[2]).lines[0].set(linestyle="--", color="C1", label="linear regime")
+        plot(self.memory, axes[2]).lines[-1].set(color="C0", label="measured")
+        axes[2].set_title(f"memory function, capacity {float(self.memory.capacity):.3g}")
         axes[2].legend(frameon=False, fontsize="small")
         plot(self.capacity, axes[3]).set_title(f"processing capacity, {float(self.capacity.total):.3g} in all")
         plot(self.exponents, axes[4]).set_title(f"conditional exponents, largest {float(self.exponents.exponent[0]):.3g}")

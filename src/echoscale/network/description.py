@@ -154,9 +154,7 @@ class Reservoir(_Readable):
                 raise ValueError(
                     f"leak_rate={self.leak_rate!r:.80} has a spread of its own: leave leak_spread={self.leak_spread} out."
                 )
-            for name, value in zip(
-                ("leak_rate", "leak_spread", "leak_places"), leaks_of(self.leak_rate, self.units), strict=True
-            ):
+            for name, value in leaks_of(self.leak_rate, self.units)._asdict().items():
                 keep(name, value)
         keep("leak_rate", checks.leak_rate(self.leak_rate))
         keep("leak_spread", checks.leak_spread(self.leak_spread))

@@ -29,11 +29,11 @@ SHAPES = ("even", "normal")
 
 
 class Leaks(NamedTuple):
-    """alpha_i = leak_rate exp(-spread q_i), with q the places: a name in `SHAPES`, or a number for every neuron."""
+    """alpha_i = leak_rate exp(-leak_spread q_i), with q the places: a name in `SHAPES`, or a number for every neuron."""
 
     leak_rate: float
-    spread: float
-    places: Places
+    leak_spread: float
+    leak_places: Places
 
 
 @dataclass(frozen=True)
