@@ -9,7 +9,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -80,32 +80,21 @@ class Matrix:
             return array
         if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
             raise ValueError(f"{name} is a masked array with {np.sum(array.mask)} masked weights. Fill them first.")
-        if scipy.sparse.issparse(array):
-            coo = scipy.sparse.coo_array(cast(Any, array))
-            coo.sum_duplicates()
-            rows, columns = np.asarray(coo.row, np.int64), np.asarray(coo.col, np.int64)
-            values, shape = coo.data, coo.shape
-        else:
-            dense = np.asarray(array)
-            if dense.ndim != 2:
-                raise ValueError(f"{name} must have two axes (post, pre), got shape {dense.shape}.")
-            rows, columns = (np.asarray(each, np.int64) for each in np.nonzero(dense))
-            values, shape = dense[rows, columns], dense.shape
-        if np.iscomplexobj(values) or not np.issubdtype(np.asarray(values).dtype, np.number):
-            raise TypeError(f"{name} must hold real numbers, got dtype {np.asarray(values).dtype}.")
-        numbers = np.asarray(values, dtype=np.float64)
-        if not np.isfinite(numbers).all():
-            where = int(np.flatnonzero(~np.isfinite(numbers))[0])
-            raise ValueError(f"{name} must be finite, found {numbers[where]} at [{rows[where]}, {columns[where]}].")
-        kept = numbers != 0
-        rows, columns, numbers = rows[kept], columns[kept], numbers[kept]
-        order = np.lexsort((columns, rows))
-        return cls(
-            (int(shape[0]), int(shape[1])),
-            tuple(rows[order].tolist()),
-            tuple(columns[order].tolist()),
-            tuple(numbers[order].tolist()),
-        )
+        given: Any = array if scipy.sparse.issparse(array) else np.asarray(array)
+        if given.ndim != 2:
+            raise ValueError(f"{name} must have two axes (post, pre), got shape {given.shape}.")
+        if given.dtype.kind not in "iuf":
+            raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}.")
+        kept = scipy.sparse.coo_array(given, dtype=np.float64)
+        kept.sum_duplicates()
+        kept.eliminate_zeros()
+        order = np.lexsort(kept.coords[::-1])
+        rows, columns = (each[order].tolist() for each in kept.coords)
+        values = kept.data[order]
+        if not np.isfinite(values).all():
+            where = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ValueError(f"{name} must be finite, found {values[where]} at [{rows[where]}, {columns[where]}].")
+        return cls((int(kept.shape[0]), int(kept.shape[1])), tuple(rows), tuple(columns), tuple(values.tolist()))
 
     def sparse(self) -> scipy.sparse.csr_array:
         """The matrix as `scipy.sparse.csr_array` in float64."""
