@@ -375,7 +375,7 @@ def kept() -> tuple[bytes, bytes]:
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        jobs.write(place / "job.npz", RESULTS, 1.0)
+        jobs.write(place / "job.npz", jobs.Outcome(RESULTS, None, 1.0))
         jobs.write_sweep(place, SETTINGS, KEYS)
         return (place / "job.npz").read_bytes(), (place / f"{SWEEP}.json").read_bytes()
 

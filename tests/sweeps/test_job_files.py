@@ -29,7 +29,7 @@ RESULTS: dict[str, Any] = {
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     made = tmp_path / "key.npz"
-    jobs.write(made, RESULTS, 1.25)
+    jobs.write(made, Outcome(RESULTS, None, 1.25))
     return made
 
 
@@ -52,7 +52,7 @@ def test_the_same_bits_come_back(file: Path) -> None:
 
 def test_writing_twice_gives_the_same_bytes(file: Path) -> None:
     before = file.read_bytes()
-    jobs.write(file, RESULTS, 1.25)
+    jobs.write(file, Outcome(RESULTS, None, 1.25))
     assert file.read_bytes() == before
     assert [each.name for each in file.parent.iterdir()] == ["key.npz"]
 
@@ -106,18 +106,18 @@ def test_a_full_disk_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(
         OSError, match=r"key\.npz was not saved \(.*No space left.*Jobs finished before are kept: free"
     ) as caught:
-        jobs.write(file, {}, 0.0)
+        jobs.write(file, Outcome({}, None, 0.0))
     assert caught.value.errno == errno.ENOSPC
     assert file.read_bytes() == before
 
 
 def test_errors_are_kept_until_the_job_is_finished(file: Path) -> None:
     assert jobs.error_in(file) is None
-    jobs.write_error(file, "OSError: no \udcff µ")
+    jobs.write(file, Outcome(None, "OSError: no \udcff µ", 0.0))
     assert jobs.error_in(file) == "OSError: no \\udcff µ"
-    jobs.write(file, RESULTS, 1.25)
+    jobs.write(file, Outcome(RESULTS, None, 1.25))
     assert jobs.error_in(file) is None
-    jobs.write_error(file, "again")
+    jobs.write(file, Outcome(None, "again", 0.0))
     jobs.forget(file)
     assert (jobs.read(file), jobs.error_in(file)) == (None, None)
     jobs.forget(file)
@@ -131,8 +131,8 @@ def test_sweeps_are_listed_with_their_counts(tmp_path: Path) -> None:
         before = (tmp_path / f"{names[k]}.json").read_bytes()
         jobs.write_sweep(tmp_path, settings[k], ["a", f"b{k}", "a"])
         assert (tmp_path / f"{names[k]}.json").read_bytes() == before, "written once"
-    jobs.write(tmp_path / "a.npz", {}, 0.0)
-    jobs.write_error(tmp_path / "b0.npz", "no")
+    jobs.write(tmp_path / "a.npz", Outcome({}, None, 0.0))
+    jobs.write(tmp_path / "b0.npz", Outcome(None, "no", 0.0))
     counts = {each["id"]: (each["jobs"], each["done"], each["failed"]) for each in jobs.sweeps(tmp_path)}
     assert counts == {names[0]: (2, 1, 1), names[1]: (2, 1, 0)}
     assert jobs.read_sweep(tmp_path, names[0])["settings"] == settings[0]  # type: ignore[index]

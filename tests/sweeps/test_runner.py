@@ -142,7 +142,7 @@ def test_kept_jobs_are_not_done_again_and_come_back_bit_for_bit(path: Path, stag
 
 def test_fresh_computes_anew_and_replaces(path: Path, stage: Stage) -> None:
     list(Runner(path)(numbered(3)))
-    jobs.write(file_of(path, 0), {"square": np.array(-1)}, 0.0)
+    jobs.write(file_of(path, 0), jobs.Outcome({"square": np.array(-1)}, None, 0.0))
     assert squares(list(Runner(path)(numbered(3)))) == [-1, 1, 4], "what is there is taken"
     assert squares(list(Runner(path, fresh=True)(numbered(3)))) == [0, 1, 4]
     assert squares(list(Runner(path)(numbered(3)))) == [0, 1, 4]
@@ -304,7 +304,7 @@ def test_a_killed_run_goes_on(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_another_process_finishes_meanwhile_is_taken(path: Path, stage: Stage) -> None:
     def act(k: int, check: Check) -> None:
         if k == 0:
-            jobs.write(file_of(path, 2), {"square": np.array(-4)}, 0.0)
+            jobs.write(file_of(path, 2), jobs.Outcome({"square": np.array(-4)}, None, 0.0))
 
     stage.act = act
     assert squares(list(Runner(path)(numbered(4)))) == [0, 1, -4, 9]

@@ -113,7 +113,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What was kept with a model: the `notes` of `save`; empty where there are none. The file is checked as by `load`."""
-    found: dict[str, Any] = _read(Path(path), _notes)
+    found: dict[str, Any] = _read(Path(path), lambda about, arrays: dict(about.get("notes", {})))
     return found
 
 
@@ -124,13 +124,6 @@ def _model(about: Any, arrays: dict[str, Stored]) -> Any:
     if arrays:
         raise ValueError(f"a {kind} has no array {min(arrays)}")
     return made
-
-
-def _notes(about: Any, arrays: dict[str, Stored]) -> dict[str, Any]:
-    found = about.get("notes", {})
-    if not isinstance(found, dict):
-        raise ValueError("its notes cannot be read")
-    return found
 
 
 def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
@@ -189,9 +182,8 @@ def _layout(file: BinaryIO) -> tuple[str, dict[str, Stored]]:
 
 
 def _said(error: Exception) -> str:
-    """In a line: descriptions may be long, or too deep to be shown."""
-    said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error) or type(error).__name__
-    said = f"no {said}" if isinstance(error, KeyError) else said
+    """In a line: descriptions may be long."""
+    said = f"no {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
     return said if len(said) < 300 else f"{said[:300]} ..."
 
 

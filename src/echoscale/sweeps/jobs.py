@@ -193,11 +193,15 @@ def read(file: Path) -> Outcome | None:
         return None
 
 
-def write(file: Path, results: Arrays, seconds: float) -> None:
-    """Save the results of a job."""
+def write(file: Path, outcome: Outcome) -> None:
+    """Save the results of a job, or why it failed."""
+    if outcome.results is None:
+        error = outcome.error or "unknown"
+        write_atomically(_failed(file), error.encode("utf-8", "backslashreplace"))  # file names in errors may not be UTF-8
+        return
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, values in {**results, SECONDS: np.asarray(seconds)}.items():
+        for name, values in {**outcome.results, SECONDS: np.asarray(outcome.seconds)}.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, values, allow_pickle=False)
     try:
@@ -207,11 +211,6 @@ def write(file: Path, results: Arrays, seconds: float) -> None:
             error.errno, f"{file} was not saved ({error}). Jobs finished before are kept: free some space, and run again"
         ) from error
     _failed(file).unlink(missing_ok=True)
-
-
-def write_error(file: Path, error: str) -> None:
-    """Save why a job failed."""
-    write_atomically(_failed(file), error.encode("utf-8", "backslashreplace"))  # file names in messages may not be UTF-8
 
 
 def error_in(file: Path) -> str | None:

@@ -39,7 +39,7 @@ from uuid import uuid4
 from echoscale._internal import checks
 from echoscale._internal.files import make_folder
 from echoscale._internal.progress import Progress, shown
-from echoscale.sweeps.jobs import Arrays, Check, Job, Outcome, file_of, forget, read, unchecked, write, write_error
+from echoscale.sweeps.jobs import Arrays, Check, Job, Outcome, file_of, forget, read, unchecked, write
 
 # Jobs handed to an executor at once: enough for a thousand workers, while the arguments of more would only fill its memory.
 AHEAD = 1000
@@ -166,11 +166,7 @@ def outcomes(
     with closing(ran):
         for key, outcome in ran:
             if place is not None and not outcome.kept:
-                file = file_of(place, key)
-                if outcome.results is None:
-                    write_error(file, outcome.error or "unknown")
-                else:
-                    write(file, outcome.results, outcome.seconds)
+                write(file_of(place, key), outcome)
             yield key, outcome
 
 
