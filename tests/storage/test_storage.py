@@ -541,6 +541,15 @@ def test_labels_come_back_as_they_were(labels: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.predict(u), model.predict(u))
 
 
+def test_labels_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
+    u, y = series(200)
+    labels = np.array([2, (1, 2)], object)
+    model = es.ESNStepClassifier(units=5, random_state=0).fit(u, (y[:, 0] > y.mean()).astype(int))
+    model.classes_ = labels
+    with pytest.raises(TypeError, match="labels must be numbers, strings or times to be saved, got 2 of int"):
+        es.save(model, tmp_path / "model.es")
+
+
 def test_notes_are_kept_with_a_model_and_under_its_checksum(tmp_path: Path) -> None:
     esn = es.single(5).build(1)
     path = es.save(esn, tmp_path / "a.safetensors", notes={"targets": ["y"], "season": None})

@@ -237,7 +237,7 @@ class Labels(Kind):
     def write(self, value: Any, arrays: Arrays, name: str) -> Any:
         labels = (value.view(np.int64) if value.dtype.kind in "mM" else value).tolist()
         for each in labels:
-            if not isinstance(each, str | bool | int | float):
+            if value.dtype.kind not in "biufmMU" and not isinstance(each, str):
                 raise TypeError(f"labels must be numbers, strings or times to be saved, got {each!r} of {type(each).__name__}.")
         return [value.dtype.str, labels]
 
