@@ -179,12 +179,15 @@ def measure(
     used = esn.hyper if hyper is None else hyper
     if used.lanes is not None:
         raise ValueError(f"this is for one network, but the Hyper has {used.lanes} lanes: the single functions take grids.")
-    values = one_series(esn, u).values[0]
+    series = one_series(esn, u)
+    values = series.values[0]
     middle, half = values.mean(axis=0), 3**0.5 * values.std(axis=0)
     if not (half > 0).all():
         raise ValueError(f"feature {int(np.argmin(half))} of u is constant: capacities need inputs that move.")
     length = max(min(max(STEPS_PER_NEURON * esn.units, LEAST_STEPS), MOST_STEPS), 10 * esn.units + (lags or 0), 20 * esn.units)
-    _check(esn, u, washout, used)
+    found = statistics(esn, series, series, washout=washout_steps(washout, int(series.lengths[0])), hyper=used)
+    # Inputs in raw units often saturate the states, or leave them constant.
+    check_states(found.mean[: esn.units], np.diagonal(found.scatter)[: esn.units] / found.count, esn, above=4)
     white = noise(length, esn.columns, seed, low=middle - half, high=middle + half)
     spectrum = esn.spectrum(hyper=used)
     fades = np.abs(spectrum.eigenvalues).max() < 1
@@ -199,11 +202,3 @@ def measure(
         consistency(esn, u, washout=washout, seed=seed, hyper=used),
         ranks(esn, white, hyper=used),
     )
-
-
-def _check(esn: ESN, u: SeriesLike, washout: int | None, hyper: Hyper) -> None:
-    """Warn of saturated or constant states, which inputs in raw units often cause."""
-    series = one_series(esn, u)
-    found = statistics(esn, series, series, washout=washout_steps(washout, int(series.lengths[0])), hyper=hyper)
-    variance = np.diagonal(found.scatter)[: esn.units] / found.count
-    check_states(found.mean[: esn.units], variance, esn, above=5)

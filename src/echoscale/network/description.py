@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -44,8 +44,7 @@ class _Readable:
         shown = []
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            default = field.default if field.default is not MISSING else None
-            if field.name in self._always_shown or field.default is MISSING or value != default:
+            if field.name in self._always_shown or value != field.default:  # a field without a default is unlike any value
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
