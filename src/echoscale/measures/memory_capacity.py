@@ -90,7 +90,7 @@ def memory_capacity(
 
     found = explained(esn, series, targets, (most + 1) * series.features, first, used)
     memory = found.unbiased().reshape(-1, most + 1, series.features)
-    return _labelled("memory capacity", used, memory, found.rank, rows=found.rows)
+    return _labelled(used, memory, found.rank, rows=found.rows)
 
 
 def linear_memory_capacity(esn: ESN, *, lags: int | None = None, hyper: Hyper | None = None) -> xarray.Dataset:
@@ -132,7 +132,7 @@ def linear_memory_capacity(esn: ESN, *, lags: int | None = None, hyper: Hyper | 
         M, B = np.stack([each.M.toarray() for each in systems]), np.stack([each.B for each in systems])
         with one_thread():
             memory[which], rank[which] = _leverages(M, B, most)
-    return _labelled("memory capacity", used, memory, rank, rank - memory[:, 0].sum(axis=1))
+    return _labelled(used, memory, rank, rank - memory[:, 0].sum(axis=1))
 
 
 def _leverages(M: Floats, B: Floats, lags: int) -> tuple[Floats, npt.NDArray[np.int64]]:
@@ -176,9 +176,9 @@ def _compressed(root: Floats) -> Floats:
 
 
 def _labelled(
-    measure: str, hyper: Hyper, memory: Floats, rank: npt.NDArray[np.int64], capacity: Floats | None = None, **attrs: object
+    hyper: Hyper, memory: Floats, rank: npt.NDArray[np.int64], capacity: Floats | None = None, **attrs: object
 ) -> xarray.Dataset:
     found = memory[:, 1:].sum(axis=(1, 2)) if capacity is None else capacity
     values = {"memory": (("lag", "input"), memory), "capacity": ((), found), "rank": ((), rank)}
     coords = {"lag": np.arange(memory.shape[1]), "input": np.arange(memory.shape[2])}
-    return labelled(measure, hyper, values, coords, **attrs)
+    return labelled("memory capacity", hyper, values, coords, **attrs)
