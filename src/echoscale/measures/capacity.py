@@ -93,7 +93,7 @@ def processing_capacity(
     first = first_step(series, washout, ROWS_PER_NEURON * esn.units, why, least=max(windows) - 1)
     check_white(series)
     terms = _polynomials(_uniform_units(series, degree), degree)
-    places = [_places(d, window * series.features, degree) for d, window in enumerate(windows, 1)]
+    places = [_places(d, window * series.features) for d, window in enumerate(windows, 1)]
 
     def targets(begin: int, end: int) -> Floats:
         """The products as columns, degree by degree, in the order of `places`."""
@@ -164,13 +164,12 @@ def _uniform_units(series: Series, degree: int) -> Floats:
     return scaled
 
 
-def _places(degree: int, variables: int, largest: int) -> npt.NDArray[np.int64]:
+def _places(degree: int, variables: int) -> npt.NDArray[np.int64]:
     """Places of the factors of every function of a degree in a table (polynomials, variables), (functions, degree)."""
     drawn = np.array(list(combinations_with_replacement(range(variables), degree)))
     # A variable drawn p times in a row is one factor of degree p, at its first place; the others are 1 (polynomial 0).
     again = np.concatenate([np.zeros((len(drawn), 1), bool), drawn[:, 1:] == drawn[:, :-1]], axis=1)
     powers = np.where(again, 0, (drawn[:, :, None] == drawn[:, None, :]).sum(axis=2))
-    assert powers.max() <= largest
     return np.asarray(powers * variables + drawn)
 
 
