@@ -22,7 +22,7 @@ from typer.testing import CliRunner, Result
 
 import echoscale as es
 from echoscale.app.cli import app, sweeps
-from echoscale.sweeps import Protocol, Task, folder
+from echoscale.sweeps import Protocol, Task, jobs
 
 PATIENCE = 60.0  # seconds after which something hangs
 SEEDS = 6
@@ -98,7 +98,7 @@ class Desk(NamedTuple):
         return [(int(seed), int(pid)) for seed, pid in lines]
 
     def name(self) -> str:
-        [sweep] = folder.sweeps(self.kept)
+        [sweep] = jobs.sweeps(self.kept)
         return str(sweep["id"])
 
 
@@ -274,7 +274,7 @@ def assert_refused(result: Result, *parts: str) -> None:
         ("leak_rate[1]", "leak_rate[2]", "names number 2, but the network has 2 reservoirs"),
         ("[0.1, 0.5]", "[0.1, 1.5]", "1.5"),
         ("units = [8, 6]", "units = 8", "units must be a list"),
-        ("cli_series:noted", "cli_series:nothing", "there is no task 'cli_series:nothing'"),
+        ("cli_series:noted", "cli_series:nothing", "there is no function 'cli_series:nothing'"),
         ("train = 200", "train = -3", "-3"),
     ],
 )
@@ -356,7 +356,7 @@ def test_list(kept: Desk) -> None:
     title, names, _, first, second = kept.sweeps("list").output.splitlines()
     assert title == f"2 sweeps in {kept.kept}"
     assert names.split() == ["id", "created", "jobs", "done", "failed"]
-    known = folder.sweeps(kept.kept)
+    known = jobs.sweeps(kept.kept)
     for line, each in zip((first, second), known, strict=True):
         assert line.split() == [str(value) for value in each.values()]
     assert sorted(each["jobs"] for each in known) == [2, 6]

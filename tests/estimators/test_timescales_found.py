@@ -99,7 +99,7 @@ def test_several_reservoirs_share_the_range() -> None:
 
 @pytest.mark.parametrize("scale", ["standard", None])
 def test_units_of_the_data_do_not_matter(scale: str | None) -> None:
-    """Powers of two change no digit of the data. Without scaling, input scalings are in units of the data, with three digits."""
+    """Powers of two change no digit of the data. Without scale, input scalings are in units of the data, with three digits."""
     u, y = slow_average()
     one = ESNRegressor(UNITS, scale=scale, random_state=0).fit(u, y)
     other = ESNRegressor(UNITS, scale=scale, random_state=0).fit(1024 * u, y / 1024)

@@ -66,9 +66,9 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     units : int or tuple of int
         Number of neurons, of one reservoir or of each of several.
     leak_rate : float, tuple or None
-        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: chosen by held-out error among 1 for all neurons,
-        0.1 to 1, and 0.003 to 0.2, spread over the neurons of one reservoir, or over several reservoirs. The slowest neuron's
-        timescale, 1 / alpha, is at most a tenth of the longest series.
+        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: chosen by held-out error among 1 for all
+        neurons, 0.1 to 1, and 0.003 to 0.2, spread over the neurons of one reservoir, or over several reservoirs. The slowest
+        neuron's timescale, 1 / alpha, is at most a tenth of the longest series.
     spectral_radius : float or tuple
         Spectral radius of the recurrent matrices.
     input_scaling : float, tuple or None

@@ -75,8 +75,9 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         states, the largest whose error on held-out folds is within one per cent of the least; a list: the same for its
         penalties. Where the smallest of the path is among the best, it goes on down to 0 with an exact solution that needs all
         rows at once (up to 512 MiB). With too little data for two folds of four steps, "auto" is 1e-4 times that mean square. A
-        trained readout has 1e-5, which folds would train many times. In `partial_fit`, every chunk is a block, dealt out to the folds in turn, and "auto" chooses again at every call; before
-        there are two folds it is 1e-4 times the mean square, and after a `fit` the relative penalty of that fit stays.
+        trained readout has 1e-5, which folds would train many times. In `partial_fit`, every chunk is a block, dealt out to the
+        folds in turn, and "auto" chooses again at every call; before there are two folds it is 1e-4 times the mean square, and
+        after a `fit` the relative penalty of that fit stays.
     folds : int
         Number of folds that choose a penalty: blocks of time with a gap of a twentieth of a fold between them (whole series
         where there are as many series as folds; fewer folds where data are short).

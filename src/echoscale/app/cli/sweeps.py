@@ -116,7 +116,7 @@ def _client(scheduler: str) -> Any:
 def list_sweeps(folder: KeptIn = FOLDER, json: Json = False) -> None:
     """All sweeps: id, date, and jobs: all, done, failed."""
     from echoscale._internal.table import Table
-    from echoscale.sweeps.folder import sweeps
+    from echoscale.sweeps.jobs import sweeps
 
     rows = tuple(tuple(each.values()) for each in sweeps(folder))
     title = f"{len(rows)} sweep{'s' * (len(rows) != 1)} in {folder}"
