@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -108,6 +110,26 @@ def cost(problem: regressor_problems.Problem, units: int, rounds: int) -> dict[s
     return {"units": units, "steps": first, **{name: min(each) for name, each in turns.items()}}
 
 
+FIRST_CALL = """
+import resource, time
+import numpy as np
+u = np.random.default_rng(0).normal(size=({steps}, 1))
+y = u * np.roll(u, 1, axis=0)
+start = time.perf_counter()
+import echoscale as es
+es.ESNRegressor({parameters}).fit(u, y)
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def first_call(parameters: str, steps: int) -> dict[str, float]:
+    """Seconds from the import to the end of the first fit in a new process, and its largest memory in MiB."""
+    code = FIRST_CALL.format(parameters=parameters, steps=steps)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, mebibytes = map(float, done.stdout.split())
+    return {"seconds": seconds, "mib": mebibytes}
+
+
 def measure(options: argparse.Namespace) -> common.Raw:
     quick = options.quick
     groups = {"set": regressor_problems.SET, "judged": regressor_problems.JUDGED, "fresh": regressor_problems.FRESH}
@@ -125,7 +147,9 @@ def measure(options: argparse.Namespace) -> common.Raw:
             for name in names
             for units in (TIMED[:1] if quick else TIMED)
         ]
-    return {"seeds": 1 if quick else SEEDS, "errors": found, "seconds": times}
+    steps = 500 if quick else 20_000
+    first = {"chooses": first_call("", steps), "alone": first_call("leak_rate=1.0, input_scaling=0.3", steps)}
+    return {"seeds": 1 if quick else SEEDS, "errors": found, "seconds": times, "first_call": {"steps": steps, **first}}
 
 
 def log_ratios(problems: dict[str, Any], method: str, rival: str) -> Floats:
@@ -184,6 +208,13 @@ def table(raw: common.Raw) -> str:
         for each in raw["seconds"]
     ]
     lines += [*common.rows(("problem", "neurons", "chosen network, ms", "times"), body), ""]
+    first = raw["first_call"]
+    body = [
+        [name, f"{first[key]['seconds']:.2f}", f"{first[key]['mib']:.0f}"]
+        for name, key in (("chooses", "chooses"), ("leak rate and input scaling given", "alone"))
+    ]
+    lines += [f"The first fit in a new process, import included, {first['steps']:,} steps.", ""]
+    lines += [*common.rows(("fit", "seconds", "largest memory, MiB"), body), ""]
     return "\n".join(lines)
 
 
