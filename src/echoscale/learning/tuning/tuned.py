@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
-from echoscale.data.scaling import Scaling
 from echoscale.learning.tuning.verdict import Verdict
 from echoscale.network import Network
+from echoscale.readouts.columns import Columns
+from echoscale.readouts.pooling import Pools
 
 if TYPE_CHECKING:
     import xarray
@@ -38,47 +39,38 @@ class Tuned:
         Error of `network` on the folds: the NRMSE, or the cross-entropy in nats. The search minimised it, so it is too good.
     start_error : float
         Error on the folds before tuning, with the ridge penalty that the folds choose.
-    test_error : float or None
-        Error of `network` on held-out test data, after a fit to the rest; None without test data.
-    start_test_error : float or None
-        Error on held-out test data before tuning.
     verdict : Verdict or None
         Errors on held-out test data: `tuned` and `start`; for the tuned network also `float32`, with states in float32, and
         `noisy`, with noise of 1e-4 of the states' standard deviation and the ridge penalty chosen again (None for classes).
+        None without test data.
     helped : bool
         Whether the tuned network was clearly better than before tuning, on the folds and on the test data.
     sharpness : float or None
         Factor on the outputs of a classifier before softmax; None otherwise.
-    history : xarray.Dataset
-        Error and parameters of every round and start, with steps and seconds so far.
-    steps : int
-        Number of simulated steps; a tangent counts as a network.
-    seed : int
-        Random seed of the weights.
-    washout : int
-        Number of steps at the start of every series that did not count; 0 with labels per sequence.
-    direct : bool
-        Whether the readout used the inputs too.
-    dtype : str
-        Precision of the states.
-    loss : str
-        "mse" or "cross_entropy".
-    classes : array or None
-        Labels in the order of the outputs; None for numbers.
-    per_sequence : bool
-        Whether there was one label per sequence.
-    features : tuple of str or None
-        Pools of the states of a sequence; None with targets or labels of every step.
-    folds : int
-        Number of folds; 0 if a single tail was held out.
-    fixed : tuple of str
-        Hyper-parameters that were not learned because the data are short.
     at_bound : tuple of str
         Learned hyper-parameters of the best start that ended at a bound.
     at_floor : bool
         Whether the ridge penalty of the tuned network is the least allowed one (`floor`).
-    scalings : pair of Scaling
-        Scaling of inputs and of targets, from the tuning data.
+    history : xarray.Dataset
+        Error and parameters of every round and start, with steps and seconds so far.
+    seed : int
+        Random seed of the weights.
+    washout : int
+        Number of steps at the start of every series that did not count; 0 with labels per sequence.
+    columns : Columns
+        What the readout saw beside the states.
+    pools : Pools or None
+        Pools of the states of a sequence; None with targets or labels of every step.
+    scale : "standard" or None
+        Whether inputs and targets were standardised.
+    dtype : str
+        Precision of the states.
+    classes : array or None
+        Labels in the order of the outputs; None for numbers.
+    folds : int
+        Number of folds; 0 if a single tail was held out.
+    fixed : tuple of str
+        Hyper-parameters that were not learned because the data are short.
 
     Examples
     --------
@@ -97,46 +89,53 @@ class Tuned:
     ridge: float
     error: float
     start_error: float
-    test_error: float | None
-    start_test_error: float | None
     verdict: Verdict | None
     helped: bool
     sharpness: float | None
-    history: xarray.Dataset
-    steps: int
-    seed: int
-    washout: int
-    direct: bool
-    dtype: str
-    loss: str
-    classes: npt.NDArray[Any] | None
-    per_sequence: bool
-    features: tuple[str, ...] | None
-    folds: int
-    fixed: tuple[str, ...]
     at_bound: tuple[str, ...]
     at_floor: bool
-    scalings: tuple[Scaling, Scaling]
+    history: xarray.Dataset
+    seed: int
+    washout: int
+    columns: Columns
+    pools: Pools | None
+    scale: str | None
+    dtype: str
+    classes: npt.NDArray[Any] | None
+    folds: int
+    fixed: tuple[str, ...]
+
+    @property
+    def start_test_error(self) -> float | None:
+        """Error on held-out test data before tuning; None without test data."""
+        return None if self.verdict is None else self.verdict.start
+
+    @property
+    def test_error(self) -> float | None:
+        """Error of `network` on held-out test data, after a fit to the rest; None without test data."""
+        return self.verdict.tuned if self.verdict is not None and self.helped else self.start_test_error
+
+    @property
+    def steps(self) -> int:
+        """Number of simulated steps; a tangent counts as a network."""
+        return int(self.history["steps"][-1])
 
     def estimator(self) -> ESNRegressor | ESNClassifier | ESNStepClassifier:
         """An estimator with the tuned hyper-parameters, the same weights and the same washout, ready for `fit`."""
         from echoscale.estimators import ESNClassifier, ESNRegressor, ESNStepClassifier
-        from echoscale.readouts import Columns, Pools
 
         shared: dict[str, Any] = {
             "network": self.network,
             "ridge": self.ridge,
             "washout": self.washout,
+            "scale": self.scale,
             "dtype": self.dtype,
             "random_state": self.seed,
         }
-        shared["scale"] = None if all(each.is_none for each in self.scalings) else "standard"
-        if self.features is None:
-            kind = ESNRegressor if self.classes is None else ESNStepClassifier
-            return kind(**shared, columns=Columns(int(self.direct)))
-        # What tuning judged a sequence by: its pools, standardised; or its last state, as it is.
-        pools = Pools(self.features, changes=False, ranks=False, standardise=self.features != ("last",))
-        return ESNClassifier(**shared, pools=pools)
+        if self.pools is not None:
+            return ESNClassifier(**shared, pools=self.pools)
+        kind = ESNRegressor if self.classes is None else ESNStepClassifier
+        return kind(**shared, columns=self.columns)
 
     @property
     def table(self) -> Table:
