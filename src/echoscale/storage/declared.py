@@ -39,7 +39,6 @@ from echoscale.forecasting.selection.problem import Range
 from echoscale.forecasting.smoothing import TRENDS, Smoothing
 from echoscale.learning import OnlineLearner
 from echoscale.learning.online.adam import Adam
-from echoscale.learning.online.buffers import Stream
 from echoscale.learning.online.history import History
 from echoscale.learning.online.reinitialise import ProtocolMemory, Reinitialise
 from echoscale.network import Concentric, LogNormal, LogUniform, Network
@@ -564,7 +563,8 @@ def _resume(learner: Any) -> None:
     for ours, theirs in [*zip(leaves, kept.carry, strict=True), (fresh.frozen, kept.frozen)]:
         if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
             raise ValueError(f"a stream holds {ours.dtype} {ours.shape}, not {theirs.dtype} {theirs.shape}")
-    learner.stream = Stream(jax.tree.unflatten(structure, kept.carry), kept.step, kept.history, kept.memory, kept.frozen)
+    carry = jax.tree.unflatten(structure, kept.carry)
+    learner.stream = fresh._replace(carry=carry, step=kept.step, history=kept.history, memory=kept.memory, frozen=kept.frozen)
 
 
 HISTORY = Record(
@@ -607,7 +607,7 @@ LEARNER = Record(
     feature_names=Many(TEXT),
     finish=_resume,
     kept=_shown_learner,
-    left_out=("settings", "_plan", "_fixed", "_groups"),
+    left_out=("settings",),
 )
 
 MODELS = (NETWORK, REGRESSOR, STEP_CLASSIFIER, CLASSIFIER, LAGS, LEARNER, LEAST_SQUARES, AUTO, SEQUENCES, FORECASTER)
