@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 
 import echoscale as es
 from echoscale.engine.hyper import Hyper
-from echoscale.learning.tuning import verdict
+from echoscale.learning.tuning import tuned as results
 from echoscale.learning.tuning.entropy import Entropy
 from echoscale.learning.tuning.losses import Model, Squares
 from echoscale.readouts import Columns, penalties, splits
@@ -374,7 +374,7 @@ def test_what_survives_noise_is_what_noise_leaves_on_average() -> None:
     cut, folds = split_of(500)
     states, y = states_in_units(result.network, U, Y[:, None], cut)
     known, rng = np.arange(WASHOUT, cut), np.random.default_rng(1)
-    sigma = verdict.NOISE * np.sqrt(states[known].var(axis=0).mean())
+    sigma = results.NOISE * np.sqrt(states[known].var(axis=0).mean())
     rows = np.concatenate(folds)
 
     def squares(per_step: float, train: Any, judge: Any) -> float:
@@ -385,7 +385,7 @@ def test_what_survives_noise_is_what_noise_leaves_on_average() -> None:
             found.append(((model.predict(noisy[judge]).reshape(-1, 1) - y[judge]) ** 2).mean())
         return float(np.mean(found))
 
-    path = sigma**2 / verdict.NOISE**2 * penalties.RELATIVE[4::2]
+    path = sigma**2 / results.NOISE**2 * penalties.RELATIVE[4::2]
     by_folds = [sum(squares(each, np.setdiff1d(rows, fold), fold) for fold in folds) for each in path]
     error = np.sqrt(squares(float(path[int(np.argmin(by_folds))]), known, np.arange(cut, 500)) / y[cut:].var())
     assert result.verdict.noisy == pytest.approx(error, rel=0.05)

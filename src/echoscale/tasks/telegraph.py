@@ -100,34 +100,6 @@ class Posterior(NamedTuple):
         return {name: float((found == getattr(truth, name))[..., washout:].mean()) for name, found in self.decisions.items()}
 
 
-class Odds(NamedTuple):
-    """p1 and p2, a number or one for every step (T,), and p3; checked."""
-
-    p1: Floats
-    p2: Floats
-    p3: float
-
-    @classmethod
-    def checked(cls, p1: npt.ArrayLike, p2: npt.ArrayLike, p3: float, length: int) -> Odds:
-        """Checked odds: each in [0, 1], and values that change in time cover the series."""
-        return cls(
-            in_time(p1, "p1", length, probability),
-            in_time(p2, "p2", length, probability),
-            probability(p3, "p3"),
-        )
-
-    def up_at_first(self) -> float:
-        """P(state = 1 | regime = 0) at the first step, from the stationary process of its odds.
-
-        q = m (1 - p1) + (1 - m) p2  with  m = (1 - p3) q + p3 (1 - q); in regime 1 it is 1 - q.
-        """
-        p1, p2 = (float(each.flat[0]) for each in (self.p1, self.p2))
-        hold = 1 - p1 - p2
-        below = 1 - (1 - 2 * self.p3) * hold
-        # If nothing changes, or everything at every step: 1/2. Rounding must not give more than 1.
-        return min((p2 + self.p3 * hold) / below, 1.0) if below > 0 else 0.5
-
-
 def telegraph(
     length: int,
     seed: int = 0,
@@ -294,6 +266,34 @@ def transitions(p1: float, p2: float, p3: float) -> Floats:
     regime = np.array([[1 - p3, p3], [p3, 1 - p3]])
     state = np.array([[[1 - p2, p2], [p1, 1 - p1]], [[1 - p1, p1], [p2, 1 - p2]]])  # (new regime, from, to)
     return np.asarray(np.einsum("rq,qst->rsqt", regime, state)).reshape(4, 4)
+
+
+class Odds(NamedTuple):
+    """p1 and p2, a number or one for every step (T,), and p3; checked."""
+
+    p1: Floats
+    p2: Floats
+    p3: float
+
+    @classmethod
+    def checked(cls, p1: npt.ArrayLike, p2: npt.ArrayLike, p3: float, length: int) -> Odds:
+        """Checked odds: each in [0, 1], and values that change in time cover the series."""
+        return cls(
+            in_time(p1, "p1", length, probability),
+            in_time(p2, "p2", length, probability),
+            probability(p3, "p3"),
+        )
+
+    def up_at_first(self) -> float:
+        """P(state = 1 | regime = 0) at the first step, from the stationary process of its odds.
+
+        q = m (1 - p1) + (1 - m) p2  with  m = (1 - p3) q + p3 (1 - q); in regime 1 it is 1 - q.
+        """
+        p1, p2 = (float(each.flat[0]) for each in (self.p1, self.p2))
+        hold = 1 - p1 - p2
+        below = 1 - (1 - 2 * self.p3) * hold
+        # If nothing changes, or everything at every step: 1/2. Rounding must not give more than 1.
+        return min((p2 + self.p3 * hold) / below, 1.0) if below > 0 else 0.5
 
 
 def probability(value: object, name: str) -> float:

@@ -291,7 +291,7 @@ class OnlineLearner:
         periods = [now.history.window, *([settings.protocol.period] if settings.protocol else [])]
         n = min(streams.BUFFER, int(u.shape[1]), *(each - now.step % each for each in periods))
         data = streams.buffer(settings, now.groups.plan, u[:, :n], y[:, :n], there[:, :n], now.step)
-        fixed = streams.constants(settings, now)
+        fixed = streams.fixed_now(settings, now)
         carry, made, well = over_cores.run(now.groups, settings, fixed, now.carry, data, n)
         if not well:
             good, _, _ = over_cores.run(now.groups, settings, fixed, now.carry, data, made - 1)

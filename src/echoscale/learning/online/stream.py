@@ -49,7 +49,7 @@ class Stream(NamedTuple):
 def begin(settings: LearnerSettings, esn: ESN, sequences: int) -> Stream:
     """Before the first step: zero states and traces, the numbers of the starts, a fresh readout."""
     plan = plan_of(settings, sequences)
-    constants = fixed_of(settings, plan, esn)
+    fixed = fixed_of(settings, plan, esn)
     dtype, lanes, count = np.dtype(settings.dtype), plan.starts * plan.batch, len(settings.learned)
     state: Any = tuple(np.zeros((size, lanes), dtype) for size in settings.sizes)
     free = constraints.to_free(settings.first_values, settings.learned, settings.constraint)
@@ -60,7 +60,7 @@ def begin(settings: LearnerSettings, esn: ESN, sequences: int) -> Stream:
         squares = jax.tree.map(lambda leaf: np.tile(leaf, (plan.starts, *[1] * leaf.ndim)), one)
     carry = loop.Carry(
         state=state,
-        traces=traces.init(constants.weights, settings.learned, state),
+        traces=traces.init(fixed.weights, settings.learned, state),
         theta=theta.astype(dtype),
         readout=None,
         values=(),
@@ -73,7 +73,7 @@ def begin(settings: LearnerSettings, esn: ESN, sequences: int) -> Stream:
     carry = fresh(settings, plan, carry, np.ones(starts, bool), np.zeros(starts, np.int64))
     book = history.init(settings.record, count, starts)
     memory, frozen = reinitialise.init(count, starts), np.zeros((count, starts), bool)
-    return Stream(plan, constants, over_cores.over_cores(settings, plan), carry, 0, book, memory, frozen)
+    return Stream(plan, fixed, over_cores.over_cores(settings, plan), carry, 0, book, memory, frozen)
 
 
 def plan_of(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
@@ -127,7 +127,7 @@ def fixed_of(settings: LearnerSettings, plan: loop.LoopPlan, esn: ESN) -> loop.F
     return on_device
 
 
-def constants(settings: LearnerSettings, stream: Stream) -> loop.Fixed:
+def fixed_now(settings: LearnerSettings, stream: Stream) -> loop.Fixed:
     """The constants of the loop, with rate 0 for what is frozen."""
     rate = np.array(stream.fixed.rule.rate)
     rate[settings.rows :][(stream.frozen | stream.memory.converged)[:, of_padded(settings, stream.plan)]] = 0

@@ -80,6 +80,11 @@ class FreeRun(Loss):
         ]
         return np.array(rows)
 
+    @property
+    def steps(self) -> int:
+        """Steps of all forecasts together."""
+        return self.origins.step.size * self.horizon
+
     @cached_property
     def spread(self) -> Floats:
         """Standard deviations of the targets, (O,)."""
@@ -88,7 +93,7 @@ class FreeRun(Loss):
     def value_of_batch(self, at: Networks) -> Value:
         """See `losses.Loss`."""
         residuals, readout = self.residuals(at)
-        return Value(self._error(residuals), readout)
+        return Value((residuals**2).sum(axis=(1, 2, 3, 4)) / self.steps, readout)
 
     @property
     def model_numbers(self) -> int:
@@ -104,10 +109,9 @@ class FreeRun(Loss):
         residuals = self.residuals(self.networks(near.reshape(-1, many)))[0].reshape(count, 1 + many, -1)
         forward = np.where(np.einsum("spp->sp", inside[:, 1:]), STEP, -STEP)
         jacobian = (residuals[:, 1:] - residuals[:, :1]) / forward[..., None]
-        size = self._size
-        error = (residuals[:, 0] ** 2).sum(axis=-1) / size
-        gradient = 2 * np.einsum("spr,sr->sp", jacobian, residuals[:, 0]) / size
-        curvature = 2 * np.einsum("spr,sqr->spq", jacobian, jacobian) / size
+        error = (residuals[:, 0] ** 2).sum(axis=-1) / self.steps
+        gradient = 2 * np.einsum("spr,sr->sp", jacobian, residuals[:, 0]) / self.steps
+        curvature = 2 * np.einsum("spr,sqr->spq", jacobian, jacobian) / self.steps
         return Model(error, gradient, curvature)
 
     def best_penalty(self, hyper: Hyper) -> float:
@@ -121,13 +125,6 @@ class FreeRun(Loss):
     def shown(self, error: Floats) -> Floats:
         """The root of the mean: 0 is perfect, 1 is lost at once."""
         return np.sqrt(error)
-
-    @property
-    def _size(self) -> int:
-        return int(self.truth[..., 0].size)
-
-    def _error(self, residuals: Floats) -> Floats:
-        return np.asarray((residuals**2).sum(axis=(1, 2, 3, 4)) / self._size)
 
     def residuals(self, at: Networks) -> tuple[Floats, Readout]:
         """Saturated, (S, K, R, steps, O), so that their squares over all origins and steps average to the error."""

@@ -25,8 +25,7 @@ from echoscale.learning.tuning.losses import ROUNDING, Loss, Squares
 from echoscale.learning.tuning.search import Search
 from echoscale.learning.tuning.space import Space, affordable
 from echoscale.learning.tuning.split import prepare
-from echoscale.learning.tuning.tuned import Tuned
-from echoscale.learning.tuning.verdict import decide, one_lane, start_of
+from echoscale.learning.tuning.tuned import Tuned, decided, one_lane, start_of
 from echoscale.network import Network
 from echoscale.network.description import check_network
 from echoscale.readouts.columns import STATES, Columns
@@ -243,8 +242,12 @@ def tune(
     except KeyboardInterrupt:
         warnings.warn("interrupted: this is the result of the rounds so far.", UserWarning, stacklevel=2)
     chooses = not tail and not free and (given is None or space.ridge)
-    return Tuned(
-        **decide(network, search, data, start, chooses)._asdict(),
+    return decided(
+        network,
+        search,
+        data,
+        start,
+        chooses,
         history=_history(records, space, task),
         seed=esn.seed,
         washout=data.washout,
