@@ -102,9 +102,9 @@ def read(
     place = given or cache()
     try:
         images, labels = contents(place, wanted)
-    except (FileNotFoundError, ValueError) as error:
+    except (FileNotFoundError, ValueError):
         if given or not download:
-            raise type(error)(f"{error}. {REMEDY}") from None
+            raise
         with shown(progress, "MNIST") as tell:
             _download(place, tell)
         images, labels = contents(place, wanted)
@@ -118,9 +118,9 @@ def available(directory: str | os.PathLike[str] | None = None) -> bool:
         contents(given or cache(), every())
     except FileNotFoundError:
         return False
-    except ValueError as error:
+    except ValueError:
         if given:
-            raise ValueError(f"{error}. {REMEDY}") from None
+            raise
         return False
     return True
 
@@ -160,7 +160,7 @@ def contents(folder: Path, files: Sequence[File]) -> list[bytes]:
     found = [_content(folder, file) for file in files]
     missing = [file.name for file, content in zip(files, found, strict=True) if content is None]
     if missing:
-        raise FileNotFoundError(f"{folder} has no {' and no '.join(missing)}")
+        raise FileNotFoundError(f"{folder} has no {' and no '.join(missing)}. {REMEDY}")
     return [content for content in found if content is not None]
 
 
@@ -176,7 +176,7 @@ def _content(folder: Path, file: File) -> bytes | None:
     if paths:
         raise ValueError(
             f"{paths[0]} ({paths[0].stat().st_size:,} bytes) is not what MNIST has under this name: its SHA-256 is neither "
-            f"{file.packed} (gzipped, {file.size:,} bytes) nor {file.unpacked} (unpacked). Replace it"
+            f"{file.packed} (gzipped, {file.size:,} bytes) nor {file.unpacked} (unpacked). Replace it. {REMEDY}"
         )
     return None
 

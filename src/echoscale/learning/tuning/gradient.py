@@ -184,7 +184,7 @@ def tangents(loss: Loss, z: Floats, readout: Readout, keep_rows: bool = False) -
             states = np.asarray(rows)[:, : len(block)]
             moments[place].add(begin, states)
             for lane, b in enumerate(which[: len(block)] if keep_rows else ()):
-                for k, first, last in data.judged[b]:
+                for k, first, last, _ in data.judged[b]:
                     low, high = np.clip([first - begin, last - begin], 0, len(states))
                     kept[block[lane]].append(np.array(states[low:high, lane][:, columns[k]]))
 

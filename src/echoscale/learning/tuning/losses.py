@@ -204,18 +204,19 @@ class Loss:
     def held_out_outputs(self, hyper: Hyper, readout: Readout) -> Floats:
         """Outputs of every fold's readout at the steps that it has not seen, (S, rows, O), series after series."""
         inputs, judged = self.inputs, self.data.judged
+        found = np.empty((len(readout.coef), len(self.data.fold_of_rows), self.outputs))
 
-        def read(point: int, b: int, steps: slice, states: Floats) -> Floats:
-            rows = np.concatenate([states, inputs[b][steps]], axis=1)
-            found = np.empty((len(rows), self.outputs))
-            for k, first, end in judged[b]:
-                here = slice(max(first - steps.start, 0), max(end - steps.start, 0))
-                found[here] = rows[here] @ readout.coef[point, k].T + readout.intercept[point, k]
-            return found
+        def read(point: int, b: int, steps: slice, states: Floats) -> None:
+            seen = np.concatenate([np.asarray(states, np.float64), inputs[b][steps]], axis=1)
+            for k, first, end, row in judged[b]:
+                low, high = max(first, steps.start), min(end, steps.stop)
+                if low < high:
+                    rows = seen[low - steps.start : high - steps.start]
+                    outputs = rows @ readout.coef[point, k].T + readout.intercept[point, k]
+                    found[point, row + low - first : row + high - first] = outputs
 
-        made, collect = feed.into_outputs(self.data.series, self.outputs, read, len(readout.coef))
-        self.esn.run_chunks(self.data.series, collect, hyper=hyper)
-        return np.stack([self.data.held_out(each) for each in made])
+        self.esn.run_chunks(self.data.series, feed.one_by_one(self.data.series, read), hyper=hyper)
+        return found
 
 
 class Squares(Loss):

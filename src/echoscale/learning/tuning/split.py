@@ -84,19 +84,27 @@ class FoldedData:
         return [Splits(self.edges).held_out(each) for each in self.folds]
 
     @cached_property
-    def judged(self) -> list[list[tuple[int, int, int]]]:
-        """(fold, first step, end) of what is held out, in order of time, of every series."""
+    def judged(self) -> list[list[tuple[int, int, int, int]]]:
+        """(fold, first step, end, first of the held-out rows) of what is held out, in order of time, of every series."""
         order = sorted(range(len(self.folds)), key=lambda k: self.folds[k].held_out)
-        return [[(k, *self.spans[k][b]) for k in order] for b in range(len(self.edges))]
+        row, found = 0, []
+        for b in range(len(self.edges)):
+            pieces = []
+            for k in order:
+                begin, end = self.spans[k][b]
+                pieces.append((k, begin, end, row))
+                row += end - begin
+            found.append(pieces)
+        return found
 
     @cached_property
     def fold_of_rows(self) -> Indices:
         """The fold of every held-out row, series after series, (rows,)."""
-        return np.concatenate([np.full(end - begin, k) for each in self.judged for k, begin, end in each])
+        return np.concatenate([np.full(end - begin, k) for each in self.judged for k, begin, end, _ in each])
 
     def held_out(self, values: Sequence[Floats] | Floats) -> Floats:
         """The held-out rows of (T_b, C), series after series."""
-        return np.concatenate([values[b][begin:end] for b, each in enumerate(self.judged) for _, begin, end in each])
+        return np.concatenate([values[b][begin:end] for b, each in enumerate(self.judged) for _, begin, end, _ in each])
 
     def folded(self, parts: Sequence[Statistics]) -> tuple[list[Statistics], list[Statistics]]:
         """The statistics of what trains and of what is held out for every fold, from statistics of segments."""
