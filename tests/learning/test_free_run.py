@@ -11,7 +11,7 @@ from naive import states_of
 from sklearn.linear_model import Ridge
 
 import echoscale as es
-from echoscale.learning.tuning import free_run
+from echoscale.learning.tuning import losses
 from echoscale.learning.tuning.free_run import FreeRun
 from echoscale.learning.tuning.losses import ROUNDING
 from echoscale.learning.tuning.space import Space
@@ -125,7 +125,7 @@ def test_batches_of_forecasts_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
     task = task_of([wave(90)])
     z = task.space.point(task.esn.hyper, PENALTY) - np.linspace(0.01, 0.2, 5)[:, None]
     whole = task.value(z).error
-    monkeypatch.setattr(free_run, "FORECAST_BYTES", 1)
+    monkeypatch.setattr(losses, "STATISTICS_BYTES", 1)
     np.testing.assert_allclose(task.value(z).error, whole, rtol=1e-10)
 
 

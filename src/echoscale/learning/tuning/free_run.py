@@ -31,8 +31,6 @@ from echoscale.readouts.statistics import gather
 # Of forecasts, over all folds together: one for so many steps as two forecasts have, within these. Few miss that some run away.
 LEAST_ORIGINS, MOST_ORIGINS = 20, 100
 STEP = 1e-3  # to neighbouring points, in logarithms
-# Bytes of the readouts and states of all forecasts that run together.
-FORECAST_BYTES = 256 << 20
 
 
 class Origins(NamedTuple):
@@ -159,34 +157,27 @@ class FreeRun(Loss):
 
     def _forecasts(self, hyper: Hyper, readout: Readout, states: Floats) -> Floats:
         """(S, K, R, steps, O) from states (S, K, R, N)."""
-        esn = self.esn
+        esn, dtype = self.esn, np.dtype(self.esn.dtype)
         points, folds, each, units = states.shape
-        one = folds * (self.features * self.outputs + each * units) * 8
-        most = lanes.power_of_two(max(FORECAST_BYTES // one, 1) + 1) // 2
-        found = []
+        padded = np.pad(np.arange(points), (0, lanes.lane_count(points) - points), mode="edge")
+        which = np.repeat(padded, folds * each)
         windows = Columns(max(self.columns.inputs or 0, 1)).of_inputs(self.data.series)
         seen = np.array([windows[b][t] for b, t in zip(*map(np.ravel, self.origins), strict=True)])
         ahead = self._known_inputs()
-        for begin in range(0, points, most):
-            some = np.arange(begin, min(begin + most, points))
-            padded = np.pad(some, (0, lanes.lane_count(len(some)) - len(some)), mode="edge")
-            which = np.repeat(padded, folds * each)
-            dtype = np.dtype(esn.dtype)
-            with devices.precision_and_device(esn.dtype, esn.device):
-                first = np.ascontiguousarray(states[padded].reshape(-1, units).T, dtype)
-                outputs = closed_loop.network_from_now(
-                    esn.weights(len(which)),
-                    hyper.on(which, dtype),
-                    tuple(np.split(first, np.cumsum(esn.sizes)[:-1])),
-                    np.asarray(np.tile(seen.T, len(padded)), dtype),
-                    np.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype),
-                    np.asarray(readout.intercept[padded].reshape(-1, self.outputs), dtype),
-                    self.horizon,
-                    known=None if ahead is None else np.asarray(np.tile(ahead, len(padded)), dtype),
-                )
-            rows = np.asarray(outputs, np.float64).reshape(self.horizon, self.outputs, len(padded), folds, each)
-            found.append(rows.transpose(2, 3, 4, 0, 1)[: len(some)])
-        return np.concatenate(found)
+        with devices.precision_and_device(esn.dtype, esn.device):
+            first = np.ascontiguousarray(states[padded].reshape(-1, units).T, dtype)
+            outputs = closed_loop.network_from_now(
+                esn.weights(len(which)),
+                hyper.on(which, dtype),
+                tuple(np.split(first, np.cumsum(esn.sizes)[:-1])),
+                np.asarray(np.tile(seen.T, len(padded)), dtype),
+                np.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype),
+                np.asarray(readout.intercept[padded].reshape(-1, self.outputs), dtype),
+                self.horizon,
+                known=None if ahead is None else np.asarray(np.tile(ahead, len(padded)), dtype),
+            )
+        rows = np.asarray(outputs, np.float64).reshape(self.horizon, self.outputs, len(padded), folds, each)
+        return rows.transpose(2, 3, 4, 0, 1)[:points]
 
     def _known_inputs(self) -> Floats | None:
         """s(t+1), ... after every origin, (steps - 1, F, K R), 0 past the end; None if only outputs come back."""
