@@ -190,6 +190,12 @@ def test_the_estimator_has_the_error_that_was_reported(inputs: int) -> None:
     assert result.sharpness is None
 
 
+def test_an_open_number_of_inputs_is_settled_as_by_the_regressor() -> None:
+    result = tuned("ridge", u=U[:100], y=Y[:100], columns=Columns(), rounds=1)
+    model: Any = es.ESNRegressor(network=TWO, washout=WASHOUT).fit(U[:100], Y[:100])
+    assert result.columns == model.columns_ == Columns(10)
+
+
 def test_the_estimator_has_the_error_that_was_reported_on_several_series() -> None:
     """Of unequal lengths, with two targets each, together."""
     u, y = [U[:200], U[200:]], [np.stack([Y, np.roll(Y, 3) ** 2], axis=1)[rows] for rows in (slice(200), slice(200, 500))]

@@ -26,6 +26,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from echoscale._internal.types import Floats, Indices
+from echoscale.engine import feed
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning import gradient
 from echoscale.learning.tuning.losses import Loss, Model, Networks, Value
@@ -52,9 +53,22 @@ class Entropy(Loss):
         return Value(np.einsum("sro,ro->s", -logs, self.labels) / len(self.labels), readout)
 
     def judged_outputs(self, at: Networks) -> tuple[Floats, Readout]:
-        """z of all held-out rows, (S, rows, O), and the readouts of the folds that have it."""
+        """z of all held-out rows, (S, rows, O), series after series, and the readouts of the folds that have it."""
+        series, inputs, judged = self.data.series, self.inputs, self.data.judged
         readout = self.fitted(self.statistics(at.hyper)[0], at.penalties)
-        return self.held_out_outputs(at.hyper, readout), readout
+        found = np.empty((len(readout.coef), len(self.labels), self.outputs))
+
+        def read(point: int, b: int, steps: slice, states: Floats) -> None:
+            seen = np.concatenate([np.asarray(states, np.float64), inputs[b][steps]], axis=1)
+            for k, first, end, row in judged[b]:
+                low, high = max(first, steps.start), min(end, steps.stop)
+                if low < high:
+                    rows = seen[low - steps.start : high - steps.start]
+                    outputs = rows @ readout.coef[point, k].T + readout.intercept[point, k]
+                    found[point, row + low - first : row + high - first] = outputs
+
+        self.esn.run_chunks(series, feed.one_by_one(series, read), hyper=at.hyper)
+        return found, readout
 
     @np.errstate(over="ignore", invalid="ignore")
     def model_of_batch(self, z: Floats, readout: Readout) -> Model:

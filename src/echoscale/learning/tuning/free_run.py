@@ -42,7 +42,7 @@ class Origins(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FreeRun(Loss):
-    """The saturated squared error of forecasts of `horizon` steps."""
+    """The saturated squared error of forecasts of `horizon` steps; its root is shown: 0 is perfect, 1 is lost at once."""
 
     horizon: int = 1
     name = "closed-loop error"
@@ -119,10 +119,6 @@ class FreeRun(Loss):
         penalties = (per_step + self.noise**2)[:, None] * self.data.train_rows
         errors = self.value_at(Networks(several, penalties, np.ones(len(per_step)))).error
         return float(per_step[least(errors).place])
-
-    def shown(self, error: Floats) -> Floats:
-        """The root of the mean: 0 is perfect, 1 is lost at once."""
-        return np.sqrt(error)
 
     def residuals(self, at: Networks) -> tuple[Floats, Readout]:
         """Saturated, (S, K, R, steps, O), so that their squares over all origins and steps average to the error."""

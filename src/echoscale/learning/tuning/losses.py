@@ -24,7 +24,6 @@ import jax
 import numpy as np
 
 from echoscale._internal.types import Floats
-from echoscale.engine import feed
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning import gradient
@@ -100,8 +99,8 @@ class Loss:
         raise NotImplementedError
 
     def shown(self, error: Floats) -> Floats:
-        """The error as it is reported."""
-        raise NotImplementedError
+        """The error as it is reported: the root, since most are mean squares."""
+        return np.sqrt(error)
 
     def value(self, z: Floats) -> Value:
         """The error at points z (S, P)."""
@@ -201,23 +200,6 @@ class Loss:
         size = max(STATISTICS_BYTES // each, 1)
         return [slice(begin, begin + size) for begin in range(0, count, size)]
 
-    def held_out_outputs(self, hyper: Hyper, readout: Readout) -> Floats:
-        """Outputs of every fold's readout at the steps that it has not seen, (S, rows, O), series after series."""
-        inputs, judged = self.inputs, self.data.judged
-        found = np.empty((len(readout.coef), len(self.data.fold_of_rows), self.outputs))
-
-        def read(point: int, b: int, steps: slice, states: Floats) -> None:
-            seen = np.concatenate([np.asarray(states, np.float64), inputs[b][steps]], axis=1)
-            for k, first, end, row in judged[b]:
-                low, high = max(first, steps.start), min(end, steps.stop)
-                if low < high:
-                    rows = seen[low - steps.start : high - steps.start]
-                    outputs = rows @ readout.coef[point, k].T + readout.intercept[point, k]
-                    found[point, row + low - first : row + high - first] = outputs
-
-        self.esn.run_chunks(self.data.series, feed.one_by_one(self.data.series, read), hyper=hyper)
-        return found
-
 
 class Squares(Loss):
     """The NMSE."""
@@ -256,10 +238,6 @@ class Squares(Loss):
             moments = held_out.scatter + held_out.count[:, None, None] * apart[:, :, None] * apart[:, None, :]
             products = products + np.einsum("sopc,socq,so->spq", mixed, moments[:, None] @ mixed.transpose(0, 1, 3, 2), weight)
         return Model(products[:, -1, -1], 2 * products[:, :-1, -1], 2 * products[:, :-1, :-1])
-
-    def shown(self, error: Floats) -> Floats:
-        """NRMSE."""
-        return np.sqrt(error)
 
     def _variance(self, held_out: Sequence[Statistics]) -> Floats:
         """Variance of the targets of all folds together, (S, O)."""
