@@ -69,9 +69,6 @@ def count(starts: int, sequences: int, workers: int) -> int:
 
 def cut(plan: loop.LoopPlan, starts: int, parts: int) -> Groups:
     """So many groups of equal size, the last one with idle starts where they do not come out even."""
-    if parts == 1:
-        whole = _places(plan, np.arange(plan.starts), plan)
-        return Groups(plan, (whole,), whole)
     size = -(-starts // parts)
     wide, batch = padded(size, plan.sequences)
     each = plan._replace(starts=wide, batch=batch)

@@ -51,7 +51,7 @@ def begin(settings: LearnerSettings, esn: ESN, sequences: int) -> Stream:
     plan = plan_of(settings, sequences)
     fixed = fixed_of(settings, plan, esn)
     dtype, lanes, count = np.dtype(settings.dtype), plan.starts * plan.batch, len(settings.learned)
-    state: Any = tuple(np.zeros((size, lanes), dtype) for size in settings.sizes)
+    state: Any = tuple(np.zeros((size, lanes), dtype) for size in esn.sizes)
     free = constraints.to_free(settings.first_values, settings.learned, settings.constraint)
     theta = np.concatenate([np.zeros((settings.rows, plan.starts)), free[:, of_padded(settings, plan)]])
     rows, squares = settings.rows, None
@@ -121,7 +121,7 @@ def fixed_of(settings: LearnerSettings, plan: loop.LoopPlan, esn: ESN) -> loop.F
         ridge=squares.ridge,
         forgetting=squares.forgetting,
         decay=np.asarray(0.0 if settings.averages_plainly else settings.average or 0.0, dtype),
-        ones=np.ones(max(settings.sizes), dtype),
+        ones=np.ones(max(esn.sizes), dtype),
     )
     on_device: loop.Fixed = jax.device_put(constants)
     return on_device
