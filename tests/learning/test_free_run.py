@@ -35,7 +35,7 @@ def wave(steps: int, phase: float = 0.0) -> Floats:
 def task_of(series: list[Floats], inputs: int = 0) -> FreeRun:
     u, y = [each[:-1] for each in series], [each[1:] for each in series]
     one = len(series) == 1
-    data = prepare(u[0] if one else u, y[0] if one else y, "mse", WASHOUT, FOLDS, next_input=True).tuned
+    data = prepare(u[0] if one else u, y[0] if one else y, "mse", WASHOUT, FOLDS, free=True).tuned
     esn = NETWORK.build(2, seed=3, dtype="float64")
     space = Space.of(NAMES, esn.hyper, {})
     return FreeRun(esn, space, data, PENALTY, Columns(inputs), horizon=HORIZON)

@@ -170,12 +170,12 @@ def prepare(
     test: float = 0.0,
     scale: str | None = None,
     *,
-    next_input: bool = False,
+    free: bool = False,
     feeds_back: bool = False,
 ) -> TuningData:
     """Checked data, split in time; with one label per sequence, by sequences.
 
-    next_input  whether y is the next input, so that both have the units of the input
+    free        whether free runs judge
     feeds_back  whether the network hears the targets of the step before
     """
     series = as_series(u)
@@ -188,6 +188,8 @@ def prepare(
         targets, classes, per_sequence = as_targets(y, series, gaps=not feeds_back), None, False
     else:
         targets, classes, per_sequence = _one_hot(y, series)
+    if free:
+        _check_free(series, targets, feeds_back)
     if per_sequence:
         washout, divided = 0, partial(_by_sequence, series, targets, judges)
     else:
@@ -200,9 +202,7 @@ def prepare(
     scaling = scaling_of(scale, inputs)
     target_scaling = Scaling.none(targets.features)
     if loss == "mse":
-        target_scaling = scaling if next_input else scaling_of(scale, outputs)
-    if next_input:
-        _check_next(series, targets)
+        target_scaling = scaling if free and not feeds_back else scaling_of(scale, outputs)
 
     def folded(u: Series, y: Series, edges: list[Indices], folds: tuple[Split, ...]) -> FoldedData:
         return FoldedData(_heard(u, y, feeds_back), y, edges, folds)
@@ -270,15 +270,19 @@ def _part(series: Series, which: list[int], ends: list[int]) -> Series:
     return Series(np.stack(values) if isinstance(series.values, np.ndarray) else values, series.kind, series.name)
 
 
-def _check_next(series: Series, targets: Series) -> None:
-    """For free runs: y(t) = u(t + 1)."""
-    for b in range(series.count):
-        u, y = series.values[b], targets.values[b]
-        if not is_next_input(u, y):
-            raise ValueError(
-                "closed_loop needs targets that are the next input: with a series x of shape (T, F), u = x[:-1] and y = x[1:]. "
-                "Or a network with output feedback (feedback_scaling), which hears its outputs beside other inputs."
-            )
+def _check_free(series: Series, targets: Series, feeds_back: bool) -> None:
+    """Free runs forecast the next input; with output feedback they know their inputs, which must not be the targets."""
+    follows = all(is_next_input(*pair) for pair in zip(series.values, targets.values, strict=True))
+    if follows and feeds_back:
+        raise ValueError(
+            "the targets are the next inputs, and free runs of a network with output feedback are given their inputs: they "
+            "would hear the truth. Give inputs that are known ahead (a constant, if there are none), or leave feedback out."
+        )
+    if not follows and not feeds_back:
+        raise ValueError(
+            "closed_loop needs targets that are the next input: with a series x of shape (T, F), u = x[:-1] and y = x[1:]. "
+            "Or a network with output feedback (feedback_scaling), which hears its outputs beside other inputs."
+        )
 
 
 def _check_targets(data: TuningData) -> None:

@@ -15,8 +15,7 @@ from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.types import Floats
 from echoscale.data.normal_scores import heard_of
-from echoscale.data.series import Series, SeriesLike, as_series, as_targets
-from echoscale.data.targets import is_next_input
+from echoscale.data.series import Series, SeriesLike, as_series
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning import search as searching
 from echoscale.learning.tuning.entropy import Entropy, PooledEntropy
@@ -172,11 +171,8 @@ def tune(
         raise ValueError("closed_loop has a meaning for loss='mse' alone: labels are no next inputs.")
     if network.feeds_back and loss != "mse":
         raise ValueError("a network with output feedback is tuned with loss='mse' alone: its targets are its inputs too.")
-    closed = bool(free) and not network.feeds_back
     series = as_series(u) if pools is None else heard_of(as_series(u), pools.changes)
-    data = prepare(series, y, loss, washout, folds, test, scale, next_input=closed, feeds_back=network.feeds_back)
-    if free and not closed:
-        _check_known(series, y)
+    data = prepare(series, y, loss, washout, folds, test, scale, free=bool(free), feeds_back=network.feeds_back)
     if columns is not None and data.per_sequence:
         raise ValueError("columns have no meaning with one label per sequence: leave them out.")
     if pools is not None and not data.per_sequence:
@@ -270,15 +266,6 @@ def _check_readout(columns: Columns | None, pools: Pools | None) -> None:
         raise TypeError(f"pools must be an echoscale.readouts.Pools or None, got {pools!r}.")
     if pools is not None and pools.ranks:
         raise ValueError("tune knows no normal scores: leave ranks out of the pools, or give ranks as inputs.")
-
-
-def _check_known(series: Series, y: SeriesLike) -> None:
-    """Free runs of a network with output feedback know their inputs: these must not be the targets themselves."""
-    if all(is_next_input(*pair) for pair in zip(series.values, as_targets(y, series).values, strict=True)):
-        raise ValueError(
-            "the targets are the next inputs, and free runs of a network with output feedback are given their inputs: they "
-            "would hear the truth. Give inputs that are known ahead (a constant, if there are none), or leave feedback out."
-        )
 
 
 def _with_best_penalties(task: Loss, candidates: Floats) -> Floats:
