@@ -158,7 +158,7 @@ class TuningData(NamedTuple):
             each if scaling.is_none else Scaling.of(each.values).apply(each)
             for each, scaling in zip(self.whole, self.scalings, strict=True)
         )
-        return FoldedData(_heard(series, targets, self.feeds_back), targets, *self.all_splits)
+        return _folded(series, targets, self.all_splits, self.feeds_back)
 
 
 def prepare(
@@ -203,31 +203,28 @@ def prepare(
     target_scaling = Scaling.none(targets.features)
     if loss == "mse":
         target_scaling = scaling if free and not feeds_back else scaling_of(scale, outputs)
-
-    def folded(u: Series, y: Series, edges: list[Indices], folds: tuple[Split, ...]) -> FoldedData:
-        return FoldedData(_heard(u, y, feeds_back), y, edges, folds)
-
-    last = len(edges[0]) - 2
+    parts = scaling.apply(inputs), target_scaling.apply(outputs)
     whole = scaling.apply(series), target_scaling.apply(targets)
+    last = len(edges[0]) - 2
     data = TuningData(
-        folded(scaling.apply(inputs), target_scaling.apply(outputs), [edges[b][:-1] for b in tuned], found),
-        folded(*whole, edges, (Split(tuple(range(last)), (last,)),)),
-        whole,
-        Splits([each[:-1] for each in all_splits.edges], all_splits.splits),
-        washout,
-        classes,
-        per_sequence,
-        (scaling, target_scaling),
-        feeds_back,
+        tuned=_folded(*parts, Splits([edges[b][:-1] for b in tuned], found), feeds_back),
+        test=_folded(*whole, Splits(edges, (Split(tuple(range(last)), (last,)),)), feeds_back),
+        whole=whole,
+        all_splits=Splits([each[:-1] for each in all_splits.edges], all_splits.splits),
+        washout=washout,
+        classes=classes,
+        per_sequence=per_sequence,
+        scalings=(scaling, target_scaling),
+        feeds_back=feeds_back,
     )
     if loss == "mse":
         _check_targets(data)
     return data
 
 
-def _heard(series: Series, targets: Series, feeds_back: bool) -> Series:
-    """What the network receives: inputs, and with output feedback the targets of the step before."""
-    return teacher_forced(series, targets) if feeds_back else series
+def _folded(series: Series, targets: Series, cut: Splits, feeds_back: bool) -> FoldedData:
+    """The network receives the inputs, and with output feedback the targets of the step before."""
+    return FoldedData(teacher_forced(series, targets) if feeds_back else series, targets, *cut)
 
 
 def _judges(folds: object) -> float | int:
