@@ -54,7 +54,6 @@ class LearnerSettings:
         if checks.integer(self.outputs, "outputs", minimum=1) < 2 and self.loss == "softmax":
             raise ValueError("outputs must be at least 2 with loss='softmax', got 1: it is the number of classes.")
         checks.integer(self.record, "record", minimum=1)
-        checks.integer(self.washout, "washout")
         checks.integer(self.seed, "seed")
         checks.choice(self.dtype, ("float32", "float64"), "dtype")
         device_of(self.device)  # so that a wrong name is noticed before the first step
