@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,11 @@ class Server:
         if fault == "endless":
             while not self.released.is_set():
                 handler.wfile.write(content)
+        elif fault == "drips":
+            for each in content:
+                handler.wfile.write(bytes([each]))
+                if self.released.wait(0.05):
+                    return
         elif fault == "stalls":
             handler.wfile.write(content[:150])
             self.released.wait(30)
@@ -403,6 +409,20 @@ def test_nothing_stays_behind_a_failure(
     server.released.set()
     server.faults.clear()
     assert_right("train", mnist.read("train"))
+
+
+def test_time_is_bounded(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow server cannot hold us longer, and no other one is tried for longer."""
+    monkeypatch.setattr(mnist, "LIMIT", 0.5)
+    monkeypatch.setattr(mnist, "CHUNK", 10)
+    server.spoil("a", "drips")
+    begun = time.monotonic()
+    with pytest.raises(
+        FileNotFoundError, match=r"(?s)not finished within 0\.5 s.*not finished within 0\.5 s\nPut the four files"
+    ):
+        mnist.read("train")
+    assert time.monotonic() - begun < 5  # the file would come in more than 100 s
+    assert not ALL_PACKED & names_in(cache)
 
 
 def test_interrupted_by_the_user(server: Server, cache: Path) -> None:

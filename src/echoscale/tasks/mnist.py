@@ -18,6 +18,7 @@ import hashlib
 import os
 import struct
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,6 +83,7 @@ LARGEST = 1 << 26  # bytes; the largest of the files has 47 MB unpacked
 
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
 SILENCE = 10.0  # seconds that a mirror may be silent
+LIMIT = 600.0  # seconds for everything
 CHUNK = 1 << 14  # bytes
 
 Bytes = npt.NDArray[np.uint8]
@@ -193,7 +195,7 @@ def _download(folder: Path, progress: Progress) -> None:
     import pooch  # here, since both are seldom needed
     import requests
 
-    missing, reasons = every(), []
+    began, missing, reasons = time.monotonic(), every(), []
     total = sum(file.size for file in missing)
 
     def tell(received: int) -> None:
@@ -210,6 +212,8 @@ def _download(folder: Path, progress: Progress) -> None:
             answer.raise_for_status()
             for chunk in answer.iter_content(CHUNK):
                 received = file.tell() + file.write(chunk)
+                if time.monotonic() - began > LIMIT:
+                    raise TimeoutError(f"not finished within {LIMIT:g} s")
                 if received > missing[0].size:
                     raise ValueError(f"more than the {missing[0].size:,} bytes that the file has")
                 tell(received)
