@@ -128,9 +128,9 @@ def tune(
         Inputs that the readout sees beside the states, as `echoscale.readouts.Columns(inputs=...)`; None: no inputs. There are
         no slopes of squares and products of states.
     pools : Pools or None
-        With one label per sequence: how its states are pooled, see `echoscale.readouts.Pools`; None: mean, standard deviation,
-        maximum and minimum. The ridge penalty then stands on weights of standardised features, and slopes are differences of
-        runs on lanes. `Pools("last", standardise=False)` is the last state as it is.
+        With one label per sequence: how its states are pooled, see `echoscale.readouts.Pools`; None: `Pools(changes=False)`.
+        The ridge penalty then stands on weights of standardised features, and slopes are differences of runs on lanes. With
+        `Pools("last", standardise=False)` the readout sees the last state as it is.
     bounds : mapping of name to (low, high), optional
         Of the learned hyper-parameters; the usual ones are `echoscale.learning.BOUNDS`, widened to hold what the network has,
         and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
