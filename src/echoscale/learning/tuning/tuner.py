@@ -178,8 +178,8 @@ def tune(
     if pools is not None and not data.per_sequence:
         raise ValueError("pools have a meaning with one label per sequence alone: leave them out.")
     if data.per_sequence:
-        pools = replace(pools or Pools(changes=False), ranks=False)
-        pools = replace(pools, features=pools.names)
+        pools = pools or Pools(changes=False)
+        pools = replace(pools, features=pools.names, ranks=False)
     inputs, targets = data.whole
     columns = (columns or STATES).settled(inputs.lengths, inputs.features, data.washout)
     esn = network.build(inputs.features, checks.integer(seed, "seed"), dtype, device, n_outputs=targets.features)
