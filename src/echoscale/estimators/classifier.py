@@ -25,8 +25,8 @@ from echoscale.estimators.class_labels import classes_of, codes_of
 from echoscale.estimators.features import SPECTRAL_RADIUS, UNITS, ESNFeatures, pools_of
 from echoscale.network import Network
 from echoscale.readouts import calibration, fit, leave_one_out, splits
-from echoscale.readouts.logistic.readouts import Minibatches, Sigmoid, Softmax, fit_classes
-from echoscale.readouts.logistic.trained import TrainingHistory
+from echoscale.readouts.classes import Minibatches, Sigmoid, Softmax, fit_classes
+from echoscale.readouts.logistic import TrainingHistory
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.pooling import Pools
 from echoscale.readouts.ridge import Readout

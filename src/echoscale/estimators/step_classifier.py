@@ -24,9 +24,9 @@ from echoscale.estimators.features import SPECTRAL_RADIUS, UNITS
 from echoscale.estimators.steps import StepEstimator, Steps
 from echoscale.network import Network
 from echoscale.readouts import calibration, fit, splits
+from echoscale.readouts.classes import Minibatches, Sigmoid, Softmax, fit_classes
 from echoscale.readouts.columns import STATES, Columns
-from echoscale.readouts.logistic.readouts import Minibatches, Sigmoid, Softmax, fit_classes
-from echoscale.readouts.logistic.trained import TrainingHistory
+from echoscale.readouts.logistic import TrainingHistory
 from echoscale.readouts.states import check_states, state_rows
 
 if TYPE_CHECKING:

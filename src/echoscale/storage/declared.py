@@ -45,7 +45,7 @@ from echoscale.learning.online.reinitialise import ProtocolMemory, Reinitialise
 from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix, check_residual
 from echoscale.readouts import Columns, Pools, Sigmoid, Softmax, pooling
-from echoscale.readouts.logistic.trained import TrainingHistory
+from echoscale.readouts.logistic import TrainingHistory
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS, RLSState

@@ -10,8 +10,7 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale._internal.types import Array, Floats, Indices
 from echoscale.readouts import calibration
-from echoscale.readouts.logistic.trained import Trained, TrainingHistory
-from echoscale.readouts.logistic.training import check_rate, fit
+from echoscale.readouts.logistic import Trained, TrainingHistory, check_rate, fit
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.splits import Splits
 
