@@ -42,7 +42,7 @@ def test_parts_of_the_images_do_not_overlap() -> None:
 
 
 def adam_by_hand(x: Any, labels: Any, rows: Any, rate: float, epochs: int, size: int, seed: int) -> tuple[Any, Any]:
-    """Sigmoid cross-entropy, Adam with a cosine rate, in NumPy; the order of the rows is the library's (`minibatches.tables`)."""
+    """Sigmoid cross-entropy, Adam with a cosine rate, in NumPy; the order of rows is that of `minibatches.tables`."""
     from echoscale.readouts import minibatches
 
     hot = np.eye(10)[labels]

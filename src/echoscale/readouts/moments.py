@@ -9,7 +9,7 @@ targets have a gap (NaN) do not count.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -41,13 +41,20 @@ class Moments:
         self.hyper_lanes, self.group = np.unique(which, return_inverse=True)
         self.shared = n_series == 1
         self.units, self.edges = units, edges
-        # Which rows count; None where all do.
-        self.known = [~np.isnan(each).any(axis=1) for each in extra] if any(np.isnan(each).any() for each in extra) else None
-        self.extra = extra if self.known is None else [np.nan_to_num(each) for each in extra]
+        # 1 for rows that count and 0 for gaps, (T_b, 1) of every series; None where all count.
+        self.known: list[Floats] | None = None
+        self.extra = extra
+        if any(np.isnan(each).any() for each in extra):
+            self.known = [np.asarray(~np.isnan(each).any(axis=1, keepdims=True), np.float64) for each in extra]
+            self.extra = [np.nan_to_num(each) for each in extra]
         self.width = 1 + units + extra[0].shape[1]
         # Per group; unknown (NaN) until the first rows that count have come.
         self.shift: Any = np.full((len(self.hyper_lanes), self.width - 1), np.nan)
         self.sums: Any = np.zeros((len(edges[0]) - 1, len(self.hyper_lanes), self.width, self.width))
+        self.apart = len(self.hyper_lanes) == len(self.group)  # every lane has a matrix of its own
+        # Kept from chunk to chunk, so that a sweep does not ask for fresh memory at every product.
+        self.rows = np.empty((0, self.width))
+        self.product = np.empty((0, self.width, self.width))
 
     def add(self, start: int, states: Any) -> None:
         """Count the states (steps, lanes, N) that begin at time step `start`."""
@@ -63,26 +70,16 @@ class Moments:
         np.subtract(moments[..., 1:, 1:], scatter, out=scatter)
         return count, np.where(count[..., None] > 0, self.shift, 0) + sums / known, scatter
 
-    def _extra(self, lanes: slice, begin: int, end: int) -> Floats:
-        """Inputs and targets, (steps, lanes, E); (steps, 1, E) where all lanes share one series. Zero past a series' end."""
-        if self.shared and end <= len(self.extra[0]):
-            return self.extra[0][begin:end, None]
+    def _of_lanes(self, parts: Sequence[Floats], lanes: slice, begin: int, end: int) -> Floats:
+        """Columns of the lanes' series, (steps, lanes, E); (steps, 1, E) where all share one. Zero past a series' end."""
+        if self.shared and end <= len(parts[0]):
+            return parts[0][begin:end, None]
         which = self.series[:1] if self.shared else self.series[lanes]
-        rows = np.zeros((end - begin, len(which), self.extra[0].shape[1]))
+        rows = np.zeros((end - begin, len(which), parts[0].shape[1]))
         for place, b in enumerate(which):
-            part = self.extra[b][begin:end]
+            part = parts[b][begin:end]
             rows[: len(part), place] = part
         return rows
-
-    def _counts(self, lanes: slice, begin: int, end: int) -> Floats:
-        """1 for the rows that count, 0 for gaps, (steps, lanes), or (steps, 1) where all lanes share one series."""
-        assert self.known is not None
-        which = self.series[:1] if self.shared else self.series[lanes]
-        counts = np.zeros((end - begin, len(which)))
-        for place, b in enumerate(which):
-            part = self.known[b][begin:end]
-            counts[: len(part), place] = part
-        return counts
 
     def _set_shifts(self, start: int, states: Any) -> None:
         """The mean of the first rows that count, for each group: near enough to the mean of all its rows."""
@@ -98,20 +95,10 @@ class Moments:
 class HostMoments(Moments):
     """Lanes are taken a few at a time: each with its own matrix (a sweep over one series), or all in one (a batch)."""
 
-    def __init__(
-        self,
-        lanes: npt.NDArray[np.int64],
-        n_series: int,
-        units: int,
-        extra: Sequence[Floats],
-        edges: Sequence[npt.NDArray[np.int64]],
-    ) -> None:
-        super().__init__(lanes, n_series, units, extra, edges)
-        self.apart = len(self.hyper_lanes) == len(self.group)
-        self.alike = all(np.array_equal(self.edges[b], self.edges[self.series[0]]) for b in self.series)
-        # Kept from chunk to chunk, so that a sweep does not ask for fresh memory at every product.
-        self.rows = np.empty((0, self.width))
-        self.product = np.empty((0, self.width, self.width))
+    @cached_property
+    def alike(self) -> bool:
+        """Whether the segments of all series have the same edges."""
+        return all(np.array_equal(self.edges[b], self.edges[self.series[0]]) for b in self.series)
 
     def add(self, start: int, states: npt.NDArray[Any]) -> None:
         """See `Moments.add`."""
@@ -127,8 +114,9 @@ class HostMoments(Moments):
             stops = np.clip(self.edges[self.series[first]] - start, 0, len(states))
             for segment, (low, high) in enumerate(pairwise(stops)):
                 if low < high:
-                    counts = None if self.known is None else self._counts(slab, start + low, start + high)
-                    self._add(segment, slab, states[low:high, slab], self._extra(slab, start + low, start + high), counts)
+                    steps = start + low, start + high
+                    counts = None if self.known is None else self._of_lanes(self.known, slab, *steps)
+                    self._add(segment, slab, states[low:high, slab], self._of_lanes(self.extra, slab, *steps), counts)
 
     def _add(self, segment: int, slab: slice, states: npt.NDArray[Any], extra: Floats, counts: Floats | None) -> None:
         groups = self.group[slab]
@@ -144,7 +132,7 @@ class HostMoments(Moments):
         rows[:, :, self.units + 1 :] = extra
         rows.reshape(steps, -1)[:] -= np.pad(self.shift[groups], ((0, 0), (1, 0))).ravel()
         if counts is not None:
-            rows *= counts[..., None]
+            rows *= counts
         rows = rows.transpose(1, 0, 2) if self.apart else rows.reshape(1, -1, self.width)
         # NumPy sees a product with itself and computes only half of it (syrk).
         product = np.matmul(rows.transpose(0, 2, 1), rows, out=self.product[: len(rows)])
@@ -166,12 +154,12 @@ class DeviceMoments(Moments):
             if isinstance(self.sums, np.ndarray):
                 self.sums = [to_device(each, np.float64) for each in self.sums]
             steps = start + np.arange(len(states))[:, None]
-            extra = self._extra(slice(None), start, start + len(states))
+            extra = self._of_lanes(self.extra, slice(None), start, start + len(states))
             edges = np.stack([self.edges[b] for b in self.series])
             for segment in range(len(self.sums)):
                 live = (steps >= edges[:, segment]) & (steps < edges[:, segment + 1])
                 if self.known is not None:
-                    live = live & (self._counts(slice(None), start, start + len(states)) > 0)
+                    live = live & (self._of_lanes(self.known, slice(None), start, start + len(states))[..., 0] > 0)
                 if live.any():
                     self.sums[segment] = _add_on_device(
                         self.sums[segment], np.nan_to_num(self.shift), states, extra, live, self.group, len(self.hyper_lanes)
