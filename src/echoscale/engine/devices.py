@@ -185,11 +185,15 @@ class Programs:
 
     def enter(self) -> None:
         """From here on a program of ours may run."""
+        import jax
+
         with self._lock:
             if not self._listening:
                 self._listen()
             if self.count > self.most and not self._users:
-                self._forget()
+                jax.clear_caches()  # type: ignore[no-untyped-call]
+                self.count = 0
+                self.forgotten += 1
             self._users += 1
 
     def leave(self) -> None:
@@ -205,13 +209,6 @@ class Programs:
 
         jax.monitoring.register_event_duration_secs_listener(heard)
         self._listening = True
-
-    def _forget(self) -> None:
-        import jax
-
-        jax.clear_caches()  # type: ignore[no-untyped-call]
-        self.count = 0
-        self.forgotten += 1
 
 
 def in_threads(run: Callable[[Job], None], jobs: Sequence[Job], workers: int, stop: threading.Event) -> None:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
     from echoscale.engine.dynamics import Weights
     from echoscale.engine.feed import Consumer
-    from echoscale.engine.parallel_in_time import Pairs
     from echoscale.measures import Measured
     from echoscale.timescales import Spectrum
     from echoscale.timescales.linear_regime import LinearSystem
@@ -141,7 +140,7 @@ class ESN:
         return tuple(each.units for each in self.network.reservoirs)
 
     @cached_property
-    def _in_parallel(self) -> tuple[Pairs, ...] | None:
+    def _in_parallel(self) -> tuple[jax.Array, ...] | None:
         """The levels that run in parallel over time; None on a CPU."""
         from echoscale.engine import parallel_in_time
 

@@ -91,7 +91,7 @@ def feed(
     start: Array | None = None,
     consume: Consumer | None = None,
     every: int = 1,
-    parallel: tuple[parallel_in_time.Pairs, ...] | None = None,
+    parallel: tuple[jax.Array, ...] | None = None,
 ) -> Array:
     """Run every (hyper lane, series) pair from the states `start` (H * B, N), or zero; returns the last states (H * B, N)."""
     count, units, host, dtype = hyper.lanes or 1, esn.units, on_cpu(esn.device), np.dtype(esn.dtype)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from echoscale._internal.types import Array
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series
-from echoscale.engine import dynamics, lanes
+from echoscale.engine import dynamics, feed, lanes
 from echoscale.engine.devices import device_of, precision_and_device
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
@@ -168,11 +168,10 @@ def fed_back(
         for each, width in zip(start, widths, strict=True)
     )
     steps = lanes.round_up(int(series.lengths.max()))  # so that another length seldom compiles again
-    s, truth = np.zeros((steps, series.features, count)), np.full((steps, esn.n_outputs, count), np.nan)
-    for b, length in enumerate(series.lengths):
-        s[:length, :, b] = series.values[b]
-        if known is not None:
-            truth[:length, :, b] = known.values[b]
+    s = feed.inputs(series, np.arange(count), 0, steps, np.float64)
+    truth = np.full((steps, esn.n_outputs, count), np.nan)
+    if known is not None:
+        truth = feed.inputs(known, np.arange(count), 0, steps, np.float64)
     with precision_and_device(np.float64, device_of(esn.device)):
         outputs, (state, behind) = _network_loop(
             esn.weights(count),
