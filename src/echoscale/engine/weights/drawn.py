@@ -73,7 +73,10 @@ def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Draw
     return Drawn(
         recurrent=tuple(recurrent_matrix(rng(0, k), reservoir) for k, reservoir in members),
         inputs=tuple(input_matrix(rng(1, k), partial(rng, 7, k), reservoir, n_inputs, k) for k, reservoir in members),
-        biases=tuple(bias_vector(rng(2, k), reservoir) for k, reservoir in members),
+        biases=tuple(
+            rng(2, k).uniform(-1, 1, reservoir.units) if reservoir.bias is None else np.array(reservoir.bias)
+            for k, reservoir in members
+        ),
         couplings=tuple(
             coupling_matrix(
                 rng(3, each.target, each.source),
@@ -151,11 +154,6 @@ def input_matrix(
     if reservoir.input_connections is None:
         return weights
     return weights * _heard(mask_rng(), reservoir.input_connections, weights.shape, place)
-
-
-def bias_vector(rng: np.random.Generator, reservoir: Reservoir) -> Floats:
-    """b of one reservoir, (n,)."""
-    return rng.uniform(-1, 1, reservoir.units) if reservoir.bias is None else np.array(reservoir.bias)
 
 
 def _heard(rng: np.random.Generator, connections: int | float, shape: tuple[int, int], place: int) -> npt.NDArray[np.bool_]:
