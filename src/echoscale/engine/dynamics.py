@@ -31,9 +31,9 @@ import numpy as np
 from jax import Array
 
 from echoscale.engine.devices import to_device
+from echoscale.engine.drawn import Drawn
 from echoscale.engine.hyper import Hyper, Parameter
 from echoscale.engine.matrices import Shift, apply, project, store_matrix, turn
-from echoscale.engine.weights.drawn import Drawn
 from echoscale.network import Network
 from echoscale.network.matrix import IDENTITY, SHIFT, Residual
 

@@ -14,9 +14,8 @@ from echoscale._internal import checks
 from echoscale._internal.types import Array
 from echoscale.data.series import Series, SeriesLike, as_numbers, as_series
 from echoscale.engine import devices
+from echoscale.engine.drawn import Drawn, Matrices, block_matrices, draw
 from echoscale.engine.hyper import Hyper, checked, without_lanes
-from echoscale.engine.weights.blocks import Matrices, block_matrices
-from echoscale.engine.weights.drawn import Drawn, draw
 from echoscale.network import Network
 
 if TYPE_CHECKING:

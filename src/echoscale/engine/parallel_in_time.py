@@ -20,9 +20,9 @@ from jax import Array
 
 from echoscale.engine import dynamics
 from echoscale.engine.devices import to_device
+from echoscale.engine.drawn import Drawn
 from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.hyper import Hyper
-from echoscale.engine.weights.drawn import Drawn
 from echoscale.network import Network
 
 
