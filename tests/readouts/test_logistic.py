@@ -245,7 +245,7 @@ def test_blocks_one_after_another_equal_one_pass_in_the_same_order() -> None:
     )
     source = minibatches.FeatureRows(x, "float64", block)
     parts = source.split(np.setdiff1d(np.arange(COUNT), held_out))
-    tables = [np.where(table >= 0, table + source.blocks[place].begin, -1) for place, table in shuffled(parts, 20, 0, 0)]
+    tables = [np.where(table >= 0, table + source.begins[place], -1) for place, table in shuffled(parts, 20, 0, 0)]
     table = np.concatenate(tables)
     assert len(np.unique(table[table >= 0])) == COUNT - len(held_out)
     counts = np.bincount(np.delete(labels, held_out))
@@ -299,16 +299,13 @@ def test_a_stream_reads_only_the_blocks_of_the_rows_it_needs() -> None:
 def test_a_large_stream_is_cut_into_blocks_of_whole_minibatches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minibatches, "BLOCK_BYTES", 100 * WIDTH * 4)
     source = minibatches.FeatureRows(Stream(data(1010)[0]), "float32", None, 30)
-    assert {block.end - block.begin for block in source.blocks} == {120}
-    own = np.concatenate([np.arange(block.first, block.end) for block in source.blocks])
-    np.testing.assert_array_equal(own, np.arange(1010))
-    asked = np.array([0, 119, 120, 1009])
-    split = source.split(asked)
-    found = [local + block.begin for local, block in zip(split, source.blocks, strict=True)]
-    np.testing.assert_array_equal(np.concatenate(found), asked)
+    assert source.size == 120
+    for asked in (np.arange(1010), np.array([0, 119, 120, 1009])):
+        found = [local + begin for local, begin in zip(source.split(asked), source.begins, strict=True)]
+        np.testing.assert_array_equal(np.concatenate(found), asked)
     for place, block in zip((3, 8, 0), source.load((3, 8, 0)), strict=True):
-        begin, _, end = source.blocks[place]
-        np.testing.assert_array_equal(block, source.given.features[begin:end])
+        begin = source.begins[place]
+        np.testing.assert_array_equal(block, source.given.features[begin : begin + 120])
 
 
 def test_validation_is_judged_after_every_epoch() -> None:

@@ -476,8 +476,8 @@ class _Training:
     def _load(self, tables: Sequence[tuple[int, Table]]) -> Iterator[tuple[jax.Array, npt.NDArray[np.int32], Table]]:
         """Rows, labels and minibatches, block by block."""
         for (place, table), rows in zip(tables, self.source.load([place for place, _ in tables]), strict=True):
-            block = self.source.blocks[place]
-            yield rows, self.labels[block.begin : block.end], table
+            begin = self.source.begins[place]
+            yield rows, self.labels[begin : begin + self.source.size], table
 
 
 def check_labels(labels: npt.ArrayLike, count: int, classes: int) -> npt.NDArray[np.int32]:

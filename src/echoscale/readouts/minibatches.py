@@ -53,16 +53,10 @@ class Streamed(Protocol):
         """Rows begin .. end - 1, (rows, F)."""
 
 
-class Block(NamedTuple):
-    """The rows begin .. end are loaded; its own are those from `first` on, the others belong to the block before."""
-
-    begin: int
-    first: int
-    end: int
-
-
 class FeatureRows:
-    """B rows of F features, as blocks.
+    """B rows of F features, as blocks of `size` rows: block k begins at row `begins[k]`.
+
+    The last block is as large as the others, for one compiled program: it shares rows with the block before, which owns them.
 
     given   an array (B, F) or (B, S, N), or an object to be streamed
     block   rows in a block; by default all for an array in memory, and what BLOCK_BYTES hold for a stream
@@ -88,11 +82,8 @@ class FeatureRows:
             most = max(BLOCK_BYTES // (self.width * self.dtype.itemsize), 1)
             alike = -(-self.count // -(-self.count // most))  # else the last might read many rows for a few of its own
             size = -(-alike // whole) * whole
-        size = min(size, self.count)
-        # The last block is as large as the others, for one compiled program, and shares rows with the one before.
-        self.blocks = [
-            Block(min(first, self.count - size), first, min(first + size, self.count)) for first in range(0, self.count, size)
-        ]
+        self.size = min(size, self.count)
+        self.begins = [min(first, self.count - self.size) for first in range(0, self.count, self.size)]
         self._checked: set[int] = set()
         self._buffers: list[npt.NDArray[Any]] = []
         self._kept: Array | None = None
@@ -100,19 +91,19 @@ class FeatureRows:
     def split(self, rows: Indices) -> list[Indices]:
         """The rows of every block among these, numbered from its beginning."""
         ordered = np.sort(rows)
-        edges = np.searchsorted(ordered, [*(each.first for each in self.blocks), self.count])
-        return [ordered[low:high] - each.begin for each, low, high in zip(self.blocks, edges[:-1], edges[1:], strict=True)]
+        edges = np.searchsorted(ordered, [*range(0, self.count, self.size), self.count])
+        return [ordered[low:high] - begin for begin, low, high in zip(self.begins, edges[:-1], edges[1:], strict=True)]
 
     def load(self, places: Sequence[int]) -> Iterator[Array]:
         """These blocks on the device, one after another, (rows, F); each is valid until the next one is asked for."""
-        if len(self.blocks) == 1:
+        if len(self.begins) == 1:
             if self._kept is None:
                 self._kept = jax.device_put(self._whole())
             yield from [self._kept] * len(places)
             return
         if not self._buffers:
             # Two that are filled in turn, and kept: fresh memory costs more than what is written to it.
-            self._buffers = [_aligned(self.blocks[0].end, self.width, self.dtype) for _ in range(2)]
+            self._buffers = [_aligned(self.size, self.width, self.dtype) for _ in range(2)]
         with ThreadPoolExecutor(1) as pool:
             coming = pool.submit(self._fill, places[0], 0)
             for turn in range(len(places)):
@@ -134,7 +125,7 @@ class FeatureRows:
 
     def _fill(self, place: int, turn: int) -> npt.NDArray[Any]:
         """A block, read piece by piece into one of the buffers."""
-        begin, _, end = self.blocks[place]
+        begin, end = self.begins[place], self.begins[place] + self.size
         buffer = self._buffers[turn]
         piece = max(PIECE_BYTES // (self.width * self.dtype.itemsize), 1)
         for low in range(begin, end, piece):
