@@ -22,8 +22,7 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, checked
 from echoscale.engine.shared_runs import SharedRuns
 from echoscale.readouts.columns import STATES, Columns
-from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
-from echoscale.readouts.shared_moments import SharedMoments
+from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments, SharedMoments
 
 
 @dataclass(frozen=True, eq=False)
