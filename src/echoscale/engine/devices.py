@@ -17,16 +17,16 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
+if TYPE_CHECKING:
+    import jax
+
 Job = TypeVar("Job")
 VARIABLE = "ECHOSCALE_CORES"
 # The name of JAX's event for a compiled program, and the number that is kept: 100 to 300 networks, below a gigabyte.
 COMPILED, MOST_PROGRAMS = "/jax/core/compile/backend_compile_duration", 300
 
-if TYPE_CHECKING:
-    import jax
-
-    # What users may name: None for JAX's choice, "cpu", "gpu", or a device itself.
-    DeviceLike: TypeAlias = str | jax.Device | None
+# What users may name: None for JAX's choice, "cpu", "gpu", or a device itself.
+DeviceLike: TypeAlias = "str | jax.Device | None"
 
 # Vectors of 512 bits where the processor has them: faster, most of all for many lanes (XLA prefers 256).
 COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}

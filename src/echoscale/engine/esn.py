@@ -14,6 +14,7 @@ from echoscale._internal import checks
 from echoscale._internal.types import Array
 from echoscale.data.series import Series, SeriesLike, as_numbers, as_series
 from echoscale.engine import devices
+from echoscale.engine.devices import DeviceLike
 from echoscale.engine.drawn import Drawn, Matrices, block_matrices, draw
 from echoscale.engine.hyper import Hyper, checked, without_lanes
 from echoscale.network import Network
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import jax
 
     from echoscale._internal.table import Table
-    from echoscale.engine.devices import DeviceLike
     from echoscale.engine.dynamics import Weights
     from echoscale.engine.feed import Consumer
     from echoscale.measures import Measured

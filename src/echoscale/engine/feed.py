@@ -18,14 +18,13 @@ import numpy.typing as npt
 from echoscale._internal.types import Array, Indices
 from echoscale.data.series import Series
 from echoscale.engine import dynamics, lanes, parallel_in_time
-from echoscale.engine.devices import in_threads, on_cpu, precision_and_device
+from echoscale.engine.devices import DeviceLike, in_threads, on_cpu, precision_and_device
 from echoscale.engine.dynamics import State
 from echoscale.engine.hyper import Hyper
 from echoscale.engine.scan import scan
 from echoscale.engine.shared_runs import SharedRuns
 
 if TYPE_CHECKING:
-    from echoscale.engine.devices import DeviceLike
     from echoscale.engine.esn import ESN
 
 

@@ -17,7 +17,7 @@ apart do not make probabilities of 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from scipy.optimize import minimize_scalar
 from echoscale._internal import checks
 from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.losses import probabilities
+from echoscale.engine.devices import DeviceLike
 from echoscale.readouts import fit, logistic, penalties
 from echoscale.readouts.logistic import Trained, TrainingHistory
 from echoscale.readouts.penalties import RidgeCurve
@@ -33,9 +34,6 @@ from echoscale.readouts.pooling import standardising
 from echoscale.readouts.ridge import Readout, mean_squared_errors, threads_for, turned
 from echoscale.readouts.splits import Splits
 from echoscale.readouts.statistics import Statistics, of_rows
-
-if TYPE_CHECKING:
-    from echoscale.engine.devices import DeviceLike
 
 # The penalty of ridge="auto" in a training: folds would train many times. The number of epochs and the falling rate regularise
 # too.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,13 +28,10 @@ from echoscale._internal.progress import Progress, shown
 from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.losses import OF_CLASSES, constant, probabilities
 from echoscale.data.series import refuse_masked
-from echoscale.engine.devices import device_of, precision_and_device
+from echoscale.engine.devices import DeviceLike, device_of, precision_and_device
 from echoscale.readouts import minibatches as loops
 from echoscale.readouts.minibatches import EpochState, FeatureRows, ReadoutWeights, Scale, Streamed, Table
 from echoscale.readouts.ridge import Readout
-
-if TYPE_CHECKING:
-    from echoscale.engine.devices import DeviceLike
 
 __all__ = ["OF_CLASSES", "SCHEDULES", "Trained", "TrainingHistory", "fit", "probabilities"]
 
