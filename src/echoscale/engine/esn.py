@@ -83,46 +83,6 @@ class ESN:
     _stored: dict[int, Weights] = field(default_factory=dict, init=False)
     _numbers: tuple[Hyper, Hyper] | None = field(default=None, init=False)
 
-    @classmethod
-    def build(
-        cls,
-        network: Network,
-        n_inputs: int,
-        seed: int | None = 0,
-        dtype: str = "float32",
-        device: DeviceLike = None,
-        *,
-        n_outputs: int | None = None,
-    ) -> ESN:
-        """The way of `Network.build`, which explains the parameters.
-
-        Parameters
-        ----------
-        network : Network
-            The description.
-        n_inputs : int
-            F, the features of the inputs.
-        seed : int or None
-            Draws the weights; None draws a seed too.
-        dtype : "float32" or "float64"
-            The precision of states.
-        device : None, str or jax.Device
-            Where it runs; None is JAX's choice.
-        n_outputs : int or None
-            O, the outputs that are fed back, of a network with output feedback.
-        """
-        checks.choice(dtype, ("float32", "float64"), "dtype")
-        inputs = checks.integer(n_inputs, "n_inputs", minimum=1)
-        known = fresh_seed() if seed is None else checks.integer(seed, "seed")
-        devices.device_of(device)  # so that a wrong name is noticed now and not at the first run
-        outputs = 0
-        if network.feeds_back:
-            if n_outputs is None:
-                raise ValueError("this network feeds its outputs back: say how many there are, build(n_inputs, n_outputs=1).")
-            outputs = checks.integer(n_outputs, "n_outputs", minimum=1)
-        drawn = draw(network, inputs, known, outputs)
-        return cls(network, inputs, known, dtype, device, drawn, Hyper.of(network), outputs)
-
     @cached_property
     def units(self) -> int:
         """N, the neurons of all reservoirs together."""
@@ -525,6 +485,21 @@ class ESN:
     def __repr__(self) -> str:
         outputs = f", n_outputs={self.n_outputs}" if self.n_outputs else ""
         return f"ESN({self.network!r}, n_inputs={self.n_inputs}, seed={self.seed}, dtype={self.dtype!r}{outputs})"
+
+
+def build(network: Network, n_inputs: int, seed: int | None, dtype: str, device: DeviceLike, n_outputs: int | None) -> ESN:
+    """`Network.build`."""
+    checks.choice(dtype, ("float32", "float64"), "dtype")
+    inputs = checks.integer(n_inputs, "n_inputs", minimum=1)
+    known = fresh_seed() if seed is None else checks.integer(seed, "seed")
+    devices.device_of(device)  # so that a wrong name is noticed now and not at the first run
+    outputs = 0
+    if network.feeds_back:
+        if n_outputs is None:
+            raise ValueError("this network feeds its outputs back: say how many there are, build(n_inputs, n_outputs=1).")
+        outputs = checks.integer(n_outputs, "n_outputs", minimum=1)
+    drawn = draw(network, inputs, known, outputs)
+    return ESN(network, inputs, known, dtype, device, drawn, Hyper.of(network), outputs)
 
 
 def fresh_seed() -> int:
