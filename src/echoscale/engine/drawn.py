@@ -137,27 +137,24 @@ def block_matrices(network: Network, drawn: Drawn, hyper: Hyper) -> Matrices:
     W_in = _scaled(hyper.input_scaling, drawn.inputs)
     if drawn.feedback:
         W_in = np.concatenate([W_in, _scaled(hyper.feedback_scaling, drawn.feedback)], axis=1)
+    sizes = [each.units for each in network.reservoirs]
+    leak_rate = np.repeat(np.asarray(hyper.leak_rate, np.float64), sizes)
+    if hyper.leak_spread:
+        spread = np.repeat(np.asarray(hyper.leak_spread, np.float64), sizes)
+        leak_rate = leak_rate * np.exp(-spread * np.concatenate(drawn.leak_places))
     residual = scipy.sparse.csr_array(scipy.sparse.block_diag(drawn.residuals, format="csr")) if drawn.residuals else None
     return Matrices(
         W=scipy.sparse.csr_array(scipy.sparse.block_array(blocks, format="csr")),
         W_in=W_in,
         bias=_scaled(hyper.bias_scaling, drawn.biases),
-        leak_rate=np.concatenate([_leak_rates(network, drawn, hyper, k) for k in range(count)]),
+        leak_rate=leak_rate,
         residual=residual,
-        linear=np.repeat(network.linear, [each.units for each in network.reservoirs]) if network.linear else None,
+        linear=np.repeat(network.linear, sizes) if network.linear else None,
     )
 
 
 def _scaled(factors: tuple[Any, ...], parts: tuple[Floats, ...]) -> Floats:
     return np.concatenate([factor * part for factor, part in zip(factors, parts, strict=True)])
-
-
-def _leak_rates(network: Network, drawn: Drawn, hyper: Hyper, k: int) -> Floats:
-    """alpha_i of every neuron of reservoir k, (n_k,)."""
-    leak = float(hyper.leak_rate[k])
-    if not hyper.leak_spread:
-        return np.full(network.reservoirs[k].units, leak)
-    return np.asarray(leak * np.exp(-float(hyper.leak_spread[k]) * drawn.leak_places[k]))
 
 
 def leak_places(rng: np.random.Generator, reservoir: Reservoir) -> Floats:
