@@ -119,9 +119,12 @@ class FeatureRows:
             if not bool(jnp.isfinite(on_device).all()):
                 _check_finite(np.asarray(on_device), 0)
             return on_device
-        rows = self._part(0, self.count)
-        _check_finite(rows, 0)
-        return rows.astype(self.dtype, copy=False)
+        if isinstance(self.given, np.ndarray) and self.given.dtype == self.dtype:
+            rows = self._part(0, self.count)
+            _check_finite(rows, 0)
+            return rows
+        self._buffers = [_aligned(self.count, self.width, self.dtype)]
+        return self._fill(0, 0)
 
     def _fill(self, place: int, turn: int) -> npt.NDArray[Any]:
         """A block, read piece by piece into one of the buffers."""
