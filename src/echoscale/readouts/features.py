@@ -376,30 +376,24 @@ def _to_file(path: Path, wanted: files.Run, overwrite: bool, fill: Fill, told: T
     return open(path)
 
 
-def _on_device(esn: ESN, values: jax.Array, every: int, hyper: Hyper, dtype: np.dtype[Any], size: int, told: Told) -> Features:
-    """Blocks of one size, for one compiled program: the last one shares sequences with the block before."""
-    kept = jnp.zeros((len(values), values.shape[1] // every, esn.units), dtype, device=device_of(esn.device))
-    told(0)
-    for first in range(0, len(values), size):
-        end = min(first + size, len(values))
-        begin = max(end - size, 0)
-        with precision_and_device(esn.dtype, device_of(esn.device)):
-            block = jax.lax.dynamic_slice_in_dim(values, begin, end - begin)
-            kept = _placed(kept, snapshots_of(esn, block, every, hyper), begin)
-        told(end)
+def _on_device(esn: ESN, values: jax.Array, every: int, hyper: Hyper, dtype: np.dtype[Any], most: int, told: Told) -> Features:
+    """Each block in one scan. All have one size, for one compiled program: the last shares sequences with the one before."""
+    count, steps, _ = values.shape
+    size = min(most, count)
+    numbers = hyper.map(lambda leaf: np.asarray(leaf, esn.dtype).reshape(1))
+    remaining = np.full(size, steps, np.int32)
+    device = device_of(esn.device)
+    with precision_and_device(esn.dtype, device):
+        kept = jnp.zeros((count, steps // every, esn.units), dtype, device=device)
+        start = tuple(jnp.zeros((units, size), esn.dtype) for units in esn.sizes)
+        told(0)
+        for first in range(0, count, size):
+            end = min(first + size, count)
+            u = jnp.transpose(jax.lax.dynamic_slice_in_dim(values, end - size, size), (1, 2, 0))
+            _, states = scan(esn.weights(size), numbers, start, u, remaining, every, whole=True)
+            kept = _placed(kept, states, end - size)
+            told(end)
     return Features(kept)
-
-
-def snapshots_of(esn: ESN, u: jax.Array, every: int, hyper: Hyper) -> jax.Array:
-    """The snapshots (S, B, N) of sequences u (B, T, F) that lie on the device, in one scan; T is a multiple of `every`."""
-    rows, steps, _ = u.shape
-    dtype = np.dtype(esn.dtype)
-    numbers = hyper.map(lambda leaf: np.asarray(leaf, dtype).reshape(1))
-    start = tuple(jnp.zeros((size, rows), dtype) for size in esn.sizes)
-    remaining = np.full(rows, steps, np.int32)
-    _, states = scan(esn.weights(rows), numbers, start, jnp.transpose(u, (1, 2, 0)), remaining, every, whole=True)
-    found: jax.Array = states
-    return found
 
 
 @partial(jax.jit, donate_argnums=0)
