@@ -453,13 +453,13 @@ class ESN:
         return self._numbers[1]
 
     def _series(self, u: SeriesLike | Series) -> Series:
-        series = as_series(u, None if self.n_outputs else self.n_inputs, dtype=np.dtype(self.dtype))
+        series = as_series(u, dtype=np.dtype(self.dtype))
         if self.n_outputs and series.features == self.n_inputs:
             raise ValueError(
                 f"{series.name} holds the {self.n_inputs} inputs alone, but this network hears its {self.n_outputs} outputs "
                 f"of the step before too: give es.teacher_forced({series.name}, y), with the known outputs y."
             )
-        return as_series(series, self.columns, dtype=series.dtype) if self.n_outputs else series
+        return as_series(series, self.columns, dtype=series.dtype)
 
     def _shape(self, series: Series, hyper: Hyper) -> tuple[int, ...]:
         """The leading axes of a result: (H,) where there are lanes, (B,) where there are several series."""
