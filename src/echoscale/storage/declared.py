@@ -22,9 +22,9 @@ from echoscale.data.differencing import DIFFERENCES
 from echoscale.data.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
 from echoscale.data.normal_scores import ONLY, NormalScores, columns_heard
 from echoscale.data.scaling import Scaling
+from echoscale.engine.drawn import Drawn
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, checked, without_lanes
-from echoscale.engine.weights.drawn import Drawn
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
@@ -44,7 +44,7 @@ from echoscale.learning.online.reinitialise import ProtocolMemory, Reinitialise
 from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix, check_residual
 from echoscale.readouts import Columns, Pools, Sigmoid, Softmax, pooling
-from echoscale.readouts.logistic.trained import TrainingHistory
+from echoscale.readouts.logistic import TrainingHistory
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS, RLSState

@@ -162,13 +162,12 @@ class FreeRun(Loss):
         ahead = self._known_inputs()
         with devices.precision_and_device(esn.dtype, esn.device):
             first = np.ascontiguousarray(states[padded].reshape(-1, units).T, dtype)
+            coef = np.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype)
+            intercept = np.asarray(readout.intercept[padded].reshape(-1, self.outputs), dtype)
             outputs = closed_loop.network_from_now(
-                esn.weights(len(which)),
-                hyper.on(which, dtype),
+                closed_loop.Net(esn.weights(len(which)), hyper.on(which, dtype), coef, intercept),
                 tuple(np.split(first, np.cumsum(esn.sizes)[:-1])),
                 np.asarray(np.tile(seen.T, len(padded)), dtype),
-                np.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype),
-                np.asarray(readout.intercept[padded].reshape(-1, self.outputs), dtype),
                 self.horizon,
                 known=None if ahead is None else np.asarray(np.tile(ahead, len(padded)), dtype),
             )
