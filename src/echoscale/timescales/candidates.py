@@ -64,7 +64,13 @@ class Candidate(NamedTuple):
         """The leak rates of one reservoir, whose neurons spread over the range, or of each of several."""
         if len(sizes) == 1 and sizes[0] > 1:
             return self.fast if self.slow == self.fast else LogUniform(self.slow, self.fast)
-        return [float(f"{each:.3g}") for each in np.geomspace(self.fast, self.slow, len(sizes))]
+        return [float(f"{each:.3g}") for each in self.levels(len(sizes))]
+
+    def levels(self, count: int, spread: bool = False) -> list[float]:
+        """Leak rates of levels, from fast to slow. A single level has the middle one, or the fast one if its neurons spread."""
+        if count == 1:
+            return [self.fast if spread else float(np.sqrt(self.fast * self.slow))]
+        return np.geomspace(self.fast, self.slow, count).tolist()
 
     def __str__(self) -> str:
         rates = f"leak rate {self.fast:g}" if self.slow == self.fast else f"leak rates {self.slow:g} to {self.fast:g}"
