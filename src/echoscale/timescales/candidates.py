@@ -94,7 +94,9 @@ class Candidates:
     errors : (n,)
         Root mean squared error on held-out data with the best ridge penalty, in standard deviations of the targets.
     folds : int
-        Number of blocks of time that were held out in turn.
+        Number of blocks of time, or of sequences, that were held out in turn.
+    tie : float
+        Errors that are larger than the least by no more than this share count as equal: then the earlier candidate is chosen.
     """
 
     slow: Floats
@@ -102,14 +104,15 @@ class Candidates:
     input_scaling: Floats
     errors: Floats
     folds: int
+    tie: float = TIE
 
     def __len__(self) -> int:
         return len(self.errors)
 
     @property
     def place(self) -> int:
-        """Number of the chosen candidate: the first whose error is within two per cent of the least."""
-        return int(np.argmax(self.errors <= (1 + TIE) * self.errors.min()))
+        """Number of the chosen candidate: the first whose error counts as the least."""
+        return int(np.argmax(self.errors <= (1 + self.tie) * self.errors.min()))
 
     @property
     def chosen(self) -> Candidate:
