@@ -163,7 +163,7 @@ NETWORK = _network("F")
 
 
 READOUT = Record(Readout, "coef O C, intercept O", ridge=Array(least=0))
-CURVE = Record(RidgeCurve, "relative penalties", errors=Array("penalties", finite=False))
+CURVE = Record(RidgeCurve, "relative penalties", tie=SIZE, errors=Array("penalties", finite=False))
 CANDIDATES = Record(
     Candidates,
     folds=POSITIVE,
