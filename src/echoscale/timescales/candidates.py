@@ -70,7 +70,7 @@ class Candidate(NamedTuple):
         """Leak rates of levels, from fast to slow. A single level has the middle one, or the fast one if its neurons spread."""
         if count == 1:
             return [self.fast if spread else float(np.sqrt(self.fast * self.slow))]
-        return np.geomspace(self.fast, self.slow, count).tolist()
+        return [float(each) for each in np.geomspace(self.fast, self.slow, count)]
 
     def __str__(self) -> str:
         rates = f"leak rate {self.fast:g}" if self.slow == self.fast else f"leak rates {self.slow:g} to {self.fast:g}"
