@@ -27,6 +27,7 @@ PARTS = {
     "online_numpy",
     "online_plain",
     "real_series",
+    "regressor_problems",
     "rows",
     "sequence_sets",
     "speed_table",

@@ -56,7 +56,7 @@ def curve_by_hand(x: Array, y: Array, blocks: list[slice], relative: Array) -> A
 
 def test_the_default_is_the_best_of_the_path_over_five_blocks_of_time() -> None:
     X, y = series()
-    fitted = model(washout=50).fit(X, y)
+    fitted = model(washout=50, bias_scaling=0.5).fit(X, y)
     curve = fitted.ridge_curve_
     assert curve is not None
     x = fitted.esn_.run((X - X.mean(axis=0)) / X.std(axis=0))[50:]
@@ -66,15 +66,16 @@ def test_the_default_is_the_best_of_the_path_over_five_blocks_of_time() -> None:
     seen = curve.relative > 1e-9  # below, the Gram matrix has lost digits
     np.testing.assert_allclose(curve.errors[seen], expected[seen], rtol=1e-5)
     assert curve.unit == pytest.approx(unit(x))
-    assert curve.place == np.argmin(expected)
+    assert curve.place == np.flatnonzero(expected <= 1.01 * expected.min())[-1], "the largest of those that count as equal"
     assert 0 < curve.place < len(curve.relative) - 1
     assert fitted.ridge_ == curve.ridge
     coef, intercept = solved(x, y[50:], fitted.ridge_)
-    np.testing.assert_allclose(fitted.predict(X)[50:], x @ coef + intercept, rtol=0, atol=1e-8)
+    from_zero = fitted.predict(X, state=np.zeros_like(fitted.state_))
+    np.testing.assert_allclose(from_zero[50:], x @ coef + intercept, rtol=0, atol=1e-8)
 
 
 def test_noise_asks_for_more() -> None:
-    quiet, loud = (model(washout=50).fit(*series(noise=noise)).ridge_ for noise in (0.001, 3.0))
+    quiet, loud = (model(washout=50, bias_scaling=0.5).fit(*series(noise=noise)).ridge_ for noise in (0.001, 3.0))
     assert loud > 100 * quiet
 
 

@@ -43,15 +43,17 @@ def test_useless_states_are_named(dtype: str, data: Any, options: dict[str, Any]
         flat(ESNRegressor, units=30, random_state=0, dtype=dtype, **options).fit(X, y)
     with pytest.warns(StateWarning, match=message):
         flat(ESNRegressor, units=30, random_state=0, dtype=dtype, **options).partial_fit(X, y)
+    given = {"leak_rate": 1.0, "input_scaling": 0.3, **options}  # values that are left open are chosen to be of use
     with pytest.warns(StateWarning, match=message):
-        flat(ESNStepClassifier, units=30, random_state=0, dtype=dtype, **options).fit(X, y > np.median(y))
+        flat(ESNStepClassifier, units=30, random_state=0, dtype=dtype, **given).fit(X, y > np.median(y))
 
 
 @pytest.mark.parametrize("readout", ["ridge", "softmax"])
 def test_labels_of_sequences_are_warned_of_too(readout: str) -> None:
     X = 1e4 * np.random.default_rng(0).normal(size=(20, 10, 1))
+    options: dict[str, Any] = {"units": 30, "leak_rate": 1.0, "input_scaling": 1.0, "scale": None, "random_state": 0}
     with pytest.warns(StateWarning, match=SATURATED):
-        flat(ESNClassifier, units=30, random_state=0, scale=None, readout=readout, epochs=1).fit(X, np.arange(20) % 2)
+        flat(ESNClassifier, readout=readout, epochs=1, **options).fit(X, np.arange(20) % 2)
 
 
 @pytest.mark.parametrize(

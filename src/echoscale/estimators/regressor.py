@@ -21,7 +21,7 @@ from echoscale.estimators import _validation
 from echoscale.estimators._validation import RandomState, explained_share, map_given
 from echoscale.estimators.steps import StepEstimator, Steps
 from echoscale.network import Network
-from echoscale.readouts import closed_loop, splits
+from echoscale.readouts import closed_loop, penalties, splits
 from echoscale.readouts.columns import Columns
 
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ class ESNRegressor(RegressorMixin, StepEstimator):
         the first chunk of `partial_fit`; results are in units of the data. A column that is constant there becomes 0. None:
         the network sees the data as they are.
     ridge : "auto", float or list of floats
-        The penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of the
-        states, the largest whose error on held-out folds is within one per cent of the least; a list: the same for its
-        penalties. Where the smallest of the path is among the best, it goes on down to 0 with an exact solution that needs the
-        states of all steps at once (up to 512 MiB). With too little data for two folds of four steps, "auto" is 1e-4 times that
-        mean square. In `partial_fit`, every chunk is a block, dealt out to the folds in turn, and "auto" chooses again at every
-        call; before there are two folds it is 1e-4 times the mean square, and after a `fit` the relative penalty of that fit
-        stays.
+        The penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value
+        of the states, the largest whose error on held-out folds is within one per cent of the least; a list: the best
+        of it. Where the smallest of the path is among the best, it goes on down to 0 with an exact solution that needs
+        the states of all steps at once (up to 512 MiB). With too little data for two folds of four steps, "auto" is
+        1e-4 times that mean square. In `partial_fit`, every chunk is a block, dealt out to the folds in turn, and
+        "auto" chooses again at every call; before there are two folds it is 1e-4 times the mean square, and after a
+        `fit` the relative penalty of that fit stays.
     folds : int
         Number of folds that choose a penalty: blocks of time with a gap of a twentieth of a fold between them (whole series
         where there are as many series as folds; fewer folds where data are short).
@@ -160,6 +160,7 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     """
 
     no_forecast_: str
+    _tie = penalties.TIE
 
     def __init__(
         self,

@@ -71,13 +71,13 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         "standard": the network receives inputs of mean 0 and standard deviation 1, over all data of `fit`, or over the first
         chunk of `partial_fit`. A column that is constant there becomes 0. None: the network receives the data as they are.
     ridge : "auto", float or list of floats
-        Penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of the
-        states, the largest whose error on held-out folds is within one per cent of the least; a list: the same for its
-        penalties. Where the smallest of the path is among the best, it goes on down to 0 with an exact solution that needs all
-        rows at once (up to 512 MiB). With too little data for two folds of four steps, "auto" is 1e-4 times that mean square. A
-        trained readout has 1e-5, which folds would train many times. In `partial_fit`, every chunk is a block, dealt out to the
-        folds in turn, and "auto" chooses again at every call; before there are two folds it is 1e-4 times the mean square, and
-        after a `fit` the relative penalty of that fit stays.
+        Penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of
+        the states, the best on held-out folds; a list: the best of it. Where the smallest of the path is among the
+        best, it goes on down to 0 with an exact solution that needs all rows at once (up to 512 MiB). With too little
+        data for two folds of four steps, "auto" is 1e-4 times that mean square. A trained readout has 1e-5, which folds
+        would train many times. In `partial_fit`, every chunk is a block, dealt out to the folds in turn, and "auto"
+        chooses again at every call; before there are two folds it is 1e-4 times the mean square, and after a `fit` the
+        relative penalty of that fit stays.
     folds : int
         Number of folds that choose a penalty: blocks of time with a gap of a twentieth of a fold between them (whole series
         where there are as many series as folds; fewer folds where data are short).

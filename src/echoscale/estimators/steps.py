@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -70,8 +70,10 @@ class Steps:
         parts, after = split_statistics(self.esn, heard, wanted, edges, columns=self.columns, state=state)
         return [with_noise(each, self.noise**2, self.esn.units) for each in parts] if self.noise else parts, after
 
-    def fitted(self, series: Series, targets: Series, washout: int, ridge: Floats | None, folds: int) -> tuple[Fitted, Array]:
-        """The readout of all series from the zero state, and the state after the last step."""
+    def fitted(
+        self, series: Series, targets: Series, washout: int, ridge: Floats | None, folds: int, tie: float
+    ) -> tuple[Fitted, Array]:
+        """The readout of all series from the zero state, and the state after the last step; tie as in `RidgeCurve`."""
         held_out = fit.splits_of(folds, series.lengths, washout, ridge is None or len(ridge) > 1)
         heard, wanted = self.prepared(series, targets)
         parts, state = self.statistics(heard, wanted, held_out.edges)
@@ -83,7 +85,7 @@ class Steps:
             return features, values, [each[~unknown[each]] for each in held_out.rows()]
 
         # Noise bounds the Gram matrix from below: what rounding might lose is lost in noise anyway.
-        found = fit.fit_readout(parts, held_out.splits, ridge, None if self.noise else rows)
+        found = fit.fit_readout(parts, held_out.splits, ridge, None if self.noise else rows, tie)
         return found, self.joined(state, targets)
 
     def added(self, series: Series, targets: Series, edges: list[Indices], state: Array | None) -> tuple[Statistics, Array]:
@@ -174,6 +176,7 @@ class StepEstimator(ESNEstimator):
     scale: str | None
     ridge: float | Sequence[float] | str
     folds: int
+    _tie: ClassVar[float] = 0.0  # as in `RidgeCurve`
 
     candidates_: Candidates | None
     readout_: Readout
@@ -280,7 +283,7 @@ class StepEstimator(ESNEstimator):
     def _fit_steps(self, steps: Steps, series: Series, targets: Series, ridge: Floats | None, washout: int) -> None:
         """Fit on targets step by step, all series from the zero state."""
         self._counted_targets(series, targets, washout)
-        found, state = steps.fitted(series, targets, washout, ridge, self.folds)
+        found, state = steps.fitted(series, targets, washout, ridge, self.folds, self._tie)
         # Only now: a fit that fails leaves the last one whole.
         self.__dict__.pop("fold_statistics_", None)
         self._keep_network(steps, washout)
@@ -309,7 +312,7 @@ class StepEstimator(ESNEstimator):
         self.washout_ = washout
         folds = getattr(self, "fold_statistics_", None)
         before, curve = (None, None) if first else (self.statistics_, self.ridge_curve_)
-        found, folds = fit.fit_stream(before, part, folds, curve, ridge, self.folds)
+        found, folds = fit.fit_stream(before, part, folds, curve, ridge, self.folds, self._tie)
         if folds is not None:
             self.fold_statistics_ = list(folds)
         ready = hasattr(self, "readout_")

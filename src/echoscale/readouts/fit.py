@@ -48,11 +48,11 @@ def fit_readout(
     held_out: Sequence[Split],
     ridge: Floats | None,
     rows: Rows | None = None,
-    tie: float = penalties.TIE,
+    tie: float = 0.0,
 ) -> Fitted:
     """The readout of all parts together, with the penalty that held-out parts choose; ridge=None is "auto".
 
-    tie  as in `RidgeCurve`
+    tie  as in `RidgeCurve`, for "auto"
     """
     whole = splits.total(parts)
     penalty, curve = penalties.decide(ridge, splits.pairs(parts, held_out), whole, tie)
@@ -77,6 +77,7 @@ def fit_stream(
     curve: RidgeCurve | None,
     ridge: Floats | None,
     count: int,
+    tie: float = 0.0,
 ) -> tuple[Fitted, Sequence[Statistics] | None]:
     """The readout of a stream after one more part, and its folds: the part joins the one with the fewest rows.
 
@@ -94,7 +95,7 @@ def fit_stream(
     place = int(np.argmin([float(each.count) for each in held]))
     held[place] = held[place] + part
     filled = [k for k, each in enumerate(held) if float(each.count) > 0]
-    penalty, chosen = penalties.decide(None, splits.pairs(held, splits.in_turn(filled)), whole)
+    penalty, chosen = penalties.decide(None, splits.pairs(held, splits.in_turn(filled)), whole, tie)
     return Fitted(whole, solve_ridge(whole, penalty), penalty, chosen), held
 
 

@@ -41,9 +41,9 @@ RELATIVE = 10.0 ** np.arange(-12, 4.5, 0.5)
 ROBUST = 1e-8
 # Systems of at most this many features are solved before a thread would have started.
 FEW_FEATURES = 128
-# Errors within one per cent of the least count as equal, and then the largest penalty is chosen: a small one fits large
-# weights, which go wrong where data leave the range of the training data. Set on one half of the problems of
-# benchmarks/regressor.py.
+# For series: errors within one per cent of the least count as equal, and then the largest penalty is chosen. A small one fits
+# large weights, which go wrong where data leave the range of the training data. Set on one half of the problems of
+# benchmarks/regressor.py. For classes it hides those of which there are few examples.
 TIE = 0.01
 # Relative penalty where there is too little data to choose one.
 UNCHOSEN = 1e-4
@@ -82,7 +82,7 @@ class RidgeCurve:
     relative: Floats
     errors: Floats
     unit: float
-    tie: float = TIE
+    tie: float = 0.0
 
     @property
     def place(self) -> int:
@@ -99,7 +99,8 @@ class RidgeCurve:
     def table(self) -> Table:
         """Penalties and errors, a row each."""
         rows = zip((self.relative * self.unit).tolist(), self.relative.tolist(), self.errors.tolist(), strict=True)
-        note = f"Chosen: {self.ridge:.3g}, the largest penalty whose error is within {self.tie:.0%} of the least."
+        why = f"the largest penalty whose error is within {self.tie:.0%} of the least" if self.tie else "the least error"
+        note = f"Chosen: {self.ridge:.3g}, {why}."
         return Table(("ridge", "relative", "error"), tuple(rows), "Error of held-out folds against the ridge penalty", (note,))
 
     def plot(self, axes: Axes | None = None) -> Axes:
@@ -186,7 +187,7 @@ def choose(
     whole: Piece,
     relative: Sequence[float] | Floats = RELATIVE,
     squares_of: SquaresOf[Any] = path_squares,
-    tie: float = TIE,
+    tie: float = 0.0,
 ) -> RidgeCurve:
     """The curve of errors against penalties, for one network (no lanes); its `ridge` is the choice.
 
@@ -214,9 +215,12 @@ def decide(
     penalties: Floats | None,
     pairs: Sequence[tuple[Statistics, Statistics]],
     whole: Statistics,
-    tie: float = TIE,
+    tie: float = 0.0,
 ) -> tuple[float, RidgeCurve | None]:
-    """The penalty for all data, and the curve that chose it: None where there was nothing to choose, or too little data."""
+    """The penalty for all data, and the curve that chose it: None where there was nothing to choose, or too little data.
+
+    tie  as in `RidgeCurve`, for "auto"; of penalties that are given the best one is chosen
+    """
     if penalties is not None and len(penalties) == 1:
         return float(penalties[0]), None
     unit = float(whole.unit)
@@ -225,7 +229,7 @@ def decide(
             raise ValueError(f"ridge holds {len(penalties)} penalties, but there is too little data to choose by: give one.")
         return UNCHOSEN * unit, None
     relative = RELATIVE if penalties is None else penalties / unit
-    curve = choose(pairs, whole, relative, tie=tie)
+    curve = choose(pairs, whole, relative, tie=tie if penalties is None else 0.0)
     return float(curve.ridge if penalties is None else penalties[curve.place]), curve
 
 

@@ -172,7 +172,7 @@ def tune(
         raise ValueError("closed_loop has a meaning for loss='mse' alone: labels are no next inputs.")
     if network.feeds_back and loss != "mse":
         raise ValueError("a network with output feedback is tuned with loss='mse' alone: its targets are its inputs too.")
-    series = as_series(u) if pools is None else heard_of(as_series(u), pools.changes)
+    series = as_series(u) if pools is None else heard_of(as_series(u), pools.with_changes)
     data = prepare(series, y, loss, washout, folds, test, scale, free=bool(free), feeds_back=network.feeds_back)
     if columns is not None and data.per_sequence:
         raise ValueError("columns have no meaning with one label per sequence: leave them out.")
