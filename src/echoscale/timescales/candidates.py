@@ -149,6 +149,8 @@ class Candidates:
         axes : matplotlib Axes or None
             Where to plot; None: a new figure.
         """
+        from matplotlib.ticker import LogFormatter
+
         axes = new_axes(4.5) if axes is None else axes
         for slow, fast in dict.fromkeys(zip(self.slow.tolist(), self.fast.tolist(), strict=True)):
             mine = np.flatnonzero((self.slow == slow) & (self.fast == fast))
@@ -161,6 +163,11 @@ class Candidates:
             )
         axes.plot(self.chosen.input_scaling, self.error, "o", color="black", fillstyle="none", markersize=10, label="chosen")
         axes.set(xscale="log", yscale="log", xlabel="input scaling", ylabel="error of held-out folds")
+        tried = np.unique(self.input_scaling)
+        axes.set_xticks(tried, [f"{each:g}" for each in tried], minor=False)
+        axes.set_xticks([], minor=True)
+        for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+            which(LogFormatter(minor_thresholds=(2, 0.4)))
         axes.legend(frameon=False, fontsize="small", title="leak rates")
         return axes
 
