@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from echoscale.forecasting.selection import auto
-from echoscale.forecasting.selection.problem import FINISH_SECONDS, Budget, next_round
+from echoscale.forecasting.search import FINISH_SECONDS, Budget, Search, next_round
 
 
 @dataclass
@@ -36,12 +35,12 @@ class Played:
     tuning: float = 0.0
     tried: list[int] = field(default_factory=list)
     members: list[list[Any]] = field(default_factory=lambda: [[]])
-    rows: Any = field(default_factory=lambda: SimpleNamespace(question=SimpleNamespace(rows=10_000)))
+    steps: Any = field(default_factory=lambda: SimpleNamespace(problem=SimpleNamespace(rows=10_000)))
 
     def tunes_next(self) -> bool:
         return self.tuning > 0 and len(self.tried) == 6
 
-    def play(self, late: Any) -> None:
+    def run_round(self, late: Any) -> None:
         number = len(self.tried)
         self.clocks.work(self.tuning if self.tunes_next() else self.first * self.growth**number)
         self.tried.append(number)
@@ -56,7 +55,7 @@ def test_all_ends_within_the_budget(seconds: float, first: float, growth: float,
     clocks = Clocks(share)
     budget, played = clocks.budget(seconds), Played(clocks, first, growth, tuning)
     clocks.work(1.0)  # reading the data
-    auto._play(played, budget, None, lambda done, total, note: None)  # type: ignore[arg-type]
+    Search.run(played, budget, None, lambda done, total, note: None)  # type: ignore[arg-type]
     clocks.work(FINISH_SECONDS * len(played.tried))
     assert budget.spent <= max(1.2 * seconds, (1.0 + first + FINISH_SECONDS) / share), "one round is played in any case"
     if 0.8 <= growth <= 1.0 and len(played.tried) < 40:
@@ -73,5 +72,5 @@ def test_rounds_that_get_longer_are_foreseen() -> None:
 def test_a_number_of_rounds_has_no_deadline() -> None:
     clocks = Clocks()
     played = Played(clocks, 100.0, 2.0)
-    auto._play(played, clocks.budget(None), 5, lambda done, total, note: None)  # type: ignore[arg-type]
+    Search.run(played, clocks.budget(None), 5, lambda done, total, note: None)  # type: ignore[arg-type]
     assert played.tried == list(range(5))

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting.candidates import Candidate, Contest
-from echoscale.forecasting.data import Line
-from echoscale.forecasting.splits import timing
+from echoscale.forecasting.candidates import Candidate, Candidates
+from echoscale.forecasting.problem import Line
+from echoscale.forecasting.splits import of_origins
 
 
 def judged(z: np.ndarray, period: int | None) -> tuple[list[Candidate], int]:
     count = len(z)
     line = Line(z, np.ones(count, bool), np.empty((count, 0)), np.empty((count, 0)))
-    times = timing([count], 20, 5)
-    contest = Contest([line], period, 5, times)
-    smooth, _ = contest.smoothing()
-    lags, best = contest.lags()
-    return [*smooth, *contest.naive(), *lags, *contest.networks(best, 0)], int(times.judged(0)[0])
+    cuts = of_origins([count], 20, 5)
+    found = Candidates([line], period, 5, cuts)
+    smooth, _ = found.smoothing()
+    lags, best = found.lags()
+    return [*smooth, *found.naive(), *lags, *found.networks(best, 0)], int(cuts.judged(0)[0])
 
 
 def means(candidate: Candidate) -> np.ndarray:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting import lags
-from echoscale.forecasting.data import Line
-from echoscale.forecasting.lags import Recipe, Rows
+from echoscale.forecasting.lags import Recipe
+from echoscale.forecasting.problem import Line
+from echoscale.forecasting.readers import direct, solve
+from echoscale.forecasting.rows import Origins, statistics
 from echoscale.readouts import splits
 
 
@@ -32,16 +33,16 @@ def test_persistence_with_lags_equals_a_ridge_written_out() -> None:
     z = np.cumsum(rng.normal(size=80))
     known = np.ones(80, bool)
     known[[20, 41]] = False
-    rows = Rows(Recipe("last", 3, None), line_of(z, known))
-    whole = splits.total(lags.statistics([rows], [np.array([0, 30, 80])], [1, 5]))
-    readout = lags.solve(whole, np.array([1e-2, 1e-1]))
+    rows = Origins(Recipe("last", 3, None), line_of(z, known))
+    whole = splits.total(statistics([rows], [np.array([0, 30, 80])], [1, 5]))
+    readout = solve(whole, np.array([1e-2, 1e-1]))
     for k, (h, relative) in enumerate([(1, 1e-2), (5, 1e-1)]):
         origins = [t for t in range(3, 80 - h) if known[t + h]]
         features = np.array([[z[t - lag] - z[t - lag - 1] for lag in range(3)] for t in origins])
         targets = np.array([z[t + h] - z[t] for t in origins])
         coef, intercept = plain_ridge(features, targets, relative)
         last = np.array([z[79 - lag] - z[78 - lag] for lag in range(3)])
-        found = lags.forecasts(rows, readout, [1, 5], np.array([len(rows.at) - 1]))[0, k]
+        found = direct(rows, readout, [1, 5], np.array([len(rows.at) - 1]))[0, k]
         assert found == pytest.approx(z[79] + last @ coef + intercept, rel=1e-10)
 
 
@@ -50,7 +51,7 @@ def test_seasonal_features_equal_those_written_out(base: str) -> None:
     rng = np.random.default_rng(1)
     z, m, h = rng.normal(size=60), 5, 7
     x = rng.normal(size=(70, 1))
-    rows = Rows(Recipe(base, 2, m), line_of(z, future=x))
+    rows = Origins(Recipe(base, 2, m), line_of(z, future=x))
     t, k = 40, 2  # two seasons reach seven steps ahead
     row = t - rows.at[0]
 
@@ -71,11 +72,11 @@ def test_seasonal_features_equal_those_written_out(base: str) -> None:
 def test_panel_statistics_are_those_of_all_rows() -> None:
     rng = np.random.default_rng(2)
     several = [rng.normal(size=40), rng.normal(size=55)]
-    rows = [Rows(Recipe("none", 2, None), line_of(each)) for each in several]
-    [whole] = lags.statistics(rows, [np.array([0, 40]), np.array([0, 55])], [2])
+    rows = [Origins(Recipe("none", 2, None), line_of(each)) for each in several]
+    [whole] = statistics(rows, [np.array([0, 40]), np.array([0, 55])], [2])
     features = np.concatenate([np.stack([z[1:-2], z[:-3]], axis=1) for z in several])
     targets = np.concatenate([z[3:] for z in several])
     coef, intercept = plain_ridge(features, targets, 0.3)
-    readout = lags.solve(whole, np.array([0.3]))
+    readout = solve(whole, np.array([0.3]))
     np.testing.assert_allclose(readout.coef[0, 0], coef, rtol=1e-10)
     assert readout.intercept[0, 0] == pytest.approx(intercept)

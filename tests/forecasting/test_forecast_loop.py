@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting import lags, networks
-from echoscale.forecasting.data import Line
-from echoscale.forecasting.lags import Recipe, Rows
-from echoscale.forecasting.model import closed_loop
+from echoscale.forecasting import networks
+from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.networks import Net
+from echoscale.forecasting.problem import Line
+from echoscale.forecasting.readers import closed_loop, solve
+from echoscale.forecasting.rows import Origins, statistics
 
 
 def test_lags_equal_a_loop_written_out() -> None:
     rng = np.random.default_rng(0)
     z, m = np.sin(0.9 * np.arange(70)) + 0.1 * rng.normal(size=70), 7
     line = Line(z, np.ones(70, bool), np.empty((70, 0)), np.empty((70, 0)))
-    rows = Rows(Recipe("last", 3, m), line)
-    [whole] = lags.statistics([rows], [np.array([0, 70])], [1])
-    readout = lags.solve(whole, np.array([1e-3]))
+    rows = Origins(Recipe("last", 3, m), line)
+    [whole] = statistics([rows], [np.array([0, 70])], [1])
+    readout = solve(whole, np.array([1e-3]))
     coef, intercept = readout.coef[0, 0], readout.intercept[0, 0]
     found = closed_loop(rows, readout, 9, np.array([30, 60]))
     for each, row in zip(found, (30, 60), strict=True):
@@ -40,9 +41,9 @@ def test_network_equals_running_it_on_its_own_forecasts() -> None:
     recipe = Recipe("none", 2, None)
     esn, hyper = networks.draw_network("hierarchical", 20, 2, 1, 3, 0)
     net = Net(esn, hyper, 1, 0.8)
-    rows = Rows(recipe, line, net.states(recipe, line))
-    [whole] = lags.statistics([rows], [np.array([0, 120])], [1])
-    readout = lags.solve(whole, np.array([1e-4]))
+    rows = Origins(recipe, line, net.states(recipe, line))
+    [whole] = statistics([rows], [np.array([0, 120])], [1])
+    readout = solve(whole, np.array([1e-4]))
     found = closed_loop(rows, readout, 6, np.array([len(rows.at) - 1]), net)[0]
     values = list(z)
     for step in range(6):

@@ -16,7 +16,7 @@ import pytest
 import xarray as xr
 
 import echoscale as es
-from echoscale.forecasting.model import BLOCK
+from echoscale.forecasting.readers import BLOCK, Reader
 
 
 def monthly(count: int = 96, seed: int = 0) -> pd.Series:
@@ -135,7 +135,7 @@ def long_series() -> np.ndarray:
 @pytest.fixture(scope="module")
 def with_network(long_series: np.ndarray) -> es.Forecaster:
     model = es.Forecaster(4).fit(long_series[:220])
-    assert any(part.reader is not None and part.reader.net is not None for part in model._cores[0].parts)
+    assert any(isinstance(part.method, Reader) and part.method.net is not None for part in model._cores[0].parts)
     return model
 
 
@@ -149,18 +149,18 @@ def test_single_updates_equal_one_and_equal_statistics_of_all(
         many.update([value])
     np.testing.assert_allclose(np.asarray(many.predict(4)), np.asarray(one.predict(4)), rtol=1e-8)
     # The same choices fitted to all data at once.
-    from echoscale.forecasting import lags
-    from echoscale.forecasting.lags import Rows
+    from echoscale.forecasting.rows import Origins, statistics
 
     [core] = one._cores
     for part in core.parts:
-        if part.reader is None:
+        reader = part.method
+        if not isinstance(reader, Reader):
             continue
-        line, recipe = core.views[part.view].lines[0], part.reader.recipe
-        states = None if part.reader.net is None else part.reader.net.states(recipe, line)
-        [whole] = lags.statistics([Rows(recipe, line, states)], [np.array([0, 260])], part.reader.horizons)
-        np.testing.assert_allclose(part.reader.statistics.count, whole.count)
-        np.testing.assert_allclose(part.reader.statistics.scatter, whole.scatter, rtol=1e-7, atol=1e-7)
+        line, recipe = core.views[part.view].lines[0], reader.recipe
+        states = None if reader.net is None else reader.net.states(recipe, line)
+        [whole] = statistics([Origins(recipe, line, states)], [np.array([0, 260])], reader.horizons)
+        np.testing.assert_allclose(reader.statistics.count, whole.count)
+        np.testing.assert_allclose(reader.statistics.scatter, whole.scatter, rtol=1e-7, atol=1e-7)
 
 
 def test_saved_forecasters_go_on_in_another_process(
@@ -182,7 +182,7 @@ def test_saved_forecasters_go_on_in_another_process(
 def test_saved_forecasters_are_small(long_series: np.ndarray, tmp_path: Path) -> None:
     """At most 300 bytes a row: a readout for every horizon, and no statistics of its many features."""
     model = es.Forecaster(12, mode="direct", difference="last").fit(long_series[:220])
-    assert any(part.reader is not None and part.reader.net is not None for part in model._cores[0].parts)
+    assert any(isinstance(part.method, Reader) and part.method.net is not None for part in model._cores[0].parts)
     assert es.save(model, tmp_path / "f.safetensors").stat().st_size < 300 * 220
 
 

@@ -12,7 +12,7 @@ import pytest
 import echoscale as es
 from echoscale.forecasting import fit, intervals
 from echoscale.forecasting.model import Part
-from echoscale.forecasting.splits import timing
+from echoscale.forecasting.splits import of_origins
 
 Floats = npt.NDArray[np.float64]
 
@@ -88,11 +88,11 @@ def test_intervals_are_wider_where_members_differ_more() -> None:
     forecast = model.predict(6)
     parts, alone = core.parts, []
     for part in parts:
-        core.parts = [Part(np.ones(6), part.view, part.trend, part.reader, part.trails)]
+        core.parts = [Part(np.ones(6), part.view, part.method)]
         alone.append(core.forecast(6, [np.empty((6, 0))])[0][0])
     core.parts = parts
     weights = np.stack([part.weights for part in parts])
-    origins = len(timing([120], fit.MORE, 6).judged(0))
+    origins = len(of_origins([120], fit.MORE, 6).judged(0))
     scatter = (weights * (np.stack(alone) - forecast.mean) ** 2).sum(axis=0) / core.scales[0] ** 2
     assert core.share == pytest.approx(0.5 * origins / (origins + 200))
     g = np.sqrt(1 - core.share + core.share * np.minimum(scatter / core.usual, 4))

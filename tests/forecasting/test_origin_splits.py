@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting.splits import ORIGIN_FOLDS, origins, standard_errors
+from echoscale.forecasting.splits import STEP_FOLDS, of_steps
+from echoscale.forecasting.weights import standard_errors
 
 
 @pytest.mark.parametrize(("length", "gap"), [(60, 1), (90, 6), (200, 12), (4000, 1), (5000, 50)])
 def test_what_judges_comes_after_what_chose_and_a_gap(length: int, gap: int) -> None:
-    found = origins([np.ones(length, bool)], 10, gap)
+    found = of_steps([np.ones(length, bool)], 10, gap)
     edges = found.edges[0]
     assert edges[0] == 10
     assert edges[-1] == length
@@ -22,7 +23,7 @@ def test_what_judges_comes_after_what_chose_and_a_gap(length: int, gap: int) -> 
         [(low, high)] = found.held_out(origin)
         assert low - edges[origin.train[-1] + 1] == np.diff(edges)[1]  # what chose ends a gap before
         covered += list(range(low, high))
-        assert 2 <= len(origin.folds) <= ORIGIN_FOLDS
+        assert 2 <= len(origin.folds) <= STEP_FOLDS
     assert len(covered) == len(set(covered))
     assert covered[-1] == length - 1
 
@@ -31,7 +32,7 @@ def test_what_judges_comes_after_what_chose_and_a_gap(length: int, gap: int) -> 
 def test_every_part_holds_as_many_targets_however_long_a_gap_is(gap: slice) -> None:
     known = np.ones(200, bool)
     known[gap] = False
-    found = origins([known], 20, 2)
+    found = of_steps([known], 20, 2)
     edges = found.edges[0]
     counts = [int(known[low:high].sum()) for low, high in zip(edges[:-1:2], edges[1::2], strict=True)]
     assert min(counts) > 0
@@ -40,7 +41,7 @@ def test_every_part_holds_as_many_targets_however_long_a_gap_is(gap: slice) -> N
 
 
 def test_many_series_are_held_out_whole() -> None:
-    found = origins([np.ones(40, bool)] * 30, 5, 1)
+    found = of_steps([np.ones(40, bool)] * 30, 5, 1)
     for origin in found.splits[:-1]:
         spans = found.held_out(origin)
         assert {high - low for low, high in spans} == {0, 35}

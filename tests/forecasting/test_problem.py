@@ -9,7 +9,7 @@ import pytest
 
 import echoscale as es
 from echoscale.data.targets import Ahead
-from echoscale.forecasting.selection.problem import ask
+from echoscale.forecasting.problem import as_problem
 
 RNG = np.random.default_rng(0)
 WAVE = RNG.normal(size=(80, 2))
@@ -18,7 +18,7 @@ WAVE = RNG.normal(size=(80, 2))
 def test_a_target_that_is_an_inputs_future_is_recognised() -> None:
     y = np.stack([WAVE[3:, 1], WAVE[:-3, 0] ** 2], axis=1)
     y[10, 0] = np.nan
-    found = ask(WAVE[:-3], y, None, "standard")
+    found = as_problem(WAVE[:-3], y, None, "standard")
     assert found.ahead == (Ahead(1, 3), None)
     assert found.gap == 3
     # Its units are those of the input, so that "no change" is the same number.
@@ -26,20 +26,20 @@ def test_a_target_that_is_an_inputs_future_is_recognised() -> None:
 
 
 def test_without_targets_the_next_step_is_asked_for() -> None:
-    assert ask(WAVE, None, None, None).ahead == (Ahead(0, 1), Ahead(1, 1))
-    assert ask(WAVE, None, None, None).series.lengths.tolist() == [79]
+    assert as_problem(WAVE, None, None, None).ahead == (Ahead(0, 1), Ahead(1, 1))
+    assert as_problem(WAVE, None, None, None).series.lengths.tolist() == [79]
 
 
 def test_labels() -> None:
     words = np.where(WAVE[:, 0] > 0, "up", "down")
-    assert ask(WAVE, words, None, None).classes.tolist() == ["down", "up"]  # type: ignore[union-attr]
+    assert as_problem(WAVE, words, None, None).classes.tolist() == ["down", "up"]  # type: ignore[union-attr]
     whole = (WAVE[:, 0] > 0).astype(int) + (WAVE[:, 0] > 1)
-    assert ask(WAVE, whole, None, None).classes.tolist() == [0, 1, 2]  # type: ignore[union-attr]
-    assert ask(WAVE, whole, False, None).classes is None
-    assert ask(WAVE, whole.astype(float), None, None).classes is None
+    assert as_problem(WAVE, whole, None, None).classes.tolist() == [0, 1, 2]  # type: ignore[union-attr]
+    assert as_problem(WAVE, whole, False, None).classes is None
+    assert as_problem(WAVE, whole.astype(float), None, None).classes is None
     counts = np.arange(80) % 7
-    assert ask(counts[:-1], counts[1:], None, None).classes is None  # the future of a number is a number
-    sequences = ask(WAVE.reshape(8, 10, 2), np.arange(8) % 2, None, None)
+    assert as_problem(counts[:-1], counts[1:], None, None).classes is None  # the future of a number is a number
+    sequences = as_problem(WAVE.reshape(8, 10, 2), np.arange(8) % 2, None, None)
     assert sequences.per_sequence
     assert sequences.rows == 8
 
@@ -77,5 +77,5 @@ def test_a_budget_of_nothing_is_refused() -> None:
 
 def test_an_input_that_is_constant_is_let_through() -> None:
     u = np.concatenate([WAVE, np.ones((80, 1))], axis=1)
-    found = ask(u, WAVE[:, 0] ** 2, None, "standard")
+    found = as_problem(u, WAVE[:, 0] ** 2, None, "standard")
     assert not np.asarray(found.series.values[0][:, 2]).any()

@@ -14,7 +14,7 @@ import pytest
 from scipy.signal import lfilter
 
 import echoscale as es
-from echoscale.forecasting.selection.problem import Range, drifting
+from echoscale.forecasting.problem import Range, drifting
 
 Floats = npt.NDArray[np.float64]
 STATIONARY: dict[str, Callable[[np.random.Generator, int], Floats]] = {

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from echoscale.data.lags import lagged
-from echoscale.forecasting import smoothing
-from echoscale.forecasting.selection import lags
-from echoscale.forecasting.selection.problem import ask
-from echoscale.forecasting.selection.search import TimeRows
+from echoscale.forecasting import lags, smoothing
+from echoscale.forecasting.methods import SMOOTHING, simple_methods
+from echoscale.forecasting.problem import as_problem
+from echoscale.forecasting.rows import Steps
+from echoscale.forecasting.search import Search
 
 
 @pytest.mark.parametrize("horizon", [1, 4])
@@ -54,14 +55,12 @@ def test_the_best_before_the_origin_are_averaged() -> None:
     u = level + 2 * rng.normal(size=(240, 2)) + 4 * np.sin(2 * np.pi * np.arange(240) / 8)[:, None]
     y = u[3:, [1, 0]].copy()
     y[50:60, 0] = np.nan
-    question = ask(u[:-3], y, None, "standard")
-    assert question.season == 8
-    rows = TimeRows(question)
-    origin = rows.origins.splits[0]
-    end = rows.origins.edges[0][origin.train[-1] + 1]
-    made = rows.smoothing(origin)
-    assert made is not None
-    inputs, targets = (np.asarray(each.values[0]) for each in (question.series, question.targets))
+    problem = as_problem(u[:-3], y, None, "standard")
+    assert problem.season == 8
+    split = problem.splits.splits[0]
+    end = problem.splits.edges[0][split.train[-1] + 1]
+    made = smoothing.smoothing(problem, split)
+    inputs, targets = (np.asarray(each.values[0]) for each in (problem.series, problem.targets))
     many = smoothing.grid(3, 8, (len(u) - 3) // 4)
     first = max(max(each) for each in many)
     for output, column in ((0, 1), (1, 0)):
@@ -80,8 +79,8 @@ def test_the_best_before_the_origin_are_averaged() -> None:
 
 def test_what_is_not_the_future_of_an_input_is_not_smoothed() -> None:
     u = np.random.default_rng(0).normal(size=(200, 1))
-    rows = TimeRows(ask(u, u**2, None, "standard"))
-    assert rows.smoothing(rows.origins.splits[-1]) is None
+    search = Search(Steps(as_problem(u, u**2, None, "standard")), 0)
+    assert SMOOTHING not in simple_methods(search)
 
 
 def test_blocks_of_a_series_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,9 +21,10 @@ import echoscale as es
 from echoscale.data.scaling import Scaling
 from echoscale.engine.hyper import with_lanes
 from echoscale.forecasting import AutoModel, SequenceModel
+from echoscale.forecasting.lags import LinearMap
+from echoscale.forecasting.model import Group
 from echoscale.forecasting.networks import Drive
-from echoscale.forecasting.selection.lags import LinearMap
-from echoscale.forecasting.selection.model import Group, SequenceMember
+from echoscale.forecasting.sequences import SequenceMember
 from echoscale.network.fingerprint import fingerprint
 from echoscale.readouts import Pools
 from echoscale.readouts.features import FeaturesError

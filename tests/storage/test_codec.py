@@ -18,10 +18,11 @@ import echoscale as es
 from echoscale.data.scaling import Scaling
 from echoscale.engine.hyper import with_lanes
 from echoscale.forecasting import AutoModel, SequenceModel
+from echoscale.forecasting.lags import LinearMap, ProductMap
+from echoscale.forecasting.model import Group
 from echoscale.forecasting.networks import Drive
-from echoscale.forecasting.selection.lags import LinearMap, ProductMap
-from echoscale.forecasting.selection.model import Group, SequenceMember
-from echoscale.forecasting.selection.problem import Range
+from echoscale.forecasting.problem import Range
+from echoscale.forecasting.sequences import SequenceMember
 from echoscale.learning import Adam, Reinitialise
 from echoscale.learning.online.buffers import Stream
 from echoscale.learning.online.settings import LearnerSettings

@@ -12,11 +12,10 @@ import numpy as np
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data import differencing
-from echoscale.forecasting.data import held
-from echoscale.forecasting.fit import LEAST_STEPS
 from echoscale.forecasting.forecast import Backtest
 from echoscale.forecasting.forecaster import Forecaster
-from echoscale.forecasting.model import NAIVE_NAMES
+from echoscale.forecasting.model import NAIVE_NAMES, Naive
+from echoscale.forecasting.problem import LEAST_STEPS, held
 
 MOST_ORIGINS = 4
 ROUNDING = 1e-6  # a smaller MASE is rounding
@@ -67,8 +66,7 @@ def _naive(model: Forecaster, judged: Backtest, difference: str) -> list[list[Fl
         each = []
         for values, period in zip(model._values, periods, strict=True):
             history = held(values[: len(values) - (len(judged.seasons) - k) * steps])
-            used = difference if period else differencing.LAST
-            each.append(np.array([float(differencing.start(used, period, history, -1, h)) for h in range(1, steps + 1)]))
+            each.append(Naive(difference if period else differencing.LAST, period).forecasts(history, -1, steps))
         found.append(each)
     return found
 

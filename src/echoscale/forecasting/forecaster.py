@@ -18,10 +18,10 @@ from echoscale.data.clock import Clock
 from echoscale.data.frames import ONE, Form, Given, clocks_of, series_of, tables_of
 from echoscale.data.scaling import Scaling
 from echoscale.forecasting import intervals
-from echoscale.forecasting.data import held
-from echoscale.forecasting.fit import AUTO, LEAST_STEPS, MOST_STEPS, Choices, default_horizon, learn, longest_horizon, period_of
+from echoscale.forecasting.fit import AUTO, MOST_STEPS, Choices, default_horizon, learn, longest_horizon, period_of
 from echoscale.forecasting.forecast import Backtest, Forecast, scale_of
 from echoscale.forecasting.model import Core
+from echoscale.forecasting.problem import LEAST_STEPS, held
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ errors count and k is the penalty of Akaike: m with a season, 0 without. No lane
     y(t) = s(t + h) + c sum_k f_k (u(t - k) - s(t - k))
 
 f_k is the response of a smoother (Holt 1957; Gardner and McKenzie 1985) to an impulse k steps ago. Its factors are from a small
-grid. Smoothers whose errors before an origin cannot be told from the least error are averaged.
+grid. Smoothers whose errors before a split cannot be told from the least error are averaged.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ import numpy as np
 from echoscale._internal.types import Floats
 from echoscale.data.lags import lagged, season_lag
 from echoscale.data.targets import Ahead
-from echoscale.forecasting.selection.candidates import ALIKE
-from echoscale.forecasting.selection.lags import LinearMap, every
-from echoscale.forecasting.selection.problem import Question
-from echoscale.readouts.splits import Split, Splits
+from echoscale.forecasting.lags import LinearMap, every, of_weights
+from echoscale.forecasting.problem import Problem
+from echoscale.forecasting.weights import ALIKE
+from echoscale.readouts.splits import Split
 
 # Smoothing factors of the lanes: a finer grid takes longer, and its lanes forecast nearly the same.
 ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 0.999)
@@ -201,30 +201,20 @@ def grid(horizon: int, season: int | None, reach: int) -> list[Weights]:
     return [each for each in found if max(each) <= reach]
 
 
-def smoothing(question: Question, origins: Splits, origin: Split) -> LinearMap | None:
-    """The mean of the best smoothers by their errors before an origin; None where an output is not the future of an input."""
-    if any(each is None for each in question.ahead):
-        return None
-    reach = int(REACH * question.series.lengths.min())
-    ends = [int(each[origin.train[-1] + 1]) for each in origins.edges]
-    chosen = [_chosen(question, o, each, reach, ends) for o, each in enumerate(question.ahead) if each]
-    lags = every([tuple(each) for each in chosen])
-    features = question.series.features
-    coef = np.zeros((question.outputs, len(lags) * features))
-    for o, (each, ahead) in enumerate(zip(chosen, question.ahead, strict=True)):
-        assert ahead is not None
-        for lag, weight in each.items():
-            coef[o, lags.index(lag) * features + ahead.column] = weight
-    return LinearMap(lags, coef, np.zeros(question.outputs))
+def smoothing(problem: Problem, split: Split) -> LinearMap:
+    """The mean of the best smoothers by their errors before a split; every output is the future of an input."""
+    reach = int(REACH * problem.series.lengths.min())
+    ends = [int(each[split.train[-1] + 1]) for each in problem.splits.edges]
+    return of_weights(problem, [_chosen(problem, o, each, reach, ends) for o, each in enumerate(problem.ahead) if each])
 
 
-def _chosen(question: Question, output: int, ahead: Ahead, reach: int, ends: list[int]) -> Weights:
+def _chosen(problem: Problem, output: int, ahead: Ahead, reach: int, ends: list[int]) -> Weights:
     """The mean of an output's best smoothers."""
-    found = grid(ahead.steps, question.season, reach)
+    found = grid(ahead.steps, problem.season, reach)
     lags = every([tuple(each) for each in found])
     weights = np.array([[each.get(lag, 0.0) for lag in lags] for each in found])
     squares = np.zeros(len(found))
-    for u, y, end in zip(question.series.values, question.targets.values, ends, strict=True):
+    for u, y, end in zip(problem.series.values, problem.targets.values, ends, strict=True):
         begin = max(lags[-1], end - MOST_ROWS)
         column = np.asarray(u)[max(begin - lags[-1], 0) : end, ahead.column : ahead.column + 1]
         truth = np.asarray(y)[begin:end, output]

@@ -28,14 +28,14 @@ from echoscale.engine.weights.drawn import Drawn
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
-from echoscale.forecasting.data import Line, Units
+from echoscale.forecasting.candidates import LEAST_ROWS
 from echoscale.forecasting.intervals import GRID
-from echoscale.forecasting.lags import LEAST_ROWS, Recipe
-from echoscale.forecasting.model import NAIVE, Core, Part, Reader, View
+from echoscale.forecasting.lags import LinearMap, ProductMap, Recipe
+from echoscale.forecasting.model import NAIVE_NAMES, Core, Group, Naive, Part, Trend, View
 from echoscale.forecasting.networks import Drive, Net
-from echoscale.forecasting.selection.lags import LinearMap, ProductMap
-from echoscale.forecasting.selection.model import Group, SequenceMember
-from echoscale.forecasting.selection.problem import Range
+from echoscale.forecasting.problem import Line, Range, Units
+from echoscale.forecasting.readers import Reader
+from echoscale.forecasting.sequences import SequenceMember
 from echoscale.forecasting.smoothing import TRENDS, Smoothing
 from echoscale.learning import OnlineLearner
 from echoscale.learning.online.adam import Adam
@@ -407,13 +407,10 @@ def _check_net(net: Net) -> None:
     checks.choice(net.lane, range(net.lanes.lanes or 1), "lane")
 
 
-def _last_states(part: Part) -> Part:
-    return replace(part, trails=[trail[-1:] for trail in part.trails])
-
-
-def _check_part(part: Part) -> None:
-    if part.trend not in ((-1,) if part.reader is not None else (*range(len(TRENDS)), *NAIVE)):
-        raise ValueError(f"there is no trend {part.trend!r}")
+def _last_states(reader: Reader) -> Reader:
+    shown = reader.copied()
+    shown.trails = [trail[-1:] for trail in reader.trails]
+    return shown
 
 
 NET = Record(Net, esn=NETWORK, lanes=HYPER, spread=Plain(_above_zero), finish=_check_net)
@@ -424,17 +421,13 @@ READER = Record(
     net=Maybe(NET),
     relative=Array("fits", least=0),
     readout=Record(Readout, "coef fits 1 ?, intercept fits 1", ridge=Array("fits", least=0)),
-    left_out=("settled", "recent"),
-)
-PART = Record(
-    Part,
-    "weights H",
-    trend=Plain(partial(checks.integer, minimum=-1)),
-    reader=Maybe(READER),
     trails=Many(Array("1 ?"), list),
-    finish=_check_part,
     kept=_last_states,
+    left_out=("settled", "recent", "blocks"),
 )
+NAIVE = Record(Naive, difference=one_of(*NAIVE_NAMES), period=Maybe(POSITIVE))
+METHOD = OneOf({"Naive": NAIVE, "Trend": Record(Trend, name=one_of(*TRENDS)), "Reader": READER})
+PART = Record(Part, "weights H", method=METHOD)
 
 
 def _check_core(core: Core) -> None:
@@ -452,10 +445,12 @@ def _check_core(core: Core) -> None:
     for part in core.parts:
         checks.choice(part.view, range(len(core.views)), "view")
         shortest = min(int(edges[-1]) for edges in core.edges)
-        if part.reader is not None and part.reader.recipe.memory + LEAST_ROWS >= shortest:
-            raise ValueError(f"{part.reader.recipe.memory} lags cannot have been learned from {shortest} steps")
-        if len(part.trails) != (len(core.scales) if part.reader is not None else 0):
-            raise ValueError(f"there are {len(part.trails)} last states for {len(core.scales)} series")
+        if not isinstance(part.method, Reader):
+            continue
+        if part.method.recipe.memory + LEAST_ROWS >= shortest:
+            raise ValueError(f"{part.method.recipe.memory} lags cannot have been learned from {shortest} steps")
+        if len(part.method.trails) != len(core.scales):
+            raise ValueError(f"there are {len(part.method.trails)} last states for {len(core.scales)} series")
     if not all(len(each) == 3 and isinstance(each[0], str) for each in core.candidates):
         raise ValueError("candidates must have a name, an error and a weight")
 
@@ -474,7 +469,6 @@ CORE = Record(
     parts=Many(PART, list),
     candidates=SETTING,
     finish=_check_core,
-    left_out=("blocks",),
 )
 
 

@@ -20,7 +20,7 @@ from echoscale.app.cli.output import check_file, print_json, say, working
 from echoscale.data import tables as data_files
 from echoscale.data.tables import DataFile, Notation, when
 from echoscale.forecasting import AutoModel, Forecast, Forecaster
-from echoscale.forecasting.data import held
+from echoscale.forecasting.problem import held
 from echoscale.storage import save_load
 
 if TYPE_CHECKING:

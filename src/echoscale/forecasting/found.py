@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
-from echoscale.forecasting.selection.model import AutoModel
+from echoscale.forecasting.model import AutoModel
 from echoscale.network import Network
 
 if TYPE_CHECKING:

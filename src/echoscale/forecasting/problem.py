@@ -1,34 +1,45 @@
-"""The problem that `es.auto` solves: checked data in units of the network, their range and drift, and the budget of time.
+"""What is to be learned: checked data in units of the model, the units, and what is known when.
 
-`ask` checks the data and returns a `Question`. It says whether targets are numbers or labels, and whether a target is the
-future of an input:
+`as_problem` checks the data of `es.auto` and returns a `Problem`: a target for every step or sequence. It says whether targets
+are numbers or labels, and whether a target is the future of an input:
 
     ahead: y_o(t) = u_f(t + h)     then "no change" and "as one season ago" are answers too
 
-`Range` and `drifting` find data that leave the range of the training data, or drift between two parts of time. `Budget` says
-whether another round fits into the time that is left.
+`Line` is a series of `Forecaster` in its units, with the inputs that are known beside it:
+
+    z = (g(y) - mean) / spread        y in units of the data, g the identity or the logarithm
+
+`Range` and `drifting` find data that leave the range of the training data, or drift between two parts of time.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal.types import Floats
+from echoscale._internal.types import Flags, Floats
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, washout_steps
 from echoscale.data.targets import Ahead, are_labels, entries_of, future_of, labels_of
-from echoscale.timescales.season import season
+from echoscale.forecasting import splits
+from echoscale.readouts.splits import Splits
+from echoscale.timescales.season import season, trend
 
-# Steps with a target, at least: fewer leave too few rows to fit and to judge.
+# Steps with a target, or values of a series, at least: fewer leave too few to fit and to judge.
 LEAST_STEPS = 12
+
+# Share of the variance of an input that a straight line explains, above which the input has a trend.
+TREND = 0.6
+# The logarithm is tried where the largest values are this many times the smallest: below that it is nearly a straight line.
+LEAST_RATIO = 1.3
+# The largest exponent: e^700 is still a finite number.
+MOST = 700.0
 
 # A small margin warns of stationary data, a large one is late. Set on drawn stationary series: normal, uniform, Student's t
 # with 2 and 3 degrees of freedom, Cauchy, log-normal, AR(1). With 300 training steps that hold at least 30 correlation times,
@@ -39,14 +50,9 @@ SHARE, FEW = 0.05, 3
 # the first part, since the mean of a few far values is chance.
 DRIFT, QUANTILES = 1.0, (0.05, 0.95)
 
-# A round may be longer than those before it; a round of tuning compiles gradients.
-ROUND, GROWTH, TUNING = 1.3, 2.0, 2.0
-# The end, for every network in use: a share of a round, but at least the seconds of a compilation on an idle machine.
-FINISH, FINISH_SECONDS = 0.25, 0.6
-
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Problem:
     """Checked data.
 
     series, targets      in units of the network; gaps in targets are NaN; labels are rows of 0 and 1
@@ -91,6 +97,50 @@ class Question:
         longest = max(self.series.values, key=len)
         return season(longest[:, first.column])
 
+    @cached_property
+    def trends(self) -> Flags:
+        """Which inputs have a trend, in the longest series, (F,)."""
+        longest = np.asarray(max(self.series.values, key=len))
+        return np.array([len(longest) > 2 and trend(column) > TREND for column in longest.T], bool)
+
+    @property
+    def trends_ahead(self) -> Flags:
+        """Which of them are to be predicted, (F,): they leave every range."""
+        predicted = [each.column for each in self.ahead if each is not None]
+        return np.asarray(self.trends & np.isin(np.arange(self.series.features), predicted))
+
+    @property
+    def range(self) -> Range:
+        """The range of the inputs; endless for trends that are to be predicted."""
+        known, endless = Range.of(list(self.series.values)), self.trends_ahead
+        return Range(np.where(endless, -np.inf, known.low), np.where(endless, np.inf, known.high))
+
+    def drift(self) -> tuple[Flags, Flags]:
+        """Which inputs, and which targets, leave the range of the data before the first origin, or have another mean after it.
+
+        Trends that are to be predicted are left out.
+        """
+        inputs, targets = np.zeros(self.series.features, bool), np.zeros(self.outputs, bool)
+        if 2 * self.series.count >= len(self.splits.edges[0]):  # whole series are held out, in no order of time
+            return inputs, targets
+        cuts = [low for low, _ in self.splits.held_out(self.splits.splits[0])]
+
+        def moved(series: Series) -> Flags:
+            values = [np.asarray(each) for each in series.values]
+            parts = [(each[self.washout : cut], each[cut:]) for each, cut in zip(values, cuts, strict=True)]
+            return drifting([first for first, _ in parts], [then for _, then in parts])
+
+        inputs = moved(self.series) & ~self.trends_ahead
+        if self.classes is None:
+            of_trends = np.array([each is not None and bool(self.trends_ahead[each.column]) for each in self.ahead])
+            targets = moved(self.targets) & ~of_trends
+        return inputs, targets
+
+    @cached_property
+    def splits(self) -> Splits:
+        """Parts of time, and the splits that candidates are judged on."""
+        return splits.of_steps(self.targets.known, self.washout, self.gap)
+
     @property
     def rows(self) -> int:
         """What can be learned from: steps after the washout that have a target, or sequences."""
@@ -99,8 +149,8 @@ class Question:
         return sum(int(each[self.washout :].sum()) for each in self.targets.known)
 
 
-def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | None) -> Question:
-    """The checked question."""
+def as_problem(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | None) -> Problem:
+    """The checked problem."""
     series = as_series(u)
     if y is None:
         if series.lengths.min() < 2:
@@ -115,7 +165,7 @@ def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | N
         outputs = len(found.classes)
         targets, none = Series(found.codes(), "list", "y"), Scaling.none(outputs)
         nothing, names = (None,) * outputs, series.columns
-        return Question(
+        return Problem(
             scaling.apply(series), targets, scaling, none, nothing, found.classes, per_sequence, flat=True, columns=names
         )
     flat = _is_flat(y, series)
@@ -130,13 +180,118 @@ def ask(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: str | N
             mean[o], spread[o] = scaling.mean[each.column], scaling.spread[each.column]
     own = Scaling(mean, spread)
     targets = Series([own.forward(each) for each in values], "list", "y")
-    question = Question(scaling.apply(series), targets, scaling, own, ahead, None, False, flat, series.columns)
-    if question.rows < LEAST_STEPS:
+    problem = Problem(scaling.apply(series), targets, scaling, own, ahead, None, False, flat, series.columns)
+    if problem.rows < LEAST_STEPS:
         raise ValueError(
-            f"{question.rows} steps with a target are too few to choose by, after the first {question.washout}: give at least "
+            f"{problem.rows} steps with a target are too few to choose by, after the first {problem.washout}: give at least "
             f"{LEAST_STEPS}."
         )
-    return question
+    return problem
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """z(t), and inputs.
+
+    Attributes
+    ----------
+    values : (T,)
+        z; gaps hold the last value before them.
+    known : (T,) of bool
+        Where there is no gap: only those are targets.
+    future : (T + more, K)
+        Inputs that are known ahead; as long as is known.
+    past : (T, Q)
+        Inputs that are known up to now.
+    first : int
+        The time of the first value, by which phases of the season count.
+    """
+
+    values: Floats
+    known: Flags
+    future: Floats
+    past: Floats
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def last(self, count: int) -> Line:
+        """The last `count` steps."""
+        return self.between(max(len(self) - count, 0), None)
+
+    def between(self, low: int, high: int | None) -> Line:
+        """Steps low to high, the end left out; None: all that is known."""
+        some = slice(low, high)
+        return replace(
+            self,
+            values=self.values[some],
+            known=self.known[some],
+            future=self.future[some],
+            past=self.past[some],
+            first=self.first + low,
+        )
+
+    def continued(self, values: Floats, future: Floats, past: Floats) -> Line:
+        """With more values, in which gaps are NaN, and the inputs beside them."""
+        return replace(
+            self,
+            values=np.concatenate([self.values, held(np.concatenate([self.values[-1:], values]))[1:]]),
+            known=np.concatenate([self.known, ~np.isnan(values)]),
+            future=np.concatenate([self.future[: len(self)], future]),
+            past=np.concatenate([self.past, past]),
+        )
+
+
+class Units(NamedTuple):
+    """The units of one series.
+
+    Attributes
+    ----------
+    log : bool
+        Whether g is the logarithm.
+    mean, spread : float
+        Of g(y) over the training data.
+    """
+
+    log: bool
+    mean: float
+    spread: float
+
+    @classmethod
+    def of(cls, values: Floats, log: bool) -> Units:
+        """From training data; gaps (NaN) do not count, and what is constant has the spread 1."""
+        known = values[~np.isnan(values)]
+        known = np.log(known) if log else known
+        mean, spread = float(known.mean()), float(known.std())
+        return cls(log, mean, spread if spread > 1e-12 * np.abs(known).max() else 1.0)
+
+    def forward(self, y: Floats) -> Floats:
+        """z."""
+        return np.asarray(((np.log(y) if self.log else y) - self.mean) / self.spread)
+
+    def back(self, z: Floats) -> Floats:
+        """y."""
+        found = self.mean + self.spread * z
+        return np.exp(np.minimum(found, MOST)) if self.log else np.asarray(found)
+
+
+def worth_a_logarithm(values: Floats) -> bool:
+    """Whether a series is positive and spans enough for a logarithm to matter."""
+    known = values[~np.isnan(values)]
+    if not (known > 0).all():
+        return False
+    low, high = np.quantile(known, [0.05, 0.95])
+    return bool(high > LEAST_RATIO * low)
+
+
+def held(values: Floats) -> Floats:
+    """Gaps (NaN) filled with the last value before them: what is known at the time, and no later."""
+    table = values[:, None] if values.ndim == 1 else values
+    known = ~np.isnan(table)
+    place = np.maximum.accumulate(np.where(known, np.arange(len(table))[:, None], 0), axis=0)
+    found = np.nan_to_num(np.take_along_axis(table, place, axis=0))
+    return found[:, 0] if values.ndim == 1 else found
 
 
 class RangeWarning(UserWarning):
@@ -182,7 +337,7 @@ def warn_of_range(known: Range, values: Sequence[Floats], names: Sequence[str]) 
         )
 
 
-def drifting(before: Sequence[Floats], after: Sequence[Floats]) -> npt.NDArray[np.bool_]:
+def drifting(before: Sequence[Floats], after: Sequence[Floats]) -> Flags:
     """Which columns leave the range of an earlier part, or have another mean, (F,)."""
     first, then = (np.concatenate([np.asarray(each) for each in part]) for part in (before, after))
     first, then = (rows[~np.isnan(rows).any(axis=1)] for rows in (first, then))
@@ -197,58 +352,6 @@ def drifting(before: Sequence[Floats], after: Sequence[Floats]) -> npt.NDArray[n
 def called(names: Sequence[str], f: int) -> str:
     """Name of an input in messages."""
     return f"input {names[f]!r}" if names else f"input {f}"
-
-
-@dataclass(frozen=True)
-class Budget:
-    """A deadline, and the clocks that it is measured by.
-
-        now + next round + end <= deadline
-        next round = ROUND max(longest, last g),   g = last / the one before, between 1 and 2
-        end = networks max(FINISH longest, FINISH_SECONDS load)
-
-    All times are wall time. `end` is the work after the last round, for all networks in use: the next round may bring one more.
-    A round of tuning takes TUNING times as long. `load` is wall time over processor time so far: it is above 1 where other
-    programs use the processors.
-
-    seconds   the budget, from now on; None: no deadline
-    wall, cpu clocks
-    """
-
-    seconds: float | None
-    wall: Callable[[], float] = time.perf_counter
-    cpu: Callable[[], float] = time.process_time
-    began: tuple[float, float] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "began", (self.wall(), self.cpu()))
-
-    @property
-    def spent(self) -> float:
-        """Seconds of wall time so far."""
-        return self.wall() - self.began[0]
-
-    @property
-    def load(self) -> float:
-        """Wall time over processor time so far, at least 1."""
-        used = self.cpu() - self.began[1]
-        return max(self.spent / used, 1.0) if used > 0 else 1.0
-
-    def ends_with(self, rounds: Sequence[float], networks: int, *, tuning: bool = False) -> bool:
-        """Whether there is no time for another round and the end."""
-        if self.seconds is None or not rounds:
-            return False
-        coming = next_round(rounds) * (TUNING if tuning else 1.0)
-        # The next round may bring another network into use.
-        end = (networks + 1) * max(FINISH * max(rounds), FINISH_SECONDS * self.load)
-        return self.spent + coming + end > self.seconds
-
-
-def next_round(rounds: Sequence[float]) -> float:
-    """Seconds that the next round may take."""
-    last = rounds[-1]
-    growth = last / rounds[-2] if len(rounds) > 1 and rounds[-2] > 0 else 1.0
-    return ROUND * max(*rounds, last * min(max(growth, 1.0), GROWTH), 0.0)
 
 
 def _like(series: Series, values: list[npt.NDArray[Any]]) -> Series:
