@@ -39,7 +39,7 @@ def test_network_equals_running_it_on_its_own_forecasts() -> None:
     z = np.sin(0.5 * np.arange(120)) + 0.05 * rng.normal(size=120)
     line = Line(z, np.ones(120, bool), np.empty((120, 0)), np.empty((120, 0)))
     recipe = Recipe("none", 2, None)
-    esn, hyper = networks.draw_network("hierarchical", 20, 2, 1, 3, 0)
+    esn, hyper = networks.draw_network("hierarchical", 20, 2, 1, [3, 0])
     net = Net(esn, hyper, 1, 0.8)
     rows = Origins(recipe, line, net.states(recipe, line))
     [whole] = statistics([rows], [np.array([0, 120])], [1])

@@ -3,7 +3,7 @@
 from echoscale.forecasting.auto import auto
 from echoscale.forecasting.forecast import Backtest, Forecast
 from echoscale.forecasting.forecaster import Forecaster
-from echoscale.forecasting.found import Found
+from echoscale.forecasting.methods import Found
 from echoscale.forecasting.model import AutoModel
 from echoscale.forecasting.problem import RangeWarning
 from echoscale.forecasting.sequences import SequenceModel

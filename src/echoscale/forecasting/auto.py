@@ -13,8 +13,7 @@ from echoscale._internal.table import Table
 from echoscale.data.series import SeriesLike
 from echoscale.engine.hyper import chosen, into_network
 from echoscale.forecasting import sequences
-from echoscale.forecasting.found import Found
-from echoscale.forecasting.methods import BOTH, NETWORKS, RIDGE, SIMPLE, Compared, compare, final, winner_of
+from echoscale.forecasting.methods import BOTH, NETWORKS, RIDGE, SIMPLE, Compared, Found, compare, final, winner_of
 from echoscale.forecasting.model import AutoModel, Group
 from echoscale.forecasting.networks import units_for
 from echoscale.forecasting.problem import Problem, as_problem, called

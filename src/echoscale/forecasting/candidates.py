@@ -1,44 +1,47 @@
-"""Candidates of `Forecaster`, each judged at origins that took no part in fitting it: smoothing, naive ones, lags, networks.
+"""Candidates: what is fitted at a split, with penalties that folds choose, and judged on what comes after it.
 
-What a candidate is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds
-of the time before it; the best few are averaged. So judged errors hold for the whole procedure. Penalties are chosen at a few
-horizons; between these they are interpolated.
+Of `es.auto`, a `Member` reads the states of one lane of a network, with or without lags of the input beside them, or lags
+alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors differ, and the
+choice of one would overfit the folds.
+
+Of `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or readers of lags, alone or beside networks. What it
+is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds of the time before
+it; the best few are averaged. So judged errors hold for the whole procedure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
 from echoscale.forecasting import smoothing
-from echoscale.forecasting.lags import Recipe
+from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, mean_of
 from echoscale.forecasting.model import NAIVE_NAMES, Method, Naive, Trend
-from echoscale.forecasting.networks import Net, draw_network, run_lanes
-from echoscale.forecasting.problem import Line
-from echoscale.forecasting.readers import Reader
-from echoscale.forecasting.rows import Origins, statistics
+from echoscale.forecasting.networks import Net, draw_network, run_lanes, units_for
+from echoscale.forecasting.problem import Line, Problem
+from echoscale.forecasting.readers import LEAST_ROWS, Option, Reader
+from echoscale.forecasting.rows import Origins, Steps
 from echoscale.forecasting.splits import OriginSplits
 from echoscale.forecasting.weights import ALIKE
-from echoscale.readouts import splits
-from echoscale.readouts.penalties import UNCHOSEN, choose_by_group
+from echoscale.readouts import penalties, splits
+from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
 from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics
 
+# Members in a mean, and a member's error over the best one's: worse ones would not help the mean.
+MEMBERS = 8
+ALLOWED = 1.15
+
+# Windows of lags that `Forecaster` tries, and rows for every lag, at the first cut.
 WINDOWS = (1, 2, 4, 8, 13, 21, 34, 49)
-# Rows for every lag, at the first cut.
 ROWS_PER_LAG = 5
 LONGEST_SEASON_WINDOW = 49
 # Options that the folds cannot tell from the best are averaged, at most this number.
 MOST_ALIKE = 3
-# Relative penalties to choose from: a finer path takes longer, and the errors of the folds hardly tell its penalties apart.
-RELATIVE = 10.0 ** np.arange(-9, 3.1, 0.5)
-# Training rows of a fold, at least: fewer say nothing of penalties.
-LEAST_ROWS = 8
 # Networks need this number of steps before the first cut.
 LEAST_FOR_NETWORKS = 80
 STRUCTURES = ("hierarchical", "ring", "single")
@@ -48,6 +51,148 @@ UNITS, STEPS_PER_UNIT = (20, 100), 5
 WINDOW_BESIDE, DIFFERENCES_OF_NETWORKS = 13, 2
 # Windows and lanes that go on after the first cut.
 WINDOWS_KEPT, LANES_KEPT = 5, 5
+
+
+# ---------------------------------------------------------------------------------------------------- a target every step
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A candidate that is fitted at one split.
+
+    error    of the folds, in standard deviations of the target
+    round    which network; lane: which hyper-parameters of it (-1: lags alone)
+    states   coef (O, columns of a network); None for lags alone
+    beside   what it makes of the lags, with the intercept
+    change   whether it was fitted to the change since now
+    """
+
+    error: float
+    round: int
+    lane: int
+    states: Floats | None
+    beside: LinearMap
+    change: bool
+
+    @property
+    def coef(self) -> Floats:
+        """The weights of the states."""
+        assert self.states is not None
+        return self.states
+
+
+def lag_members(steps: Steps, split: Split) -> list[Member]:
+    """Ridge on every set of lags; the best first."""
+    return _without_states(steps, steps.simple, split, [(chosen, steps.columns(chosen)) for chosen in steps.sets])
+
+
+def product_members(steps: Steps, split: Split) -> list[Member]:
+    """Ridge on the lags of every window and all products of two of them; the best first."""
+    if not steps.product_sets:
+        return []
+    widest = len(steps.product_sets[-1]) * steps.features
+    _, later = np.triu_indices(widest)
+    sets = []
+    for chosen in steps.product_sets:
+        size = len(chosen) * steps.features  # the nearest lags are the first columns
+        sets.append((chosen, np.concatenate([np.arange(size), widest + np.flatnonzero(later < size)])))
+    return _without_states(steps, steps.products, split, sets)
+
+
+def _without_states(
+    steps: Steps, parts: Sequence[Statistics], split: Split, sets: Sequence[tuple[Lags, Indices]]
+) -> list[Member]:
+    """Ridge on sets of lags with their columns, for the target and for its change; columns behind the lags are products."""
+    whole = splits.training(parts, split)
+    pairs, path = _folds(splits.pairs(parts, split.folds), whole)
+    kinds = steps.targets_after(whole.features)
+    found = []
+    for chosen, used in sets:
+        size = len(chosen) * steps.features
+        best = penalties.choose_by_group(pairs, used, kinds, path)
+        for kind, targets in enumerate(kinds):
+            readout = penalties.fit_columns(whole, used, targets, float(best.relative[kind]))
+            products = (ProductMap(chosen, readout.coef[:, size:]),) if len(used) > size else ()
+            linear = LinearMap(chosen, readout.coef[:, :size], readout.intercept, products)
+            linear = _with_present(linear, steps.problem, kind == 1)
+            found.append(Member(float(best.error[kind]), -1, -1, None, linear, kind == 1))
+    return sorted(found, key=lambda each: each.error)
+
+
+def network_members(
+    steps: Steps,
+    statistics: Sequence[Statistics],
+    units: int,
+    split: Split,
+    beside: Sequence[Lags],
+    number: int,
+    bound: float,
+    lanes: Indices,
+    workers: int,
+) -> tuple[list[Member], Indices]:
+    """The best candidates of a round at a split, over sets of features and kinds of targets; and the lanes, best first."""
+    if len(lanes) < len(statistics[0].mean):
+        statistics = [each.lane(lanes) for each in statistics]
+    whole = splits.training(statistics, split)
+    pairs, path = _folds(splits.pairs(statistics, split.folds), whole)
+    kinds = steps.targets_after(units + steps.width)
+    entries = []
+    for chosen in beside:
+        extra = units + steps.columns(chosen) if chosen else np.empty(0, np.int64)
+        used = np.concatenate([np.arange(units), extra])
+        best = penalties.choose_by_group(pairs, used, kinds, path, workers)
+        for kind in range(len(kinds)):
+            for lane in range(best.error.shape[0]):
+                error, relative = float(best.error[lane, kind]), float(best.relative[lane, kind])
+                entries.append((error, lane, kind, relative, chosen, used))
+    entries.sort(key=lambda each: each[:3])
+    order = lanes[list(dict.fromkeys(each[1] for each in entries))]
+    limit = min(bound, ALLOWED * entries[0][0]) if entries else bound
+    found = []
+    for error, lane, kind, relative, chosen, used in entries[:MEMBERS]:
+        if not error <= limit:
+            break
+        readout = penalties.fit_columns(whole.lane(lane), used, kinds[kind], relative)
+        states = np.ascontiguousarray(readout.coef[:, :units])
+        # Without lags the map holds the intercept alone, on the present step with coefficient 0.
+        coef = readout.coef[:, units:] if chosen else np.zeros((steps.problem.outputs, steps.features))
+        linear = _with_present(LinearMap(chosen or (0,), coef, readout.intercept), steps.problem, kind == 1)
+        found.append(Member(error, number, int(lanes[lane]), states, linear, kind == 1))
+    return found, order
+
+
+def best_of(members: Sequence[Member]) -> list[Member]:
+    """The best few, none of them much worse than the best."""
+    ordered = sorted(members, key=lambda each: (each.error, each.round, each.lane))[:MEMBERS]
+    return [each for each in ordered if each.error <= ALLOWED * ordered[0].error]
+
+
+def on_lags(members: Sequence[Member], change: bool) -> LinearMap:
+    """Ridge on lags: the mean over the windows that the folds cannot tell from the best one."""
+    kind = [each for each in members if each.change == change]
+    return mean_of([each.beside for each in kind if each.error <= ALIKE * kind[0].error])
+
+
+def _folds(pairs: penalties.Pairs, whole: Statistics) -> tuple[penalties.Pairs, Floats]:
+    """The folds and the path of penalties; of one part alone nothing can be held out, and the penalty is fixed."""
+    return (pairs, RELATIVE) if pairs else ([(whole, whole)], np.array([UNCHOSEN]))
+
+
+def _with_present(linear: LinearMap, problem: Problem, change: bool) -> LinearMap:
+    """The map of the target itself, where it was fitted to the change since now."""
+    if not change:
+        return linear
+    lags = linear.lags if 0 in linear.lags else (0, *linear.lags)
+    wide = linear.on(lags)
+    features = problem.series.features
+    coef = wide.coef.copy()
+    for o, each in enumerate(problem.ahead):
+        if each is not None:
+            coef[o, lags.index(0) * features + each.column] += 1
+    return replace(wide, coef=coef)
+
+
+# -------------------------------------------------------------------------------------------------- forecasts of horizons
 
 
 @dataclass(eq=False)
@@ -72,73 +217,6 @@ class Candidate:
     def usable(self) -> bool:
         """Whether it can forecast: a reader that was never fitted cannot."""
         return all(each.usable for each in self.methods if isinstance(each, Reader))
-
-
-class Option:
-    """Features that a reader may have, and what the folds say of them.
-
-    Parameters
-    ----------
-    net : Net or None
-        Network of the states.
-    origins : list of Origins
-        The rows of every series.
-    cuts : OriginSplits
-        Parts of time, cuts, judged origins.
-    horizon : int
-        H.
-    """
-
-    def __init__(self, net: Net | None, origins: list[Origins], cuts: OriginSplits, horizon: int) -> None:
-        self.net, self.origins, self.cuts, self.horizon = net, origins, cuts, horizon
-        self.recipe = origins[0].recipe
-        # The first, one between, the last: where penalties are chosen.
-        self.some = sorted({1, -(-horizon // 3), horizon})
-        self._penalties: dict[int, tuple[Floats, Floats]] = {}
-
-    @cached_property
-    def few(self) -> list[Statistics]:
-        """Statistics of every part of time at some horizons."""
-        return statistics(self.origins, self.cuts.edges, self.some)
-
-    @cached_property
-    def parts(self) -> list[Statistics]:
-        """Statistics of every part of time at all horizons."""
-        return statistics(self.origins, self.cuts.edges, range(1, self.horizon + 1))
-
-    def penalties(self, cut: int) -> tuple[Floats, Floats]:
-        """log10 of the relative penalty, and the root mean squared error of the folds before a cut, at some horizons."""
-        if cut not in self._penalties:
-            self._penalties[cut] = penalties(self.few, self.cuts.splits[cut])
-        return self._penalties[cut]
-
-    def error(self, cut: int) -> float:
-        """Error of the folds before a cut, geometric mean over some horizons."""
-        _, errors = self.penalties(cut)
-        return float(np.exp(np.log(np.maximum(errors, 1e-300)).mean()))
-
-    def reader(self, loop: bool, cut: int) -> Reader:
-        """Fitted to what lies before a cut."""
-        chosen, _ = self.penalties(cut)
-        if loop:
-            parts, relative = [each.lane(slice(0, 1)) for each in self.few], 10.0 ** chosen[:1]  # the first horizon: one step
-        else:
-            # On straight lines between logarithms.
-            between = np.interp(np.log(np.arange(1, self.horizon + 1)), np.log(self.some), chosen)
-            parts, relative = self.parts, np.asarray(10.0**between)
-        units = 0 if self.net is None else self.net.esn.units
-        trails = [origins.shared[-(len(relative) + 1) :, :units].copy() for origins in self.origins]
-        return Reader(self.recipe, self.net, loop, relative, splits.training(parts, self.cuts.splits[cut]), trails=trails)
-
-    def judged(self, reader: Reader, b: int, cut: int) -> Floats:
-        """Forecasts of a reader at the origins of series b that are judged after a cut, (O, H)."""
-        low, high = self.cuts.blocks[b][cut]
-        found = np.full((high - low, self.horizon), np.nan)
-        which = np.arange(low, high) - self.origins[b].at[0]
-        good = np.flatnonzero(which >= 0)
-        if len(good) and reader.usable:
-            found[good] = reader.forecasts(self.origins[b], self.horizon, which[good])
-        return found
 
 
 class Candidates:
@@ -233,7 +311,7 @@ class Candidates:
         if self.cut < LEAST_FOR_NETWORKS or not best:
             return []
         found = []
-        units = int(np.clip(self.cut // STEPS_PER_UNIT, *UNITS)) // 2 * 2
+        units = units_for(self.cut, STEPS_PER_UNIT, UNITS)
         steps = sum(map(len, self.lines))
         lanes = LANES if steps < MANY_STEPS else FEW_LANES
         for place, difference in enumerate(sorted(best, key=lambda each: best[each][0])[:DIFFERENCES_OF_NETWORKS]):
@@ -250,7 +328,7 @@ class Candidates:
         changes = np.concatenate([differencing.changes(recipe.difference, recipe.period, each) for each in known])
         spread = float(changes.std()) or 1.0
         features = 1 + self.lines[0].future.shape[1] + self.lines[0].past.shape[1]
-        esn, hyper = draw_network(structure, units, lanes, features, seed, number)
+        esn, hyper = draw_network(structure, units, lanes, features, [seed, number])
         states = [run_lanes(esn, hyper, spread, recipe, line) for line in self.lines]
         return [
             self._option(
@@ -296,13 +374,3 @@ def smoothed(line: Line, period: int | None, origins: Indices, horizon: int) -> 
         if origins[0] <= t <= origins[-1]:
             found[:, t - origins[0]] = lanes.forecasts(horizon)
     return lanes, found
-
-
-def penalties(parts: Sequence[Statistics], split: Split) -> tuple[Floats, Floats]:
-    """log10 of the relative penalty, and the root mean squared error of the folds of a split, at every horizon."""
-    width, horizons = parts[0].features, len(parts[0].count)
-    pairs = [pair for pair in splits.pairs(parts, split.folds) if np.min(pair[0].count) >= LEAST_ROWS]
-    if not pairs:
-        return np.full(horizons, np.log10(UNCHOSEN)), np.full(horizons, np.inf)
-    best = choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)
-    return np.log10(best.relative[..., 0]), best.error[..., 0]

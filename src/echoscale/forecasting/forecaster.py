@@ -131,7 +131,7 @@ class Forecaster:
         """
         given = series_of(y)
         clocks = clocks_of(given)
-        tables, columns = self._tables(X, given, clocks, 1 - np.array([len(each) for each in given.values]))
+        tables, columns = _tables(X, given, clocks, [1 - len(each) for each in given.values])
         new = copy(self)
         new._take(given.form, clocks, columns, given.values, tables)
         new._learn(self.horizon)
@@ -214,7 +214,9 @@ class Forecaster:
                 self._clocks[b].check(index, 1, "y")
             elif self._form.library != "array":
                 raise TypeError(f"y must be of {self._form.library}, as in fit: its times are checked.")
-        tables, _ = self._tables(X, given, self._clocks, np.ones(len(given.values), int))
+        if X is None and self._columns:
+            raise ValueError(f"X is missing: the model was fitted with inputs {', '.join(self._columns)}.")
+        tables, _ = _tables(X, given, self._clocks, [1] * len(given.values), self._columns)
         cores = []
         for core, group in zip(self._cores, self._groups, strict=True):
             inputs = [self._split(_continued(self._tables_given[b], tables[b])) for b in group]
@@ -394,24 +396,6 @@ class Forecaster:
         other._take(self._form, clocks, self._columns, values, [each[: len(each) - back] for each in self._tables_given])
         return other
 
-    def _tables(self, X: Any, given: Given, clocks: Sequence[Clock], first: Any) -> tuple[list[Floats], tuple[str, ...]]:
-        """X of the steps of y, checked against its times; tables without columns where there is no X."""
-        known = getattr(self, "_columns", None) if hasattr(self, "_cores") and X is not None else None
-        if hasattr(self, "_cores") and self._columns and X is None and first[0] == 1:
-            raise ValueError(f"X is missing: the model was fitted with inputs {', '.join(self._columns)}.")
-        if X is None:
-            return [np.empty((len(each), 0)) for each in given.values], ()
-        tables = tables_of(X, given.form)
-        if first[0] == 1 and known is not None and tables.columns != known:
-            raise ValueError(f"X must have the columns {list(known)} in this order; got {list(tables.columns)}.")
-        for b, table in enumerate(tables.values):
-            what = "X" if given.form.shape == ONE else f"X of {given.form.names[b]!r}"
-            if len(table) != len(given.values[b]):
-                raise ValueError(f"{what} has {len(table)} rows, y has {len(given.values[b])}: give one for every step.")
-            if tables.indices[b] is not None and given.indices[b] is not None:
-                clocks[b].check(tables.indices[b], int(first[b]), what)
-        return [each.copy() for each in tables.values], tables.columns
-
     def _past_places(self, columns: tuple[str, ...]) -> tuple[int, ...]:
         found = []
         for each in self.past:
@@ -444,9 +428,9 @@ class Forecaster:
             if set(tables.columns) == set(self._columns) and len(tables.columns) == len(self._columns):
                 raise ValueError(f"X holds {list(tables.columns)}: give only {wanted}, whose future is known, in this order.")
             raise ValueError(f"X must have the columns {wanted} in this order; got {list(tables.columns)}.")
-        found = []
+        found, places = [], [k for k in range(len(self._columns)) if k not in self._places]
         for b, table in enumerate(tables.values):
-            what = "X" if self._form.shape == ONE else f"X of {self._form.names[b]!r}"
+            what = _called(self._form, b)
             if len(table) != steps:
                 raise ValueError(f"{what} has {len(table)} rows for {steps} steps: give one for each.")
             gaps = np.argwhere(np.isnan(table))
@@ -456,7 +440,6 @@ class Forecaster:
                 )
             if tables.indices[b] is not None and self._form.library != "array":
                 self._clocks[b].check(tables.indices[b], 1, what)
-            places = [k for k in range(len(self._columns)) if k not in self._places]
             found.append((table - self._scaling.mean[places]) / self._scaling.spread[places])
         return found
 
@@ -489,6 +472,29 @@ def _levels(level: Sequence[float]) -> tuple[float, ...]:
                 f"to show rarer ones; give level={intervals.MOST_LEVEL:g} or less."
             )
     return found
+
+
+def _tables(
+    X: Any, given: Given, clocks: Sequence[Clock], first: Sequence[int], columns: tuple[str, ...] | None = None
+) -> tuple[list[Floats], tuple[str, ...]]:
+    """X of the steps of y, the first of which are at these times of the clocks; tables without columns where there is no X."""
+    if X is None:
+        return [np.empty((len(each), 0)) for each in given.values], ()
+    tables = tables_of(X, given.form)
+    if columns is not None and tables.columns != columns:
+        raise ValueError(f"X must have the columns {list(columns)} in this order; got {list(tables.columns)}.")
+    for b, table in enumerate(tables.values):
+        what = _called(given.form, b)
+        if len(table) != len(given.values[b]):
+            raise ValueError(f"{what} has {len(table)} rows, y has {len(given.values[b])}: give one for every step.")
+        if tables.indices[b] is not None and given.indices[b] is not None:
+            clocks[b].check(tables.indices[b], first[b], what)
+    return [each.copy() for each in tables.values], tables.columns
+
+
+def _called(form: Form, b: int) -> str:
+    """The inputs of a series in messages."""
+    return "X" if form.shape == ONE else f"X of {form.names[b]!r}"
 
 
 def _with_number(table: Floats) -> Floats:

@@ -136,11 +136,19 @@ def run_lanes(esn: ESN, hyper: Hyper, spread: float, recipe: Recipe, line: Line)
     return found
 
 
-def draw_network(structure: str, units: int, lanes: int, features: int, seed: int, number: int) -> tuple[ESN, Hyper]:
-    """A network of this structure and hyper-parameters on lanes."""
-    rng = np.random.default_rng([seed, number])
-    esn = network(structure, units).build(features, seed=int(rng.integers(2**31)), dtype="float64")
-    return esn, draw_lanes(esn.hyper, structure, lanes, features, rng)
+def draw_network(
+    structure: str,
+    units: int,
+    lanes: int,
+    features: int,
+    seed: Sequence[int],
+    good: Sequence[Hyper] = (),
+    dtype: str = "float64",
+) -> tuple[ESN, Hyper]:
+    """A network of this structure, and hyper-parameters on lanes: near good ones, where there are some."""
+    rng = np.random.default_rng(seed)
+    esn = network(structure, units).build(features, seed=int(rng.integers(2**31)), dtype=dtype)
+    return esn, near(good, lanes, rng) if good else draw_lanes(esn.hyper, structure, lanes, features, rng)
 
 
 def network(structure: str, units: int) -> Network:
@@ -158,9 +166,9 @@ def network(structure: str, units: int) -> Network:
     return made[structure]()
 
 
-def units_for(rows: int) -> int:
-    """Number of neurons for a number of rows: a quarter of it, within limits, and even."""
-    return int(np.clip(rows // ROWS_PER_UNIT, *UNITS)) // 2 * 2
+def units_for(rows: int, rows_per_unit: int = ROWS_PER_UNIT, limits: tuple[int, int] = UNITS) -> int:
+    """Number of neurons for a number of rows: a share of it, within limits, and even."""
+    return int(np.clip(rows // rows_per_unit, *limits)) // 2 * 2
 
 
 def lanes_for(steps: int) -> int:

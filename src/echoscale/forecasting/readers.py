@@ -8,7 +8,8 @@ there is one for a step; the forecast is taken for the truth, and so on:
 
     z(t+1) = start(t, 1) + w . f(t, 1) + c,   then the history ends at t + 1, and the network receives the change
 
-Closed loops follow many origins at once. Inputs that are known only up to now stand still.
+Closed loops follow many origins at once. Inputs that are known only up to now stand still. Penalties are chosen at a few
+horizons by an `Option`; between these they are interpolated.
 
 A new value moves a reader on: the states by one step, the statistics by the rows that have this value as their target.
 Statistics grow by blocks of time, and the last block is summed again at every update. They depend on the data and on the length
@@ -32,11 +33,17 @@ from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.networks import Net, heard
 from echoscale.forecasting.problem import Line
 from echoscale.forecasting.rows import Origins
+from echoscale.forecasting.splits import OriginSplits
 from echoscale.readouts import splits
-from echoscale.readouts.penalties import in_units
+from echoscale.readouts.penalties import UNCHOSEN, choose_by_group, in_units
 from echoscale.readouts.ridge import Readout, ridge
+from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics
 
+# Relative penalties to choose from: a finer path takes longer, and the errors of the folds hardly tell its penalties apart.
+RELATIVE = 10.0 ** np.arange(-9, 3.1, 0.5)
+# Training rows of a fold, at least: fewer say nothing of penalties.
+LEAST_ROWS = 8
 # Mean square of a feature up to which it counts as constant: its variation is rounding.
 STILL = 1e-20
 # Forecasts stay within this many times the largest value of a history: a smaller bound would cut off real growth, a larger one
@@ -184,6 +191,83 @@ class Reader:
         known = self.trails[b][max(start - before, 0) : max(start + len(short) - before, 0)]
         states[len(short) - len(known) :] = known
         return Origins(self.recipe, short, states)
+
+
+class Option:
+    """Features that a reader may have, and what the folds say of them.
+
+    Parameters
+    ----------
+    net : Net or None
+        Network of the states.
+    origins : list of Origins
+        The rows of every series.
+    cuts : OriginSplits
+        Parts of time, cuts, judged origins.
+    horizon : int
+        H.
+    """
+
+    def __init__(self, net: Net | None, origins: list[Origins], cuts: OriginSplits, horizon: int) -> None:
+        self.net, self.origins, self.cuts, self.horizon = net, origins, cuts, horizon
+        self.recipe = origins[0].recipe
+        # The first, one between, the last: where penalties are chosen.
+        self.some = sorted({1, -(-horizon // 3), horizon})
+        self._penalties: dict[int, tuple[Floats, Floats]] = {}
+
+    @cached_property
+    def few(self) -> list[Statistics]:
+        """Statistics of every part of time at some horizons."""
+        return rows.statistics(self.origins, self.cuts.edges, self.some)
+
+    @cached_property
+    def parts(self) -> list[Statistics]:
+        """Statistics of every part of time at all horizons."""
+        return rows.statistics(self.origins, self.cuts.edges, range(1, self.horizon + 1))
+
+    def penalties(self, cut: int) -> tuple[Floats, Floats]:
+        """log10 of the relative penalty, and the root mean squared error of the folds before a cut, at some horizons."""
+        if cut not in self._penalties:
+            self._penalties[cut] = choose_penalties(self.few, self.cuts.splits[cut])
+        return self._penalties[cut]
+
+    def error(self, cut: int) -> float:
+        """Error of the folds before a cut, geometric mean over some horizons."""
+        _, errors = self.penalties(cut)
+        return float(np.exp(np.log(np.maximum(errors, 1e-300)).mean()))
+
+    def reader(self, loop: bool, cut: int) -> Reader:
+        """Fitted to what lies before a cut."""
+        chosen, _ = self.penalties(cut)
+        if loop:
+            parts, relative = [each.lane(slice(0, 1)) for each in self.few], 10.0 ** chosen[:1]  # the first horizon: one step
+        else:
+            # On straight lines between logarithms.
+            between = np.interp(np.log(np.arange(1, self.horizon + 1)), np.log(self.some), chosen)
+            parts, relative = self.parts, np.asarray(10.0**between)
+        units = 0 if self.net is None else self.net.esn.units
+        trails = [origins.shared[-(len(relative) + 1) :, :units].copy() for origins in self.origins]
+        return Reader(self.recipe, self.net, loop, relative, splits.training(parts, self.cuts.splits[cut]), trails=trails)
+
+    def judged(self, reader: Reader, b: int, cut: int) -> Floats:
+        """Forecasts of a reader at the origins of series b that are judged after a cut, (O, H)."""
+        low, high = self.cuts.blocks[b][cut]
+        found = np.full((high - low, self.horizon), np.nan)
+        which = np.arange(low, high) - self.origins[b].at[0]
+        good = np.flatnonzero(which >= 0)
+        if len(good) and reader.usable:
+            found[good] = reader.forecasts(self.origins[b], self.horizon, which[good])
+        return found
+
+
+def choose_penalties(parts: Sequence[Statistics], split: Split) -> tuple[Floats, Floats]:
+    """log10 of the relative penalty, and the root mean squared error of the folds of a split, at every horizon."""
+    width, horizons = parts[0].features, len(parts[0].count)
+    pairs = [pair for pair in splits.pairs(parts, split.folds) if np.min(pair[0].count) >= LEAST_ROWS]
+    if not pairs:
+        return np.full(horizons, np.log10(UNCHOSEN)), np.full(horizons, np.inf)
+    best = choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)
+    return np.log10(best.relative[..., 0]), best.error[..., 0]
 
 
 def solve(whole: Statistics, relative: Floats) -> Readout:

@@ -24,8 +24,8 @@ from echoscale.engine import devices
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.forecasting import networks
+from echoscale.forecasting.candidates import ALLOWED, Member, best_of, lag_members, network_members, product_members
 from echoscale.forecasting.lags import LinearMap, mean_of
-from echoscale.forecasting.members import ALLOWED, Member, best_of, lag_members, network_members, product_members
 from echoscale.forecasting.model import Group, add_outputs
 from echoscale.forecasting.rows import Steps
 from echoscale.learning import tune
@@ -107,15 +107,16 @@ class Search:
             self._judge(esn, tuned_lanes(self.steps, esn, hyper, mine, late), structure)
             return
         problem = self.steps.problem
-        rng = np.random.default_rng([self.seed, number])
-        steps = int(problem.series.lengths.sum())
-        lanes, features = networks.lanes_for(steps), problem.series.features
-        structure = self._structure(number)
-        dtype = "float64" if steps <= LONG else "float32"
-        described = networks.network(structure, networks.units_for(problem.rows))
-        esn = described.build(features, seed=int(rng.integers(2**31)), dtype=dtype)
-        good = self._good(structure) if number >= len(networks.STRUCTURES) else []
-        hyper = networks.near(good, lanes, rng) if good else networks.draw_lanes(esn.hyper, structure, lanes, features, rng)
+        steps, structure = int(problem.series.lengths.sum()), self._structure(number)
+        esn, hyper = networks.draw_network(
+            structure,
+            networks.units_for(problem.rows),
+            networks.lanes_for(steps),
+            problem.series.features,
+            [self.seed, number],
+            self._good(structure) if number >= len(networks.STRUCTURES) else (),
+            "float64" if steps <= LONG else "float32",
+        )
         if number == 0 and self.suggested is not None:
             hyper = networks.with_first(hyper, Hyper.of(self.suggested.network))
         self._judge(esn, hyper, structure)

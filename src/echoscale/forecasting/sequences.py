@@ -29,7 +29,7 @@ from echoscale.data.series import Series, SeriesLike, as_series
 from echoscale.estimators.base import BIAS_SCALING, SLOWEST
 from echoscale.estimators.features import SPECTRAL_RADIUS, UNITS, ESNFeatures, pools_of
 from echoscale.estimators.sequences import IN_PARTS, INPUT_SCALINGS, union
-from echoscale.forecasting.found import Found
+from echoscale.forecasting.methods import NETWORKS, Found
 from echoscale.forecasting.problem import Problem
 from echoscale.forecasting.search import Budget
 from echoscale.forecasting.weights import of_errors, without_small
@@ -55,7 +55,7 @@ HEARD: tuple[tuple[bool | str, bool], ...] = (
 )
 # Number of first networks that later ones are drawn near; the share of hierarchical ones.
 NEAR, HIERARCHICAL = 2, 0.25
-NETWORKS, SUMMARY, SHARES = "networks", "ridge on a summary", "shares of the classes"
+SUMMARY, SHARES = "ridge on a summary", "shares of the classes"
 
 
 class SequenceMember(NamedTuple):

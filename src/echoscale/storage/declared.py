@@ -28,13 +28,12 @@ from echoscale.engine.weights.drawn import Drawn
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
-from echoscale.forecasting.candidates import LEAST_ROWS
 from echoscale.forecasting.intervals import GRID
 from echoscale.forecasting.lags import LinearMap, ProductMap, Recipe
 from echoscale.forecasting.model import NAIVE_NAMES, Core, Group, Naive, Part, Trend, View
 from echoscale.forecasting.networks import Drive, Net
 from echoscale.forecasting.problem import Line, Range, Units
-from echoscale.forecasting.readers import Reader
+from echoscale.forecasting.readers import LEAST_ROWS, Reader
 from echoscale.forecasting.sequences import SequenceMember
 from echoscale.forecasting.smoothing import TRENDS, Smoothing
 from echoscale.learning import OnlineLearner

@@ -24,7 +24,7 @@ from echoscale.app.report import fits as fit_pages
 from echoscale.data import tables
 from echoscale.data.tables import DataFile, Notation, listed, when
 from echoscale.forecasting.candidates import LEAST_FOR_NETWORKS
-from echoscale.forecasting.comparison import beside, reach
+from echoscale.forecasting.forecast import beside, reach
 from echoscale.forecasting.problem import LEAST_STEPS, held
 
 if TYPE_CHECKING:
