@@ -19,7 +19,7 @@ def test_weights_are_what_the_recursion_makes_of_a_series(
     alpha: float, beta: float, phi: float, horizon: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(smoothing, "LEAST", 0.0)
-    weights = smoothing.answers(alpha, beta, phi, horizon, 900)
+    [weights] = smoothing.responses([(alpha, beta, phi)], horizon, 900)
     u = np.random.default_rng(0).normal(size=60)
     level = slope = 0.0
     for t, value in enumerate(u):
@@ -33,7 +33,7 @@ def test_weights_are_what_the_recursion_makes_of_a_series(
 def test_what_repeats_itself_about_a_level_is_forecast_exactly(horizon: int) -> None:
     u = 3 + np.tile(np.random.default_rng(0).normal(size=12), 12)
     many = smoothing.grid(horizon, 12, 90)
-    plain = len(smoothing.LEVELS) + len(smoothing.SLOPES)
+    plain = len(smoothing.FILTERS)
     assert len(many) == plain + len(smoothing.SEASONS) * (1 + plain * len(smoothing.SHARES))
     for weights in many[plain:]:
         found = [sum(weight * u[t - lag] for lag, weight in weights.items()) for t in range(90, len(u) - horizon)]
