@@ -53,3 +53,12 @@ def test_products_are_part_of_a_map_and_of_means_of_maps() -> None:
     both = lags.mean_of([made, plain], [0.3, 0.7])
     other = lagged(u, (1,)) @ plain.coef.T
     np.testing.assert_allclose(both.outputs(lagged(u, both.lags)), 0.3 * wanted + 0.7 * other)
+
+
+def test_blocks_of_a_series_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    u, past = rng.normal(size=(50, 2)), rng.normal(size=(9, 2))
+    made = lags.LinearMap((0, 2, 9), rng.normal(size=(3, 6)), rng.normal(size=3))
+    monkeypatch.setattr(lags, "BLOCK", 8)
+    np.testing.assert_allclose(made.along(u, past), made.outputs(lagged(u, made.lags, past)), rtol=1e-12)
+    np.testing.assert_allclose(made.along(u), made.outputs(lagged(u, made.lags)), rtol=1e-12)

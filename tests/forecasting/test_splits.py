@@ -1,4 +1,4 @@
-"""Who is judged on what: no row on both sides, gaps between, standard errors that know correlations."""
+"""Who is judged on what: no row on both sides, gaps between."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from echoscale.forecasting.splits import STEP_FOLDS, of_steps
-from echoscale.forecasting.weights import standard_errors
 
 
 @pytest.mark.parametrize(("length", "gap"), [(60, 1), (90, 6), (200, 12), (4000, 1), (5000, 50)])
@@ -46,25 +45,3 @@ def test_many_series_are_held_out_whole() -> None:
         spans = found.held_out(origin)
         assert {high - low for low, high in spans} == {0, 35}
         assert 0 < sum(high > low for low, high in spans) < 30
-
-
-def test_standard_errors_of_independent_errors() -> None:
-    rng = np.random.default_rng(0)
-    a, b = rng.normal(size=400) ** 2, rng.normal(size=400) ** 2 + 0.3
-    d = b - a
-    assert standard_errors(a, b, 0) == pytest.approx(d.mean() / (d.std() / 20), rel=1e-12)
-    assert standard_errors(a, b, 0) == -standard_errors(b, a, 0)
-
-
-def test_standard_errors_of_alike_neighbours_are_larger() -> None:
-    """Each value twice: half as many are independent, so that the mean is worth 1 / sqrt(2) as many standard errors."""
-    rng = np.random.default_rng(1)
-    d = np.repeat(rng.normal(size=2000) + 0.1, 2)
-    found = standard_errors(np.zeros(4000), d, 40) / standard_errors(np.zeros(4000), d, 0)
-    assert found == pytest.approx(2**-0.5, rel=0.08)
-
-
-def test_equal_errors_tell_nothing() -> None:
-    same = np.ones(20)
-    assert standard_errors(same, same, 3) == 0
-    assert standard_errors(same, same + 1, 3) == np.inf

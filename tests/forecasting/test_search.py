@@ -1,13 +1,17 @@
-"""The budget of time, by a clock that moves only when a round is played."""
+"""The search: its budget of time, by a clock that moves only when a round is played, and the outputs of what it found."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from echoscale.data.lags import lagged
+from echoscale.forecasting.problem import as_problem
+from echoscale.forecasting.rows import Steps
 from echoscale.forecasting.search import FINISH_SECONDS, Budget, Search, next_round
 
 
@@ -74,3 +78,29 @@ def test_a_number_of_rounds_has_no_deadline() -> None:
     played = Played(clocks, 100.0, 2.0)
     Search.run(played, clocks.budget(None), 5, lambda done, total, note: None)  # type: ignore[arg-type]
     assert played.tried == list(range(5))
+
+
+def test_outputs_are_the_mean_of_the_members() -> None:
+    """Two series and two outputs, with the states of `ESN.run`, member by member and split by split."""
+    rng = np.random.default_rng(0)
+    u = [rng.normal(size=(count, 1)) for count in (90, 70)]
+    y = [np.concatenate([np.tanh(each), np.roll(each, 1) ** 2], axis=1) for each in u]
+    problem = as_problem(u, y, None, "standard")
+    search = Search(Steps(problem), 0)
+    for _ in range(2):
+        search.run_round()
+    # Not the best members, but some of both rounds, and two of the same lane.
+    first = search.members[0][0]
+    other = replace(first, round=1, lane=2, states=2 * first.coef)
+    search.members = [[*members[:2], other, replace(other, states=-first.coef)] for members in search.members]
+    for members, split, found in zip(search.members, problem.splits.splits, search.outputs(), strict=False):
+        wanted = []
+        for values, (low, high) in zip(problem.series.values, problem.splits.held_out(split), strict=True):
+            each = []
+            for member in members:
+                esn, hyper, _ = search.tried[member.round]
+                states = esn.run(np.asarray(values), hyper=hyper.lane(member.lane))
+                each.append(lagged(np.asarray(values), member.beside.lags) @ member.beside.coef.T + states @ member.coef.T)
+                each[-1] += member.beside.intercept
+            wanted.append(np.mean(each, axis=0)[low:high])
+        np.testing.assert_allclose(found, np.concatenate(wanted), rtol=1e-9, atol=1e-9)
