@@ -5,19 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting.candidates import Candidate, Candidates
-from echoscale.forecasting.problem import Line
-from echoscale.forecasting.splits import of_origins
+from echoscale.forecasting.candidates import (
+    Candidate,
+    lag_candidates,
+    naive_candidates,
+    network_candidates,
+    smoothing_candidates,
+)
+from echoscale.forecasting.problem import HorizonProblem, Line
 
 
 def judged(z: np.ndarray, period: int | None) -> tuple[list[Candidate], int]:
     count = len(z)
     line = Line(z, np.ones(count, bool), np.empty((count, 0)), np.empty((count, 0)))
-    cuts = of_origins([count], 20, 5)
-    found = Candidates([line], period, 5, cuts)
-    smooth, _ = found.smoothing()
-    lags, best = found.lags()
-    return [*smooth, *found.naive(), *lags, *found.networks(best, 0)], int(cuts.judged(0)[0])
+    problem = HorizonProblem([line], period, 5)
+    smooth, _ = smoothing_candidates(problem)
+    lags, best = lag_candidates(problem)
+    found = [*smooth, *naive_candidates(problem), *lags, *network_candidates(problem, best, 0)]
+    return found, int(problem.cuts.judged(0)[0])
 
 
 def means(candidate: Candidate) -> np.ndarray:

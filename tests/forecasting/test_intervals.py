@@ -108,7 +108,7 @@ def test_intervals_are_wider_where_members_differ_more() -> None:
         alone.append(core.forecast(6, [np.empty((6, 0))])[0][0])
     core.parts = parts
     weights = np.stack([part.weights for part in parts])
-    origins = len(of_origins([120], fit.MORE, 6).judged(0))
+    origins = len(of_origins([120], None, 6).judged(0))
     scatter = (weights * (np.stack(alone) - forecast.mean) ** 2).sum(axis=0) / core.scales[0] ** 2
     assert core.share == pytest.approx(0.5 * origins / (origins + 200))
     g = np.sqrt(1 - core.share + core.share * np.minimum(scatter / core.usual, 4))

@@ -226,10 +226,10 @@ def _reasons(search: Search, compared: Compared, winner: str, error: float, netw
         reasons.append(f"The series has a season of {counted(problem.season)}.")
     if networks:
         slow = [1 / r.leak_rate for network in networks for r in network.reservoirs]
-        structures = ", ".join(sorted({search.tried[member.round][2] for member in search.members[-1]}))
+        structures = ", ".join(sorted({search.tried[member.round].structure for member in search.members[-1]}))
         used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
         reasons.append(f"{used} ({structures}); the neurons' timescales reach from {min(slow):.3g} to {max(slow):.3g} steps.")
-    lanes = sum(len(np.atleast_1d(hyper.leak_rate[0])) for _, hyper, _ in search.tried)
+    lanes = sum(len(np.atleast_1d(each.hyper.leak_rate[0])) for each in search.tried)
     many = len(search.tried)
     reasons.append(f"{many} round{'s' * (many != 1)}, {lanes} networks tried; seed {search.seed}.")
     return reasons

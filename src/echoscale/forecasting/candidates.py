@@ -22,10 +22,9 @@ from echoscale.forecasting import smoothing
 from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, mean_of
 from echoscale.forecasting.model import NAIVE_NAMES, Method, Naive, Trend
 from echoscale.forecasting.networks import Net, draw_network, run_lanes, units_for
-from echoscale.forecasting.problem import Line, Problem
+from echoscale.forecasting.problem import HorizonProblem, Line, Problem
 from echoscale.forecasting.readers import LEAST_ROWS, Option, Reader
 from echoscale.forecasting.rows import Origins, Steps
-from echoscale.forecasting.splits import OriginSplits
 from echoscale.forecasting.weights import ALIKE
 from echoscale.readouts import penalties, splits
 from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
@@ -122,7 +121,6 @@ def _without_states(
 def network_members(
     steps: Steps,
     statistics: Sequence[Statistics],
-    units: int,
     split: Split,
     beside: Sequence[Lags],
     number: int,
@@ -135,6 +133,7 @@ def network_members(
         statistics = [each.lane(lanes) for each in statistics]
     whole = splits.training(statistics, split)
     pairs, path = _folds(splits.pairs(statistics, split.folds), whole)
+    units = whole.features
     kinds = steps.targets_after(units + steps.width)
     entries = []
     for chosen in beside:
@@ -219,145 +218,120 @@ class Candidate:
         return all(each.usable for each in self.methods if isinstance(each, Reader))
 
 
-class Candidates:
-    """All candidates of some series.
+def smoothing_candidates(problem: HorizonProblem) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
+    """One candidate for every kind of trend, and the lanes of every series after its end."""
+    judged: list[list[list[Floats]]] = [[] for _ in smoothing.TRENDS]
+    ends = []
+    for b, line in enumerate(problem.lines):
+        lanes, found = smoothed(line, problem.period, problem.cuts.judged(b), problem.horizon)
+        ends.append(lanes)
+        for each, one in zip(judged, found, strict=True):
+            each.append([one[None]])
+    return [Candidate(name, judged[k], [Trend(name)]) for k, name in enumerate(smoothing.TRENDS)], ends
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        The series, which are learned together.
-    period : int or None
-        m.
-    horizon : int
-        H.
-    cuts : OriginSplits
-        Parts of time, cuts, judged origins.
-    used : sequence of str
-        Which of `differencing.DIFFERENCES`.
-    loops : sequence of bool
-        Direct (False), closed loop (True), or both.
+
+def naive_candidates(problem: HorizonProblem) -> list[Candidate]:
+    """Persistence, and the seasonal naive where there is a season."""
+    found = []
+    for difference in NAIVE_NAMES:
+        if difference == differencing.SEASON and problem.period is None:
+            continue
+        method = Naive(difference, problem.period)
+        judged = []
+        for b, line in enumerate(problem.lines):
+            origins = problem.cuts.judged(b)
+            out = np.full((len(origins), problem.horizon), np.nan)
+            good = origins >= (problem.period or 0)
+            out[good] = method.forecasts(line.values, origins[good], problem.horizon)
+            judged.append([out[None]])
+        found.append(Candidate(method.name, judged, [method]))
+    return found
+
+
+def lag_candidates(
+    problem: HorizonProblem, differences: Sequence[str] = differencing.DIFFERENCES, loops: Sequence[bool] = (False, True)
+) -> tuple[list[Candidate], dict[str, tuple[float, Recipe]]]:
+    """Ridge on lags with every difference, and the error and recipe of its best window at the first cut.
+
+    loops  direct (False), in closed loop (True), or both
     """
+    found, best = [], {}
+    for difference in differences:
+        recipes = _recipes(problem, difference)
+        if not recipes:
+            continue
+        options = [Option(problem, None, [Origins(recipe, line) for line in problem.lines]) for recipe in recipes]
+        ranked = _ranked(options, 0)
+        best[difference] = ranked[0].error(0), ranked[0].recipe
+        found += _of_options(problem, f"lags, {difference}", ranked[:WINDOWS_KEPT], loops)
+    return found, best
 
-    def __init__(
-        self,
-        lines: Sequence[Line],
-        period: int | None,
-        horizon: int,
-        cuts: OriginSplits,
-        used: Sequence[str] = differencing.DIFFERENCES,
-        loops: Sequence[bool] = (False, True),
-    ) -> None:
-        self.lines, self.period, self.horizon, self.cuts, self.loops = list(lines), period, horizon, cuts, tuple(loops)
-        self.used = [each for each in used if period is not None or each in differencing.WITHOUT_SEASON]
-        self.cut = min(blocks[0][0] + 1 for blocks in cuts.blocks)
 
-    # ---------------------------------------------------------------------------------------------------------- smoothing
+def _recipes(problem: HorizonProblem, difference: str) -> list[Recipe]:
+    """All windows that the steps before the first cut allow; none where there is no season to take differences of."""
+    period, windows = problem.period, {*WINDOWS}
+    if period is None and difference not in differencing.WITHOUT_SEASON:
+        return []
+    if period is not None and period < LONGEST_SEASON_WINDOW:
+        windows.add(period + 1)
+    recipes = [Recipe(difference, window, period) for window in sorted(windows)]
+    most = max(problem.before // ROWS_PER_LAG, 1)
+    return [each for each in recipes if each.window <= most and each.memory + LEAST_ROWS < problem.before]
 
-    def smoothing(self) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
-        """One candidate for every kind of trend, and the lanes of every series after its end."""
-        judged: list[list[list[Floats]]] = [[] for _ in smoothing.TRENDS]
-        ends = []
-        for b, line in enumerate(self.lines):
-            lanes, found = smoothed(line, self.period, self.cuts.judged(b), self.horizon)
-            ends.append(lanes)
-            for each, one in zip(judged, found, strict=True):
-                each.append([one[None]])
-        return [Candidate(name, judged[k], [Trend(name)]) for k, name in enumerate(smoothing.TRENDS)], ends
 
-    def naive(self) -> list[Candidate]:
-        """Persistence, and the seasonal naive where there is a season."""
-        found = []
-        for difference in NAIVE_NAMES:
-            if difference == differencing.SEASON and self.period is None:
+def network_candidates(
+    problem: HorizonProblem, best: dict[str, tuple[float, Recipe]], seed: int, loops: Sequence[bool] = (False, True)
+) -> list[Candidate]:
+    """Networks beside lags, with the differences that do best with lags alone."""
+    if problem.before < LEAST_FOR_NETWORKS or not best:
+        return []
+    found = []
+    for place, difference in enumerate(sorted(best, key=lambda each: best[each][0])[:DIFFERENCES_OF_NETWORKS]):
+        recipe = best[difference][1]._replace(window=min(best[difference][1].window, WINDOW_BESIDE))
+        options = []
+        for number, structure in enumerate(STRUCTURES):
+            options += _lanes(problem, recipe, structure, [seed, len(STRUCTURES) * place + number])
+        found += _of_options(problem, f"network, {difference}", _ranked(options, 0)[:LANES_KEPT], loops)
+    return found
+
+
+def _lanes(problem: HorizonProblem, recipe: Recipe, structure: str, seed: Sequence[int]) -> list[Option]:
+    """A network with many hyper-parameters."""
+    # From the time before the first cut: what is judged later must not be known.
+    known = [line.values[: blocks[0][0] + 1] for line, blocks in zip(problem.lines, problem.cuts.blocks, strict=True)]
+    changes = np.concatenate([differencing.changes(recipe.difference, recipe.period, each) for each in known])
+    spread = float(changes.std()) or 1.0
+    features = 1 + problem.lines[0].future.shape[1] + problem.lines[0].past.shape[1]
+    lanes = LANES if sum(map(len, problem.lines)) < MANY_STEPS else FEW_LANES
+    esn, hyper = draw_network(structure, units_for(problem.before, STEPS_PER_UNIT, UNITS), lanes, features, seed)
+    states = [run_lanes(esn, hyper, spread, recipe, line) for line in problem.lines]
+    return [
+        Option(
+            problem,
+            Net(esn, hyper, lane, spread),
+            [Origins(recipe, line, each[lane]) for line, each in zip(problem.lines, states, strict=True)],
+        )
+        for lane in range(lanes)
+    ]
+
+
+def _of_options(problem: HorizonProblem, name: str, options: Sequence[Option], loops: Sequence[bool]) -> list[Candidate]:
+    """Direct and in closed loop, from the best few options at every cut."""
+    names = [f"{name}, {'closed loop' if loop else 'direct'}" for loop in loops]
+    made = [Candidate(each, [[] for _ in problem.lines], []) for each in names]
+    last = len(problem.cuts.splits) - 1
+    for cut in range(last + 1):
+        ranked = _ranked(options, cut)
+        best = ranked[0].error(cut)
+        chosen = [each for each in ranked[:MOST_ALIKE] if each.error(cut) <= ALIKE * best]
+        for candidate, loop in zip(made, loops, strict=True):
+            readers = [option.reader(loop, cut) for option in chosen]
+            if cut == last:
+                candidate.methods = readers
                 continue
-            method = Naive(difference, self.period)
-            judged = []
-            for b, line in enumerate(self.lines):
-                origins = self.cuts.judged(b)
-                out = np.full((len(origins), self.horizon), np.nan)
-                good = origins >= (self.period or 0)
-                out[good] = method.forecasts(line.values, origins[good], self.horizon)
-                judged.append([out[None]])
-            found.append(Candidate(method.name, judged, [method]))
-        return found
-
-    # --------------------------------------------------------------------------------------------------------------- lags
-
-    def lags(self) -> tuple[list[Candidate], dict[str, tuple[float, Recipe]]]:
-        """Ridge on lags with every difference, and the error and recipe of its best window at the first cut."""
-        found, best = [], {}
-        for difference in self.used:
-            recipes = self._recipes(difference)
-            if not recipes:
-                continue
-            options = [self._option(None, [Origins(recipe, line) for line in self.lines]) for recipe in recipes]
-            ranked = _ranked(options, 0)
-            best[difference] = ranked[0].error(0), ranked[0].recipe
-            found += self._candidates(f"lags, {difference}", ranked[:WINDOWS_KEPT])
-        return found, best
-
-    def _recipes(self, difference: str) -> list[Recipe]:
-        windows = {*WINDOWS}
-        if self.period is not None and self.period < LONGEST_SEASON_WINDOW:
-            windows.add(self.period + 1)
-        recipes = [Recipe(difference, window, self.period) for window in sorted(windows)]
-        most = max(self.cut // ROWS_PER_LAG, 1)
-        return [each for each in recipes if each.window <= most and each.memory + LEAST_ROWS < self.cut]
-
-    # ----------------------------------------------------------------------------------------------------------- networks
-
-    def networks(self, best: dict[str, tuple[float, Recipe]], seed: int) -> list[Candidate]:
-        """Networks beside lags, with the differences that do best with lags alone."""
-        if self.cut < LEAST_FOR_NETWORKS or not best:
-            return []
-        found = []
-        units = units_for(self.cut, STEPS_PER_UNIT, UNITS)
-        steps = sum(map(len, self.lines))
-        lanes = LANES if steps < MANY_STEPS else FEW_LANES
-        for place, difference in enumerate(sorted(best, key=lambda each: best[each][0])[:DIFFERENCES_OF_NETWORKS]):
-            recipe = best[difference][1]._replace(window=min(best[difference][1].window, WINDOW_BESIDE))
-            options = []
-            for number, structure in enumerate(STRUCTURES):
-                options += self._lanes(recipe, structure, units, lanes, seed, len(STRUCTURES) * place + number)
-            found += self._candidates(f"network, {difference}", _ranked(options, 0)[:LANES_KEPT])
-        return found
-
-    def _lanes(self, recipe: Recipe, structure: str, units: int, lanes: int, seed: int, number: int) -> list[Option]:
-        # From the time before the first cut: what is judged later must not be known.
-        known = [line.values[: blocks[0][0] + 1] for line, blocks in zip(self.lines, self.cuts.blocks, strict=True)]
-        changes = np.concatenate([differencing.changes(recipe.difference, recipe.period, each) for each in known])
-        spread = float(changes.std()) or 1.0
-        features = 1 + self.lines[0].future.shape[1] + self.lines[0].past.shape[1]
-        esn, hyper = draw_network(structure, units, lanes, features, [seed, number])
-        states = [run_lanes(esn, hyper, spread, recipe, line) for line in self.lines]
-        return [
-            self._option(
-                Net(esn, hyper, lane, spread),
-                [Origins(recipe, line, each[lane]) for line, each in zip(self.lines, states, strict=True)],
-            )
-            for lane in range(lanes)
-        ]
-
-    # ------------------------------------------------------------------------------------------------------------ judging
-
-    def _option(self, net: Net | None, origins: list[Origins]) -> Option:
-        return Option(net, origins, self.cuts, self.horizon)
-
-    def _candidates(self, name: str, options: Sequence[Option]) -> list[Candidate]:
-        """Direct and in closed loop, from the best few options at every cut."""
-        names = [f"{name}, {'closed loop' if loop else 'direct'}" for loop in self.loops]
-        made = [Candidate(each, [[] for _ in self.lines], []) for each in names]
-        for cut in range(len(self.cuts.splits)):
-            ranked = _ranked(options, cut)
-            best = ranked[0].error(cut)
-            chosen = [each for each in ranked[:MOST_ALIKE] if each.error(cut) <= ALIKE * best]
-            for candidate, loop in zip(made, self.loops, strict=True):
-                readers = [option.reader(loop, cut) for option in chosen]
-                candidate.methods = readers  # those of the last cut stay: they have seen all data
-                if cut < len(self.cuts.splits) - 1:
-                    for b, judged in enumerate(candidate.judged):
-                        judged.append(np.stack([one.judged(each, b, cut) for one, each in zip(chosen, readers, strict=True)]))
-        return made
+            for b, judged in enumerate(candidate.judged):
+                judged.append(np.stack([one.judged(each, b, cut) for one, each in zip(chosen, readers, strict=True)]))
+    return made
 
 
 def _ranked(options: Sequence[Option], cut: int) -> list[Option]:

@@ -13,16 +13,20 @@ import numpy as np
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
 from echoscale.forecasting import intervals
-from echoscale.forecasting.candidates import Candidate, Candidates
+from echoscale.forecasting.candidates import (
+    Candidate,
+    lag_candidates,
+    naive_candidates,
+    network_candidates,
+    smoothing_candidates,
+)
 from echoscale.forecasting.model import Core, Part, Trend, View
-from echoscale.forecasting.problem import Line, Units, held, worth_a_logarithm
+from echoscale.forecasting.problem import HorizonProblem, Line, Units, held, worth_a_logarithm
 from echoscale.forecasting.smoothing import Smoothing
-from echoscale.forecasting.splits import OriginSplits, of_origins
+from echoscale.forecasting.splits import least_before
 from echoscale.forecasting.weights import by_horizon, without_small
 from echoscale.timescales.season import season as season_of
 
-# Steps before the first cut: this number of seasons, and this number of steps more.
-SEASONS, MORE = 2, 10
 # Candidates with smaller weights are left out: they would change the forecast little, and take as long as the others.
 LEAST_WEIGHT = 0.02
 # Steps that are forecast unless the user says otherwise: these, or a season of at most the second number of steps.
@@ -90,7 +94,7 @@ def period_of(values: Sequence[Floats], choices: Choices) -> int | None:
             )
         return None if period == 1 else period
     found = [season_of(each) for each in values]
-    seen = [each for each in found if each is not None and SEASONS * each + MORE <= shortest * 0.8]
+    seen = [each for each in found if each is not None and least_before(each) <= shortest * 0.8]
     if 2 * len(seen) < len(found) or not seen:
         return None
     kinds, counts = np.unique(seen, return_counts=True)
@@ -106,8 +110,6 @@ def learn(
     choices: Choices,
 ) -> Core:
     """All that is known of some series, together."""
-    lengths = [len(each) for each in values]
-    cuts = of_origins(lengths, SEASONS * (period or 0) + MORE, horizon)
     logs = [False]
     if choices.log is True:
         logs = [True]
@@ -120,14 +122,15 @@ def learn(
         lines = [
             Line(held(unit.forward(y)), ~np.isnan(y), x, p) for unit, y, x, p in zip(units, values, future, past, strict=True)
         ]
-        candidates, lanes = _candidates(lines, period, horizon, cuts, choices, first=log == logs[0])
+        problem = HorizonProblem(lines, period, horizon)
+        candidates, lanes = _candidates(problem, choices, first=log == logs[0])
         found += [(len(views), each) for each in candidates]
         views.append(View(units, lines, lanes))
     scales = np.array([_scale(each) for each in values])
     floors = np.array([0.0 if np.nanmin(each) >= 0 else -np.inf for each in values])
     judged = [_members(views[view], candidate) for view, candidate in found]
     means = [[np.maximum(each[0], floor) for each, floor in zip(one, floors, strict=True)] for one in judged]
-    truth = [_truth(y, cuts.judged(b), horizon) for b, y in enumerate(values)]
+    truth = [_truth(y, problem.cuts.judged(b), horizon) for b, y in enumerate(values)]
     errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in means]
     weights = without_small(by_horizon(errors, np.array([candidate.usable for _, candidate in found])), LEAST_WEIGHT)
     used = np.flatnonzero(weights.any(axis=1))
@@ -145,24 +148,22 @@ def learn(
     sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
     names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
     report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
-    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report), cuts.edges)
+    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report), problem.cuts.edges)
 
 
-def _candidates(
-    lines: list[Line], period: int | None, horizon: int, cuts: OriginSplits, choices: Choices, first: bool
-) -> tuple[list[Candidate], list[Smoothing]]:
-    used = differencing.DIFFERENCES if choices.difference == AUTO else (choices.difference,)
+def _candidates(problem: HorizonProblem, choices: Choices, first: bool) -> tuple[list[Candidate], list[Smoothing]]:
+    """Candidates in the first units, or those that differ in other units; and the lanes of smoothing."""
+    differences = differencing.DIFFERENCES if choices.difference == AUTO else (choices.difference,)
     loops = {"auto": (False, True), "direct": (False,), "closed loop": (True,)}[choices.mode]
-    search = Candidates(lines, period, horizon, cuts, used, loops)
-    candidates, lanes = search.smoothing()
-    readers, best = search.lags()
+    readers, best = lag_candidates(problem, differences, loops)
     if choices.networks and first:
-        readers += search.networks(best, choices.seed)
+        readers += network_candidates(problem, best, choices.seed, loops)
     if choices.only_readers and readers:
         return readers, []
-    if first:  # they are the same in other units
-        candidates += search.naive()
-    return candidates + readers, lanes
+    found, lanes = smoothing_candidates(problem)
+    if first:
+        found += naive_candidates(problem)
+    return found + readers, lanes
 
 
 def _members(view: View, candidate: Candidate) -> list[Floats]:

@@ -5,7 +5,8 @@ are numbers or labels, and whether a target is the future of an input:
 
     ahead: y_o(t) = u_f(t + h)     then "no change" and "as one season ago" are answers too
 
-`Line` is a series of `Forecaster` in its units, with the inputs that are known beside it:
+A `HorizonProblem` of `Forecaster` asks for the next H values of some series. A `Line` is such a series in its units, with the
+inputs that are known beside it:
 
     z = (g(y) - mean) / spread        y in units of the data, g the identity or the logarithm
 
@@ -28,6 +29,7 @@ from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, washout_steps
 from echoscale.data.targets import Ahead, are_labels, entries_of, future_of, labels_of
 from echoscale.forecasting import splits
+from echoscale.forecasting.splits import OriginSplits
 from echoscale.readouts.splits import Splits
 from echoscale.timescales.season import season, trend
 
@@ -292,6 +294,35 @@ def held(values: Floats) -> Floats:
     place = np.maximum.accumulate(np.where(known, np.arange(len(table))[:, None], 0), axis=0)
     found = np.nan_to_num(np.take_along_axis(table, place, axis=0))
     return found[:, 0] if values.ndim == 1 else found
+
+
+@dataclass(frozen=True, eq=False)
+class HorizonProblem:
+    """Some series that are learned together, and whose next H values are forecast from every origin.
+
+    Attributes
+    ----------
+    lines : list of Line
+        The series.
+    period : int or None
+        m.
+    horizon : int
+        H.
+    """
+
+    lines: list[Line]
+    period: int | None
+    horizon: int
+
+    @cached_property
+    def cuts(self) -> OriginSplits:
+        """Parts of time, and the cuts that candidates are judged at."""
+        return splits.of_origins([len(line) for line in self.lines], self.period, self.horizon)
+
+    @property
+    def before(self) -> int:
+        """Steps before the first cut, in the series where it comes first."""
+        return min(blocks[0][0] + 1 for blocks in self.cuts.blocks)
 
 
 class RangeWarning(UserWarning):

@@ -31,9 +31,8 @@ from echoscale.data import differencing
 from echoscale.forecasting import lags, rows
 from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.networks import Net, heard
-from echoscale.forecasting.problem import Line
+from echoscale.forecasting.problem import HorizonProblem, Line
 from echoscale.forecasting.rows import Origins
-from echoscale.forecasting.splits import OriginSplits
 from echoscale.readouts import splits
 from echoscale.readouts.penalties import UNCHOSEN, choose_by_group, in_units
 from echoscale.readouts.ridge import Readout, ridge
@@ -198,21 +197,19 @@ class Option:
 
     Parameters
     ----------
+    problem : HorizonProblem
+        The series, and the cuts that readers are judged at.
     net : Net or None
         Network of the states.
     origins : list of Origins
         The rows of every series.
-    cuts : OriginSplits
-        Parts of time, cuts, judged origins.
-    horizon : int
-        H.
     """
 
-    def __init__(self, net: Net | None, origins: list[Origins], cuts: OriginSplits, horizon: int) -> None:
-        self.net, self.origins, self.cuts, self.horizon = net, origins, cuts, horizon
+    def __init__(self, problem: HorizonProblem, net: Net | None, origins: list[Origins]) -> None:
+        self.cuts, self.horizon, self.net, self.origins = problem.cuts, problem.horizon, net, origins
         self.recipe = origins[0].recipe
         # The first, one between, the last: where penalties are chosen.
-        self.some = sorted({1, -(-horizon // 3), horizon})
+        self.some = sorted({1, -(-self.horizon // 3), self.horizon})
         self._penalties: dict[int, tuple[Floats, Floats]] = {}
 
     @cached_property

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,14 @@ ROUND, GROWTH, TUNING = 1.3, 2.0, 2.0
 FINISH, FINISH_SECONDS = 0.25, 0.6
 
 
+class Round(NamedTuple):
+    """A network with weights, the hyper-parameters of its lanes, and its structure."""
+
+    esn: ESN
+    hyper: Hyper
+    structure: str
+
+
 @dataclass
 class Search:
     """The networks tried so far, and the best candidates at every split.
@@ -57,7 +66,7 @@ class Search:
     lags       for every split: ridge on lags, the best first
     products   for every split: ridge on products of lags, the best first
     members    for every split: the best candidates with networks
-    tried      (network with weights, lanes, structure) of every round
+    tried      the networks of every round
     """
 
     steps: Steps
@@ -66,7 +75,7 @@ class Search:
     lags: list[list[Member]] = field(init=False)
     products: list[list[Member]] = field(init=False)
     members: list[list[Member]] = field(init=False)
-    tried: list[tuple[ESN, Hyper, str]] = field(init=False)
+    tried: list[Round] = field(init=False)
 
     def __post_init__(self) -> None:
         splits = self.steps.problem.splits.splits
@@ -133,12 +142,11 @@ class Search:
         """Run all lanes, and keep the best candidates of every split."""
         number, splits = len(self.tried), self.steps.problem.splits.splits
         statistics = self.steps.statistics(esn, hyper)
-        units = statistics[0].mean.shape[-1] - self.steps.simple[0].mean.shape[-1]
 
         def judge(k: int, lanes: Indices, workers: int = 1) -> Indices:
             bound = ALLOWED * min((each.error for each in self.members[k]), default=np.inf)
             beside = [(), self.lags[k][0].beside.lags]
-            new, order = network_members(self.steps, statistics, units, splits[k], beside, number, bound, lanes, workers)
+            new, order = network_members(self.steps, statistics, splits[k], beside, number, bound, lanes, workers)
             self.members[k] = best_of([*self.members[k], *new])
             return order
 
@@ -150,7 +158,7 @@ class Search:
             judge(k, good)
 
         devices.in_threads(judge_later, later, min(devices.cores(), len(later)), threading.Event())
-        self.tried.append((esn, hyper, structure))
+        self.tried.append(Round(esn, hyper, structure))
 
     def outputs(self) -> list[Floats]:
         """Mean of the members' outputs at the steps that judge, for every split but the last: (rows, O)."""
@@ -189,12 +197,12 @@ class Search:
         if number < len(networks.STRUCTURES):
             return networks.STRUCTURES[number]
         best = self.members[-1]
-        return self.tried[best[(number - len(networks.STRUCTURES)) % len(best)].round][2]
+        return self.tried[best[(number - len(networks.STRUCTURES)) % len(best)].round].structure
 
     def _good(self, structure: str) -> list[Hyper]:
         """Hyper-parameters of the best lanes of a structure."""
-        lanes = [(*self.tried[each.round], each.lane) for each in self.members[-1]]
-        return [hyper.lane(lane) for _, hyper, tried, lane in lanes if tried == structure]
+        tried = [(self.tried[each.round], each.lane) for each in self.members[-1]]
+        return [each.hyper.lane(lane) for each, lane in tried if each.structure == structure]
 
 
 class OutOfTimeError(Exception):

@@ -32,6 +32,8 @@ MANY_ROWS = 3000
 # every cut.
 CUTS = 4
 ORIGIN_FOLDS = 4
+# Steps before the first cut: this number of seasons, and this number of steps more.
+SEASONS, MORE = 2, 10
 # Judged origins of a series, at most: more of them say nothing new.
 MOST_JUDGED = 1500
 
@@ -81,9 +83,9 @@ class OriginSplits:
         return np.arange(self.blocks[b][0][0], self.blocks[b][-1][1])
 
 
-def of_origins(lengths: Sequence[int], least: int, horizon: int) -> OriginSplits:
+def of_origins(lengths: Sequence[int], period: int | None, horizon: int) -> OriginSplits:
     """The splits of `Forecaster`: cuts over the second half of every series, or less of long ones."""
-    shortest = min(lengths)
+    shortest, least = min(lengths), least_before(period)
     parts = int(np.clip(shortest // (2 * min(max(horizon // 2, 3), 12)), LEAST_PARTS, MOST_PARTS))
     gap = max(min(horizon, shortest // (3 * parts)), 0)
     edges = [splits.block_edges([length], 0, parts, gap)[0] for length in lengths]
@@ -95,6 +97,11 @@ def of_origins(lengths: Sequence[int], least: int, horizon: int) -> OriginSplits
         cuts = [int(edge[2 * end - 1]) for end in ends[:-1]]
         blocks.append([(cut - 1, after - 1) for cut, after in itertools.pairwise([*cuts, length])])
     return OriginSplits(edges, splits.rolling(ends, ORIGIN_FOLDS), blocks)
+
+
+def least_before(period: int | None) -> int:
+    """Steps before the first cut, at least."""
+    return SEASONS * (period or 0) + MORE
 
 
 def _times(known: Flags, washout: int, parts: int, gap: int) -> Indices:
