@@ -16,6 +16,7 @@ import pytest
 import xarray as xr
 
 import echoscale as es
+from echoscale.forecasting.data import Data
 from echoscale.forecasting.readers import BLOCK, Reader
 
 
@@ -318,20 +319,20 @@ def test_longer_forecasts_equal_those_of_a_longer_horizon(fitted: es.Forecaster)
 def test_an_update_during_a_forecast_is_kept(steps: int, level: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The update of another thread, put where it hurts: between the first and the last look of `predict` at its data."""
     model, alone, more = quick().fit(monthly()), quick().fit(monthly()), monthly(97).iloc[-1:]
-    expected, future = alone.predict(10, level=[80]).frame(), es.Forecaster._future
+    expected, future = alone.predict(10, level=[80]).frame(), Data.future
 
-    def interrupted(self: es.Forecaster, X: Any, steps: int) -> Any:
+    def interrupted(self: Data, X: Any, steps: int) -> Any:
         monkeypatch.undo()
         model.update(more)
         return future(self, X, steps)
 
-    monkeypatch.setattr(es.Forecaster, "_future", interrupted)
+    monkeypatch.setattr(Data, "future", interrupted)
     if level < 100:
         pd.testing.assert_frame_equal(model.predict(steps, level=[level]).frame(), expected, check_exact=True)
     else:
         with pytest.raises(ValueError, match="between 0 and 100"):
             model.predict(steps, level=[level])
-    assert len(model._values[0]) == 97
+    assert len(model._data.values[0]) == 97
     pd.testing.assert_frame_equal(model.predict(3).frame(), alone.update(more).predict(3).frame(), check_exact=True)
 
 

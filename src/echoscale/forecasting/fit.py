@@ -20,6 +20,7 @@ from echoscale.forecasting.candidates import (
     network_candidates,
     smoothing_candidates,
 )
+from echoscale.forecasting.data import Data
 from echoscale.forecasting.model import Core, Part, Trend, View
 from echoscale.forecasting.problem import HorizonProblem, Line, Units, held, worth_a_logarithm
 from echoscale.forecasting.smoothing import Smoothing
@@ -33,8 +34,6 @@ LEAST_WEIGHT = 0.02
 DEFAULT_HORIZON, LONGEST_DEFAULT = 24, 60
 # The values are this many times the longest horizon, at least: longer horizons leave too few forecasts to judge.
 SHARE = 3
-# The last values of a series that are used: more take longer, and older values may mislead.
-MOST_STEPS = 10_000
 AUTO = "auto"
 
 
@@ -101,15 +100,10 @@ def period_of(values: Sequence[Floats], choices: Choices) -> int | None:
     return int(kinds[np.argmax(counts)])
 
 
-def learn(
-    values: Sequence[Floats],
-    future: Sequence[Floats],
-    past: Sequence[Floats],
-    horizon: int,
-    period: int | None,
-    choices: Choices,
-) -> Core:
+def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, choices: Choices) -> Core:
     """All that is known of some series, together."""
+    values = [data.values[b] for b in group]
+    inputs = [data.inputs(b) for b in group]
     logs = [False]
     if choices.log is True:
         logs = [True]
@@ -120,7 +114,7 @@ def learn(
     for log in logs:
         units = [Units.of(each, log) for each in values]
         lines = [
-            Line(held(unit.forward(y)), ~np.isnan(y), x, p) for unit, y, x, p in zip(units, values, future, past, strict=True)
+            Line(held(unit.forward(y)), ~np.isnan(y), *beside) for unit, y, beside in zip(units, values, inputs, strict=True)
         ]
         problem = HorizonProblem(lines, period, horizon)
         candidates, lanes = _candidates(problem, choices, first=log == logs[0])

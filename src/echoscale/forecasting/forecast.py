@@ -246,7 +246,7 @@ def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:
 
     A horizon that nobody asked for gives way to three origins; one that was asked for is judged from as many as there are.
     """
-    shortest = min(map(len, model._values))
+    shortest = model._data.shortest
     horizon = min(model.horizon_, shortest // (6 if model.horizon is None else 4), shortest - LEAST_STEPS)
     if horizon < 1:
         return 0, 0
@@ -283,7 +283,7 @@ def _naive(model: Forecaster, judged: Backtest, difference: str) -> list[list[Fl
     steps = len(judged.truths[0][0])
     for k, periods in enumerate(judged.seasons):
         each = []
-        for values, period in zip(model._values, periods, strict=True):
+        for values, period in zip(model._data.values, periods, strict=True):
             history = held(values[: len(values) - (len(judged.seasons) - k) * steps])
             each.append(Naive(difference if period else differencing.LAST, period).forecasts(history, -1, steps))
         found.append(each)

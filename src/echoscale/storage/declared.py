@@ -28,6 +28,7 @@ from echoscale.engine.weights.drawn import Drawn
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
+from echoscale.forecasting.data import Data
 from echoscale.forecasting.intervals import GRID
 from echoscale.forecasting.lags import LinearMap, ProductMap, Recipe
 from echoscale.forecasting.model import NAIVE_NAMES, Core, Group, Naive, Part, Trend, View
@@ -471,12 +472,29 @@ CORE = Record(
 )
 
 
-def _finish_forecaster(model: Any) -> None:
-    count, wide, horizon = len(model._values), len(model._columns), model.horizon_
-    if any(len(table) != len(values) for table, values in zip(model._tables_given, model._values, strict=True)):
+def _check_data(data: Data) -> None:
+    wide = len(data.columns)
+    if any(len(table) != len(values) for table, values in zip(data.tables, data.values, strict=True)):
         raise ValueError("X and y must hold the same steps")
-    if not all(place < wide for place in model._places):
-        raise ValueError(f"places {model._places} of {wide} columns")
+    if not all(place < wide for place in data.past):
+        raise ValueError(f"places {data.past} of {wide} columns")
+
+
+DATA = Record(
+    Data,
+    form=FORM,
+    clocks=Many(CLOCK, list, "series"),
+    columns=Many(TEXT, size="K"),
+    past=Many(COUNT),
+    values=Many(Array("?", finite=False), list, "series"),
+    tables=Many(Array("? K", finite=False), list, "series"),
+    scaling=_scaling("K"),
+    finish=_check_data,
+)
+
+
+def _finish_forecaster(model: Any) -> None:
+    count, ahead, horizon = len(model._data.values), len(model._data.known_ahead), model.horizon_
     if sorted(b for group in model._groups for b in group) != list(range(count)) or len(model._cores) != len(model._groups):
         raise ValueError("groups must hold every series once, each with its own fit")
     model.season_ = list(model.season_) if isinstance(model.season_, tuple) else model.season_
@@ -485,7 +503,7 @@ def _finish_forecaster(model: Any) -> None:
         if core.period != period or len(core.scales) != len(group):
             raise ValueError("the fit belongs to another season, or to other series")
         # Shapes that do not fit each other show here, and not at a user's call.
-        for each in core.forecast(horizon, [np.zeros((horizon, wide - len(model._places)))] * len(group)):
+        for each in core.forecast(horizon, [np.zeros((horizon, ahead))] * len(group)):
             if any(part.shape != (horizon,) or not np.isfinite(part).all() for part in each):
                 raise ValueError("the fit does not forecast")
 
@@ -494,13 +512,7 @@ FORECASTER = _estimator(
     Forecaster,
     horizon_=_positive("H"),
     season_=SETTING,
-    _columns=Many(TEXT, size="K"),
-    _values=Many(Array("?", finite=False), list, "series"),
-    _tables_given=Many(Array("? K", finite=False), list, "series"),
-    _clocks=Many(CLOCK, list, "series"),
-    _form=FORM,
-    _places=Many(COUNT),
-    _scaling=_scaling("K"),
+    _data=DATA,
     _groups=Many(Many(COUNT, list), list),
     _cores=Many(CORE, list),
     finish=_finish_forecaster,

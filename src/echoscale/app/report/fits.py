@@ -33,12 +33,12 @@ def forecast_picture(model: Forecaster, forecast: Forecast | None, judged: Backt
     figure = style.figure(2.4 * len(names) + 0.2, 7.0)
     for b, (ax, name) in enumerate(zip(figure.subplots(len(names), 1, squeeze=False)[:, 0], names, strict=True)):
         if forecast is not None:
-            draw_history(ax, model._values[b][-max(5 * len(forecast), 60) :], model._clocks[b], name, "black")
+            draw_history(ax, model._data.values[b][-max(5 * len(forecast), 60) :], model._data.clocks[b], name, "black")
             draw_forecast(ax, forecast, b)
         elif judged is not None:
             draw_backtest(ax, judged, b)
         else:
-            draw_history(ax, model._values[b], model._clocks[b], name, "black")
+            draw_history(ax, model._data.values[b], model._data.clocks[b], name, "black")
         ax.set_ylabel(name)
         ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
     return _drawn(figure, ending)
