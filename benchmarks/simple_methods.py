@@ -21,8 +21,8 @@ import real_data
 from drawn_series import KINDS, drawn
 from threadpoolctl import threadpool_limits
 
-from echoscale.forecasting import AutoModel
 from echoscale.forecasting.methods import SIMPLE, compare, final
+from echoscale.forecasting.model import model_of
 from echoscale.forecasting.problem import as_problem
 from echoscale.forecasting.rows import Steps
 from echoscale.forecasting.search import Search
@@ -44,7 +44,7 @@ def errors(series: Floats, horizon: int) -> dict[str, float]:
 
     def error(shares: dict[str, float]) -> float:
         linear, _ = final(search, compared._replace(weights=shares), SIMPLE)
-        return split.of_model(AutoModel.of(problem, search.steps.drive, linear, ()))
+        return split.of_model(model_of(problem, search.steps.drive, linear, ()))
 
     found = {name: error({name: 1.0}) for name in compared.maps}
     best = min(real_data.ridge(split, 0, 0)["error"], real_data.seasonal(split, 0, 0)["error"])

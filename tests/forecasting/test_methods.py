@@ -10,6 +10,7 @@ import pytest
 import echoscale as es
 from echoscale.forecasting import AutoModel, methods
 from echoscale.forecasting.methods import Compared
+from echoscale.forecasting.model import model_of
 from echoscale.forecasting.problem import as_problem
 from echoscale.forecasting.rows import Steps
 from echoscale.forecasting.search import Search
@@ -27,7 +28,7 @@ def fitted(search: Search, compared: Compared, weights: dict[str, float]) -> Aut
     """The mean of simple methods with these weights."""
     linear, groups = methods.final(search, compared._replace(weights=weights), methods.SIMPLE)
     assert groups == []
-    return AutoModel.of(search.steps.problem, search.steps.drive, linear, [])
+    return model_of(search.steps.problem, search.steps.drive, linear, [])
 
 
 def test_weights_fall_with_the_fourth_power_of_the_error() -> None:

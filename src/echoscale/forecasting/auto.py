@@ -14,7 +14,7 @@ from echoscale.data.series import SeriesLike
 from echoscale.engine.hyper import chosen, into_network
 from echoscale.forecasting import sequences
 from echoscale.forecasting.methods import BOTH, NETWORKS, RIDGE, SIMPLE, Compared, Found, compare, final, winner_of
-from echoscale.forecasting.model import AutoModel, Group
+from echoscale.forecasting.model import Group, model_of
 from echoscale.forecasting.networks import units_for
 from echoscale.forecasting.problem import Problem, as_problem, called
 from echoscale.forecasting.rows import Steps
@@ -127,7 +127,7 @@ def _result(search: Search) -> Found:
     networks = tuple(_described(group, lane) for group in groups for lane in range(len(group.coef)))
     error = _shown(problem, compared, winner)
     return Found(
-        AutoModel.of(problem, search.steps.drive, linear, groups),
+        model_of(problem, search.steps.drive, linear, groups),
         winner,
         error,
         _table(problem, compared, winner),

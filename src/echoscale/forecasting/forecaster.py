@@ -17,7 +17,7 @@ from echoscale.data import differencing
 from echoscale.forecasting import intervals
 from echoscale.forecasting.data import Data
 from echoscale.forecasting.fit import AUTO, Choices, default_horizon, learn, longest_horizon, period_of
-from echoscale.forecasting.forecast import Backtest, Forecast, scale_of
+from echoscale.forecasting.forecast import Backtest, Forecast, draw_forecast, draw_history, scale_of
 from echoscale.forecasting.model import Core
 from echoscale.forecasting.problem import LEAST_STEPS
 
@@ -294,8 +294,6 @@ class Forecaster:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure unless given.
         """
-        from echoscale.forecasting.plots import draw_forecast, draw_history
-
         self._check_fitted()
         forecast = self.predict(self.horizon_ if steps is None else steps, X, level)
         axes = new_axes() if axes is None else axes

@@ -102,24 +102,6 @@ class AutoModel:
     feature_names_in_: tuple[str, ...] = ()
     range_: Range | None = None
 
-    @classmethod
-    def of(cls, problem: Problem, drive: Drive, linear: LinearMap, groups: Sequence[Group]) -> AutoModel:
-        """What was fitted to a problem, with its state at the end of the data."""
-        made = cls(
-            linear,
-            tuple(groups),
-            problem.scaling,
-            problem.target_scaling,
-            problem.classes,
-            problem.flat,
-            drive,
-            np.empty(0),
-            problem.columns,
-            problem.range,
-        )
-        made.state_ = made.after(problem.series)
-        return made
-
     @property
     def n_features_in_(self) -> int:
         """F."""
@@ -237,6 +219,24 @@ class AutoModel:
         if given.shape not in ((size,), (series.count, size)):
             raise ValueError(f"state must have shape ({size},) or ({series.count}, {size}), got {given.shape}.")
         return np.broadcast_to(given, (series.count, size))
+
+
+def model_of(problem: Problem, drive: Drive, linear: LinearMap, groups: Sequence[Group]) -> AutoModel:
+    """What was fitted to a problem, with its state at the end of the data."""
+    made = AutoModel(
+        linear,
+        tuple(groups),
+        problem.scaling,
+        problem.target_scaling,
+        problem.classes,
+        problem.flat,
+        drive,
+        np.empty(0),
+        problem.columns,
+        problem.range,
+    )
+    made.state_ = made.after(problem.series)
+    return made
 
 
 def add_outputs(group: Group, series: Series, states: Floats | None, outputs: list[Floats]) -> Floats:

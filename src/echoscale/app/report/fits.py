@@ -27,7 +27,7 @@ SHOWN = 300  # steps of a target beside its model
 
 def forecast_picture(model: Forecaster, forecast: Forecast | None, judged: Backtest | None, ending: str = "png") -> bytes:
     """For every target the end of the data and its forecast, or past forecasts if there is none."""
-    from echoscale.forecasting.plots import draw_backtest, draw_forecast, draw_history
+    from echoscale.forecasting.forecast import draw_backtest, draw_forecast, draw_history
 
     names = model.targets_[:MOST_PANELS]
     figure = style.figure(2.4 * len(names) + 0.2, 7.0)
@@ -104,7 +104,7 @@ def same_row_picture(
     guess: npt.NDArray[np.float64] | None,
 ) -> bytes:
     """PNG of the errors of all methods, and of the end of every target with its model, which has seen these data."""
-    from echoscale.forecasting.plots import name_dates, places
+    from echoscale.forecasting.forecast import name_dates, places
 
     shown = 0 if guess is None else min(len(names), MOST_PANELS)
     figure = style.figure(2.2 * (1 + shown) + 0.2, 7.0)
