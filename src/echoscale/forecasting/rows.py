@@ -123,7 +123,7 @@ class Steps:
     def answered(self, linear: LinearMap, split: Split) -> Floats:
         """What a map of lags makes of the steps that judge a split, (rows, O)."""
         cut = zip(self.problem.series.values, self.problem.splits.held_out(split), strict=True)
-        return np.concatenate([linear.along(np.asarray(values)[:high])[low:] for values, (low, high) in cut])
+        return np.concatenate([linear.along(values[low:high], values[:low][::-1]) for values, (low, high) in cut])
 
 
 class Origins:
