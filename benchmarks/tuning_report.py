@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from tuning_methods import FRAGILE_NOISE, FRAGILE_RIDGE, NOISE, RELATIVE
 
-from echoscale.app.report import style
+sys.path.append(str(common.HERE.parent))  # the package `paper`
+
+from paper import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from echoscale import timescales
-from echoscale.app.report import style
 from echoscale.network import Network, hierarchical, parallel, single
 from echoscale.sweeps import Arrays, Job, Runner
+from paper import style
 from paper.comparison import counted
 from paper.provenance import labelled
 from paper.types import Floats

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from echoscale.app.report import style
 from echoscale.network import Network, hierarchical, parallel, single
 from echoscale.network.diagram import draw as draw_network
 from echoscale.network.diagram import layout
 from echoscale.sweeps import Runner
+from paper import style
 from paper.provenance import SCALES, labelled
 
 if TYPE_CHECKING:

@@ -24,11 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import timescales
-from echoscale.app.report import style
 from echoscale.network import Network, single
 from echoscale.sweeps import Arrays, Check, Job, Protocol, Runner, path_errors, unchecked
 from echoscale.tasks import narma
-from paper import learned_paths
+from paper import learned_paths, style
 from paper.comparison import best, counted, standard_error, two
 from paper.learned_paths import Paths
 from paper.provenance import labelled

@@ -25,12 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import Hyper, timescales
-from echoscale.app.report import style
 from echoscale.engine import cores, on_cpu
 from echoscale.learning import PRESETS, Adam, OnlineLearner
 from echoscale.network import Network, single
 from echoscale.sweeps import Arrays, Check, Job, Runner, unchecked
 from echoscale.tasks import Telegraph, schedule, telegraph, transitions
+from paper import style
 from paper import telegraph_scores as scores
 from paper.comparison import best_accuracies, counted, standard_error, two
 from paper.provenance import labelled, settings_in

@@ -35,12 +35,12 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import Hyper, Network
-from echoscale.app.report import style
 from echoscale.engine import cores
 from echoscale.learning import PRESETS, Adam, OnlineLearner
 from echoscale.network import hierarchical
 from echoscale.sweeps import Arrays, Check, Job, Runner, unchecked
 from echoscale.tasks import Telegraph, schedule, telegraph, telegraph_filter
+from paper import style
 from paper.comparison import counted
 from paper.learned_paths import FIRST_SERIES, RATE, SEQUENCES, STARTS
 from paper.provenance import labelled, settings_in

@@ -34,12 +34,12 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import ESN, Hyper, timescales
-from echoscale.app.report import style
 from echoscale.engine import device_of, on_cpu
 from echoscale.network import Network, single
 from echoscale.readouts import features, logistic
 from echoscale.sweeps import Arrays, Check, Job, Runner, unchecked
 from echoscale.tasks import Sequences, mnist, psdigits, psmnist
+from paper import style
 from paper.comparison import best_accuracies, counted, two
 from paper.provenance import labelled, settings_in
 from paper.sequence_learner import SequenceLearner, walk

@@ -33,12 +33,11 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale import ESN, Hyper
-from echoscale.app.report import style
 from echoscale.engine import COMPILER_OPTIONS, Parameter, precision_and_device, put, traces
 from echoscale.engine import step as network_step
 from echoscale.network import hierarchical
 from echoscale.sweeps import Arrays, Job, Runner
-from paper import snapshots
+from paper import snapshots, style
 from paper.comparison import counted
 from paper.provenance import labelled, settings_in
 from paper.sequence_learner import SequenceLearner

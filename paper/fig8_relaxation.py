@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from echoscale import ESN
-from echoscale.app.report import style
 from echoscale.engine import one_thread
 from echoscale.network import single
 from echoscale.sweeps import Arrays, Job, Runner
 from echoscale.timescales import LinearSystem, mode_relaxation
+from paper import style
 from paper.comparison import counted
 from paper.provenance import labelled
 from paper.types import Complex, Floats

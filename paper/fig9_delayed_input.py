@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from echoscale.app.report import style
 from echoscale.network import Network, hierarchical, single
 from echoscale.sweeps import Arrays, Job, Protocol, Runner, path_errors
 from echoscale.tasks import narma
+from paper import style
 from paper.comparison import best, counted, standard_error
 from paper.delay_expansion import DelayExpansion
 from paper.provenance import labelled

@@ -16,6 +16,8 @@ from echoscale.app.report import page
 from paper import files
 from paper.claims import AGREES, DIFFERS, OPEN, Finding, findings
 from paper.comparison import standard_error
+from paper.dots import STYLE as DOTS_STYLE
+from paper.dots import Dot, dots
 from paper.gallery import FIGURES, module_of, read, settings_of
 from paper.provenance import description, settings_in
 from paper.reproduce import NARMA_VARIANT, TELEGRAPH
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
 
 NAME = "index.html"
 KINDS = {AGREES: "agrees", DIFFERS: "differs", OPEN: "open"}
+# The look of the banner and of the verdicts.
+STYLE = """
+:root { --agrees: #0b6b3a; --differs: #a3390b; --open: #5a5a5a; }
+@media (prefers-color-scheme: dark) { :root { --agrees: #6fd39b; --differs: #ffa07a; --open: #bdbdbd; } }
+.banner { background: var(--soft); border-left: .3rem solid var(--quiet); padding: .6rem .9rem; margin: 1rem 0; }
+.agrees { color: var(--agrees); font-weight: 600; } .differs { color: var(--differs); font-weight: 600; }
+.open { color: var(--open); font-weight: 600; }
+"""
 MAPS = (3, 4, 6)  # figures with maps, whose colours are values
 APART = 2.0  # two runs that are more standard errors apart are called different
 
@@ -55,6 +65,7 @@ def document(data: Mapping[int, xarray.Dataset], pictures: Mapping[int, bytes], 
         page.section("Against the runs of paper scale", *_changes(found, scale)) if found else page.Html(""),
         page.section("Where this came from", *_provenance(data)),
         page.section("What to do next", *_next(scale)),
+        style=STYLE + DOTS_STYLE,
     )
 
 
@@ -110,7 +121,7 @@ def _headline(data: Mapping[int, xarray.Dataset]) -> list[page.Html]:
         for kind, (label, paper) in named.items():
             values = chosen["single_best"] if kind == "single" else chosen["best"].sel(network=kind)
             lines.append(_dot(label, values.values, paper, ceiling))
-        parts += [page.dots(lines, "telegraph: joint accuracy on test series")]
+        parts += [dots(lines, "telegraph: joint accuracy on test series")]
     if 3 in data:
         chosen = data[3].sel(variant=NARMA_VARIANT)
         lines = []
@@ -120,17 +131,17 @@ def _headline(data: Mapping[int, xarray.Dataset]) -> list[page.Html]:
             for kind, label in (("unconnected", "two, unconnected"), ("strong", "two, connected")):
                 both = chosen.sel(surface=f"{task}, {kind}")
                 found[label] = both["best_test"], both["best_test_error"]
-            lines += [page.Dot(f"{task}: {label}", float(mean), _number(error)) for label, (mean, error) in found.items()]
-        parts += [page.dots(lines, f"NARMA: test NRMSE ({NARMA_VARIANT})")]
+            lines += [Dot(f"{task}: {label}", float(mean), _number(error)) for label, (mean, error) in found.items()]
+        parts += [dots(lines, f"NARMA: test NRMSE ({NARMA_VARIANT})")]
     legend = "● ours, mean over the seeds ± standard error"
     if 4 in data:
         legend += "; ◇ the paper; | the ceiling: the accuracy of the exact Bayesian filter on the same series"
     return [*parts, page.paragraph(legend + ".", "quiet")]
 
 
-def _dot(label: str, values: Any, paper: float, ceiling: float) -> page.Dot:
+def _dot(label: str, values: Any, paper: float, ceiling: float) -> Dot:
     each = np.asarray(values, np.float64)
-    return page.Dot(label, float(each.mean()), _number(standard_error(each)), paper, ceiling)
+    return Dot(label, float(each.mean()), _number(standard_error(each)), paper, ceiling)
 
 
 def _number(value: Any) -> float:

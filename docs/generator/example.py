@@ -28,7 +28,7 @@ def draw() -> None:
     figure, ax = plt.subplots(figsize=(7.0, 2.2), layout="constrained")
     ax.plot(steps, y[first : first + SHOWN, 0], color="0.6", linewidth=2.5, label="target")
     ax.plot(steps, y_hat[:SHOWN, 0], color="C0", linewidth=1.2, label="prediction")
-    ax.set(xlabel="step", ylabel="NARMA10", xlim=(first, first + SHOWN - 1))
+    ax.set(xlabel="step", ylabel="84 steps ahead", xlim=(first, first + SHOWN - 1))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, ncols=2, loc="upper right")
     pixels = io.BytesIO()

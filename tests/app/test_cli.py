@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -20,6 +21,18 @@ def test_version_names_the_version() -> None:
     result = CliRunner().invoke(app, ["--version"])
     assert result.exit_code == 0
     assert result.stdout == f"echoscale {echoscale.__version__}\n"
+
+
+def test_the_doctor_shows_versions_and_devices() -> None:
+    result = CliRunner().invoke(app, ["doctor", "--json", "-q"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["versions"]["echoscale"] == echoscale.__version__
+    assert told["devices"]
+    result = CliRunner().invoke(app, ["doctor", "-q"])
+    assert result.exit_code == 0, result.output
+    assert f"echoscale {echoscale.__version__}" in result.stdout
+    assert f"devices: {', '.join(told['devices'])}" in result.stdout
 
 
 COMMANDS: tuple[list[str], ...] = (
@@ -153,12 +166,10 @@ def test_debug_shows_where_an_error_came_from(swept: Path, monkeypatch: pytest.M
 
 
 def test_an_error_of_ours_is_told_in_a_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from echoscale.app.cli import sweep_runs
-
     def broken(*_: object, **__: object) -> None:
         raise KeyError("test")
 
-    monkeypatch.setattr(sweep_runs, "run", broken)
+    monkeypatch.setattr("echoscale.sweeps.spec.read", broken)
     result = CliRunner().invoke(app, ["sweep", "x.toml"])
     assert result.exit_code == 1
     assert "KeyError: 'test'. This should not happen" in result.stderr

@@ -332,7 +332,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_work(tmp_path: Path
 
 MODELS: dict[str, tuple[list[str], str]] = {
     "no model": (["forecast", "none.safetensors"], "there is no file none.safetensors"),
-    "no model at all": (["forecast", "museum.csv"], "museum.csv is damaged or not an echoscale model"),
+    "no model at all": (["forecast", "museum.csv"], "museum.csv is damaged or not a whole echoscale model"),
     "a network": (["forecast", "esn.safetensors"], "holds an ESN, and only a Forecaster can forecast"),
     "no rows": (["predict", "esn.safetensors", "museum.csv"], "holds an ESN, which predicts no rows"),
     "no future": (["forecast", "out/model.safetensors"], "weekend, free: give a file with --future"),

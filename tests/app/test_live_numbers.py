@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import redirect_stdout
+from itertools import islice
 
 import naive
 import numpy as np
@@ -12,7 +13,21 @@ import pytest
 import echoscale as es
 from echoscale.app.live.controls import Controls, Level
 from echoscale.app.live.data import TASKS, LabData
-from echoscale.app.live.numbers import TIMES, Seen, as_python, density, look
+from echoscale.app.live.numbers import (
+    CELLS,
+    PIECE,
+    RATE,
+    TIMES,
+    Seen,
+    as_python,
+    axis,
+    density,
+    look,
+    online,
+    order,
+    rows,
+    tuned,
+)
 
 SMALL = Controls((Level(12, 0.7), Level(8, 0.2, 0.9, 0.1, 0.3, 0.5)))
 
@@ -79,7 +94,7 @@ def test_the_density_has_its_bounds() -> None:
 
 def test_telegraph_is_measured_beside_its_ceiling() -> None:
     data = TASKS["Telegraph"]()
-    found, ceiling = look(SMALL, data).accuracies, data.ceiling()
+    found, ceiling = look(SMALL, data).accuracies, data.baseline().ceiling
     assert set(found) == set(ceiling) == {"state", "regime", "joint"}
     assert found["joint"] <= min(found["state"], found["regime"])
     assert 0.6 < found["state"] <= ceiling["state"] + 0.02
@@ -92,3 +107,46 @@ def test_telegraph_is_measured_beside_its_ceiling() -> None:
 def test_what_the_library_warns_of_is_shown(data: LabData) -> None:
     assert any("may not forget" in each for each in look(SMALL.changed("spectral_radius[0]", 1.2), data).notes)
     assert not look(SMALL, data).notes
+
+
+# The map
+
+
+def test_every_row_comes_once_from_coarse_to_fine() -> None:
+    assert sorted(order()) == list(range(CELLS))
+    first = np.sort(order()[:5])
+    assert np.diff(first).min() >= 4
+
+
+@pytest.mark.parametrize("names", [("leak_rate[0]", "leak_rate[1]"), ("coupling[0]", "input_scaling[0]")])
+def test_cells_are_errors_of_their_networks(names: tuple[str, str]) -> None:
+    data, (across, up) = TASKS["NARMA10"](), map(axis, names)
+    row, errors = next(rows(SMALL, data, across, up))
+    for column in (0, 7, CELLS - 1):
+        there = SMALL.changed(across.name, float(across.values[column])).changed(up.name, float(up.values[row]))
+        assert errors[column] == pytest.approx(look(there, data).errors["validation"], rel=1e-5)
+
+
+# Learning
+
+ONE = Controls((Level(12, 0.15, input_scaling=0.05),))
+NAMES = ["leak_rate[0]", "input_scaling[0]"]
+
+
+def error(values: np.ndarray) -> float:
+    there = ONE.changed(NAMES[0], float(values[0])).changed(NAMES[1], float(values[1]))
+    return look(there, TASKS["NARMA10"]()).errors["validation"]
+
+
+def test_tune_walks_downhill_and_rests() -> None:
+    path = list(islice(tuned(ONE, TASKS["NARMA10"](), NAMES), 60))
+    assert 1 <= len(path) < 60
+    assert error(path[-1]) < error(np.array([0.15, 0.05])) - 0.01
+
+
+def test_online_moves_within_its_rate() -> None:
+    """Adam moves at most about its rate at every step of the stream; the first 100 are the washout."""
+    path = np.array(list(islice(online(ONE, TASKS["NARMA10"](), NAMES), 12)))
+    steps = np.abs(np.diff(np.concatenate([[[0.15, 0.05]], path]), axis=0))
+    assert 0 < steps.max() < 1.5 * PIECE * RATE
+    assert (steps.sum(axis=0) > 1e-3).all()

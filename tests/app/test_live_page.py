@@ -22,11 +22,11 @@ def test_a_network_that_is_worse_than_the_baseline_is_called_so() -> None:
     data = TASKS["Mackey-Glass"]()
     view, baseline = look(Controls((Level(20),)), data), data.baseline()
     assert view.errors["test"] < baseline.error
-    good = numbers(view, baseline, {})
+    good = numbers(view, baseline)
     assert f"the last value repeated: <strong>{baseline.error:.4f}</strong>" in good
     assert "worse" not in good
     bad = replace(view, errors={**view.errors, "test": 15.08})
-    assert "On test data this network is worse than the baseline." in numbers(bad, baseline, {})
+    assert "On test data this network is worse than the baseline." in numbers(bad, baseline)
 
 
 def test_a_file_is_named_among_the_tasks_and_can_be_chosen_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,15 +204,6 @@ def test_the_penalty_of_the_default_is_that_of_states_and_inputs() -> None:
     np.testing.assert_allclose(fitted.predict(X, state=np.zeros_like(fitted.state_)), expected, rtol=0, atol=1e-7 * y.std())
 
 
-def test_the_default_network_is_that_of_standardised_data() -> None:
-    X, y = data("one")
-    network = es.single(100, leak_rate=1.0, spectral_radius=0.9, input_scaling=0.1, bias_scaling=0.5)
-    assert ESNRegressor().make_network() == network
-    np.testing.assert_array_equal(
-        ESNRegressor(random_state=0).fit(X, y).predict(X), ESNRegressor(network=network, random_state=0).fit(X, y).predict(X)
-    )
-
-
 def test_a_stream_takes_thirteen_and_keeps_them() -> None:
     """Its end is not known at the first chunk; after a `fit` it goes on with the inputs of that."""
     X, y = data("one", (300,))

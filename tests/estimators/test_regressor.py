@@ -131,7 +131,7 @@ def test_flat_parameters_describe_the_network() -> None:
         dtype="float64",
     ).fit(*data("one"))
     np.testing.assert_array_equal(same.readout_.coef, fitted.readout_.coef)
-    left_open = ESNRegressor((8, 6, 4), leak_rate=None, input_scaling=None).make_network()
+    left_open = es.ESNFeatures((8, 6, 4)).make_network()
     assert [each.leak_rate for each in left_open.reservoirs] == [1.0, 0.173, 0.03]
     assert {each.input_scaling for each in left_open.reservoirs} == {0.3}
 

@@ -30,7 +30,7 @@ from echoscale.readouts import Pools
 from echoscale.readouts.features import FeaturesError
 from echoscale.readouts.ridge import Readout
 from echoscale.storage import save_load
-from echoscale.sweeps import folder as jobs
+from echoscale.sweeps import jobs
 from echoscale.tasks import mnist
 
 MOST_MEMORY = 300 << 10  # KiB that loading one small file may take, JAX included
@@ -376,8 +376,8 @@ def kept() -> tuple[bytes, bytes]:
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        jobs.write(place / "job.npz", RESULTS, 1.0)
-        jobs.write_sweep(place, SWEEP, SETTINGS, KEYS)
+        jobs.write(place / "job.npz", jobs.Outcome(RESULTS, None, 1.0))
+        jobs.write_sweep(place, SETTINGS, KEYS)
         return (place / "job.npz").read_bytes(), (place / f"{SWEEP}.json").read_bytes()
 
 

@@ -17,8 +17,7 @@ from outcomes import Attack, Found, seed_of
 
 import echoscale as es
 from echoscale._internal.files import write_atomically
-from echoscale.sweeps import Protocol, Task
-from echoscale.sweeps import folder as jobs
+from echoscale.sweeps import Protocol, Task, jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -88,7 +88,7 @@ def test_a_file_of_another_learner_is_refused(tmp_path: Path, monkeypatch: pytes
     assert model.stream is not None
     model.stream = model.stream._replace(carry=model.stream.carry._replace(theta=np.zeros((3, 1), np.float32)))
     path = es.save(model, tmp_path / "learner.es")
-    with pytest.raises(StorageError, match="does not describe a whole model"):
+    with pytest.raises(StorageError, match="not a whole echoscale model"):
         es.load(path)
 
 

@@ -22,7 +22,9 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from echoscale import Concentric, Coupling, Network, Reservoir, hierarchical, parallel, single
-from echoscale.network.diagram import AIR, LETTER, LINE, SIZES, Drawing, Spot, Wire, draw, layout, shade
+from echoscale.network.diagram import SIZES, draw, layout, shade
+from echoscale.network.diagram.layout import Drawing, Spot
+from echoscale.network.diagram.wires import AIR, LETTER, LINE, Wire
 
 
 def chain_of(*couplings: Coupling, count: int, **settings: Any) -> Network:

@@ -25,7 +25,7 @@ from echoscale.forecasting import AutoModel
 from echoscale.forecasting.lags import LinearMap, ProductMap
 from echoscale.forecasting.model import Group
 from echoscale.forecasting.networks import Drive
-from echoscale.storage.export.models import formula_of
+from echoscale.storage.export.formula import formula_of
 from echoscale.storage.export.onnx import onnx_bytes
 
 Floats = npt.NDArray[np.float64]

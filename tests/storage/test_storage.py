@@ -370,6 +370,14 @@ def turn_rows(about: Any, tensors: Any) -> None:
     tensors["drawn.recurrent.0.indptr"][1:3] = tensors["drawn.recurrent.0.indptr"][[2, 1]] + [1, -1]
 
 
+def end_at_nothing(about: Any, tensors: Any) -> None:
+    tensors["drawn.recurrent.0.indptr"][-1] = 0
+
+
+def end_before_the_start(about: Any, tensors: Any) -> None:
+    tensors["drawn.recurrent.0.indptr"][-1] = -(2**31)
+
+
 def nest(about: Any, tensors: Any) -> str:
     return "[" * 200_000 + "]" * 200_000
 
@@ -398,6 +406,8 @@ HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "a spread of nothing": ("forecaster", set_in("model", "_cores", 0, "views", 0, "units", 0, "spread", 0.0)),
     "an index outside the matrix": ("network", set_index),
     "rows out of order": ("network", turn_rows),
+    "rows that end at nothing": ("network", end_at_nothing),
+    "rows that end before the start": ("network", end_before_the_start),
     "a leak rate of 5": ("network", lambda about, tensors: tensors["hyper.leak_rate.0"].fill(5.0)),
     "a network of a billion neurons": ("network", set_in("model", "network", "Network", "reservoirs", 0, "units", 10**9)),
     "other inputs": ("network", set_in("model", "n_inputs", 2)),
@@ -417,7 +427,7 @@ HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "more labels": ("sequences", lambda about, tensors: tensors.update(classes_=np.arange(5))),
     "a washout that is no number": ("sequences", set_in("model", "transformer_", "washout", float("nan"))),
     "a label twice": ("sequences", lambda about, tensors: tensors.update(classes_=np.zeros(2, np.int64))),
-    "a billion sequences": ("learner", set_in("model", "stream", "sequences", 10**9)),
+    "a billion sequences": ("learner", set_in("model", "sequences", 10**9)),
     "a billion outputs": ("learner", set_in("model", "outputs", 10**9)),
     "half a step": ("learner", set_in("model", "stream", "step", 0.5)),
     "an unknown loss": ("learner", set_in("model", "loss", "none")),
@@ -428,7 +438,7 @@ HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 def test_a_crafted_file_is_refused(name: str, tmp_path: Path) -> None:
     kind, change = HOSTILE[name]
     path = crafted(es.save(every_kind()[kind], tmp_path / "model.es"), change)
-    with pytest.raises(StorageError, match=r"model\.es does not describe a whole model") as refused:
+    with pytest.raises(StorageError, match=r"model\.es is damaged or not a whole echoscale model") as refused:
         es.load(path)
     assert len(str(refused.value)) < 1000
 
@@ -530,6 +540,15 @@ def test_labels_come_back_as_they_were(labels: Any, tmp_path: Path) -> None:
     loaded = es.load(es.save(model, tmp_path / "model.es"))
     assert loaded.classes_.dtype == model.classes_.dtype
     np.testing.assert_array_equal(loaded.predict(u), model.predict(u))
+
+
+def test_labels_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
+    u, y = series(200)
+    labels = np.array([2, (1, 2)], object)
+    model = es.ESNStepClassifier(units=5, random_state=0).fit(u, (y[:, 0] > y.mean()).astype(int))
+    model.classes_ = labels
+    with pytest.raises(TypeError, match="labels must be numbers, strings or times to be saved, got 2 of int"):
+        es.save(model, tmp_path / "model.es")
 
 
 def test_notes_are_kept_with_a_model_and_under_its_checksum(tmp_path: Path) -> None:

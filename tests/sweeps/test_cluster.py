@@ -17,7 +17,7 @@ import pytest
 import xarray
 
 import echoscale as es
-from echoscale.sweeps import Protocol, SweepWarning, Task, folder
+from echoscale.sweeps import Protocol, SweepWarning, Task, jobs
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -162,7 +162,7 @@ def test_a_job_that_raises_is_recorded_and_the_others_are_intact(
     assert np.isnan(data.sel(seed=2).to_dataarray()).all()
     others = [seed for seed in range(SEEDS) if seed != 2]
     assert data.sel(seed=others).equals(expected.sel(seed=others))
-    [sweep] = folder.sweeps(tmp_path)
+    [sweep] = jobs.sweeps(tmp_path)
     assert (sweep["jobs"], sweep["done"], sweep["failed"]) == (SEEDS, SEEDS - 1, 1)
 
 

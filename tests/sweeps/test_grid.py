@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import echoscale as es
 from echoscale.sweeps import Data, Protocol, SweepWarning, Task
 from echoscale.sweeps import grid as driver
-from echoscale.sweeps.job import Job, Outcome
+from echoscale.sweeps.jobs import Job, Outcome
 from echoscale.sweeps.runner import attempt
 from echoscale.sweeps.scores import point_scores
 
@@ -813,7 +813,7 @@ def test_bad_input_raises_at_once(case: str) -> None:
 
 @pytest.mark.parametrize("function", [lambda length, seed: None, 3, "no_such_task", "no_such_module:task", "math:no_such_name"])
 def test_bad_tasks(function: Any) -> None:
-    with pytest.raises(ValueError, match=r"module that can be imported|there is no task"):
+    with pytest.raises(ValueError, match=r"module that can be imported|there is no function"):
         Task(function)
 
 

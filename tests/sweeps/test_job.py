@@ -14,7 +14,7 @@ import pytest
 
 import echoscale as es
 from echoscale.sweeps import Protocol, Task
-from echoscale.sweeps.job import Job, _is_own, _source_of
+from echoscale.sweeps.jobs import Job, _is_own, _source_of
 
 SOURCE = '''
 import numpy as np

@@ -15,7 +15,7 @@ import pytest
 import xarray
 
 import echoscale as es
-from echoscale.sweeps import Data, Job, Protocol, Runner, SweepWarning, Task, export, folder, recall
+from echoscale.sweeps import Data, Job, Protocol, Runner, SweepWarning, Task, export, jobs, recall
 
 SHORT = Protocol(washout=20, train=200, validation=80, test=80, ridge=(1e-5, 1e-2, 1.0))
 NARMA = Task("narma", {"order": 3})
@@ -116,7 +116,7 @@ def test_half_a_sweep(problem: Task | Data, path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         es.sweep(chain(), problem, axes, protocol=SHORT, folder=path, progress=stop)
-    [sweep] = folder.sweeps(path)
+    [sweep] = jobs.sweeps(path)
     assert (sweep["jobs"], sweep["done"], sweep["failed"]) == (4, 2, 0)
     half = recall(path, sweep["id"])
     done = half["seed"].values[np.isfinite(half.test).all("leak_rate")]
@@ -240,7 +240,7 @@ def test_a_damaged_list_of_jobs_is_written_again(path: Path) -> None:
         file.write_bytes(whole.replace(old, new) if old in whole else whole[:-20])
         with pytest.raises(ValueError, match=r"is damaged: run the sweep again\. Its finished jobs do not run again"):
             recall(path, "")
-        assert folder.sweeps(path)[0]["created"] == "damaged: run it again"
+        assert jobs.sweeps(path)[0]["created"] == "damaged: run it again"
         es.sweep(chain(), NARMA, axes, protocol=SHORT, folder=path)
         assert recall(path, "").equals(data)
 

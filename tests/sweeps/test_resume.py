@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import xarray
 
-from echoscale.sweeps import SweepWarning, folder
+from echoscale.sweeps import SweepWarning, jobs
 
 JOBS = 8
 PATIENCE = 60.0  # seconds after which something hangs
@@ -275,4 +275,4 @@ def test_another_sweep_takes_what_it_shares_from_the_folder(shop: Shop, here: He
     assert sorted(ran[:2]) == [1, 5]
     assert sorted(ran[2:]) == [0, 2, 3, 4, 6, 7]
     assert_same_bits(whole, here.run())
-    assert sorted((each["jobs"], each["done"]) for each in folder.sweeps(shop.kept)) == [(2, 2), (JOBS, JOBS)]
+    assert sorted((each["jobs"], each["done"]) for each in jobs.sweeps(shop.kept)) == [(2, 2), (JOBS, JOBS)]

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from echoscale.sweeps import Arrays, Check, Job, Runner, folder, processes
-from echoscale.sweeps import job as jobs_module
+from echoscale.sweeps import Arrays, Check, Job, Runner, jobs, processes
 from echoscale.sweeps import runner as runner_module
 from echoscale.sweeps.runner import Stopped, outcomes
 
@@ -75,7 +74,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def file_of(path: Path, k: int) -> Path:
-    return folder.file_of(path, Job.of(square, k=k).key())
+    return jobs.file_of(path, Job.of(square, k=k).key())
 
 
 def numbered(count: int) -> list[Job]:
@@ -87,7 +86,7 @@ def squares(found: list[Arrays]) -> list[int]:
 
 
 def kept(path: Path, count: int = 20) -> set[int]:
-    return {k for k in range(count) if folder.read(file_of(path, k)) is not None}
+    return {k for k in range(count) if jobs.read(file_of(path, k)) is not None}
 
 
 def wait_for(event: threading.Event) -> None:
@@ -143,7 +142,7 @@ def test_kept_jobs_are_not_done_again_and_come_back_bit_for_bit(path: Path, stag
 
 def test_fresh_computes_anew_and_replaces(path: Path, stage: Stage) -> None:
     list(Runner(path)(numbered(3)))
-    folder.write(file_of(path, 0), {"square": np.array(-1)}, 0.0)
+    jobs.write(file_of(path, 0), jobs.Outcome({"square": np.array(-1)}, None, 0.0))
     assert squares(list(Runner(path)(numbered(3)))) == [-1, 1, 4], "what is there is taken"
     assert squares(list(Runner(path, fresh=True)(numbered(3)))) == [0, 1, 4]
     assert squares(list(Runner(path)(numbered(3)))) == [0, 1, 4]
@@ -165,7 +164,7 @@ def test_damaged_results_are_computed_again(path: Path, stage: Stage) -> None:
 
 def test_a_change_of_the_numerics_runs_everything_again(path: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     list(Runner(path)(numbered(2)))
-    monkeypatch.setattr(jobs_module, "NUMERICS", jobs_module.NUMERICS + 1)
+    monkeypatch.setattr(jobs, "NUMERICS", jobs.NUMERICS + 1)
     list(Runner(path)(numbered(2)))
     assert stage.log == [0, 1, 0, 1]
 
@@ -293,7 +292,7 @@ def test_a_killed_run_goes_on(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert ended.returncode == -signal.SIGKILL
     import killed_jobs  # type: ignore[import-not-found]
 
-    done = {k for k, job in enumerate(killed_jobs.jobs()) if folder.file_of(path, job.key()).exists()}
+    done = {k for k, job in enumerate(killed_jobs.jobs()) if jobs.file_of(path, job.key()).exists()}
     assert 3 not in done
     found = list(Runner(path)(killed_jobs.jobs()))
     assert set(killed_jobs.BEGUN) == set(range(6)) - done
@@ -305,7 +304,7 @@ def test_a_killed_run_goes_on(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_another_process_finishes_meanwhile_is_taken(path: Path, stage: Stage) -> None:
     def act(k: int, check: Check) -> None:
         if k == 0:
-            folder.write(file_of(path, 2), {"square": np.array(-4)}, 0.0)
+            jobs.write(file_of(path, 2), jobs.Outcome({"square": np.array(-4)}, None, 0.0))
 
     stage.act = act
     assert squares(list(Runner(path)(numbered(4)))) == [0, 1, -4, 9]

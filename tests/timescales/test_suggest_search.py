@@ -12,7 +12,8 @@ import echoscale as es
 from echoscale.data.series import as_series, as_targets
 from echoscale.readouts.splits import block_edges
 from echoscale.timescales import suggest_search
-from echoscale.timescales.suggest_search import Point, errors_of, improved, input_scaling, shortened
+from echoscale.timescales.candidates import shortened
+from echoscale.timescales.suggest_search import Point, errors_of, improved, input_scaling
 
 Floats = npt.NDArray[np.float64]
 
@@ -107,15 +108,15 @@ def test_the_input_is_never_weaker_than_allowed() -> None:
 
 def test_long_data_are_shortened_evenly() -> None:
     whole = as_series(np.arange(9000.0).reshape(-1, 1))
-    assert np.array_equal(np.asarray(shortened(whole).values[0])[:, 0], np.arange(5000.0, 9000.0))
+    assert np.array_equal(np.asarray(shortened(whole, suggest_search.MOST_STEPS).values[0])[:, 0], np.arange(5000.0, 9000.0))
     many = as_series(np.arange(200.0 * 100).reshape(200, 100, 1))
-    kept = shortened(many)
+    kept = shortened(many, suggest_search.MOST_STEPS)
     assert kept.count == 40
     assert kept.lengths.sum() <= suggest_search.MOST_STEPS
     assert kept.values[0][0, 0] == 0
     assert kept.values[-1][-1, 0] == 200 * 100 - 1
     few = as_series(np.ones((3, 50, 1)))
-    assert [len(each) for each in shortened(few).values] == [50, 50, 50]
+    assert [len(each) for each in shortened(few, suggest_search.MOST_STEPS).values] == [50, 50, 50]
 
 
 @pytest.mark.parametrize("features", [1, 4])

@@ -71,11 +71,11 @@ class Table:
     def markdown(self) -> str:
         """The table as Markdown, its notes below."""
         head = [f"| {' | '.join(self.columns)} |", "|" + "---|" * len(self.columns)]
-        body = [f"| {' | '.join(map(_text, row))} |" for row in self.rows]
+        body = [f"| {' | '.join(map(as_text, row))} |" for row in self.rows]
         return "\n".join([*head, *body, *(f"\n{note}" for note in self.notes)])
 
     def __str__(self) -> str:
-        cells = [self.columns, *(tuple(map(_text, row)) for row in self.rows)]
+        cells = [self.columns, *(tuple(map(as_text, row)) for row in self.rows)]
         widths = [max(len(row[j]) for row in cells) for j in range(len(self.columns))]
         numeric = [all(isinstance(value, int | float | None) for value in self[name]) for name in self.columns]
         lines = [
@@ -91,7 +91,8 @@ class Table:
     __repr__ = __str__
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """A value as tables show it: four digits, and a dash for None."""
     if value is None:
         return MISSING
     if isinstance(value, float):

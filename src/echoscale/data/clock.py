@@ -82,7 +82,7 @@ class Clock:
     def _of_dates(cls, index: Any, what: str, name: str | None) -> Clock:
         import pandas as pd
 
-        offset = _frequency(index) if index.freq is None else index.freq
+        offset = inferred(index) if index.freq is None else index.freq
         if offset is None:
             raise ValueError(_irregular(index, what))
         if getattr(offset, "weekday", 0) is None:  # weeks from any day on: the same weeks, by a name
@@ -132,12 +132,10 @@ class Clock:
         if self.zone is not None:
             stamp = stamp.tz_convert(self.zone)
         offset = pd.tseries.frequencies.to_offset(self.frequency) if self.offset is None else self.offset
-        past = pd.date_range(end=stamp, periods=1 - first, freq=offset)[: max(end - first, 0)] if first <= 0 else None
-        ahead = pd.date_range(stamp, periods=end, freq=offset)[max(first, 0) :] if end > 0 else None
-        parts = [each for each in (past[: min(end, 1) - first] if past is not None else None, ahead) if each is not None]
-        if first <= 0 < end:
-            parts[1] = parts[1][1:]
-        whole = parts[0] if len(parts) == 1 else parts[0].append(parts[1])
+        back, on = max(0, -first), max(0, end - 1)
+        past = pd.date_range(end=stamp, periods=back + 1, freq=offset)
+        ahead = pd.date_range(stamp, periods=on + 1, freq=offset)
+        whole = past.append(ahead[1:])[first + back : end + back]
         return pd.DatetimeIndex(whole, freq=offset, name=self.name)
 
     def moved(self, steps: int) -> Clock:
@@ -191,7 +189,7 @@ _REMEDY = (
 )
 
 
-def _frequency(index: Any) -> Any:
+def inferred(index: Any) -> Any:
     """The offset that pandas infers; None where it cannot."""
     import pandas as pd
 
@@ -219,7 +217,7 @@ def _irregular(index: Any, what: str) -> str:
     low, high = 2, len(index)  # the first `low` stamps are even, the first `high` are not
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _frequency(index[:middle]) is None else (middle, high)
+        low, high = (low, middle) if inferred(index[:middle]) is None else (middle, high)
     return _uneven(index, low - 1, what)
 
 

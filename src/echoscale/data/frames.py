@@ -9,7 +9,6 @@ Columns are separate series. What acts on another series is passed as X.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +18,7 @@ import numpy as np
 
 from echoscale._internal.types import Floats
 from echoscale.data.clock import Clock
-from echoscale.data.series import as_numbers, axes
+from echoscale.data.series import as_numbers, axes, refuse_twice
 
 ONE, COLUMNS, DICT, LIST = "one", "columns", "dict", "list"
 ARRAY, PANDAS, XARRAY = "array", "pandas", "xarray"
@@ -92,7 +91,7 @@ def series_of(y: Any, name: str = "y") -> Given:
             raise ValueError(f"{name} is empty: give at least one series.")
         return _panel(list(range(len(y))), list(y), LIST, name)
     values = _numbers(y, name)
-    index, dims = _index_of(y), tuple(str(each) for each in y.dims) if library == XARRAY else ()
+    index, dims = _index_of(y), _dims_of(y)
     if values.ndim == 1:
         given = None if library == ARRAY else y.name
         _check(values, name)
@@ -102,7 +101,7 @@ def series_of(y: Any, name: str = "y") -> Given:
     if values.shape[1] == 0:
         raise ValueError(f"{name} has no columns: it is an empty panel. Give at least one series.")
     names = _columns_of(y, values.shape[1])
-    _refuse_twice(names, name)
+    refuse_twice(names, name)
     labels = tuple(y.columns) if library == PANDAS else tuple(names)
     columns = [np.ascontiguousarray(values[:, b]) for b in range(values.shape[1])]
     for each, label in zip(columns, names, strict=True):
@@ -137,7 +136,7 @@ def tables_of(X: Any, form: Form, name: str = "X") -> Given:
         values.append(table)
         indices.append(_index_of(each))
         columns.append(tuple(_columns_of(each, table.shape[1])))
-        _refuse_twice(columns[-1], what)
+        refuse_twice(columns[-1], what)
     if len(set(columns)) > 1:
         other = next(each for each in columns if each != columns[0])
         raise ValueError(f"all tables of {name} must have the same columns: {list(columns[0])} and {list(other)} differ.")
@@ -205,10 +204,12 @@ def _stamps(index: Any) -> Any:
 
 def _panel(labels: list[Any], each: list[Any], shape: str, name: str) -> Given:
     names = [str(label) for label in labels]
-    values, indices, libraries = [], [], []
-    dims: tuple[str, ...] = ()
     if len(set(names)) < len(names):
         raise ValueError(f"{name} has two series of the same name: {names}.")
+    libraries = sorted({library_of(one) for one in each})
+    if len(libraries) > 1:
+        raise TypeError(f"the series of {name} must be of one kind, got {', '.join(libraries)}.")
+    values = []
     for label, one in zip(names, each, strict=True):
         what = f"{name}[{label!r}]"
         found = _numbers(one, what)
@@ -217,12 +218,8 @@ def _panel(labels: list[Any], each: list[Any], shape: str, name: str) -> Given:
             raise ValueError(f"{what} must be one series (T,), got shape {found.shape}.")
         _check(found, what)
         values.append(found)
-        indices.append(_index_of(one))
-        libraries.append(library_of(one))
-        dims = tuple(str(d) for d in one.dims) if libraries[-1] == XARRAY else dims
-    if len(set(libraries)) > 1:
-        raise TypeError(f"the series of {name} must be of one kind, got {', '.join(sorted(set(libraries)))}.")
-    return Given(values, indices, Form(shape, libraries[0], tuple(names), tuple(labels), dims))
+    form = Form(shape, libraries[0], tuple(names), tuple(labels), _dims_of(each[-1]))
+    return Given(values, [_index_of(one) for one in each], form)
 
 
 def _numbers(value: Any, what: str) -> Floats:
@@ -306,13 +303,6 @@ def _refuse_columns(value: Any, what: str) -> None:
             raise TypeError(f"{called} is complex: give real and imaginary part as two columns.")
 
 
-def _refuse_twice(names: Sequence[str], what: str) -> None:
-    """Raise where two columns have the same name."""
-    if len(set(names)) < len(names):
-        twice, _ = Counter(names).most_common(1)[0]
-        raise ValueError(f"{what} has two columns named {twice!r}: give every column its own name.")
-
-
 def _check(values: Floats, what: str) -> None:
     if not len(values):
         raise ValueError(f"{what} is empty.")
@@ -328,6 +318,10 @@ def _index_of(value: Any) -> Any:
     if library == XARRAY:
         return value.indexes.get(value.dims[0])
     return None
+
+
+def _dims_of(value: Any) -> tuple[str, ...]:
+    return tuple(str(each) for each in value.dims) if library_of(value) == XARRAY else ()
 
 
 def _columns_of(value: Any, count: int) -> list[str]:

@@ -37,8 +37,7 @@ def link(loss: str, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return z
     if loss == "sigmoid":
         return np.asarray(np.exp(-np.logaddexp(0, -z)))
-    shifted = np.exp(z - z.max(axis=-1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
+    return _softmax(z)
 
 
 def of_labels(loss: str, z: jax.Array, labels: jax.Array) -> jax.Array:
@@ -85,5 +84,9 @@ def probabilities(loss: str, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
     logs = checks.finite(np.asarray(z, np.float64), "outputs")
     if loss == "sigmoid":
         logs = -np.logaddexp(0, -logs)  # in logarithms, so that outputs far below 0 keep their proportions
-    shifted = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return _softmax(logs)
+
+
+def _softmax(z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    shifted = np.exp(z - z.max(axis=-1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))

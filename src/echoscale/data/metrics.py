@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from echoscale._internal import checks
 from echoscale.data.scaling import is_constant
-from echoscale.data.series import Series, SeriesLike, as_numbers, as_series
+from echoscale.data.series import Numbers, Series, SeriesLike, as_numbers, as_series
 
 # A smaller gain, as a share of the error, is not worth a change.
 LEAST_GAIN = 0.02
@@ -40,12 +41,9 @@ def nmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
     >>> es.nmse([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 2.0])
     0.2
     """
-    both = _series(y, "y"), _series(y_hat, "y_hat")
-    ours, theirs = ([each.shape for each in series.values] for series in both)
-    if ours != theirs:
-        shapes = f"{ours} and {theirs}" if len(ours) < 10 else f"{len(ours)} and {len(theirs)} series"
-        raise ValueError(f"y and y_hat must have the same shape, series by series, got {shapes}.")
-    truth, guess = (np.concatenate(list(series.values)) for series in both)
+    both = list(_series(y, "y").values), list(_series(y_hat, "y_hat").values)
+    _check_shapes(*both)
+    truth, guess = map(np.concatenate, both)
     if is_constant(truth).any():
         raise ValueError("y is constant: its variance is 0, so errors cannot be normalised by it.")
     # In units of a power of two near the largest number, which changes no bit: squares then stay numbers.
@@ -137,10 +135,15 @@ def _unchecked(y_hat: Any, truth: Series) -> list[Any]:
     given = list(y_hat.values) if isinstance(y_hat, Series) else [y_hat] if truth.kind == "one" else list(y_hat)
     guesses = [as_numbers(each, "y_hat", np.float64) for each in given]
     guesses = [each[:, None] if each.ndim == 1 else each for each in guesses]
-    shapes = [each.shape for each in guesses], [each.shape for each in truth.values]
-    if shapes[0] != shapes[1]:
-        raise ValueError(f"y and y_hat must have the same shape, series by series, got {shapes[1]} and {shapes[0]}.")
+    _check_shapes(list(truth.values), guesses)
     return guesses
+
+
+def _check_shapes(truth: Sequence[Numbers], guesses: Sequence[Numbers]) -> None:
+    ours, theirs = [each.shape for each in truth], [each.shape for each in guesses]
+    if ours != theirs:
+        shapes = f"{ours} and {theirs}" if len(ours) < 10 else f"{len(ours)} and {len(theirs)} series"
+        raise ValueError(f"y and y_hat must have the same shape, series by series, got {shapes}.")
 
 
 def _series(values: SeriesLike | Series, name: str) -> Series:

@@ -56,9 +56,7 @@ class NormalScores(NamedTuple):
 
     def apply(self, series: Series) -> Series:
         """The series as normal scores."""
-        values: Any = series.values
-        changed = self.forward(values) if isinstance(values, np.ndarray) else [self.forward(each) for each in values]
-        return Series(changed, series.kind, series.name)
+        return series.mapped(self.forward)
 
 
 def heard_of(series: Series, changes: bool | str, backwards: bool = False) -> Series:
@@ -71,8 +69,7 @@ def heard_of(series: Series, changes: bool | str, backwards: bool = False) -> Se
         change = np.diff(values, axis=-2, prepend=values[..., :1, :])
         return change if changes == ONLY else np.concatenate([values, change], axis=-1)
 
-    values: Any = series.values
-    return Series(one(values) if isinstance(values, np.ndarray) else [one(each) for each in values], series.kind, series.name)
+    return series.mapped(one)
 
 
 def columns_heard(features: int, changes: bool | str) -> int:

@@ -73,11 +73,7 @@ class Scaling(NamedTuple):
 
     def apply(self, series: Series) -> Series:
         """The series in units of the network."""
-        if self.is_none:
-            return series
-        values: Any = series.values
-        changed = self.forward(values) if isinstance(values, np.ndarray) else [self.forward(each) for each in values]
-        return Series(changed, series.kind, series.name)
+        return series if self.is_none else series.mapped(self.forward)
 
     def forward(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """(x - mean) / spread of an array whose last axis are the columns."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -78,14 +79,16 @@ class Series:
         if self.dtype == wanted:
             return self
         with np.errstate(over="ignore"):
-            if isinstance(self.values, np.ndarray):
-                values: Sequence[Numbers] | Numbers = self.values.astype(wanted)
-            else:
-                values = [each.astype(wanted) for each in self.values]
-        changed = Series(values, self.kind, self.name, self.columns, self.index)
+            changed = replace(self.mapped(lambda each: each.astype(wanted)), columns=self.columns, index=self.index)
         if wanted.itemsize < self.dtype.itemsize:
             _check(changed)
         return changed
+
+    def mapped(self, change: Callable[[Numbers], Numbers]) -> Series:
+        """Other numbers for the same steps, without names of columns and rows; `change` takes (..., T, F)."""
+        values = self.values
+        changed = change(values) if isinstance(values, np.ndarray) else [change(each) for each in values]
+        return Series(changed, self.kind, self.name)
 
     def called(self, b: int) -> str:
         """What errors call series b."""
@@ -307,6 +310,13 @@ def _same_columns(found: tuple[str, ...], expected: tuple[str, ...], name: str) 
             f"{name} has the columns {list(found)}, but {list(expected)} are needed, in this order: "
             f"use {name}[{list(expected)}]."
         )
+
+
+def refuse_twice(names: Sequence[str], what: object) -> None:
+    """Raise where two columns have the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(f"{what} has two columns named {name!r}: give every column its own name.")
 
 
 def as_written(value: object) -> Numbers:

@@ -12,9 +12,11 @@ from echoscale._internal.transaction import all_or_nothing
 from echoscale.engine.esn import ESN
 from echoscale.estimators._validation import RandomState, seed_of
 from echoscale.network import Network, parallel
+from echoscale.timescales.candidates import Candidate
 
 # Where leak rates or the input scaling are left open. Set on half of the data sets of benchmarks/classification.py.
-SLOWEST, INPUT_SCALING = 0.03, 0.3
+SLOWEST = 0.03
+USUAL = Candidate(slow=SLOWEST, fast=1.0, input_scaling=0.3)
 BIAS_SCALING = 0.5
 SEARCHED = ("units", "leak_rate", "spectral_radius", "input_scaling")
 
@@ -58,35 +60,44 @@ class ESNEstimator(BaseEstimator):
         Network
             Not built yet: `fit` draws its weights.
         """
-        if self.network is not None:
-            if not isinstance(self.network, Network):
-                raise TypeError(f"network must be an echoscale Network, got {self.network!r}.")
-            usual = type(self)()
-            changed = [name for name in SEARCHED if not _same(getattr(self, name), getattr(usual, name))]
-            if changed:
-                raise ValueError(
-                    f"network= is given, so {', '.join(changed)} would be ignored: "
-                    "set them in the network, or leave network out."
-                )
-            return self.network
-        sizes = list(self.units) if isinstance(self.units, Sequence | np.ndarray) else [self.units]
-        leak_rate, strength = self.leak_rate, self.input_scaling
-        if leak_rate is None:
-            leak_rate = [float(f"{each:.3g}") for each in np.geomspace(1, SLOWEST, len(sizes))]
+        if self.network is None:
+            return self._described(self._sizes())
+        if not isinstance(self.network, Network):
+            raise TypeError(f"network must be an echoscale Network, got {self.network!r}.")
+        usual = type(self)()
+        changed = [name for name in SEARCHED if not _same(getattr(self, name), getattr(usual, name))]
+        if changed:
+            raise ValueError(
+                f"network= is given, so {', '.join(changed)} would be ignored: set them in the network, or leave network out."
+            )
+        return self.network
+
+    def _sizes(self) -> list[int]:
+        """The number of neurons of every reservoir."""
+        return list(self.units) if isinstance(self.units, Sequence | np.ndarray) else [self.units]
+
+    def _candidate(self) -> Candidate:
+        """The leak rates and the input scaling where they are left open."""
+        return USUAL
+
+    def _described(self, sizes: list[int], candidate: Candidate | None = None) -> Network:
+        """Reservoirs of these sizes side by side; values that are left open come from a candidate."""
+        usual = candidate or self._candidate()
         return parallel(
             sizes,
-            leak_rate=leak_rate,
+            leak_rate=usual.leak_rate(sizes) if self.leak_rate is None else self.leak_rate,
             spectral_radius=self.spectral_radius,
-            input_scaling=INPUT_SCALING if strength is None else strength,
+            input_scaling=usual.input_scaling if self.input_scaling is None else self.input_scaling,
             bias_scaling=BIAS_SCALING,
         )
 
-    def _build(self, n_inputs: int, n_outputs: int | None = None) -> ESN:
+    def _build(self, n_inputs: int, n_outputs: int | None = None, seed: int | None = None) -> ESN:
         """The network with its weights; without n_outputs it has no output feedback."""
         network = self.make_network()
         if network.feeds_back and n_outputs is None:
             raise ValueError(f"this network has output feedback, which is for ESNRegressor and not for {type(self).__name__}.")
-        return network.build(n_inputs, seed_of(self.random_state), self.dtype, self.device, n_outputs=n_outputs)
+        drawn = seed_of(self.random_state) if seed is None else seed
+        return network.build(n_inputs, drawn, self.dtype, self.device, n_outputs=n_outputs)
 
 
 def _same(value: object, default: object) -> bool:

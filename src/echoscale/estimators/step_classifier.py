@@ -49,12 +49,11 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
     units : int or tuple of int
         Number of neurons, of one reservoir or of each of several side by side.
     leak_rate : float, tuple or None
-        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: from 1 on the first reservoir to 0.03 on the
-        last, the others geometrically between them; 1 where there is one reservoir.
+        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: chosen by held-out error, as in `ESNRegressor`.
     spectral_radius : float or tuple
         Spectral radius of the recurrent matrices.
     input_scaling : float, tuple or None
-        Scale of the input weights. None: 0.3.
+        Scale of the input weights. None: chosen by held-out error, as in `ESNRegressor`.
     network : Network or None
         Any network, in place of the four parameters before.
     columns : Columns or None
@@ -73,11 +72,12 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         chunk of `partial_fit`. A column that is constant there becomes 0. None: the network receives the data as they are.
     ridge : "auto", float or list of floats
         Penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of the
-        states, the best on held-out folds; a list: the best of it. Where the smallest of the path is among the best, it goes on
-        down to 0 with an exact solution that needs all rows at once (up to 512 MiB). With too little data for two folds of four
-        steps, "auto" is 1e-4 times that mean square. A trained readout has 1e-5, which folds would train many times. In
-        `partial_fit`, every chunk is a block, dealt out to the folds in turn, and "auto" chooses again at every call; before
-        there are two folds it is 1e-4 times the mean square, and after a `fit` the relative penalty of that fit stays.
+        states, the largest whose error on held-out folds is within one per cent of the least; a list: the same for its
+        penalties. Where the smallest of the path is among the best, it goes on down to 0 with an exact solution that needs all
+        rows at once (up to 512 MiB). With too little data for two folds of four steps, "auto" is 1e-4 times that mean square. A
+        trained readout has 1e-5, which folds would train many times. In `partial_fit`, every chunk is a block, dealt out to the
+        folds in turn, and "auto" chooses again at every call; before there are two folds it is 1e-4 times the mean square, and
+        after a `fit` the relative penalty of that fit stays.
     folds : int
         Number of folds that choose a penalty: blocks of time with a gap of a twentieth of a fold between them (whole series
         where there are as many series as folds; fewer folds where data are short).
@@ -94,6 +94,9 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         The labels, sorted.
     esn_ : ESN
         The network with its weights.
+    candidates_ : Candidates or None
+        Leak rates, input scalings and held-out errors of the candidates, with `chosen`, `table` and `plot()`; None if nothing
+        was chosen. In a stream, the first chunk chooses.
     readout_ : Readout
         W_out and b (O,), for states and columns that are not standardised.
     steepness_ : float
@@ -190,7 +193,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         for name in ("history_", "statistics_", "fold_statistics_"):
             self.__dict__.pop(name, None)  # of another fit before
         ridge, washout = self._penalties(), self._washout(series)
-        steps = self._begin(series, washout)
+        steps = self._begin(series, targets, washout)
         if readout is None:
             self._fit_steps(steps, series, targets, ridge, washout)
             self._calibrate()
@@ -231,7 +234,9 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         if first:
             self.classes_ = classes_of(labels if classes is None else np.asarray(classes))
         targets, ridge = self._one_hot(labels, series), self._penalties()
-        self._add_steps(self._begin(series, None) if first else self._fitted_steps(), series, targets, ridge, new_series)
+        self._add_steps(
+            self._begin(series, targets, None) if first else self._fitted_steps(), series, targets, ridge, new_series
+        )
         if hasattr(self, "readout_"):
             self._calibrate()
         return self
@@ -347,10 +352,10 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
             return as_targets(codes_of(np.asarray(labels), self.classes_), series)
         return as_targets([codes_of(each, self.classes_) for each in labels], series)
 
-    def _begin(self, series: Series, washout: int | None) -> Steps:
+    def _begin(self, series: Series, targets: Series, washout: int | None) -> Steps:
         """A network for these data; washout=None is for streams."""
         columns = STATES if self.columns is None else self.columns
-        return self._steps(series, self._build(series.features), columns, Scaling.none(len(self.classes_)), washout)
+        return self._steps(series, targets, columns, Scaling.none(len(self.classes_)), washout)
 
     def _calibrate(self) -> None:
         self.steepness_ = calibration.steepness_of_steps(self.statistics_, self.readout_, self.ridge_curve_)

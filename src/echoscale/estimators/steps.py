@@ -26,9 +26,10 @@ from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, check_longer_than, teacher_forced, washout_steps
 from echoscale.engine import feed
 from echoscale.engine.esn import ESN
-from echoscale.estimators import difference
-from echoscale.estimators._validation import as_given, counted, last_rows, penalties_of
+from echoscale.estimators._validation import as_given, counted, last_rows, penalties_of, seed_of
 from echoscale.estimators.base import ESNEstimator
+from echoscale.estimators.difference import added_back, changes
+from echoscale.network import Network
 from echoscale.readouts import closed_loop, fit
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.fit import Fitted
@@ -36,6 +37,8 @@ from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.states import at_rest, check_states, state_rows
 from echoscale.readouts.statistics import Statistics, split_statistics, with_noise
+from echoscale.timescales import candidates
+from echoscale.timescales.candidates import Candidate, Candidates
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,10 @@ class Steps:
 
     def prepared(self, series: Series, targets: Series, last: Array | None = None) -> tuple[Series, Series]:
         """The input of the network and the targets of the readout, in units of the network; last: the outputs before."""
-        heard, wanted = self.inputs.apply(series), self.outputs.apply(targets)
+        heard = self.inputs.apply(series)
         if self.esn.n_outputs:
-            heard = teacher_forced(heard, wanted, last)
-        if self.difference == LAST:
-            wanted = difference.changes(heard, wanted, self.inputs, self.outputs, int(self.columns.inputs or 0))
-        return heard, wanted
+            heard = teacher_forced(heard, self.outputs.apply(targets), last)
+        return heard, wanted_of(heard, targets, self.columns, self.inputs, self.outputs, self.difference)
 
     def statistics(
         self, heard: Series, wanted: Series, edges: list[Indices], state: Array | None = None
@@ -95,7 +96,7 @@ class Steps:
     def in_units_of_data(self, readout: Readout) -> Readout:
         """The readout of y(t), in units of the data."""
         if self.difference == LAST:
-            readout = difference.added_back(readout, self.esn, self.inputs, self.outputs, self.columns)
+            readout = added_back(readout, self.esn, self.inputs, self.outputs, self.columns)
         return fit.in_units_of(readout, self.outputs)
 
     def predicted(
@@ -159,6 +160,12 @@ class Steps:
         return given[..., :-fed_back], given[..., -fed_back:]
 
 
+def wanted_of(heard: Series, targets: Series, columns: Columns, inputs: Scaling, outputs: Scaling, difference: str) -> Series:
+    """The targets of the readout, in units of the network: as they are, or their changes since the last known value."""
+    wanted = outputs.apply(targets)
+    return changes(heard, wanted, inputs, outputs, int(columns.inputs or 0)) if difference == LAST else wanted
+
+
 class StepEstimator(ESNEstimator):
     """An estimator with an output at every step: the network and the readout of the last fit, and where its data ended."""
 
@@ -168,6 +175,7 @@ class StepEstimator(ESNEstimator):
     ridge: float | Sequence[float] | str
     folds: int
 
+    candidates_: Candidates | None
     readout_: Readout
     ridge_: float
     ridge_curve_: RidgeCurve | None
@@ -205,11 +213,61 @@ class StepEstimator(ESNEstimator):
         return values
 
     def _steps(
-        self, series: Series, esn: ESN, columns: Columns, outputs: Scaling, washout: int | None, **options: Any
+        self,
+        series: Series,
+        targets: Series,
+        columns: Columns,
+        outputs: Scaling,
+        washout: int | None,
+        *,
+        n_outputs: int | None = None,
+        **options: Any,
     ) -> Steps:
-        """A network for these data; washout=None is for streams."""
-        settled = columns.settled(series.lengths, esn.columns, washout)
-        return Steps(esn, settled, scaling_of(self.scale, series), outputs, **options)
+        """A network for these data, with the leak rates and the input scaling chosen by folds where they are left open.
+
+        washout    None: a stream, whose end is not known
+        n_outputs  outputs that may be fed back
+        """
+        self.candidates_ = None
+        described, seed, inputs = self.make_network(), seed_of(self.random_state), scaling_of(self.scale, series)
+        if described is not self.network and (self.leak_rate is None or self.input_scaling is None):
+            settled = columns.settled(series.lengths, series.features, washout)
+            self.candidates_ = self._chosen(inputs.apply(series), targets, settled, inputs, outputs, seed, **options)
+        esn = self._build(series.features, n_outputs, seed)
+        return Steps(esn, columns.settled(series.lengths, esn.columns, washout), inputs, outputs, **options)
+
+    def _chosen(
+        self,
+        heard: Series,
+        targets: Series,
+        columns: Columns,
+        inputs: Scaling,
+        outputs: Scaling,
+        seed: int,
+        difference: str = NONE,
+        noise: float = 0.0,
+    ) -> Candidates | None:
+        """The candidates with their errors on held-out data; None where data are too short."""
+        wanted = wanted_of(heard, targets, columns, inputs, outputs, difference)
+        spread = 1.0 if self.scale == STANDARD else float(Scaling.of(heard.values).spread.max())
+        tried = candidates.candidates(int(heard.lengths.max()), self.leak_rate is None, self.input_scaling is None, spread)
+        sizes = candidates.fewer_units(self._sizes())
+
+        def network(candidate: Candidate) -> Network:
+            return self._described(sizes, candidate)
+
+        return candidates.choose(
+            tried, network, heard, wanted, columns, noise=noise, seed=seed, dtype=self.dtype, device=self.device
+        )
+
+    def _candidate(self) -> Candidate:
+        """As the last fit chose it, or the first one."""
+        found = getattr(self, "candidates_", None)
+        return candidates.FIRST if found is None else found.chosen
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
+        text, found = super().__repr__(N_CHAR_MAX), getattr(self, "candidates_", None)
+        return text if found is None else f"{text}\n{found.reason}"
 
     def _fitted_steps(self, **options: Any) -> Steps:
         """The network of the last fit."""

@@ -2,12 +2,12 @@
 
 from echoscale.measures.capacity import processing_capacity
 from echoscale.measures.consistency import consistency, echo_index
+from echoscale.measures.inputs import noise
 from echoscale.measures.lyapunov import lyapunov_exponents
 from echoscale.measures.memory_capacity import linear_memory_capacity, memory_capacity
-from echoscale.measures.noise import noise
 from echoscale.measures.overview import Measured, measure
-from echoscale.measures.plots import plot
 from echoscale.measures.ranks import dimension, ranks
+from echoscale.measures.results import plot
 
 __all__ = [
     "Measured",

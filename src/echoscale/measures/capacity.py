@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from numpy.polynomial import legendre
 from scipy.stats import chi2
 
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
-from echoscale.data.series import SeriesLike, washout_steps
+from echoscale.data.series import Series, SeriesLike
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.measures.explained_variance import explained
-from echoscale.measures.grids import check_steps, labelled, one_series
+from echoscale.measures.inputs import CLEARLY, check_white, first_step, one_series
 from echoscale.measures.memory_capacity import ROWS_PER_NEURON
-from echoscale.measures.noise import check_white, polynomials, uniform_units
+from echoscale.measures.results import labelled
 
 if TYPE_CHECKING:
     import xarray
@@ -88,12 +89,11 @@ def processing_capacity(
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
     degree = checks.integer(degree, "degree", minimum=1)
     windows = _windows(lags, degree, esn.units, series.features)
-    length = int(series.lengths[0])
-    first = max(washout_steps(washout, length), max(windows) - 1)
-    check_steps(length, first, ROWS_PER_NEURON * esn.units, f"a capacity of {esn.units} neurons over {max(windows)} lags")
+    why = f"a capacity of {esn.units} neurons over {max(windows)} lags"
+    first = first_step(series, washout, ROWS_PER_NEURON * esn.units, why, least=max(windows) - 1)
     check_white(series)
-    terms = polynomials(uniform_units(series, degree), degree)
-    places = [_places(d, window * series.features, degree) for d, window in enumerate(windows, 1)]
+    terms = _polynomials(_uniform_units(series, degree), degree)
+    places = [_places(d, window * series.features) for d, window in enumerate(windows, 1)]
 
     def targets(begin: int, end: int) -> Floats:
         """The products as columns, degree by degree, in the order of `places`."""
@@ -144,13 +144,32 @@ def _windows(lags: int | Sequence[int] | None, degree: int, units: int, features
     return found
 
 
-def _places(degree: int, variables: int, largest: int) -> npt.NDArray[np.int64]:
+def _polynomials(u: Floats, degree: int) -> Floats:
+    """sqrt(2 d + 1) P_d(u) for d = 0 ... degree, (degree + 1, T, F): Legendre's, orthonormal over uniform u in [-1, 1]."""
+    scale = np.sqrt(2 * np.arange(degree + 1) + 1)
+    return np.asarray(np.moveaxis(legendre.legvander(u, degree), -1, 0) * scale[:, None, None])
+
+
+def _uniform_units(series: Series, degree: int) -> Floats:
+    """u scaled to [-1, 1] by its extremes, (T, F); inputs that are not uniform are refused."""
+    u = np.asarray(series.values[0], np.float64)
+    low, high = u.min(axis=0), u.max(axis=0)
+    scaled: Floats = 2 * (u - low) / (high - low) - 1
+    means = _polynomials(scaled, max(degree, 4))[1:].mean(axis=1)
+    if np.abs(means).max() > CLEARLY / len(u) ** 0.5:
+        raise ValueError(
+            "u is not uniform between its extremes, so Legendre polynomials of it are not orthogonal: use "
+            "es.measures.noise(length, low=..., high=...)."
+        )
+    return scaled
+
+
+def _places(degree: int, variables: int) -> npt.NDArray[np.int64]:
     """Places of the factors of every function of a degree in a table (polynomials, variables), (functions, degree)."""
     drawn = np.array(list(combinations_with_replacement(range(variables), degree)))
     # A variable drawn p times in a row is one factor of degree p, at its first place; the others are 1 (polynomial 0).
     again = np.concatenate([np.zeros((len(drawn), 1), bool), drawn[:, 1:] == drawn[:, :-1]], axis=1)
     powers = np.where(again, 0, (drawn[:, :, None] == drawn[:, None, :]).sum(axis=2))
-    assert powers.max() <= largest
     return np.asarray(powers * variables + drawn)
 
 

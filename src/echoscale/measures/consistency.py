@@ -24,12 +24,13 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
-from echoscale.data.series import Series, SeriesLike, washout_steps
+from echoscale.data.series import Series, SeriesLike
 from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.measures.explained_variance import whitening
-from echoscale.measures.grids import check_steps, labelled, one_series, slabs
+from echoscale.measures.inputs import first_step, one_series
+from echoscale.measures.results import labelled, slabs
 
 if TYPE_CHECKING:
     import xarray
@@ -79,13 +80,11 @@ def consistency(
     1.0
     """
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
-    length = int(series.lengths[0])
-    first = washout_steps(washout, length)
-    check_steps(length, first, max(FEWEST_STEPS, esn.units + 1), f"the consistency of {esn.units} neurons")
+    first = first_step(series, washout, max(FEWEST_STEPS, esn.units + 1), f"the consistency of {esn.units} neurons")
     begin = starts_of(esn, starts, seed)
     many = copies(series, len(begin))
     values = np.empty((3, used.lanes or 1))
-    for which, part in slabs(used, 16 * len(begin) * length * esn.units):
+    for which, part in slabs(used, 16 * len(begin) * int(series.lengths[0]) * esn.units):
         states = esn.run(many, state=begin, hyper=part)[:, :, first:]
         with one_thread():
             values[:, which] = _compared(states.astype(np.float64))
@@ -135,7 +134,7 @@ def echo_index(
     array([1, 2])
     """
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
-    check_steps(int(series.lengths[0]), 0, FEWEST_STEPS, "an echo state index")
+    first_step(series, 0, FEWEST_STEPS, "an echo state index")
     least = checks.non_negative(tolerance, "tolerance", "It is a distance.")
     begin = starts_of(esn, starts, seed)
     many = copies(series, len(begin))

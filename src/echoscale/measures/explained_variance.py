@@ -18,7 +18,7 @@ from echoscale.data.series import Series
 from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
-from echoscale.measures.grids import slabs
+from echoscale.measures.results import slabs
 
 # (begin, end) -> the targets of these steps, (end - begin, K).
 Targets = Callable[[int, int], Floats]

@@ -17,13 +17,14 @@ import numpy as np
 
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
-from echoscale.data.series import SeriesLike, washout_steps
+from echoscale.data.series import SeriesLike
 from echoscale.engine.devices import COMPILER_OPTIONS, precision_and_device
 from echoscale.engine.dynamics import State, Weights, step
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.engine.lanes import power_of_two
-from echoscale.measures.grids import check_steps, labelled, one_series, slabs
+from echoscale.measures.inputs import first_step, one_series
+from echoscale.measures.results import labelled, slabs
 
 if TYPE_CHECKING:
     import xarray
@@ -87,9 +88,7 @@ def lyapunov_exponents(
     if count > esn.units:
         raise ValueError(f"k={count} exponents of {esn.units} neurons: there are at most {esn.units}.")
     every = checks.integer(every, "every", minimum=1)
-    length = int(series.lengths[0])
-    first = washout_steps(washout, length)
-    check_steps(length, first, max(FEWEST_STEPS, 2 * every), "a Lyapunov exponent")
+    first = first_step(series, washout, max(FEWEST_STEPS, 2 * every), "a Lyapunov exponent")
     rng = np.random.default_rng(checks.integer(seed, "seed"))
     start = np.linalg.qr(rng.standard_normal((esn.units, count)))[0]
     wide = ESN(esn.network, esn.n_inputs, esn.seed, "float64", esn.device, esn.drawn, esn.hyper, esn.n_outputs)

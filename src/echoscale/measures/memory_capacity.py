@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
-from echoscale.data.series import SeriesLike, washout_steps
+from echoscale.data.series import SeriesLike
 from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.measures.explained_variance import explained
-from echoscale.measures.grids import check_steps, labelled, one_series, slabs
-from echoscale.measures.noise import check_white
+from echoscale.measures.inputs import check_white, first_step, one_series
+from echoscale.measures.results import labelled, slabs
 
 if TYPE_CHECKING:
     import xarray
@@ -79,9 +79,8 @@ def memory_capacity(
     """
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
     most = 2 * esn.units if lags is None else checks.integer(lags, "lags", minimum=1)
-    length = int(series.lengths[0])
-    first = max(washout_steps(washout, length), most)
-    check_steps(length, first, ROWS_PER_NEURON * esn.units, f"a memory of {esn.units} neurons over {most} lags")
+    why = f"a memory of {esn.units} neurons over {most} lags"
+    first = first_step(series, washout, ROWS_PER_NEURON * esn.units, why, least=most)
     check_white(series)
     values = np.asarray(series.values[0], np.float64)
     shifted = values - values.mean(axis=0)
@@ -91,7 +90,7 @@ def memory_capacity(
 
     found = explained(esn, series, targets, (most + 1) * series.features, first, used)
     memory = found.unbiased().reshape(-1, most + 1, series.features)
-    return _labelled("memory capacity", used, memory, found.rank, rows=found.rows)
+    return _labelled(used, memory, found.rank, rows=found.rows)
 
 
 def linear_memory_capacity(esn: ESN, *, lags: int | None = None, hyper: Hyper | None = None) -> xarray.Dataset:
@@ -133,7 +132,7 @@ def linear_memory_capacity(esn: ESN, *, lags: int | None = None, hyper: Hyper | 
         M, B = np.stack([each.M.toarray() for each in systems]), np.stack([each.B for each in systems])
         with one_thread():
             memory[which], rank[which] = _leverages(M, B, most)
-    return _labelled("memory capacity", used, memory, rank, rank - memory[:, 0].sum(axis=1))
+    return _labelled(used, memory, rank, rank - memory[:, 0].sum(axis=1))
 
 
 def _leverages(M: Floats, B: Floats, lags: int) -> tuple[Floats, npt.NDArray[np.int64]]:
@@ -177,9 +176,9 @@ def _compressed(root: Floats) -> Floats:
 
 
 def _labelled(
-    measure: str, hyper: Hyper, memory: Floats, rank: npt.NDArray[np.int64], capacity: Floats | None = None, **attrs: object
+    hyper: Hyper, memory: Floats, rank: npt.NDArray[np.int64], capacity: Floats | None = None, **attrs: object
 ) -> xarray.Dataset:
     found = memory[:, 1:].sum(axis=(1, 2)) if capacity is None else capacity
     values = {"memory": (("lag", "input"), memory), "capacity": ((), found), "rank": ((), rank)}
     coords = {"lag": np.arange(memory.shape[1]), "input": np.arange(memory.shape[2])}
-    return labelled(measure, hyper, values, coords, **attrs)
+    return labelled("memory capacity", hyper, values, coords, **attrs)

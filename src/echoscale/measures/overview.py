@@ -14,12 +14,11 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.measures.capacity import processing_capacity
 from echoscale.measures.consistency import consistency, echo_index
-from echoscale.measures.grids import one_series
+from echoscale.measures.inputs import noise, one_series
 from echoscale.measures.lyapunov import lyapunov_exponents
 from echoscale.measures.memory_capacity import linear_memory_capacity, memory_capacity
-from echoscale.measures.noise import noise
-from echoscale.measures.plots import plot
 from echoscale.measures.ranks import dimension, ranks
+from echoscale.measures.results import plot
 from echoscale.readouts.states import check_states
 from echoscale.readouts.statistics import statistics
 from echoscale.timescales.spectrum import Spectrum
@@ -80,10 +79,7 @@ class Measured:
             ("longest timescale", float(times.max()), None),
             ("memory capacity, lags from 1 on", float(self.memory.capacity), units),
             ("the same in the linear regime", linear, units),
-            *(
-                (f"processing capacity, degree {int(d)}", float(self.capacity.capacity.sel(degree=d)), units)
-                for d in self._degrees
-            ),
+            *((f"processing capacity, degree {int(each.degree)}", float(each), units) for each in self.capacity.capacity),
             ("processing capacity, all of these", float(self.capacity.total), units),
             ("largest conditional exponent", float(self.exponents.exponent[0]), None),
             ("echo state index", int(self.echo["index"]), self.echo.sizes["start"]),
@@ -98,10 +94,6 @@ class Measured:
                 "Linear regime: inputs never fade there (an eigenvalue of size 1 or more), so it has no memory function."
             )
         return Table(("measure", "value", "at most"), tuple(rows), "Measures of a network", tuple(notes))
-
-    @property
-    def _degrees(self) -> list[int]:
-        return [int(each) for each in self.capacity.degree.values]
 
     def plot(self) -> Figure:
         """Spectrum, timescales, memory function, capacities, exponents and singular values in one figure."""
@@ -119,11 +111,9 @@ class Measured:
         axes[1].plot(shown, (np.arange(len(shown)) + 1) / len(times))
         axes[1].set(xscale="log", xlabel="timescale", ylabel="share of modes below", title="timescales")
         if self.linear_memory is not None:
-            axes[2].plot(
-                self.linear_memory.lag, self.linear_memory.memory.sum("input"), "--", color="C1", label="linear regime"
-            )
-        axes[2].plot(self.memory.lag, self.memory.memory.sum("input"), color="C0", label="measured")
-        axes[2].set(xlabel="lag k", ylabel="m(k)", title=f"memory function, capacity {float(self.memory.capacity):.3g}")
+            plot(self.linear_memory, axes[2]).lines[0].set(linestyle="--", color="C1", label="linear regime")
+        plot(self.memory, axes[2]).lines[-1].set(color="C0", label="measured")
+        axes[2].set_title(f"memory function, capacity {float(self.memory.capacity):.3g}")
         axes[2].legend(frameon=False, fontsize="small")
         plot(self.capacity, axes[3]).set_title(f"processing capacity, {float(self.capacity.total):.3g} in all")
         plot(self.exponents, axes[4]).set_title(f"conditional exponents, largest {float(self.exponents.exponent[0]):.3g}")
@@ -189,12 +179,15 @@ def measure(
     used = esn.hyper if hyper is None else hyper
     if used.lanes is not None:
         raise ValueError(f"this is for one network, but the Hyper has {used.lanes} lanes: the single functions take grids.")
-    values = one_series(esn, u).values[0]
+    series = one_series(esn, u)
+    values = series.values[0]
     middle, half = values.mean(axis=0), 3**0.5 * values.std(axis=0)
     if not (half > 0).all():
         raise ValueError(f"feature {int(np.argmin(half))} of u is constant: capacities need inputs that move.")
     length = max(min(max(STEPS_PER_NEURON * esn.units, LEAST_STEPS), MOST_STEPS), 10 * esn.units + (lags or 0), 20 * esn.units)
-    _check(esn, u, washout, used)
+    found = statistics(esn, series, series, washout=washout_steps(washout, int(series.lengths[0])), hyper=used)
+    # Inputs in raw units often saturate the states, or leave them constant.
+    check_states(found.mean[: esn.units], np.diagonal(found.scatter)[: esn.units] / found.count, esn, above=4)
     white = noise(length, esn.columns, seed, low=middle - half, high=middle + half)
     spectrum = esn.spectrum(hyper=used)
     fades = np.abs(spectrum.eigenvalues).max() < 1
@@ -209,11 +202,3 @@ def measure(
         consistency(esn, u, washout=washout, seed=seed, hyper=used),
         ranks(esn, white, hyper=used),
     )
-
-
-def _check(esn: ESN, u: SeriesLike, washout: int | None, hyper: Hyper) -> None:
-    """Warn of saturated or constant states, which inputs in raw units often cause."""
-    series = one_series(esn, u)
-    found = statistics(esn, series, series, washout=washout_steps(washout, int(series.lengths[0])), hyper=hyper)
-    variance = np.diagonal(found.scatter)[: esn.units] / found.count
-    check_states(found.mean[: esn.units], variance, esn, above=5)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from echoscale._internal import checks
-from echoscale.data.series import Series, SeriesLike, washout_steps
+from echoscale.data.series import Series, SeriesLike
 from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
-from echoscale.measures.grids import check_steps, labelled, one_series, slabs
+from echoscale.measures.inputs import first_step, one_series
+from echoscale.measures.results import labelled, slabs
 from echoscale.readouts.statistics import statistics
 
 if TYPE_CHECKING:
@@ -73,9 +74,8 @@ def ranks(
     count = esn.units if inputs is None else checks.integer(inputs, "inputs", minimum=2)
     shared = checks.integer(shared, "shared", minimum=1)
     least = checks.non_negative(tolerance, "tolerance", "It is a share of the largest singular value.")
-    length = int(series.lengths[0])
-    check_steps(length, 0, count * (shared + OLD_STEPS), f"a rank of {count} inputs, {shared} steps of them shared,")
-    steps = length // count
+    first_step(series, 0, count * (shared + OLD_STEPS), f"a rank of {count} inputs, {shared} steps of them shared,")
+    steps = int(series.lengths[0]) // count
     pieces = np.array(series.values[0][: steps * count]).reshape(count, steps, -1)
     alike = pieces.copy()
     alike[:, -shared:] = pieces[0, -shared:]
@@ -132,9 +132,7 @@ def dimension(esn: ESN, u: SeriesLike, *, washout: int | None = None, hyper: Hyp
     True
     """
     series, used = one_series(esn, u), esn.hyper if hyper is None else hyper
-    length = int(series.lengths[0])
-    first = washout_steps(washout, length)
-    check_steps(length, first, esn.units + 1, f"a dimension of {esn.units} neurons")
+    first = first_step(series, washout, esn.units + 1, f"a dimension of {esn.units} neurons")
     found = np.empty(used.lanes or 1)
     for which, part in slabs(used, 16 * (esn.units + 2) ** 2):
         # Any target will do: only the states' own scatter is used.

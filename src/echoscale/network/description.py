@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from itertools import pairwise
+from dataclasses import asdict, dataclass, fields
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from echoscale._internal import checks
@@ -30,9 +30,6 @@ NORMALISATIONS = ("none", "spectral_radius", "sqrt_connections")
 DEFAULT_CONNECTIONS = 10
 TANH, LINEAR = ACTIVATIONS = ("tanh", "identity")
 
-# Fields that may be a matrix, apart from the topology.
-MATRICES = ("residual", "input_weights")
-
 
 class EchoStateWarning(UserWarning):
     """The network may not forget its initial state: a spectral radius is 1 or above."""
@@ -47,8 +44,7 @@ class _Readable:
         shown = []
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            default = field.default if field.default is not MISSING else None
-            if field.name in self._always_shown or field.default is MISSING or value != default:
+            if field.name in self._always_shown or value != field.default:  # a field without a default is unlike any value
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -157,9 +153,7 @@ class Reservoir(_Readable):
                 raise ValueError(
                     f"leak_rate={self.leak_rate!r:.80} has a spread of its own: leave leak_spread={self.leak_spread} out."
                 )
-            for name, value in zip(
-                ("leak_rate", "leak_spread", "leak_places"), leaks_of(self.leak_rate, self.units), strict=True
-            ):
+            for name, value in leaks_of(self.leak_rate, self.units)._asdict().items():
                 keep(name, value)
         keep("leak_rate", checks.leak_rate(self.leak_rate))
         keep("leak_spread", checks.leak_spread(self.leak_spread))
@@ -344,10 +338,8 @@ class Network(_Readable):
     @property
     def slices(self) -> tuple[slice, ...]:
         """Places of each reservoir's neurons in a state vector of length `units`."""
-        ends = [0]
-        for reservoir in self.reservoirs:
-            ends.append(ends[-1] + reservoir.units)
-        return tuple(slice(start, stop) for start, stop in pairwise(ends))
+        edges = accumulate((reservoir.units for reservoir in self.reservoirs), initial=0)
+        return tuple(slice(start, stop) for start, stop in pairwise(edges))
 
     def build(
         self,
@@ -480,36 +472,33 @@ def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
 
 def to_dict(member: Reservoir | Coupling) -> dict[str, Any]:
     """The fields of a reservoir or coupling as plain values."""
-    plain = {field.name: getattr(member, field.name) for field in fields(member)}
-    topology = plain["topology"]
-    if isinstance(topology, Matrix):
-        plain["topology"] = {"matrix": topology.to_dict()}
-    elif isinstance(topology, Concentric):
-        plain["topology"] = {"concentric": {"rings": topology.rings, "jump": topology.jump}}
-    for name in MATRICES:
-        if isinstance(plain.get(name), Matrix):
-            plain[name] = {"matrix": plain[name].to_dict()}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+    return {field.name: _plain(getattr(member, field.name)) for field in fields(member)}
 
 
 def from_dict(kind: type[Member], plain: Mapping[str, Any]) -> Member:
     """The inverse of `to_dict`."""
     check_known(plain, [field.name for field in fields(kind)], kind.__name__)
-    values = dict(plain)
-    topology = values.get("topology", "normal")
-    if isinstance(topology, Mapping):
-        if len(topology) != 1:
-            raise ValueError(f"a topology is of one kind, got {sorted(topology)}.")
-        [(name, content)] = topology.items()
-        checks.choice(name, ("matrix", "concentric"), "the kind of topology")
-        if name == "concentric":
-            check_known(content, [field.name for field in fields(Concentric)], "Concentric")
-        values["topology"] = Matrix.from_dict(content) if name == "matrix" else Concentric(**content)
-    for name in MATRICES:
-        if isinstance(values.get(name), Mapping):
-            check_known(values[name], ["matrix"], name)
-            values[name] = Matrix.from_dict(values[name].get("matrix", {}))
-    return kind(**values)
+    return kind(**{name: _read(value, name) if isinstance(value, Mapping) else value for name, value in plain.items()})
+
+
+def _plain(value: object) -> Any:
+    """A tuple as a list; a matrix, or concentric rings, as a mapping with one entry: its kind."""
+    if isinstance(value, Matrix):
+        return {"matrix": value.to_dict()}
+    if isinstance(value, Concentric):
+        return {"concentric": asdict(value)}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _read(plain: Mapping[str, Any], name: str) -> Any:
+    """The matrix, or the concentric rings, of such a mapping."""
+    if len(plain) != 1:
+        raise ValueError(f"{name} is of one kind, got {sorted(plain)}.")
+    [(kind, content)] = plain.items()
+    if checks.choice(kind, ("matrix", "concentric"), f"the kind of {name}") == "matrix":
+        return Matrix.from_dict(content)
+    check_known(content, [field.name for field in fields(Concentric)], "Concentric")
+    return Concentric(**content)
 
 
 def check_known(plain: Mapping[str, Any], names: Sequence[str], what: str) -> None:

@@ -9,7 +9,6 @@ the slowest. For any s >= 0, all leak rates stay in (0, 1]. The places q_i (`lea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
+from echoscale.network.matrix import per_neuron
 
 if TYPE_CHECKING:
     # What users may give as the leak rate of a reservoir.
@@ -29,11 +29,11 @@ SHAPES = ("even", "normal")
 
 
 class Leaks(NamedTuple):
-    """alpha_i = leak_rate exp(-spread q_i), with q the places: a name in `SHAPES`, or a number for every neuron."""
+    """alpha_i = leak_rate exp(-leak_spread q_i), with q the places: a name in `SHAPES`, or a number for every neuron."""
 
     leak_rate: float
-    spread: float
-    places: Places
+    leak_spread: float
+    leak_places: Places
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class LogNormal:
             Number of neurons.
         """
         _several(units, "LogNormal")
-        reach = _normal_reach(units)
+        reach = float(_normal_quantiles(units)[-1])
         fastest = self.median * math.exp(min(self.sigma * reach, 700.0))
         if fastest > 1 + 1e-12:
             raise ValueError(
@@ -134,22 +134,14 @@ def leaks_of(value: LeakLike, units: int) -> Leaks:
     """The leak rates of a reservoir of `units` neurons, from a distribution or one value for every neuron."""
     if isinstance(value, LogUniform | LogNormal):
         return value.leaks(units)
-    if np.ma.is_masked(value):
-        raise ValueError("leak_rate is a masked array: give a number for every neuron.")
-    try:
-        rates = np.asarray(value, np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"leak_rate must be a number, a distribution or one number for every neuron, got {value!r}.") from error
-    if rates.shape != (units,):
-        raise ValueError(
-            f"leak_rate holds values of shape {rates.shape} for {units} neurons: give one number, one for every neuron, or a "
-            "distribution such as LogUniform(0.05, 1.0)."
-        )
-    outside = ~((rates > 0) & (rates <= 1))
-    if outside.any():
-        where = int(np.flatnonzero(outside)[0])
-        raise ValueError(f"leak rates must lie in (0, 1], got {rates[where]} for neuron {where}.")
-    return _of_rates(rates)
+    rates = per_neuron(value, units, "leak_rate", " Or give one number, or a distribution such as LogUniform(0.05, 1.0).")
+    outside = np.flatnonzero((rates <= 0) | (rates > 1))
+    if len(outside):
+        raise ValueError(f"leak rates must lie in (0, 1], got {rates[outside[0]]} for neuron {outside[0]}.")
+    fastest, slowest = float(rates.max()), float(rates.min())
+    spread = math.log(fastest / slowest)
+    places = tuple(np.clip(np.log(fastest / rates) / spread, 0, 1).tolist()) if spread > 0 else "even"
+    return Leaks(fastest, spread, places)
 
 
 def places_of(places: Places, units: int) -> Floats:
@@ -169,15 +161,11 @@ def check_places(value: Any, units: int, spread: float) -> Places:
         if spread > 0:
             _several(units, "leak_spread")
         return name
-    if not isinstance(value, Sequence | np.ndarray) or np.shape(value) != (units,):
-        raise ValueError(
-            f"leak_places must be one of {', '.join(map(repr, SHAPES))}, or a number for each of {units} neurons; got shape "
-            f"{np.shape(value)}."
-        )
-    places = tuple(checks.number(each, "leak_places") for each in value)
-    if min(places) < 0 or max(places) > 1:
-        raise ValueError(f"leak_places must lie in [0, 1], got {min(places)} to {max(places)}: 0 is the fastest neuron.")
-    return places
+    places = per_neuron(value, units, "leak_places", f" Or give one of {', '.join(map(repr, SHAPES))}.")
+    low, high = places.min(), places.max()
+    if low < 0 or high > 1:
+        raise ValueError(f"leak_places must lie in [0, 1], got {low} to {high}: 0 is the fastest neuron.")
+    return tuple(places.tolist())
 
 
 def _several(units: int, what: str) -> None:
@@ -185,18 +173,7 @@ def _several(units: int, what: str) -> None:
         raise ValueError(f"{what} spreads leak rates over neurons, but the reservoir has {units}: give it one leak rate.")
 
 
-def _of_rates(rates: Floats) -> Leaks:
-    fastest, slowest = float(rates.max()), float(rates.min())
-    spread = math.log(fastest / slowest)
-    places = tuple(np.clip(np.log(fastest / rates) / spread, 0, 1).tolist()) if spread > 0 else "even"
-    return Leaks(fastest, spread, places)
-
-
 def _normal_quantiles(units: int) -> Floats:
     import scipy.special
 
     return np.asarray(scipy.special.ndtri((np.arange(units) + 0.5) / units))
-
-
-def _normal_reach(units: int) -> float:
-    return float(_normal_quantiles(units)[-1])

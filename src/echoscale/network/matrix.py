@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -79,32 +80,21 @@ class Matrix:
             return array
         if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
             raise ValueError(f"{name} is a masked array with {np.sum(array.mask)} masked weights. Fill them first.")
-        if scipy.sparse.issparse(array):
-            coo = scipy.sparse.coo_array(cast(Any, array))
-            coo.sum_duplicates()
-            rows, columns = np.asarray(coo.row, np.int64), np.asarray(coo.col, np.int64)
-            values, shape = coo.data, coo.shape
-        else:
-            dense = np.asarray(array)
-            if dense.ndim != 2:
-                raise ValueError(f"{name} must have two axes (post, pre), got shape {dense.shape}.")
-            rows, columns = (np.asarray(each, np.int64) for each in np.nonzero(dense))
-            values, shape = dense[rows, columns], dense.shape
-        if np.iscomplexobj(values) or not np.issubdtype(np.asarray(values).dtype, np.number):
-            raise TypeError(f"{name} must hold real numbers, got dtype {np.asarray(values).dtype}.")
-        numbers = np.asarray(values, dtype=np.float64)
-        if not np.isfinite(numbers).all():
-            where = int(np.flatnonzero(~np.isfinite(numbers))[0])
-            raise ValueError(f"{name} must be finite, found {numbers[where]} at [{rows[where]}, {columns[where]}].")
-        kept = numbers != 0
-        rows, columns, numbers = rows[kept], columns[kept], numbers[kept]
-        order = np.lexsort((columns, rows))
-        return cls(
-            (int(shape[0]), int(shape[1])),
-            tuple(rows[order].tolist()),
-            tuple(columns[order].tolist()),
-            tuple(numbers[order].tolist()),
-        )
+        given: Any = array if scipy.sparse.issparse(array) else np.asarray(array)
+        if given.ndim != 2:
+            raise ValueError(f"{name} must have two axes (post, pre), got shape {given.shape}.")
+        if given.dtype.kind not in "iuf":
+            raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}.")
+        kept = scipy.sparse.coo_array(given, dtype=np.float64)
+        kept.sum_duplicates()
+        kept.eliminate_zeros()
+        order = np.lexsort(kept.coords[::-1])
+        rows, columns = (each[order].tolist() for each in kept.coords)
+        values = kept.data[order]
+        if not np.isfinite(values).all():
+            where = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ValueError(f"{name} must be finite, found {values[where]} at [{rows[where]}, {columns[where]}].")
+        return cls((int(kept.shape[0]), int(kept.shape[1])), tuple(rows), tuple(columns), tuple(values.tolist()))
 
     def sparse(self) -> scipy.sparse.csr_array:
         """The matrix as `scipy.sparse.csr_array` in float64."""
@@ -115,12 +105,7 @@ class Matrix:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers."""
-        return {
-            "shape": list(self.shape),
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            "values": list(self.values),
-        }
+        return {each.name: list(getattr(self, each.name)) for each in fields(self)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Matrix:
@@ -133,7 +118,7 @@ class Matrix:
         """
         import scipy.sparse
 
-        names = ("shape", "rows", "columns", "values")
+        names = [each.name for each in fields(cls)]
         if not isinstance(plain, Mapping) or set(plain) != set(names):
             raise ValueError(f"a matrix is described by {', '.join(names)}, got {plain!r:.200}.")
         try:
@@ -181,18 +166,26 @@ def check_bias(value: npt.ArrayLike | None, units: int, scaling: float) -> tuple
     """Checked b (units,) of a description; None: drawn."""
     if value is None:
         return None
-    try:
-        given = np.asarray(value, np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"bias must hold one number for every neuron, got {value!r:.80}.") from error
-    if given.shape != (units,):
-        raise ValueError(f"bias must have shape (units,) = ({units},), got {given.shape}.")
-    if not np.isfinite(given).all():
-        where = int(np.flatnonzero(~np.isfinite(given))[0])
-        raise ValueError(f"bias must be finite, found {given[where]} for neuron {where}.")
+    given = per_neuron(value, units, "bias")
     if not scaling:
         raise ValueError("a bias is given, but bias_scaling, the factor on it, is 0: set bias_scaling=1.0 to use it unscaled.")
     return tuple(given.tolist())
+
+
+def per_neuron(value: npt.ArrayLike, units: int, name: str, remedy: str = "") -> Floats:
+    """One finite number for every neuron, (units,)."""
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} is a masked array: give a number for every neuron.")
+    try:
+        given = np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold one number for every neuron, got {value!r:.80}.{remedy}") from error
+    if given.shape != (units,):
+        raise ValueError(f"{name} must have shape (units,) = ({units},), got {given.shape}.{remedy}")
+    if not np.isfinite(given).all():
+        where = int(np.flatnonzero(~np.isfinite(given))[0])
+        raise ValueError(f"{name} must be finite, found {given[where]} for neuron {where}.")
+    return given
 
 
 def check_input_connections(value: Any, own: Matrix | None) -> int | float | None:

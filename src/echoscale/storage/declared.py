@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -63,7 +63,6 @@ from echoscale.storage.codec import (
     Labels,
     Many,
     Maybe,
-    Names,
     OneOf,
     Plain,
     Record,
@@ -71,8 +70,11 @@ from echoscale.storage.codec import (
     Value,
     one_of,
 )
+from echoscale.timescales.candidates import Candidates
 
 SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal, Columns, Pools, Sigmoid, Softmax)
+# Names of the input columns, where the data were a data frame.
+NAMES = Many(TEXT, size="F", or_none=True)
 
 
 def _positive(size: str) -> Plain:
@@ -133,23 +135,29 @@ DRAWN = Record(
     **_each(("recurrent", "couplings", "residuals"), Many(Sparse())),
     **_each(("inputs", "feedback"), Many(Array("? ?"))),
     biases=Many(Array("?")),
-    leak_places=Many(Array("?", least=0, most=1)),
+    leak_places=Many(Array("?", least=0)),
 )
-NETWORK = Record(
-    ESN,
-    network=Value(Network),
-    n_inputs=POSITIVE,
-    n_outputs=COUNT,
-    seed=COUNT,
-    dtype=one_of("float32", "float64"),
-    device=Maybe(TEXT),
-    drawn=DRAWN,
-    hyper=HYPER,
-    finish=_check_esn,
-    kept=_portable,
-    left_out=("_stored", "_numbers"),
-    own_sizes=True,
-)
+
+
+def _network(inputs: str) -> Record:
+    """A network with this number of inputs."""
+    return Record(
+        ESN,
+        network=SETTING,
+        n_inputs=_positive(inputs),
+        n_outputs=COUNT,
+        seed=COUNT,
+        dtype=one_of("float32", "float64"),
+        device=Maybe(TEXT),
+        drawn=DRAWN,
+        hyper=HYPER,
+        finish=_check_esn,
+        kept=_portable,
+        left_out=("_stored", "_numbers"),
+    )
+
+
+NETWORK = _network("F")
 
 
 # --------------------------------------------------------------------------------------------------------------- readouts
@@ -157,6 +165,12 @@ NETWORK = Record(
 
 READOUT = Record(Readout, "coef O C, intercept O", ridge=Array(least=0))
 CURVE = Record(RidgeCurve, "relative penalties", errors=Array("penalties", finite=False))
+CANDIDATES = Record(
+    Candidates,
+    folds=POSITIVE,
+    errors=Array("candidates", least=0),
+    **_each(("slow", "fast", "input_scaling"), Array("candidates", finite=False)),
+)
 STATISTICS = Record(Statistics, features=_positive("C"), count=Array(least=0), mean=Array("C+O"), scatter=Array("C+O C+O"))
 RLS_STATE = Record(RLSState, "mean C, target O, coef C O, inverse C C", weight=Array(least=0), turn=Array(kind="i", least=0))
 LEAST_SQUARES = Record(RLS, ridge=NUMBER, forgetting=NUMBER, state=Maybe(RLS_STATE))
@@ -185,7 +199,7 @@ def _estimator(of: type, **more: Any) -> Record:
 
 FITTED: dict[str, Any] = {
     "n_features_in_": _positive("F"),
-    "feature_names_in_": IfThere(Names("F", partial(np.array, dtype=object))),
+    "feature_names_in_": IfThere(Many(TEXT, partial(np.array, dtype=object), "F")),
     "washout_": COUNT,
     "readout_": READOUT,
     "ridge_": SIZE,
@@ -194,9 +208,10 @@ FITTED: dict[str, Any] = {
 OF_STEPS: dict[str, Any] = {
     **FITTED,
     "esn_": NETWORK,
+    "candidates_": Maybe(CANDIDATES),
     "scaling_": _scaling("F"),
     "target_scaling_": _scaling("O"),
-    "columns_": Value(Columns),
+    "columns_": SETTING,
     "state_": Array("... S"),
     "rest_": Array("S"),
     "last_target_": Array("... O", finite=False),
@@ -211,9 +226,7 @@ def _check_steps(model: Any) -> None:
     model._penalties()
     model.make_network()
     esn, coef, columns = model.esn_, model.readout_.coef, model.columns_
-    if esn.n_inputs != model.n_features_in_:
-        raise ValueError(f"the model has {model.n_features_in_} inputs, its network {esn.n_inputs}")
-    if not isinstance(columns, Columns) or columns.inputs is None or coef.shape[1] != columns.width(esn):
+    if columns.inputs is None or coef.shape[1] != columns.width(esn):
         raise ValueError(f"the readout has {coef.shape[1]} columns for {esn.units} states and {columns!r}")
     size = esn.units + columns.past(esn) + esn.n_outputs
     if len(model.rest_) != size or esn.n_outputs not in (0, len(coef)):
@@ -228,7 +241,7 @@ REGRESSOR = _estimator(ESNRegressor, **OF_STEPS, flat_targets_=TRUTH, no_forecas
 def _check_pools(made: ESNFeatures, changes: bool | str, features: int, readout: Readout) -> None:
     """The network fits the inputs, and the pools fit the columns of the readout."""
     heard, units = columns_heard(features, changes), made.esn_.units
-    if not heard == made.esn_.n_inputs == made.scaling_[0].shape[-1]:
+    if heard != made.esn_.n_inputs:
         raise ValueError(f"{features} inputs make {heard} columns, but the network has {made.esn_.n_inputs} inputs")
     checks.integer(made.washout, "washout")
     pools = pools_of(made.pools)
@@ -259,7 +272,7 @@ CLASSIFIER = _estimator(
     ESNClassifier,
     **OF_CLASSES,
     **FITTED,
-    esn_=NETWORK,
+    esn_=_network("heard"),
     scaling_=HEARD,
     transformer_=TRANSFORMER,
     rows_=IfThere(Array("B C")),
@@ -322,7 +335,7 @@ AUTO = Record(
     linear=LINEAR,
     groups=Many(GROUP),
     drive=Record(Drive, changes=Array("F", kind="b"), spread=Array("F", above=0)),
-    feature_names_in_=Names("F"),
+    feature_names_in_=NAMES,
     range_=Maybe(Record(Range, low=Array("F", finite=False), high=Array("F", finite=False))),
     finish=_check_auto,
 )
@@ -335,7 +348,7 @@ def _check_sequences(model: SequenceModel) -> None:
         _check_pools(member.transformer, member.changes, len(model.scaling.mean), member.readout)
 
 
-FEATURES = _estimator(ESNFeatures, esn_=NETWORK, scaling_=HEARD, n_features_in_=POSITIVE, left_out=POOLS)
+FEATURES = _estimator(ESNFeatures, esn_=_network("heard"), scaling_=HEARD, n_features_in_=POSITIVE, left_out=POOLS)
 MEMBER = Record(SequenceMember, transformer=FEATURES, readout=READOUT, changes=one_of(True, False, ONLY))
 SEQUENCES = Record(
     SequenceModel,
@@ -344,21 +357,13 @@ SEQUENCES = Record(
     summary=Maybe(READOUT),
     scaling=_scaling("F"),
     steepness=SIZE,
-    feature_names_in_=Names("F"),
+    feature_names_in_=NAMES,
     finish=_check_sequences,
     left_out=("state_",),
 )
 
 
 # ------------------------------------------------------------------------------------------------------------- Forecaster
-
-
-def _check_form(form: Form) -> None:
-    count = len(form.names)
-    if len(set(form.names)) < count or (form.shape == ONE) > (count == 1):
-        raise ValueError(f"{count} series must have as many names")
-    if form.library == XARRAY and len(form.dims) != (2 if form.shape == COLUMNS else 1):
-        raise ValueError(f"a DataArray of this form does not have {len(form.dims)} dimensions")
 
 
 def _plain_labels(form: Form) -> Form:
@@ -380,7 +385,6 @@ FORM = Record(
     library=one_of(ARRAY, PANDAS, XARRAY),
     names=Many(TEXT, size="series"),
     labels=Many(SETTING, size="series"),
-    finish=_check_form,
     kept=_plain_labels,
 )
 LINE = Record(Line, "values T, future ? ?, past T ?", known=Array("T", kind="b"))
@@ -399,7 +403,7 @@ def _above_zero(value: Any, name: str) -> float:
 
 
 UNITS = Record(Units, spread=Plain(_above_zero))
-VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), lanes=Many(SMOOTHING, list))
+VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), lanes=Many(SMOOTHING, list, "B", or_none=True))
 
 
 def _check_net(net: Net) -> None:
@@ -436,14 +440,11 @@ def _check_core(core: Core) -> None:
         raise ValueError("all views must hold the same steps")
     if any(len(line.future) < len(line) for view in core.views for line in view.lines):
         raise ValueError("inputs that are known ahead are shorter than the series")
-    if any(len(view.lanes) not in (0, len(view.lines)) for view in core.views):
-        raise ValueError(f"smoothing must know all {len(lengths[0])} series, or none")
     for edges, length in zip(core.edges, lengths[0], strict=True):
         wrong = not len(edges) or len(edges) % 2 or edges[0] or edges[-1] > length or (np.diff(edges) < 0).any()
         if wrong or len(edges) != len(core.edges[0]):
             raise ValueError("edges must bound parts of time with gaps between them, equally many in every series")
     for part in core.parts:
-        checks.choice(part.view, range(len(core.views)), "view")
         shortest = min(int(edges[-1]) for edges in core.edges)
         if not isinstance(part.method, Reader):
             continue
@@ -525,51 +526,44 @@ ROWS = ("targets", "loss", "gradient", "value")
 ADAM = OneOf({"Adam": Record(Adam, rate=Value(dict))})
 
 
-class KeptStream(NamedTuple):
-    """The leaves of a stream in their fixed order, and the windows of its history that are in use."""
-
-    sequences: int
-    step: int
-    carry: list[Any]
-    history: Any
-    memory: ProtocolMemory
-    frozen: Any
-
-
 def _shown_learner(learner: OnlineLearner) -> Any:
-    """Settings by the names of the constructor, and the stream, if there is one."""
-    settings = learner.settings
-    shown = SimpleNamespace(**vars(settings), parameters=[str(each) for each in settings.learned], starts=settings.hyper)
-    shown.device = settings.device if isinstance(settings.device, str) else None
-    shown.feature_names, shown._esn, shown.stream = learner.feature_names, learner._esn, None
-    if learner.stream is not None:
-        now = learner.stream
-        book = {name: getattr(now.history, name)[: now.history.used] for name in ROWS}
-        history, carry = now.history._replace(**book), jax.tree.leaves(now.carry)
-        shown.stream = KeptStream(learner.sequences or 0, now.step, carry, history, now.memory, now.frozen)
-    return shown
+    """Settings by the names of the constructor, and the stream: its carry as a list, and the windows that are in use."""
+    settings, stream = learner.settings, learner.stream
+    if stream is not None:
+        book = {name: getattr(stream.history, name)[: stream.history.used] for name in ROWS}
+        carry: Any = jax.tree.leaves(stream.carry)
+        stream = stream._replace(carry=carry, history=stream.history._replace(**book))
+    return SimpleNamespace(
+        **vars(settings) | {"device": settings.device if isinstance(settings.device, str) else None},
+        parameters=[str(each) for each in settings.learned],
+        starts=settings.hyper,
+        feature_names=learner.feature_names,
+        sequences=learner.sequences,
+        _esn=learner._esn,
+        stream=stream,
+    )
 
 
 def _resume(learner: Any) -> None:
     """Where learning was. It must fit what a stream of this learner holds, array by array."""
-    kept, settings = learner.stream, learner.settings
-    learner.stream = None
+    kept, settings, sequences = learner.stream, learner.settings, vars(learner).pop("sequences")
     if kept is None:
         return
+    learner.stream = None
     fed = settings.outputs if settings.network.feeds_back else 0
     if (learner.esn.network, learner.esn.n_outputs, learner.esn.dtype) != (settings.network, fed, settings.dtype):
         raise ValueError("the built network is not the one that is described")
     if len(learner.feature_names) not in (0, learner.esn.columns):
         raise ValueError("the names of the inputs are not theirs")
     # Checked before memory is allocated: the states and weights of all of them are in the file.
-    if max(kept.sequences, learner.settings.outputs) * learner.esn.units > sum(leaf.size for leaf in kept.carry):
-        raise ValueError(f"the states of {kept.sequences} sequences, or {learner.settings.outputs} outputs, are not there")
-    fresh = learner.begin(kept.sequences, learner.esn.columns)
+    if max(sequences, settings.outputs) * learner.esn.units > sum(leaf.size for leaf in kept.carry):
+        raise ValueError(f"the states of {sequences} sequences, or {settings.outputs} outputs, are not there")
+    fresh = learner.begin(sequences, learner.esn.columns)
     leaves, structure = jax.tree.flatten(fresh.carry)
     for ours, theirs in [*zip(leaves, kept.carry, strict=True), (fresh.frozen, kept.frozen)]:
         if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
             raise ValueError(f"a stream holds {ours.dtype} {ours.shape}, not {theirs.dtype} {theirs.shape}")
-    learner.stream = Stream(jax.tree.unflatten(structure, kept.carry), kept.step, kept.history, kept.memory, kept.frozen)
+    learner.stream = kept._replace(carry=jax.tree.unflatten(structure, kept.carry))
 
 
 HISTORY = Record(
@@ -589,8 +583,7 @@ MEMORY = Record(
     converged=Array("starts", kind="b"),
 )
 STREAM = Record(
-    KeptStream,
-    sequences=POSITIVE,
+    Stream,
     carry=Many(Array(None, kind="fib"), list),
     history=HISTORY,
     memory=MEMORY,
@@ -598,16 +591,15 @@ STREAM = Record(
 )
 LEARNER = Record(
     OnlineLearner,
-    network=SETTING,
-    dtype=SETTING,
     device=Maybe(TEXT),
     parameters=Many(TEXT),
     readout=OneOf({**ADAM.records, "RLS": LEAST_SQUARES}),
     rates=ADAM,
     protocol=Maybe(Record(Reinitialise)),
     starts=HYPER,
-    **_each(("outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed"), SETTING),
+    **_each(("network", "outputs", "loss", "trace", "constraint", "record", "washout", "average", "seed", "dtype"), SETTING),
     _esn=Maybe(NETWORK),
+    sequences=Maybe(POSITIVE),
     stream=Maybe(STREAM),
     feature_names=Many(TEXT),
     finish=_resume,

@@ -113,7 +113,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What was kept with a model: the `notes` of `save`; empty where there are none. The file is checked as by `load`."""
-    found: dict[str, Any] = _read(Path(path), _notes)
+    found: dict[str, Any] = _read(Path(path), lambda about, arrays: dict(about.get("notes", {})))
     return found
 
 
@@ -126,13 +126,6 @@ def _model(about: Any, arrays: dict[str, Stored]) -> Any:
     return made
 
 
-def _notes(about: Any, arrays: dict[str, Stored]) -> dict[str, Any]:
-    found = about.get("notes", {})
-    if not isinstance(found, dict):
-        raise ValueError("its notes cannot be read")
-    return found
-
-
 def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
     """The object of a description and of the arrays of a file, whose checksum is right."""
     if not source.is_file():
@@ -141,19 +134,15 @@ def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
         with source.open("rb") as file:
             header, arrays = _layout(file)
             text = _checked(header, arrays, source)
-            try:
-                return take(json.loads(text), arrays)
-            except MemoryError:
-                raise
-            except Exception as error:  # a description that no `save` wrote may make anything fail
-                said = f"{source} does not describe a whole model ({_said(error)}). Save the model again."
-                raise StorageError(said) from error
+            return take(json.loads(text), arrays)
     except (OSError, StorageError):
         raise
     except MemoryError as error:
         raise StorageError(f"{source} needs more memory than there is ({error}).") from error
-    except Exception as error:  # a header that no `save` wrote may make anything fail
-        raise StorageError(f"{source} is damaged or not an echoscale model ({_said(error)}). Save the model again.") from error
+    except Exception as error:  # a file that no `save` wrote may make anything fail
+        raise StorageError(
+            f"{source} is damaged or not a whole echoscale model ({_said(error)}). Save the model again."
+        ) from error
 
 
 def _checked(header: str, arrays: Mapping[str, Stored], source: Path) -> str:
@@ -193,9 +182,8 @@ def _layout(file: BinaryIO) -> tuple[str, dict[str, Stored]]:
 
 
 def _said(error: Exception) -> str:
-    """In a line: descriptions may be long, or too deep to be shown."""
-    said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error) or type(error).__name__
-    said = f"no {said}" if isinstance(error, KeyError) else said
+    """In a line: descriptions may be long."""
+    said = f"no {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
     return said if len(said) < 300 else f"{said[:300]} ..."
 
 

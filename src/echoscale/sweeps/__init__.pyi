@@ -1,11 +1,11 @@
 from . import axes as axes
 from .grid import SweepWarning as SweepWarning
 from .grid import sweep as sweep
-from .job import NUMERICS as NUMERICS
-from .job import Arrays as Arrays
-from .job import Check as Check
-from .job import Job as Job
-from .job import unchecked as unchecked
+from .jobs import NUMERICS as NUMERICS
+from .jobs import Arrays as Arrays
+from .jobs import Check as Check
+from .jobs import Job as Job
+from .jobs import unchecked as unchecked
 from .problem import Data as Data
 from .problem import Protocol as Protocol
 from .problem import Task as Task

@@ -13,7 +13,7 @@ seed                                                      of weights and series;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -67,9 +67,7 @@ def _axis(name: str, values: object) -> Axis:
         raise ValueError(f"the axis {name!r} holds a value twice: {labels}.")
     what, place = _place(name)
     if what in LEAVES:
-        for each in content:
-            _check_leaf(what, each)
-        return Axis(name, labels, tuple(float(each) for each in content), "leaf", what, place)
+        return Axis(name, labels, tuple(checks.leaf(what)(each, what) for each in content), "leaf", what, place)
     if name in SEEDS:
         return Axis(name, labels, tuple(checks.integer(each, name) for each in content), "seed", name)
     if name == "network":
@@ -95,15 +93,11 @@ def _plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _check_leaf(what: str, value: object) -> None:
-    checks.leaf(what)(value, what)
-
-
-def outer_points(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    """All combinations of values that cannot share weights or series: the place on each such axis, and the values by name."""
+def outer_points(axes: Sequence[Axis]) -> list[dict[str, Any]]:
+    """All combinations of values that cannot share weights or series, by name."""
     outer = [axis for axis in axes if axis.kind != "leaf"]
-    for places in product(*(range(len(axis.values)) for axis in outer)):
-        yield places, {axis.name: axis.values[place] for axis, place in zip(outer, places, strict=True)}
+    names = [axis.name for axis in outer]
+    return [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in outer))]
 
 
 def network_at(network: Network | None, axes: Sequence[Axis], values: Mapping[str, Any]) -> Network:

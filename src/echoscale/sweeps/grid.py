@@ -6,13 +6,14 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +21,9 @@ import echoscale
 from echoscale._internal.files import make_folder
 from echoscale._internal.progress import Progress, shown
 from echoscale.network import Network
-from echoscale.network.fingerprint import fingerprint, plain
+from echoscale.network.fingerprint import plain
 from echoscale.sweeps.axes import Axis, lanes_of, network_at, outer_points, parse
-from echoscale.sweeps.folder import write_sweep
-from echoscale.sweeps.job import Arrays, Job, Outcome
+from echoscale.sweeps.jobs import Job, Outcome, id_of, write_sweep
 from echoscale.sweeps.problem import Data, Protocol, Task
 from echoscale.sweeps.runner import outcomes
 from echoscale.sweeps.scores import point_scores
@@ -33,16 +33,6 @@ if TYPE_CHECKING:
 
 # More lanes in one job would not be faster, and a killed run would lose more work.
 MOST_LANES = 1024
-
-
-class Piece(NamedTuple):
-    """A job and the place of its points: the place on every outer axis, the first lane, and the number of lanes."""
-
-    job: Job
-    key: str
-    places: tuple[int, ...]
-    first: int
-    points: int
 
 
 class SweepWarning(UserWarning):
@@ -108,15 +98,15 @@ def sweep(
         )
     source = problem if isinstance(problem, Task | Data) else Task(problem)
     parsed = parse(axes)
-    pieces = _pieces(network, source, parsed, chosen)
+    jobs = _jobs(network, source, parsed, chosen)
+    keys = [job.key() for job in jobs]
     settings = _settings(network, source, parsed, chosen)
     if folder is not None:
         make_folder(Path(folder))
-        write_sweep(Path(folder), _id(settings), settings, [piece.key for piece in pieces])
+        write_sweep(Path(folder), settings, keys)
     start = time.perf_counter()
-    found = _outcomes(pieces, folder, executor, progress)
-    slots = [Slot(piece.places, piece.first, found[piece.key].results, found[piece.key].error) for piece in pieces]
-    data = dataset([(axis.name, axis.kind, axis.labels) for axis in parsed], slots, settings)
+    found = _outcomes(dict(zip(keys, jobs, strict=True)), folder, executor, progress)
+    data = dataset(settings, [found[key] for key in keys])
     data.attrs.update(
         job_seconds=round(sum(each.seconds for each in found.values()), 2),
         seconds=round(time.perf_counter() - start, 2),
@@ -125,65 +115,62 @@ def sweep(
     )
     if failed := data.attrs["failed_jobs"]:
         first = json.loads(data.attrs["errors"])[0]
-        message = f"{failed} of {len(pieces)} jobs failed, their points are NaN. The first: {first}"
+        message = f"{failed} of {len(jobs)} jobs failed, their points are NaN. The first: {first}"
         warnings.warn(message, SweepWarning, stacklevel=2)
     return data
 
 
 def _outcomes(
-    pieces: Sequence[Piece], folder: str | Path | None, executor: Executor | None, progress: bool | Progress
+    jobs: Mapping[str, Job], folder: str | Path | None, executor: Executor | None, progress: bool | Progress
 ) -> dict[str, Outcome]:
     """The outcome of every job, by key; progress reports the number of points per second."""
-    jobs = {piece.key: piece.job for piece in pieces}
-    points = {piece.key: piece.points for piece in pieces}
     found: dict[str, Outcome] = {}
     start, computed = time.perf_counter(), 0
     with shown(progress, "Jobs") as tell, closing(outcomes(jobs, folder, executor)) as ran:
         tell(0, len(jobs), "")
         for key, outcome in ran:
             found[key] = outcome
-            computed += 0 if outcome.kept else points[key]
+            computed += 0 if outcome.kept or outcome.results is None else len(outcome.results["test"])
             rate = computed / max(time.perf_counter() - start, 1e-9)
             tell(len(found), len(jobs), f"{rate:,.0f} points/s" if computed else "")
     return found
 
 
-def _pieces(network: Network | None, problem: Task | Data, axes: Sequence[Axis], protocol: Protocol) -> list[Piece]:
-    """The jobs of a sweep, in order."""
-    pieces = []
-    if isinstance(problem, Data) and any(axis.kind == "task" for axis in axes):
-        raise ValueError("an axis of the task needs a Task: Data have no parameters.")
+def _jobs(network: Network | None, problem: Task | Data, axes: Sequence[Axis], protocol: Protocol) -> list[Job]:
+    """The jobs of a sweep: outer points one after another, and the pieces of the grid of lanes for each."""
     if isinstance(problem, Data):
+        if any(axis.kind == "task" for axis in axes):
+            raise ValueError("an axis of the task needs a Task: Data have no parameters.")
         problem.series(protocol.length, 0)  # raises if they are too short
-    widths = list(cuts([len(axis.values) for axis in axes if axis.kind == "leaf"], MOST_LANES))
-    for places, values in outer_points(axes):
+    jobs = []
+    cuts = _cuts([len(axis.values) for axis in axes if axis.kind == "leaf"], MOST_LANES)
+    for values in outer_points(axes):
         made = network_at(network, axes, values)
         changed = {axis.what: values[axis.name] for axis in axes if axis.kind == "task"}
         source = problem.with_parameters(**changed) if isinstance(problem, Task) and changed else problem
         seed = values.get("seed", 0)
-        seeds = values.get("weights_seed", seed), values.get("task_seed", seed)
         lanes = lanes_of(axes, made)
-        for begin, end in widths:
-            job = Job.of(
+        jobs += [
+            Job.of(
                 point_scores,
                 network=made,
                 problem=source,
                 protocol=protocol,
-                weights_seed=seeds[0],
-                task_seed=seeds[1],
-                lanes={name: each[begin:end] for name, each in lanes.items()},
+                weights_seed=values.get("weights_seed", seed),
+                task_seed=values.get("task_seed", seed),
+                lanes={name: each[some] for name, each in lanes.items()},
             )
-            pieces.append(Piece(job, job.key(), places, begin, end - begin))
-    return pieces
+            for some in cuts
+        ]
+    return jobs
 
 
-def cuts(leaves: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+def _cuts(leaves: Sequence[int], most: int) -> list[slice]:
     """The cuts of a grid of lanes into jobs: whole slices of its first axis, so that every piece is a grid."""
     count = math.prod(leaves)
     inner = count // (leaves[0] if leaves else 1)
     width = max(most // inner, 1) * inner
-    for begin in range(0, count, width):
-        yield begin, min(begin + width, count)
+    return [slice(begin, min(begin + width, count)) for begin in range(0, count, width)]
 
 
 def _settings(network: Network | None, problem: Task | Data, axes: Sequence[Axis], protocol: Protocol) -> dict[str, Any]:
@@ -205,39 +192,25 @@ def _written(value: object) -> object:
     return value.to_dict() if isinstance(value, Network) else value
 
 
-def _id(settings: Mapping[str, Any]) -> str:
-    """The id of a sweep."""
-    return fingerprint(settings)[:12]
-
-
-class Slot(NamedTuple):
-    """Results of a job, or its error, with their place on every outer axis and their first lane."""
-
-    places: tuple[int, ...]
-    begin: int
-    results: Arrays | None
-    error: str | None
-
-
-def dataset(
-    names: Sequence[tuple[str, str, Sequence[Any]]], slots: Sequence[Slot], settings: Mapping[str, Any]
-) -> xarray.Dataset:
-    """Results with named axes, given as (name, kind, labels); NaN where results are missing."""
+def dataset(settings: Mapping[str, Any], found: Sequence[Outcome]) -> xarray.Dataset:
+    """The outcomes of all jobs of a sweep, in order, with named axes; NaN where results are missing."""
     import xarray
 
+    names = [(name, kind, labels) for name, kind, labels, _ in settings["axes"]]
     outer, leaves = ([each for each in names if (each[1] == "leaf") == on_lanes] for on_lanes in (False, True))
+    cuts = _cuts([len(labels) for _, _, labels in leaves], settings["lanes_per_job"])
+    places: Any = product(*(range(len(labels)) for _, _, labels in outer), cuts)
     lanes = math.prod(len(labels) for _, _, labels in leaves)
     variables = ("test", "validation", "train", "ridge")
     flat = {name: np.full((*(len(labels) for _, _, labels in outer), lanes), np.nan) for name in variables}
     errors: dict[str, list[str]] = {}
-    for slot in slots:
-        if slot.results is not None:
-            place: Any = (*slot.places, slice(slot.begin, slot.begin + len(slot.results["test"])))
+    for place, outcome in zip(places, found, strict=True):
+        if outcome.results is not None:
             for name in variables:
-                flat[name][place] = slot.results[name]
-        elif slot.error is not None:
-            point = ", ".join(f"{name} = {labels[k]}" for (name, _, labels), k in zip(outer, slot.places, strict=True))
-            errors.setdefault(slot.error, []).append(point or "all points")
+                flat[name][place] = outcome.results[name]
+        elif outcome.error is not None:
+            point = ", ".join(f"{name} = {labels[k]}" for (name, _, labels), k in zip(outer, place[:-1], strict=True))
+            errors.setdefault(outcome.error, []).append(point or "all points")
     shape = [len(labels) for _, _, labels in (*outer, *leaves)]
     dims = [name for name, _, _ in (*outer, *leaves)]
     data = xarray.Dataset(
@@ -246,7 +219,7 @@ def dataset(
     )
     data.attrs.update(
         settings=json.dumps(settings, sort_keys=True),
-        sweep=_id(settings),
+        sweep=id_of(settings),
         failed_jobs=sum(map(len, errors.values())),
         errors=json.dumps(
             [f"{error} (at {points[0]}{f'; {len(points) - 1} more' * (len(points) > 1)})" for error, points in errors.items()]

@@ -53,7 +53,7 @@ class Task:
         if reserved:
             raise ValueError(f"{reserved.pop()} of a task is set by the sweep: by its protocol, and by its seeds.")
         try:
-            inspect.signature(self._load()).bind(length=1, seed=0, **self.parameters)
+            inspect.signature(named(str(self.function))).bind(length=1, seed=0, **self.parameters)
         except TypeError as error:
             raise ValueError(f"the task {self.function} cannot be called with these keywords: {error}.") from error
 
@@ -84,21 +84,12 @@ class Task:
         y : (T, O)
             Targets.
         """
-        u, y = self._load()(length=length, seed=seed, **self.parameters)
+        u, y = named(str(self.function))(length=length, seed=seed, **self.parameters)
         return u, y
 
     def describe(self) -> dict[str, Any]:
         """All that determines the series, except length and seed."""
         return {"function": self.function, "parameters": dict(self.parameters)}
-
-    def _load(self) -> Callable[..., Any]:
-        try:
-            return named(str(self.function))
-        except ValueError as error:
-            if error.__cause__ is None:
-                raise
-            message = f"there is no task {self.function!r}: name one of echoscale.tasks, or 'module:function'."
-            raise ValueError(message) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +247,9 @@ def named(name: str) -> Callable[..., Any]:
     try:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"there is no function {name!r}: give 'module:function'.") from error
+        raise ValueError(
+            f"there is no function {name!r}: name a task of echoscale.tasks, or give 'module:function'."
+        ) from error
     if not callable(found):
         raise ValueError(f"{name} is no function: {found!r}.")
     return found  # type: ignore[no-any-return]

@@ -9,14 +9,14 @@ import importlib.util
 import io
 import json
 import os
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from echoscale._internal.files import check_writable, write_atomically
 from echoscale._internal.table import Table
-from echoscale.sweeps import folder as files
-from echoscale.sweeps.grid import Slot, cuts, dataset
+from echoscale.sweeps import jobs
+from echoscale.sweeps.axes import SEEDS
+from echoscale.sweeps.grid import dataset
 
 if TYPE_CHECKING:
     import pandas
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("nc", "csv", "parquet")
 SHOWN = 5  # best points: more make a longer table
-SEEDS = ("seed", "weights_seed", "task_seed")  # axes over which errors are averaged
 
 
 def recall(folder: str | Path, sweep: str) -> xarray.Dataset:
@@ -57,16 +56,9 @@ def recall(folder: str | Path, sweep: str) -> xarray.Dataset:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}: give the folder of the sweep.")
     content = _find(folder, sweep)
-    settings, jobs = content["settings"], [files.file_of(folder, key) for key in content["jobs"]]
-    axes = [(axis, kind, labels) for axis, kind, labels, _ in settings["axes"]]
-    sizes = [range(len(labels)) for _, kind, labels in axes if kind != "leaf"]
-    lanes = list(cuts([len(labels) for _, kind, labels in axes if kind == "leaf"], settings["lanes_per_job"]))
-    places = [(outer, begin) for outer in product(*sizes) for begin, _ in lanes]
-    slots = []
-    for (outer, begin), file in zip(places, jobs, strict=True):
-        found = files.read(file)
-        slots.append(Slot(outer, begin, found.results, None) if found else Slot(outer, begin, None, files.error_in(file)))
-    return dataset(axes, slots, settings)
+    files = [jobs.file_of(folder, key) for key in content["jobs"]]
+    found = [jobs.read(each) or jobs.Outcome(None, jobs.error_in(each), 0.0) for each in files]
+    return dataset(content["settings"], found)
 
 
 def export(data: xarray.Dataset, target: str | Path) -> Path:
@@ -152,12 +144,12 @@ def best_points(data: xarray.Dataset) -> Table:
 
 def _find(folder: Path, sweep: str) -> dict[str, Any]:
     """The settings and the jobs of the sweep whose id begins so."""
-    known = files.sweep_names(folder)
+    known = jobs.sweep_names(folder)
     matches = [name for name in known if name.startswith(sweep)]
     if len(matches) != 1:
         what = "is not unique" if matches else f"is not in {folder}"
         raise ValueError(f"the sweep {sweep!r} {what}: there are {', '.join(matches or known) or 'none'}.")
-    content = files.read_sweep(folder, matches[0])
+    content = jobs.read_sweep(folder, matches[0])
     if content is None:
         raise ValueError(f"{folder / matches[0]}.json is damaged: run the sweep again. Its finished jobs do not run again.")
     return content

@@ -39,8 +39,7 @@ from uuid import uuid4
 from echoscale._internal import checks
 from echoscale._internal.files import make_folder
 from echoscale._internal.progress import Progress, shown
-from echoscale.sweeps import folder as files
-from echoscale.sweeps.job import Arrays, Check, Job, Outcome, unchecked
+from echoscale.sweeps.jobs import Arrays, Check, Job, Outcome, file_of, forget, read, unchecked, write
 
 # Jobs handed to an executor at once: enough for a thousand workers, while the arguments of more would only fill its memory.
 AHEAD = 1000
@@ -156,28 +155,24 @@ def outcomes(
         waiting = []
         for key in jobs:
             if fresh:
-                files.forget(files.file_of(place, key))
-            if (outcome := files.read(files.file_of(place, key))) is None:
+                forget(file_of(place, key))
+            if (outcome := read(file_of(place, key))) is None:
                 waiting.append(key)
             else:
                 yield key, outcome
         SystemRandom().shuffle(waiting)  # processes that share the folder rarely meet at the same job
-    calls = ((key, (jobs[key], place and files.file_of(place, key))) for key in waiting if time.monotonic() < until)
+    calls = ((key, (jobs[key], place and file_of(place, key))) for key in waiting if time.monotonic() < until)
     ran = ((key, attempt(*call)) for key, call in calls) if executor is None else _submitted(calls, executor, at_once)
     with closing(ran):
         for key, outcome in ran:
             if place is not None and not outcome.kept:
-                file = files.file_of(place, key)
-                if outcome.results is None:
-                    files.write_error(file, outcome.error or "unknown")
-                else:
-                    files.write(file, outcome.results, outcome.seconds)
+                write(file_of(place, key), outcome)
             yield key, outcome
 
 
 def attempt(job: Job, file: Path | None = None, check: Check = unchecked) -> Outcome:
     """Run a job, unless another process has written its file in the meantime. An error becomes part of the outcome."""
-    if file is not None and (found := files.read(file)) is not None:
+    if file is not None and (found := read(file)) is not None:
         return found
     start = time.perf_counter()
     check()

@@ -26,7 +26,7 @@ from echoscale.readouts.columns import Columns
 from echoscale.readouts.penalties import least
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge_path, target_variances
 from echoscale.readouts.statistics import Statistics, split_statistics
-from echoscale.sweeps.job import Arrays
+from echoscale.sweeps.jobs import Arrays
 from echoscale.sweeps.problem import Data, Protocol, Task
 
 
@@ -85,14 +85,11 @@ class PathErrors:
         allowed = np.flatnonzero(penalties >= at_least)
         if not len(allowed):
             raise ValueError(f"no penalty of the path is as large as {at_least:g}: its largest is {penalties.max():g}.")
-        errors = self.errors[allowed]
-        place = allowed[least(errors).place]
+        place = allowed[least(self.errors[allowed]).place]
         chosen = self._at(place)
-        found = {
-            name: _errors(chosen, part, self.score, self.apart) for name, part in (("train", self.train), ("test", self.test))
-        }
+        train, test = (_errors(chosen, part, self.score, self.apart) for part in (self.train, self.test))
         validation = np.take_along_axis(self.errors, place[None], axis=0)[0]
-        return Scores(found["train"], validation, found["test"], penalties[place])
+        return Scores(train, validation, test, penalties[place])
 
     def _at(self, place: npt.NDArray[np.int64]) -> Readout:
         """The readout with penalty number `place`, (lanes,) or (lanes, targets): one for each lane, or for each target."""

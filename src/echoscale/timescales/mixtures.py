@@ -149,7 +149,7 @@ def rates_of(leak_rates: npt.ArrayLike | LogUniform | LogNormal) -> Floats:
     """alpha_i, (n,), in units of 1 / step: as given, or quantiles of a distribution."""
     if isinstance(leak_rates, LogUniform | LogNormal):
         made = leak_rates.leaks(QUANTILES)
-        return np.asarray(made.leak_rate * np.exp(-made.spread * places_of(made.places, QUANTILES)))
+        return np.asarray(made.leak_rate * np.exp(-made.leak_spread * places_of(made.leak_places, QUANTILES)))
     return np.atleast_1d(np.asarray(leak_rates, np.float64)).ravel()
 
 

@@ -5,14 +5,16 @@
 With one label per sequence, rows are pooled states of whole sequences, and folds are sequences. `of_lags` judges ridge
 regression on the last inputs on the same folds.
 
-Each round varies hyper-parameters of one kind, all on lanes of one run: first input strength and spectral radius, then the
-leak rates, both again, and finally the first two in finer steps. A round changes the network only for a clear gain.
+Each round varies hyper-parameters, all on lanes of one run: first those of the `candidates` from which the estimators choose,
+then input strength and spectral radius, the leak rates, both again, and finally the first two in finer steps. A round changes
+the network only for a clear gain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,7 @@ from echoscale.readouts.penalties import RELATIVE, ROBUST, fold_errors, least
 from echoscale.readouts.pooling import WHOLE, standard_rows, standardising, statistics_of
 from echoscale.readouts.ridge import turned
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
+from echoscale.timescales.candidates import Candidate, candidates, shortened
 
 MOST_STEPS, MOST_UNITS = 4000, 100  # in a trial: more would change little and cost time
 MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # where whole sequences are judged
@@ -35,7 +38,7 @@ DRAWS = 2  # of the weights
 PENALTIES = RELATIVE[::2]  # relative ones: a decade apart
 SMALLEST = 1e-24  # a smaller squared error is rounding
 DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
-RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to the slower one of the start
+RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to the slower one of the best so far
 FINER_DRIVES, FINER_GAPS = (0.55, 1.0, 1.8, 3.0), (0.4, 0.65, 1.0, 1.6, 2.5)
 LEAST_DRIVE, LARGEST_RADIUS = 0.003, 0.995
 
@@ -79,12 +82,12 @@ def improved(
     series, targets = reduced(series, targets, per_sequence)
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
     gain = clearly_less(rows_of(series, per_sequence))
-    rates = np.geomspace(1, min(SLOWEST, start.slow), RATES).tolist()
+    first = candidates(int(series.lengths.max()))
     lanes = 1 + RATES * (RATES + 1) // 2  # the same number in every round, so that all share one program
     best = start = replace(start, drive=max(start.drive, least_drive))
     seen: list[list[Point]] = []
-    for around in (_strengths, _leaks, _strengths, _leaks, _finer):
-        others = [replace(each, drive=max(each.drive, least_drive), error=np.inf) for each in around(best, rates)]
+    for around in (partial(_candidates, first, series.features), _strengths, _leaks, _strengths, _leaks, _finer):
+        others = [replace(each, drive=max(each.drive, least_drive), error=np.inf) for each in around(best)]
         if others in seen:
             continue  # tried before
         seen.append(others)
@@ -97,15 +100,21 @@ def improved(
     return start, best
 
 
-def _strengths(best: Point, _: list[float]) -> list[Point]:
+def _candidates(first: Sequence[Candidate], features: int, best: Point) -> list[Point]:
+    per_drive = input_scaling(1.0, np.ones(features))
+    return [replace(best, fast=each.fast, slow=each.slow, drive=each.input_scaling / per_drive) for each in first]
+
+
+def _strengths(best: Point) -> list[Point]:
     return [replace(best, drive=drive, radius=radius) for drive in DRIVES for radius in RADII]
 
 
-def _leaks(best: Point, rates: list[float]) -> list[Point]:
+def _leaks(best: Point) -> list[Point]:
+    rates = np.geomspace(1, min(SLOWEST, best.slow), RATES).tolist()
     return [replace(best, fast=fast, slow=slow) for k, fast in enumerate(rates) for slow in rates[k:]]
 
 
-def _finer(best: Point, _: list[float]) -> list[Point]:
+def _finer(best: Point) -> list[Point]:
     return [
         replace(
             best,
@@ -227,7 +236,9 @@ def input_scaling(drive: float, spreads: Floats) -> float:
 
 def reduced(series: Series, targets: Sequence[Series], per_sequence: bool) -> tuple[Series, list[Series]]:
     """The data for the trials: `fewer` sequences, or `shortened` series."""
-    return fewer(series, targets) if per_sequence else (shortened(series), [shortened(each) for each in targets])
+    if per_sequence:
+        return fewer(series, targets)
+    return shortened(series, MOST_STEPS), [shortened(each, MOST_STEPS) for each in targets]
 
 
 def fewer(series: Series, targets: Sequence[Series]) -> tuple[Series, list[Series]]:
@@ -237,13 +248,3 @@ def fewer(series: Series, targets: Sequence[Series]) -> tuple[Series, list[Serie
     which = np.sort(by_class[np.unique(np.linspace(0, series.count - 1, min(kept, series.count)).round().astype(int))])
     inputs, *others = (Series([np.asarray(each.values[b]) for b in which], "list", each.name) for each in (series, *targets))
     return inputs, others
-
-
-def shortened(series: Series) -> Series:
-    """At most MOST_STEPS in all: evenly chosen series, and the last steps of each."""
-    total = int(series.lengths.sum())
-    if total <= MOST_STEPS:
-        return Series(list(series.values), "list", series.name)
-    kept = max(min(series.count, round(MOST_STEPS / (total / series.count))), 1)
-    which = np.unique(np.linspace(0, series.count - 1, kept).round().astype(int))
-    return Series([np.asarray(series.values[b])[-max(MOST_STEPS // len(which), 1) :] for b in which], "list", series.name)

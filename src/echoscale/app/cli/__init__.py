@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from echoscale.app.cli import commands, output, sweep_commands
-from echoscale.app.live.command import lab
+from echoscale.app.cli import commands, output, sweeps
 
 app = typer.Typer(
     help="Echo state networks with several timescales.",
@@ -40,9 +39,8 @@ def options(
     output.debugging.set(debug)
 
 
-for each in (commands, sweep_commands):
+for each in (commands, sweeps):
     each.add_to(app)
-app.command()(lab)
 
 
 def main() -> None:

@@ -1,13 +1,20 @@
-"""Commands for data files and saved models: fit, predict, forecast, timescales; doctor, and data to download."""
+"""Commands: fit, predict, forecast, timescales; the live page, versions and devices, data sets to download."""
 
 from __future__ import annotations
 
+import logging
+import os
+import platform
+import sys
+import warnings
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from echoscale.app.cli.output import STOPPED, Json, Quiet, keep_compiled_programs, loading, named, print_json, refusing, say
+from echoscale.app.cli.output import Json, Quiet, keep_compiled_programs, loading, named, print_json, refusing, say, working
 
 if TYPE_CHECKING:
     from echoscale.data.tables import Notation
@@ -39,16 +46,21 @@ SequenceOption = Annotated[
 ]
 LevelOption = Annotated[str, typer.Option("--level", metavar="LIST", help="Levels of the intervals, in percent.")]
 
+# Packages whose versions `doctor` shows: those that echoscale needs, and those that it can use.
+PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "scikit-learn", "safetensors", "matplotlib", "xarray", "pandas", "typer")
+OPTIONAL = ("pyarrow", "distributed", "sktime", "aeon", "bokeh")
+
 data_app = typer.Typer(help="Data sets that are downloaded.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (fit, predict, forecast, timescales, doctor):
+    for command in (fit, predict, forecast, timescales, doctor, lab):
         app.command()(command)
     app.add_typer(data_app, name="data")
 
 
+@refusing()
 def fit(
     data: DataArgument,
     target: Annotated[
@@ -86,36 +98,29 @@ def fit(
     Empty cells are gaps. Rows at the end without any target are the future, and are forecast.
     """
     keep_compiled_programs()
-    with refusing():
-        with loading(quiet):
-            from echoscale.app.cli import fit as fit_data
+    with loading():
+        from echoscale.app.cli import fit as fit_data
 
-        asked = fit_data.FitRequest(
-            data=data,
-            targets=named(target),
-            inputs=named(inputs),
-            past=named(past),
-            time=time,
-            every=every,
-            notation=notation_of(decimal, thousands, dayfirst),
-            sequence=sequence,
-            horizon=horizon,
-            season=fit_data.season_of(season),
-            seconds=seconds,
-            levels=levels_of(level),
-            seed=seed,
-            out=out or Path("out") / data.stem,
-        )
-        made = fit_data.fit(asked, quiet)
-    if json:
-        print_json(made.summary)
-    else:
-        typer.echo(made.text)
-    say(f"Next: {made.next}", quiet or json)
-    if made.stopped:
-        raise typer.Exit(STOPPED)
+    asked = fit_data.FitRequest(
+        data=data,
+        targets=named(target),
+        inputs=named(inputs),
+        past=named(past),
+        time=time,
+        every=every,
+        notation=notation_of(decimal, thousands, dayfirst),
+        sequence=sequence,
+        horizon=horizon,
+        season=fit_data.season_of(season),
+        seconds=seconds,
+        levels=levels_of(level),
+        seed=seed,
+        out=out or Path("out") / data.stem,
+    )
+    fit_data.fit(asked, json)
 
 
+@refusing()
 def predict(
     model: ModelArgument,
     data: DataArgument,
@@ -139,14 +144,14 @@ def predict(
     A forecaster sees all rows before; other models the inputs up to the row. A model of sequences gives one label for each.
     """
     keep_compiled_programs()
-    with refusing():
-        with loading(quiet):
-            from echoscale.app.cli import predict as use_model
+    with loading():
+        from echoscale.app.cli import predict as use_model
 
-        notation = notation_of(decimal, thousands, dayfirst)
-        use_model.predict(model, data, named(inputs), time, every, notation, sequence, levels_of(level), out, json, quiet)
+    notation = notation_of(decimal, thousands, dayfirst)
+    use_model.predict(model, data, named(inputs), time, every, notation, sequence, levels_of(level), out, json)
 
 
+@refusing()
 def forecast(
     model: ModelArgument,
     steps: Annotated[
@@ -170,14 +175,14 @@ def forecast(
 ) -> None:
     """The next values, with intervals, as CSV. A row for every step and target."""
     keep_compiled_programs()
-    with refusing():
-        with loading(quiet):
-            from echoscale.app.cli import predict as use_model
+    with loading():
+        from echoscale.app.cli import predict as use_model
 
-        notation = notation_of(decimal, thousands, dayfirst)
-        use_model.forecast(model, steps, future, after, notation, levels_of(level), out, picture, json, quiet)
+    notation = notation_of(decimal, thousands, dayfirst)
+    use_model.forecast(model, steps, future, after, notation, levels_of(level), out, picture, json)
 
 
+@refusing()
 def timescales(
     source: Annotated[Path, typer.Argument(metavar="DATA|MODEL", help="A data file, or a saved model.")],
     columns: Annotated[
@@ -195,36 +200,86 @@ def timescales(
     quiet: Quiet = False,
 ) -> None:
     """Which timescales are in data, or in the networks of a model. A table and a picture."""
-    with refusing():
-        with loading(quiet):
-            from echoscale.app.cli import timescale_tables
+    with loading():
+        from echoscale.app.cli import timescale_tables
 
-        notation = notation_of(decimal, thousands, dayfirst)
-        timescale_tables.show(source, named(columns), time, every, notation, out, json, quiet)
+    notation = notation_of(decimal, thousands, dayfirst)
+    timescale_tables.show(source, named(columns), time, every, notation, out, json)
 
 
+@refusing()
 def doctor(json: Json = False, quiet: Quiet = False) -> None:
     """Versions and devices."""
-    with refusing("The same command starts anew."):
-        with loading(quiet):
-            from echoscale.app.cli import doctor as work
+    with loading():
+        import jax
 
-        work.show(json, quiet)
+        import echoscale
+        from echoscale.engine.devices import cores
+
+    with working("Looking for devices"):
+        devices = [f"{each.platform}:{each.id} ({each.device_kind})" for each in jax.devices()]
+    versions = {"echoscale": echoscale.__version__, "python": platform.python_version()}
+    for name in (*PACKAGES, *OPTIONAL):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            if name in PACKAGES:
+                versions[name] = "missing"
+    system = f"{platform.system()} {platform.machine()}, {cores()} cores for echoscale"
+    if json:
+        print_json({"versions": versions, "system": system, "devices": devices})
+        return
+    typer.echo("\n".join(f"{name} {number}" for name, number in versions.items()))
+    typer.echo(f"system: {system}")
+    typer.echo(f"devices: {', '.join(devices)}")
+
+
+@refusing()
+def lab(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 5006,
+    host: Annotated[str, typer.Option(help="Address to listen on; by default only this machine can reach it.")] = "127.0.0.1",
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST:PORT", help="Name under which other machines see the page; may be repeated."),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """A live page with sliders for a network. See what they do to its timescales and its error. Needs echoscale[lab]."""
+    if find_spec("bokeh") is None:
+        raise ImportError("the lab needs Bokeh: pip install 'echoscale[lab]'.")
+    with loading():
+        from echoscale.app.live.server import in_url, start
+
+    logging.getLogger("bokeh").setLevel(logging.ERROR)
+    logging.getLogger("tornado").setLevel(logging.ERROR)  # no line for every refused request
+    warnings.simplefilter("ignore", UserWarning)  # warnings are shown on the page
+    server = start(host, port, allow_origin or ())
+    typer.echo(f"http://{in_url(host)}:{server.port}/")
+    say("Ctrl-C ends it.")
+    if browser:
+        server.io_loop.add_callback(server.show, "/")
+    try:
+        server.io_loop.start()
+    except KeyboardInterrupt:
+        # There is nothing to save, and Python would wait for all threads.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 @data_app.command("fetch")
+@refusing("Finished files are kept: the same command goes on from there.")
 def data_fetch(
     name: Annotated[str, typer.Argument(help="Which: mnist.")],
     quiet: Quiet = False,
 ) -> None:
     """Download a data set into the cache, and print its folder. What is there already is not downloaded again."""
-    with refusing("Finished files are kept: the same command goes on from there."):
-        from echoscale.tasks import mnist
+    from echoscale.tasks import mnist
 
-        if name.lower() != "mnist":
-            raise ValueError(f"no data set {name!r}; there is mnist.")
-        mnist.read("train", progress=not quiet)
-        typer.echo(mnist.folder())
+    if name.lower() != "mnist":
+        raise ValueError(f"no data set {name!r}; there is mnist.")
+    mnist.read("train", progress=not quiet)
+    typer.echo(mnist.folder())
 
 
 def notation_of(decimal: str | None, thousands: str | None, dayfirst: bool | None) -> Notation:

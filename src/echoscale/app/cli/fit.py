@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+import typer
 
 import echoscale as es
 from echoscale._internal.files import make_folder, write_atomically
 from echoscale.app.cli import labelled_sequences as sequences
-from echoscale.app.cli.output import check_file, check_folder, say, working
+from echoscale.app.cli.output import STOPPED, check_file, check_folder, note, note_filled, print_json, say, silent, working
 from echoscale.app.report import fits as fit_pages
 from echoscale.data import tables
 from echoscale.data.tables import DataFile, Notation, listed, when
@@ -67,11 +67,35 @@ class FitRequest:
 
 @dataclass
 class Made:
-    """The output of `fit`: `text` for people, the `next` command, `summary` for programs; `stopped` after Ctrl-C."""
+    """All that a fit makes, before anything is written.
 
-    text: str
-    next: str
-    summary: dict[str, object]
+    Attributes
+    ----------
+    model : Forecaster, AutoModel or SequenceModel
+        The fitted model.
+    notes : dict
+        What the model file says of the data.
+    picture : bytes
+        PNG.
+    page : str
+        HTML.
+    results : dict
+        The results for programs.
+    words : list of str
+        The results for people, line by line.
+    following : list of str
+        The next commands.
+    stopped : bool
+        Whether Ctrl-C ended it early.
+    """
+
+    model: Any
+    notes: dict[str, Any]
+    picture: bytes
+    page: str
+    results: dict[str, Any]
+    words: list[str]
+    following: list[str]
     stopped: bool
 
 
@@ -84,27 +108,43 @@ def season_of(text: str) -> int | str | None:
     return int(text)
 
 
-def fit(asked: FitRequest, quiet: bool) -> Made:
+def fit(asked: FitRequest, json: bool) -> None:
     """Run the whole command."""
+    began = clock.perf_counter()
     if not asked.seconds > 0:
         raise ValueError(f"--seconds must be above 0, got {asked.seconds:g}.")
     check_folder(asked.out)
-    for name in (MODEL, PICTURE, PAGE):
-        check_file(asked.out / name, [Path(name).suffix])
+    files = {"model": asked.out / MODEL, "picture": asked.out / PICTURE, "page": asked.out / PAGE}
+    for file in files.values():
+        check_file(file, [file.suffix])
     sequence = asked.sequence if asked.sequence != sequences.ONE_SERIES else None
     if sequence is not None and (asked.time not in (None, tables.NO_TIME) or asked.every is not None):
         raise ValueError("--sequence takes the rows of a sequence in the order of the file: leave --time and --every out.")
     time = tables.NO_TIME if sequence is not None else asked.time
     data = tables.read(asked.data, time, asked.every, asked.notation)
     if sequence is not None:
-        return _sequences(asked, data, sequence, quiet)
-    columns = Columns.of(asked, data)
-    say(described(data), quiet)
-    for note in data.notes:
-        say(f"Note: {note}.", quiet)
-    if columns.labelled or asked.horizon == 0:
-        return _same_row(asked, data, columns, quiet)
-    return _future(asked, data, columns, quiet)
+        made = _sequences(asked, data, sequence)
+    else:
+        columns = Columns.of(asked, data)
+        note(described(data))
+        for each in data.notes:
+            note(f"Note: {each}.")
+        if columns.labelled or asked.horizon == 0:
+            made = _same_row(asked, data, columns)
+        else:
+            made = _future(asked, data, columns, began + asked.seconds - END_SECONDS)
+    make_folder(asked.out)
+    es.save(made.model, files["model"], notes=made.notes)
+    write_atomically(files["picture"], made.picture)
+    write_atomically(files["page"], made.page.encode())
+    if json:
+        took = clock.perf_counter() - began
+        print_json({"data": asked.data, "rows": len(data), **made.results, "files": files, "seconds": round(took, 2)})
+    else:
+        typer.echo("\n".join([*made.words, *(f"{name.capitalize()}: {path}" for name, path in files.items())]))
+        note(f"Next: {made.following[0]}")
+    if made.stopped:
+        raise typer.Exit(STOPPED)
 
 
 def described(data: DataFile) -> str:
@@ -171,22 +211,21 @@ class Columns:
 # -------------------------------------------------------------------------------------------------------------- the future
 
 
-def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
-    began = clock.perf_counter()
+def _future(asked: FitRequest, data: DataFile, columns: Columns, deadline: float) -> Made:
     targets = data.numbers(columns.targets)
     every = data.numbers([*columns.inputs, *columns.past])
     end = _checked_end(data, targets)
     y: Any = targets.iloc[:end]
     X = every.iloc[:end] if every.shape[1] else None
-    ahead = _known_ahead(every.iloc[end:], columns, quiet)
+    ahead = _known_ahead(every.iloc[end:], columns)
     names = columns.targets
     gaps = int(y.isna().to_numpy().sum())
     if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)} in {', '.join(names)}: skipped as targets, filled as inputs.", quiet)
+        note(f"{gaps} gap{'s' * (gaps != 1)} in {', '.join(names)}: skipped as targets, filled as inputs.")
     budget = SECONDS_A_VALUE * y.size
     networks = asked.seconds >= budget
     if not networks and len(y) > LEAST_FOR_NETWORKS:
-        say(f"Networks are left out: {y.size:,} values need --seconds {np.ceil(budget):.0f}.", quiet)
+        note(f"Networks are left out: {y.size:,} values need --seconds {np.ceil(budget):.0f}.")
     y = y[names[0]] if len(names) == 1 else y
 
     def forecaster(**settings: Any) -> Forecaster:
@@ -194,14 +233,13 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
         return es.Forecaster(asked.horizon, **both)
 
     fitting = clock.perf_counter()
-    with working(f"Fitting {', '.join(names)}", quiet):
+    with working(f"Fitting {', '.join(names)}"):
         model = forecaster().fit(y, X)
     took = clock.perf_counter() - fitting
-    deadline = began + asked.seconds - END_SECONDS
     stopped, table, judged = False, None, None
     horizon = reach(model)[0] or model.horizon_  # up to the judged horizon
     try:
-        table, judged = _beside(asked, model, forecaster, y, X, took, deadline, quiet)
+        table, judged = _beside(asked, model, forecaster, y, X, took, deadline)
     except KeyboardInterrupt:
         say("Judging was stopped: the model is written without its table.")
         stopped = True
@@ -210,35 +248,24 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) ->
     if steps:
         known = ahead.iloc[:steps][columns.inputs] if ahead is not None and columns.inputs else None
         forecast = model.predict(steps, known, asked.levels)
-    notes = {
+    roles = {
         "task": "forecast",
-        "data": data.path.name,
         "targets": names,
         "inputs": columns.inputs,
         "past": columns.past,
         "time": data.time,
         "horizon": horizon,
     }
-    with working("Drawing", quiet):
+    future = " --future FUTURE.csv" if model.future_inputs_ else ""
+    file = asked.out / MODEL
+    following = [f"echoscale forecast {file} --steps {horizon}{future}", f"echoscale timescales {file}"]
+    with working("Drawing"):
         picture = fit_pages.forecast_picture(model, forecast, judged)
-        page = fit_pages.forecast_page(
-            model, data.path.name, described(data), table, forecast, judged, picture, _next(asked, model, horizon)
-        )
-    files = _write(asked, model, notes, picture, page)
-    took = clock.perf_counter() - began
-    summary: dict[str, object] = {
-        "data": asked.data,
-        "rows": len(data),
-        **{key: notes[key] for key in ("task", "targets", "inputs", "past", "time", "horizon")},
-        "season": model.season_,
-        "table": table,
-        "candidates": model.candidates_,
-        "files": files,
-        "seconds": round(took, 2),
-    }
+        page = fit_pages.forecast_page(model, data.path.name, described(data), table, forecast, judged, picture, following)
+    results = {**roles, "season": model.season_, "table": table, "candidates": model.candidates_}
     words = [str(table), ""] if table is not None else []
-    words += [f"Season: {_season(model)}", *columns.said(data), _saved(model, table), *_files(files)]
-    return Made("\n".join(words), _next(asked, model, horizon)[0], summary, stopped)
+    words += [f"Season: {_season(model)}", *columns.said(data), _saved(model, table)]
+    return Made(model, {**roles, "data": data.path.name}, picture, page, results, words, following, stopped)
 
 
 def _saved(model: Forecaster, table: Table | None) -> str:
@@ -265,17 +292,16 @@ def _checked_end(data: DataFile, targets: pd.DataFrame) -> int:
     return int(some[-1]) + 1
 
 
-def _known_ahead(rest: pd.DataFrame, columns: Columns, quiet: bool) -> pd.DataFrame | None:
+def _known_ahead(rest: pd.DataFrame, columns: Columns) -> pd.DataFrame | None:
     """Inputs of the rows without a target at the end; None if no inputs are needed."""
     if not columns.inputs:
         return None
     gaps = rest[columns.inputs].isna().to_numpy().any(axis=1)
     whole = int(np.argmax(gaps)) if gaps.any() else len(rest)
     if not whole:
-        say(
+        note(
             f"The future of {', '.join(columns.inputs)} is not in the file, so nothing is forecast yet: add rows with inputs "
             "and without a target, or use `echoscale forecast --future`; --past is for inputs known only up to now.",
-            quiet,
         )
     return rest.iloc[:whole]
 
@@ -299,12 +325,11 @@ def _beside(
     X: pd.DataFrame | None,
     took: float,
     deadline: float,
-    quiet: bool,
 ) -> tuple[Table | None, Backtest | None]:
     """The table of baselines, at as many earlier origins as the time limit allows."""
     steps, most = reach(model)
     if most < 1:
-        say("There are too few values for a test at earlier origins.", quiet)
+        note("There are too few values for a test at earlier origins.")
         return None, None
     rivals: dict[str, dict[str, Any]] = {RIDGE: {"networks": False, "mode": "direct"}}
     if any("network" in str(name) for name in model.candidates_["forecaster"]):
@@ -312,26 +337,20 @@ def _beside(
     origins, kept = judged_within(deadline - clock.perf_counter(), took, most, list(rivals))
     if origins < 1:
         enough = np.ceil(asked.seconds + took * (COSTS[OWN] + 2 * COSTS[RIDGE]))
-        say(f"No time is left for a test at earlier origins: --seconds {enough:.0f} would do.", quiet)
+        note(f"No time is left for a test at earlier origins: --seconds {enough:.0f} would do.")
         return None, None
     words = f"at {origins} earlier origin{'s' * (origins != 1)}"
-    with working(f"Judging {OWN} {words}", quiet):
+    with working(f"Judging {OWN} {words}"):
         judged = {OWN: model.backtest(steps, origins, asked.levels)}
     for name in rivals:
         if name not in kept or clock.perf_counter() + COSTS[name] * (1 + origins) * took > deadline:
-            say(f"No time is left for {name} in the table.", quiet)
+            note(f"No time is left for {name} in the table.")
             continue
-        with working(f"Judging {name} {words}", quiet):
+        with working(f"Judging {name} {words}"):
             judged[name] = forecaster(**rivals[name]).fit(y, X).backtest(steps, origins, asked.levels)
     if origins < FEWEST:
-        say(f"Judged {words} only, so that errors are rough.", quiet)
+        note(f"Judged {words} only, so that errors are rough.")
     return beside(model, OWN, judged), judged[OWN]
-
-
-def _next(asked: FitRequest, model: Forecaster, horizon: int) -> list[str]:
-    future = " --future FUTURE.csv" if model.future_inputs_ else ""
-    file = asked.out / MODEL
-    return [f"echoscale forecast {file} --steps {horizon}{future}", f"echoscale timescales {file}"]
 
 
 def _season(model: Forecaster) -> str:
@@ -345,16 +364,11 @@ def _season(model: Forecaster) -> str:
 # ----------------------------------------------------------------------------------------------------------- the same row
 
 
-def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) -> Made:
+def _same_row(asked: FitRequest, data: DataFile, columns: Columns) -> Made:
     name = columns.targets[0]
     if columns.labelled:
-        labels = data.frame[name]
-        empty = np.flatnonzero(labels.isna())
-        if len(empty):
-            raise ValueError(
-                f"{data.path}: no label at {data.at(int(empty[0]))}, column {name!r}: fill it, or leave the row out."
-            )
-        y: Any = labels.astype("str").to_numpy().astype(str)
+        sequences.check_whole(data, name, "label", "fill it, or leave the row out")
+        y: Any = data.frame[name].astype("str").to_numpy().astype(str)
         if len(set(y)) < 2:
             raise ValueError(f"{data.path}: column {name!r} is constant ({y[0]!r}): there is nothing to predict.")
     else:
@@ -364,7 +378,7 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) 
     if len(y) < LEAST_STEPS:
         raise ValueError(f"{data.path} has {len(y)} rows, at least {LEAST_STEPS} are needed.")
     u = data.numbers(columns.inputs).to_numpy()
-    _say_gaps(u, quiet)
+    note_filled(int(np.isnan(u).sum()))
     index = data.frame.index
     notes = {
         "task": "same row",
@@ -372,10 +386,10 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns, quiet: bool) 
         "last": None if data.time is None else when(index[-1]),
         "next": _after(index) if data.time is not None else None,
     }
-    return _automatic(asked, data, columns, held(u), y, notes, quiet)
+    return _automatic(asked, data, columns, held(u), y, notes)
 
 
-def _sequences(asked: FitRequest, data: DataFile, name: str, quiet: bool) -> Made:
+def _sequences(asked: FitRequest, data: DataFile, name: str) -> Made:
     """Fit labels of sequences."""
     if asked.horizon:
         raise ValueError("--sequence learns one label per sequence, and no future: leave --horizon out.")
@@ -391,48 +405,36 @@ def _sequences(asked: FitRequest, data: DataFile, name: str, quiet: bool) -> Mad
     inputs = given or sequences.inputs_of(data, groups, [name, *asked.targets])
     columns = Columns(asked.targets, inputs, [], labelled=True, sequence=name)
     u = sequences.values_of(data, groups, inputs)
-    say(f"{data.path}: {len(data):,} rows in {len(groups):,} sequences, named by {name}", quiet)
-    _say_gaps(data.numbers(inputs).to_numpy(), quiet)
-    return _automatic(asked, data, columns, u, y, {"task": "sequences", "sequence": name, "time": None}, quiet)
+    note(f"{data.path}: {len(data):,} rows in {len(groups):,} sequences, named by {name}")
+    note_filled(int(data.numbers(inputs).isna().to_numpy().sum()))
+    return _automatic(asked, data, columns, u, y, {"task": "sequences", "sequence": name, "time": None})
 
 
-def _say_gaps(u: npt.NDArray[np.float64], quiet: bool) -> None:
-    gaps = int(np.isnan(u).sum())
-    if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.", quiet)
-
-
-def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any], quiet: bool) -> Made:
+def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any]) -> Made:
     """Fit a model with `es.auto`, and write its page and files."""
-    began = clock.perf_counter()
     stopped = False
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         seconds = max(asked.seconds - END_SECONDS, asked.seconds / 2)
-        found = es.auto(u, y, seconds, asked.seed, labels=columns.labelled, progress=not quiet)
-    for note in dict.fromkeys(str(each.message) for each in caught):
-        stopped = stopped or note.startswith("interrupted")
-        say(f"Note: {note}", quiet)
+        found = es.auto(u, y, seconds, asked.seed, labels=columns.labelled, progress=not silent.get())
+    for words in dict.fromkeys(str(each.message) for each in caught):
+        stopped = stopped or words.startswith("interrupted")
+        note(f"Note: {words}")
     notes |= {"data": data.path.name, "targets": columns.targets, "inputs": columns.inputs}
-    with working("Drawing", quiet):
+    following = [f"echoscale predict {asked.out / MODEL} NEW.csv"]
+    with working("Drawing"):
         guess = None if columns.labelled else np.asarray(found.model.predict(u)).reshape(len(u), -1)
         picture = fit_pages.same_row_picture(found, data.frame.index, columns.targets, y, guess)
-        page = fit_pages.same_row_page(found, described(data), picture, _predict_next(asked))
-    files = _write(asked, found.model, notes, picture, page)
-    took = clock.perf_counter() - began
-    summary: dict[str, object] = {
-        "data": asked.data,
-        "rows": len(data),
+        page = fit_pages.auto_page(found, described(data), picture, following)
+    results = {
         **{key: notes[key] for key in ("task", "targets", "inputs", "time")},
         "winner": found.winner,
         "error": found.error,
         "table": found.table,
         "reasons": list(found.reasons),
-        "files": files,
-        "seconds": round(took, 2),
     }
-    words = [str(found), "", *columns.said(data), f"Saved: {found.winner}", *_files(files)]
-    return Made("\n".join(words), _predict_next(asked)[0], summary, stopped)
+    told = [str(found), "", *columns.said(data), f"Saved: {found.winner}"]
+    return Made(found.model, notes, picture, page, results, told, following, stopped)
 
 
 def _after(index: pd.Index[Any]) -> str | None:
@@ -441,23 +443,3 @@ def _after(index: pd.Index[Any]) -> str | None:
         return None
     step = getattr(index, "freq", None)
     return when(index[-1] + (index[-1] - index[-2] if step is None else step))
-
-
-def _predict_next(asked: FitRequest) -> list[str]:
-    return [f"echoscale predict {asked.out / MODEL} NEW.csv"]
-
-
-# ------------------------------------------------------------------------------------------------------------------ files
-
-
-def _write(asked: FitRequest, model: Any, notes: dict[str, Any], picture: bytes, page: str) -> dict[str, Path]:
-    make_folder(asked.out)
-    files = {"model": asked.out / MODEL, "picture": asked.out / PICTURE, "page": asked.out / PAGE}
-    es.save(model, files["model"], notes=notes)
-    write_atomically(files["picture"], picture)
-    write_atomically(files["page"], page.encode())
-    return files
-
-
-def _files(files: dict[str, Path]) -> list[str]:
-    return [f"{name.capitalize()}: {path}" for name, path in files.items()]

@@ -89,19 +89,21 @@ def _blocks(names: pd.Series[Any], *labels: pd.Series[Any]) -> int:
 def grouped(data: DataFile, name: str) -> dict[Any, Rows]:
     """The rows of every sequence, in the order of the file."""
     data.check([name])
-    empty = np.flatnonzero(data.frame[name].isna())
-    if len(empty):
-        raise ValueError(f"{data.path}: no name of a sequence at row {empty[0] + 1}, column {name!r}.")
+    check_whole(data, name, "name of a sequence", "fill it, or leave the row out")
     return {key: np.asarray(rows) for key, rows in data.frame.groupby(name, sort=False).indices.items()}
+
+
+def check_whole(data: DataFile, column: str, what: str, remedy: str) -> None:
+    """Raise an error if a column has an empty cell."""
+    for row in np.flatnonzero(data.frame[column].isna())[:1]:
+        raise ValueError(f"{data.path}: no {what} at {data.at(int(row))}, column {column!r}: {remedy}.")
 
 
 def labels(data: DataFile, groups: dict[Any, Rows], target: str) -> npt.NDArray[np.str_]:
     """The label of every sequence, (B,)."""
     data.check([target])
+    check_whole(data, target, "label", "fill it, or leave the sequence out")
     values = data.frame[target]
-    empty = np.flatnonzero(values.isna())
-    if len(empty):
-        raise ValueError(f"{data.path}: no label at row {empty[0] + 1}, column {target!r}: fill it, or leave the sequence out.")
     if values.dtype.kind == "f":
         part = np.flatnonzero(values % 1 != 0)
         if len(part):

@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -25,20 +25,27 @@ if TYPE_CHECKING:
     from echoscale._internal.table import Table
 
 debugging = ContextVar("debugging", default=False)
+silent = ContextVar("silent", default=False)
+
+
+def _keep_silent(wanted: bool) -> bool:
+    silent.set(wanted)
+    return wanted
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
+# Sets `silent` as well, so that most commands have no use for the value.
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.", callback=_keep_silent)]
 
 FAILED, REFUSED, STOPPED = 1, 2, 130
-STARTS_ANEW = "Nothing was written; the same command starts anew."
 
 
 @contextmanager
-def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
+def refusing(go_on: str = "Nothing was written; the same command starts anew.") -> Iterator[None]:
     """Report errors in one line: exit status 2 if the user can fix it, else 1. Ctrl-C says how to continue."""
     try:
         yield
-    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
+    except (typer.Exit, BrokenPipeError):
         raise
     except KeyboardInterrupt:
         say(f"Stopped. {go_on}")
@@ -54,16 +61,27 @@ def refusing(go_on: str = STARTS_ANEW) -> Iterator[None]:
         raise typer.Exit(FAILED) from error
 
 
-def say(words: str, quiet: bool = False) -> None:
+def say(words: str) -> None:
     """Print a line on standard error."""
-    if not quiet:
-        typer.echo(words, err=True)
+    typer.echo(words, err=True)
+
+
+def note(words: str) -> None:
+    """Print a line on standard error, unless the user wants no notes."""
+    if not silent.get():
+        say(words)
+
+
+def note_filled(gaps: int) -> None:
+    """Print how many missing inputs were filled."""
+    if gaps:
+        note(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.")
 
 
 @contextmanager
-def working(what: str, quiet: bool = False) -> Iterator[None]:
+def working(what: str) -> Iterator[None]:
     """Show that slow work without known progress is running: its seconds on a terminal, else one line."""
-    if quiet:
+    if silent.get():
         yield
         return
     from rich.console import Console
@@ -83,14 +101,14 @@ def working(what: str, quiet: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def loading(quiet: bool = False) -> Iterator[None]:
+def loading() -> Iterator[None]:
     """Show on a terminal that the modules of a command are being imported.
 
     JAX hooks into the garbage collection, and a Ctrl-C during its hook is lost: nothing is collected meanwhile.
     """
     gc.disable()
     try:
-        with working("Loading", quiet or not sys.stderr.isatty()):
+        with working("Loading") if sys.stderr.isatty() else nullcontext():
             yield
     finally:
         gc.enable()
@@ -103,9 +121,11 @@ def print_json(value: object) -> None:
 
 
 def plain(value: object) -> object:
-    """The same value in types of JSON: a table is a list of its rows, each a dict."""
+    """The same value in JSON types: a table is a list of rows, each a dict with keys such as "inside_80" for "inside 80 %"."""
     if type(value).__name__ == "Table":  # not imported here, since help does not need it
-        return records(cast("Table", value))
+        table = cast("Table", value)
+        keys = [name.replace(" %", "").replace(" ", "_") for name in table.columns]
+        return [{key: plain(each) for key, each in zip(keys, row, strict=True)} for row in table.rows]
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -115,12 +135,6 @@ def plain(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, bool | int | str) else str(value)
-
-
-def records(table: Table) -> list[dict[str, object]]:
-    """The rows of a table as dicts with plain keys: "inside_80" for "inside 80 %"."""
-    keys = [name.replace(" %", "").replace(" ", "_") for name in table.columns]
-    return [{key: plain(value) for key, value in zip(keys, row, strict=True)} for row in table.rows]
 
 
 def named(given: Sequence[str] | None) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,13 @@ from echoscale._internal.files import make_folder, write_atomically
 from echoscale._internal.progress import shown
 from echoscale._internal.types import Floats
 from echoscale.app.cli import labelled_sequences as sequences
-from echoscale.app.cli.output import check_file, print_json, say, working
+from echoscale.app.cli.output import check_file, note, note_filled, print_json, silent, working
+from echoscale.app.report.fits import forecast_picture, forecast_rows
 from echoscale.data import tables as data_files
+from echoscale.data.metrics import nrmse
+from echoscale.data.scaling import is_constant
 from echoscale.data.tables import DataFile, Notation, when
-from echoscale.forecasting import AutoModel, Forecast, Forecaster
+from echoscale.forecasting import AutoModel, Forecaster
 from echoscale.forecasting.problem import held
 from echoscale.storage import save_load
 
@@ -39,15 +42,19 @@ def forecast(
     out: Path | None,
     picture: Path | None,
     json: bool,
-    quiet: bool,
 ) -> None:
     """The next values of a forecaster."""
-    _check_targets(out, picture)
-    model = _forecaster(path, "forecast")
+    for file, endings in ((out, TABLES), (picture, PICTURES)):
+        if file is not None:
+            check_file(file, endings)
+    model = es.load(path)
+    if not isinstance(model, Forecaster):
+        hint = ": use `echoscale predict`" if hasattr(model, "predict") else ""
+        raise ValueError(f"{path} holds {_called(model)}, and only a Forecaster can forecast{hint}.")
     if after is not None:
         data = _read_like(model, after, notation)
-        new = _new_rows(model, data, quiet)
-        with working(f"Taking in {len(new)} rows", quiet):
+        new = _new_rows(model, data)
+        with working(f"Taking in {len(new)} rows"):
             model.update(*_known(model, new))
     known = None
     if model.future_inputs_:
@@ -57,19 +64,15 @@ def forecast(
         raise ValueError(f"{path} takes no inputs of the future: leave --future out.")
     steps = steps or int(save_load.notes(path).get("horizon", model.horizon_))
     if steps > model.horizon_:
-        say(f"{steps} steps are more than the {model.horizon_} of the fit: they are judged first, which takes as long.", quiet)
-    with working("Forecasting", quiet or steps <= model.horizon_):
+        note(f"{steps} steps are more than the {model.horizon_} of the fit: they are judged first, which takes as long.")
+    with working("Forecasting") if steps > model.horizon_ else nullcontext():
         found = model.predict(steps, known, levels)
-    drawn = None
+    content = forecast_picture(model, found, None, picture.suffix[1:]) if picture is not None else b""
+    _give(forecast_rows(found), out, json)
     if picture is not None:
-        from echoscale.app.report.fits import forecast_picture
-
-        drawn = forecast_picture(model, found, None, picture.suffix[1:])
-    _give(_tidy(model, found), out, json)
-    if picture is not None and drawn is not None:
         make_folder(picture.parent)
-        write_atomically(picture, drawn)
-        say(f"Picture: {picture}", quiet)
+        write_atomically(picture, content)
+        note(f"Picture: {picture}")
 
 
 def predict(
@@ -83,10 +86,10 @@ def predict(
     levels: tuple[float, ...],
     out: Path | None,
     json: bool,
-    quiet: bool,
 ) -> None:
     """The target of every row, or of every sequence."""
-    _check_targets(out)
+    if out is not None:
+        check_file(out, TABLES)
     model = es.load(path)
     frame: pd.DataFrame
     truth: npt.NDArray[Any] | None
@@ -94,29 +97,21 @@ def predict(
     if sequence is not None and not isinstance(model, es.forecasting.SequenceModel):
         raise ValueError(f"{path} holds {_called(model)}, which predicts rows and no sequences: leave --sequence out.")
     if isinstance(model, Forecaster):
-        frame, truth, guess = _step_by_step(model, _read_like(model, source, notation, time, every), levels, quiet)
+        frame, truth, guess = _step_by_step(model, _read_like(model, source, notation, time, every), levels)
     elif isinstance(model, es.forecasting.SequenceModel):
         data = data_files.read(source, data_files.NO_TIME, None, notation)
         frame, truth, guess = _labels(model, save_load.notes(path), data, inputs, sequence)
     elif hasattr(model, "predict"):
         data = data_files.read(source, time, every, notation)
-        frame, truth, guess = _rows(model, save_load.notes(path), data, inputs, quiet)
+        frame, truth, guess = _rows(model, save_load.notes(path), data, inputs)
     else:
         raise ValueError(f"{path} holds {_called(model)}, which predicts no rows of a table.")
     _give(frame, out, json)
     if truth is not None:
-        _say_error(truth, guess, quiet)
+        _say_error(truth, guess)
 
 
 # --------------------------------------------------------------------------------------------------------- a forecaster
-
-
-def _forecaster(path: Path, what: str) -> Forecaster:
-    model = es.load(path)
-    if not isinstance(model, Forecaster):
-        hint = ": use `echoscale predict`" if hasattr(model, "predict") else ""
-        raise ValueError(f"{path} holds {_called(model)}, and only a Forecaster can {what}{hint}.")
-    return model
 
 
 def _read_like(
@@ -127,19 +122,16 @@ def _read_like(
     return data_files.read(source, time or (data_files.NO_TIME if own is None else str(own)), every, notation)
 
 
-def _step_of(model: Forecaster) -> Any:
-    return model.times(1)[0]
-
-
-def _new_rows(model: Forecaster, data: DataFile, quiet: bool) -> DataFile:
+def _new_rows(model: Forecaster, data: DataFile) -> DataFile:
     """Rows after the last row of the model; without times, all rows."""
     if data.time is None:
         return data
-    first = int(np.searchsorted(data.frame.index, _step_of(model)))
+    start = model.times(1)[0]
+    first = int(np.searchsorted(data.frame.index, start))
     if first == len(data):
-        raise ValueError(f"{data.path} ends at {when(data.frame.index[-1])}; the model wants {when(_step_of(model))} next.")
+        raise ValueError(f"{data.path} ends at {when(data.frame.index[-1])}; the model wants {when(start)} next.")
     if first:
-        say(f"{first} of {len(data)} rows are before {when(_step_of(model))}, the model's next time: left out.", quiet)
+        note(f"{first} of {len(data)} rows are before {when(start)}, the model's next time: left out.")
     return data.rows(first)
 
 
@@ -163,23 +155,22 @@ def _index(model: Forecaster, rows: int, data: DataFile) -> pd.Index[Any]:
 
 def _future_inputs(model: Forecaster, future: Path | None, steps: int | None, notation: Notation) -> pd.DataFrame:
     """Inputs of the next steps: all, or the wanted number."""
-    names = ", ".join(model.future_inputs_)
+    names, start = ", ".join(model.future_inputs_), model.times(1)[0]
     if future is None:
         raise ValueError(f"the model needs the inputs of the steps to come, {names}: give a file with --future.")
     data = _read_like(model, future, notation)
     data.check(model.future_inputs_)
     if data.time is not None:
-        first = int(np.searchsorted(data.frame.index, _step_of(model)))
-        data = data.rows(first)
+        data = data.rows(int(np.searchsorted(data.frame.index, start)))
     elif set(model.targets_) <= set(data.frame.columns):
         known = data.numbers(model.targets_).notna().to_numpy().any(axis=1)
         if known.all():
             raise ValueError(f"{future}: no row is without {' and '.join(model.targets_)}, so none is to come.")
         data = data.rows(int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0)
     if not len(data):
-        raise ValueError(f"{future} has no row at {when(_step_of(model))} or later, where the forecast begins.")
+        raise ValueError(f"{future} has no row at {when(start)} or later, where the forecast begins.")
     if steps is not None and len(data) < steps:
-        raise ValueError(f"{future} has {len(data)} rows from {when(_step_of(model))} on, and {steps} steps were asked for.")
+        raise ValueError(f"{future} has {len(data)} rows from {when(start)} on, and {steps} steps were asked for.")
     data = data.rows(0, steps)
     found = data.numbers(model.future_inputs_)
     gaps = np.argwhere(found.isna().to_numpy())
@@ -189,34 +180,18 @@ def _future_inputs(model: Forecaster, future: Path | None, steps: int | None, no
     return found.set_axis(_index(model, len(data), data))
 
 
-def _tidy(model: Forecaster, found: Forecast) -> pd.DataFrame:
-    """A table with a row for every step and target: time, target, forecast, lower_80, upper_80, ..."""
-    import pandas as pd
-
-    tables = []
-    for b, name in enumerate(model.targets_):
-        times = model.times(len(found.means[b]), b)
-        columns: dict[str, Any] = {str(times.name or "step"): times, "target": name, "forecast": found.means[b]}
-        for level, bounds in found.bounds.items():
-            columns[f"lower_{level:g}"], columns[f"upper_{level:g}"] = bounds[b]
-        tables.append(pd.DataFrame(columns))
-    return pd.concat(tables, ignore_index=True)
-
-
-def _step_by_step(
-    model: Forecaster, data: DataFile, levels: tuple[float, ...], quiet: bool
-) -> tuple[pd.DataFrame, Floats, Floats]:
+def _step_by_step(model: Forecaster, data: DataFile, levels: tuple[float, ...]) -> tuple[pd.DataFrame, Floats, Floats]:
     """Forecast every row from the rows before it."""
     import pandas as pd
 
-    data = _new_rows(model, data, quiet)
+    data = _new_rows(model, data)
     y, X = _known(model, data)
     found = []
-    with shown(not quiet, "predicting") as tell:
+    with shown(not silent.get(), "predicting") as tell:
         for row in range(len(data)):
             now = None if X is None else X.iloc[row : row + 1]
             ahead = None if now is None or not model.future_inputs_ else now[list(model.future_inputs_)]
-            found.append(_tidy(model, model.predict(1, ahead, levels)))
+            found.append(forecast_rows(model.predict(1, ahead, levels)))
             model.update(y.iloc[row : row + 1], now)
             tell(row + 1, len(data), "")
     frame = pd.concat(found, ignore_index=True)
@@ -229,7 +204,7 @@ def _step_by_step(
 
 
 def _rows(
-    model: Any, notes: dict[str, Any], data: DataFile, inputs: list[str], quiet: bool
+    model: Any, notes: dict[str, Any], data: DataFile, inputs: list[str]
 ) -> tuple[pd.DataFrame, npt.NDArray[Any] | None, npt.NDArray[Any]]:
     """Predictions from the inputs up to every row."""
     import pandas as pd
@@ -240,16 +215,14 @@ def _rows(
     columns = columns or [name for name in data.numeric() if name != "row"]
     _check_count(columns, features)
     u = data.numbers(columns).to_numpy()
-    gaps = int(np.isnan(u).sum())
-    if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.", quiet)
+    note_filled(int(np.isnan(u).sum()))
     settings = {}
     if isinstance(model, AutoModel) and notes.get("next") is not None:
         follows = data.time is not None and when(data.frame.index[0]) == notes["next"]
         if follows:
             settings["state"] = model.state_
         why = "go on where the training data ended" if follows else "begin anew: the first ones are less sure"
-        say(f"The rows {why}.", quiet)
+        note(f"The rows {why}.")
     guess = np.asarray(model.predict(held(u), **settings))
     guess = guess[:, None] if guess.ndim == 1 else guess
     names = known if len(known) == guess.shape[1] else [f"y{o}" for o in range(guess.shape[1])]
@@ -293,15 +266,14 @@ def _check_count(columns: list[str], features: int) -> None:
         )
 
 
-def _say_error(truth: npt.NDArray[Any], guess: npt.NDArray[Any], quiet: bool) -> None:
+def _say_error(truth: npt.NDArray[Any], guess: npt.NDArray[Any]) -> None:
     if truth.dtype.kind not in "iuf":
-        say(f"Wrong labels: {float((truth != guess).mean()):.1%} of {len(truth)}.", quiet)
+        note(f"Wrong labels: {float((truth != guess).mean()):.1%} of {len(truth)}.")
         return
     known = ~np.isnan(truth).any(axis=1)
-    spread = truth[known].var(axis=0) if known.any() else np.zeros(1)
-    if len(truth[known]) > 1 and (spread > 0).all():
-        error = float(np.sqrt((((guess - truth)[known] ** 2).mean(axis=0) / spread).mean()))
-        say(f"NRMSE of {int(known.sum())} rows: {error:.3g} (the mean would have 1).", quiet)
+    truth, guess = truth[known], guess[known]
+    if len(truth) > 1 and not is_constant(truth).any():
+        note(f"NRMSE of {len(truth)} rows: {nrmse(truth, guess):.3g} (the mean would have 1).")
 
 
 # -------------------------------------------------------------------------------------------------------------- results
@@ -312,34 +284,25 @@ def _called(model: object) -> str:
     return f"an {kind}" if kind[0] in "AEONR" else f"a {kind}"
 
 
-def _check_targets(out: Path | None, picture: Path | None = None) -> None:
-    for place, endings in ((out, TABLES), (picture, PICTURES)):
-        if place is not None:
-            check_file(place, endings)
-
-
 def _give(frame: pd.DataFrame, out: Path | None, json: bool) -> None:
     """Write a table to a file or to standard output."""
     if out is not None:
         make_folder(out.parent)
-        write_atomically(out, _content(frame, out.suffix.lower()))
+        write_atomically(out, _csv(frame).encode() if out.suffix.lower() == ".csv" else _parquet(frame))
         print_json({"file": out, "rows": len(frame)}) if json else typer.echo(out)
     elif json:
-        print_json([dict(zip(frame.columns, row, strict=True)) for row in _plain_rows(frame)])
+        worded = frame.apply(lambda column: column if column.dtype.kind in "biuf" else column.map(when))
+        print_json(worded.to_dict("records"))
     else:
-        typer.echo(_content(frame, ".csv").decode(), nl=False)
+        typer.echo(_csv(frame), nl=False)
 
 
-def _plain_rows(frame: pd.DataFrame) -> Sequence[Sequence[object]]:
-    text = [frame[name].map(when) if frame[name].dtype.kind not in "biuf" else frame[name] for name in frame.columns]
-    return list(zip(*(each.tolist() for each in text), strict=True))
+def _csv(frame: pd.DataFrame) -> str:
+    return frame.to_csv(index=False, float_format="%.8g", lineterminator="\n")
 
 
-def _content(frame: pd.DataFrame, ending: str) -> bytes:
+def _parquet(frame: pd.DataFrame) -> bytes:
     file = io.BytesIO()
-    if ending == ".csv":
-        frame.to_csv(file, index=False, float_format="%.8g", lineterminator="\n")
-        return file.getvalue()
     try:
         frame.to_parquet(file)
     except ImportError:

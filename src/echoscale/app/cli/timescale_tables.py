@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +10,23 @@ import typer
 
 import echoscale as es
 from echoscale._internal.files import make_folder, write_atomically
+from echoscale._internal.plots import drawn, new_axes
 from echoscale._internal.table import Table
-from echoscale.app.cli.output import check_file, print_json, say
-from echoscale.app.report import style
+from echoscale.app.cli.output import check_file, note, print_json
 from echoscale.data import tables
 from echoscale.engine.esn import ESN
 from echoscale.timescales.season import bridged
-from echoscale.timescales.signal import SignalTimescales
+from echoscale.timescales.signal import COLOURS, SignalTimescales
 from echoscale.timescales.spectrum import table as spectra_table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
     from echoscale.data.tables import DataFile, Notation
     from echoscale.engine.hyper import Hyper
 
 PICTURES = (".png", ".svg")
 LEAST_ROWS = 12
-MOST_CURVES = 6
 
 
 def show(
@@ -39,25 +37,23 @@ def show(
     notation: Notation,
     out: Path | None,
     json: bool,
-    quiet: bool,
 ) -> None:
     """Print the table, and write the picture."""
     data = source.suffix.lower() in tables.READERS
     picture = out or (Path("out") / f"{source.stem}-timescales.png" if data else source.with_name("timescales.png"))
     check_file(picture, PICTURES)
     if data:
-        table, figure = of_data(tables.read(source, time, every, notation), columns, quiet)
+        table, axes = of_data(tables.read(source, time, every, notation), columns)
     else:
-        table, figure = of_model(es.load(source), source)
-    file = io.BytesIO()
-    figure.savefig(file, format=picture.suffix[1:].lower(), dpi=160)
+        table, axes = of_model(es.load(source), source)
+    content = drawn(axes, picture.suffix[1:].lower())
     make_folder(picture.parent)
-    write_atomically(picture, file.getvalue())
+    write_atomically(picture, content)
     print_json({"table": table, "picture": picture}) if json else typer.echo(str(table))
-    say(f"Picture: {picture}", quiet)
+    note(f"Picture: {picture}")
 
 
-def of_data(data: DataFile, columns: list[str], quiet: bool) -> tuple[Table, Figure]:
+def of_data(data: DataFile, columns: list[str]) -> tuple[Table, Axes]:
     """Autocorrelation, trend and season of every column; gaps are bridged by straight lines."""
     names = columns or [name for name in data.numeric() if name != "row"]
     if not names:
@@ -67,14 +63,14 @@ def of_data(data: DataFile, columns: list[str], quiet: bool) -> tuple[Table, Fig
         raise ValueError(f"{data.path} has {len(values)} row{'s' * (len(values) != 1)}, at least {LEAST_ROWS} are needed.")
     gaps = int(values.isna().to_numpy().sum())
     if gaps:
-        say(f"{gaps} gap{'s' * (gaps != 1)}: bridged by straight lines.", quiet)
+        note(f"{gaps} gap{'s' * (gaps != 1)}: bridged by straight lines.")
     rows, kept = [], []
     for name in names:
         column = values[name].to_numpy()
         if not np.isfinite(column).any() or np.nanmin(column) == np.nanmax(column):
             if columns:
                 raise ValueError(f"{data.path}: column {name!r} is constant: it has no timescale.")
-            say(f"Column {name!r} is constant, and left out.", quiet)
+            note(f"Column {name!r} is constant, and left out.")
             continue
         x = bridged(column)
         found = es.timescales.of_signal(x)
@@ -92,25 +88,24 @@ def of_data(data: DataFile, columns: list[str], quiet: bool) -> tuple[Table, Fig
             "trend: the share of the variance that a straight line explains.",
         ),
     )
-    return table, _curves(kept[:MOST_CURVES])
+    return table, _curves(kept)
 
 
-def _curves(kept: list[tuple[str, SignalTimescales]]) -> Figure:
-    figure: Figure = style.figure(3.2, 7.0)
-    ax = figure.subplots()
-    colours = (style.BLUE, style.ORANGE, style.GREEN, style.RED, style.PINK, style.SKY)
-    for colour, (name, found) in zip(colours, kept, strict=False):
+def _curves(kept: list[tuple[str, SignalTimescales]]) -> Axes:
+    """The autocorrelations of the first columns, as many as there are colours."""
+    axes = new_axes(height=3.2)
+    for colour, (name, found) in zip(COLOURS, kept, strict=False):
         values, marked = found.inputs[:, 0], found.significant_inputs[:, 0]
-        ax.plot(found.lags, values, color=colour, linewidth=1, label=name)
-        ax.plot(found.lags[marked], values[marked], ".", color=colour, markersize=3)
-    ax.axhline(0, color="0.6", linewidth=0.5)
-    ax.axhline(float(np.exp(-1)), color="0.6", linewidth=0.5, linestyle=":")
-    style.panel(ax, "", x="lag in steps", y="autocorrelation", title="dots: more than chance gives; dotted line: 1/e")
-    ax.legend(frameon=False, fontsize=8)
-    return figure
+        axes.plot(found.lags, values, color=colour, linewidth=1, label=name)
+        axes.plot(found.lags[marked], values[marked], ".", color=colour, markersize=3)
+    axes.axhline(0, color="0.6", linewidth=0.5)
+    axes.axhline(float(np.exp(-1)), color="0.6", linewidth=0.5, linestyle=":")
+    axes.set(xlabel="lag in steps", ylabel="autocorrelation", title="dots: more than chance gives; dotted line: 1/e")
+    axes.legend(frameon=False, fontsize=8)
+    return axes
 
 
-def of_model(model: Any, source: Path) -> tuple[Table, Figure]:
+def of_model(model: Any, source: Path) -> tuple[Table, Axes]:
     """Timescales of every network in a model, measured in its linear regime, reservoir by reservoir."""
     networks = networks_of(model)
     if not networks:
@@ -121,15 +116,13 @@ def of_model(model: Any, source: Path) -> tuple[Table, Figure]:
             words = [f"network {k}"] * (len(networks) > 1) + [f"level {r + 1}"] * (len(esn.sizes) > 1)
             spectra[" ".join(words) or "network"] = esn.spectrum(r, hyper=hyper)
     table = spectra_table(spectra, turns=any(esn.network.turns for esn, _ in networks))
-    figure: Figure = style.figure(0.6 + 0.25 * len(spectra), 7.0)
-    ax = figure.subplots()
+    axes = new_axes(height=0.6 + 0.25 * len(spectra))
     for place, spectrum in enumerate(reversed(spectra.values())):
         times = spectrum.timescales[np.isfinite(spectrum.timescales)]
-        ax.plot(times, np.full(len(times), place), "|", color=style.BLUE, markersize=8)
-    ax.set_yticks(range(len(spectra)), list(reversed(spectra)))
-    ax.set_xscale("log")
-    style.panel(ax, "", x="timescale in steps, a mark for every mode")
-    return table, figure
+        axes.plot(times, np.full(len(times), place), "|", color=COLOURS[0], markersize=8)
+    axes.set_yticks(range(len(spectra)), list(reversed(spectra)))
+    axes.set(xscale="log", xlabel="timescale in steps, a mark for every mode")
+    return table, axes
 
 
 def networks_of(model: Any) -> list[tuple[ESN, Hyper | None]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from echoscale._internal import checks
 
@@ -49,25 +49,31 @@ class Controls(NamedTuple):
         links = levels - 1 if self.structure == "hierarchical" else 0
         return [f"{kind}[{k}]" for kind in RANGES for k in range(links if kind == "coupling" else levels)]
 
+    def described(self) -> tuple[str, list[int], dict[str, list[float]]]:
+        """The builder of the network, and its arguments: units, and one number for every level or coupling."""
+        levels = self.levels
+        factors = {name: [getattr(each, name) for each in levels] for name in RANGES if name != "coupling"}
+        joined = checks.choice(self.structure, STRUCTURES, "structure") == "hierarchical" and len(levels) > 1
+        if joined:
+            factors["coupling"] = [each.coupling for each in levels[1:]]
+        return "hierarchical" if joined else "parallel", [each.units for each in levels], factors
+
     def network(self) -> Network:
         """The description of the network."""
         import echoscale as es
 
-        levels = self.levels
-        factors: dict[str, Any] = {name: [getattr(each, name) for each in levels] for name in RANGES if name != "coupling"}
-        units = [each.units for each in levels]
-        if checks.choice(self.structure, STRUCTURES, "structure") == "parallel" or len(levels) == 1:
-            return es.parallel(units, **factors)
-        return es.hierarchical(units, **factors, coupling=[each.coupling for each in levels[1:]])
+        builder, units, factors = self.described()
+        found: Network = getattr(es, builder)(units, **factors)
+        return found
 
     def value(self, name: str) -> float:
         """The value of one hyper-parameter."""
-        kind, level = _place(name)
+        kind, level = place_of(name)
         return float(getattr(self.levels[level], kind))
 
     def changed(self, name: str, value: float) -> Controls:
         """The controls with another value of one hyper-parameter."""
-        kind, level = _place(name)
+        kind, level = place_of(name)
         levels = list(self.levels)
         levels[level] = levels[level]._replace(**{kind: value})  # type: ignore[arg-type]
         return self._replace(levels=tuple(levels))
@@ -79,7 +85,7 @@ def bounded(name: str, value: float) -> float:
     return min(high, max(low, value))
 
 
-def _place(name: str) -> tuple[str, int]:
+def place_of(name: str) -> tuple[str, int]:
     """The slider and its level; coupling number k is a slider of the level that it leads to."""
     kind, place = name.removesuffix("]").split("[")
     return kind, int(place) + (kind == "coupling")

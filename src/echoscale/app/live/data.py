@@ -27,10 +27,21 @@ WINDOW = 20  # inputs of the linear baseline
 
 
 class Baseline(NamedTuple):
-    """A plain method for comparison, and its NRMSE on the test steps."""
+    """What the network is compared with on the test steps.
+
+    Attributes
+    ----------
+    name : str
+        Name of a plain method.
+    error : float
+        NRMSE of the plain method.
+    ceiling : dict of str to float
+        Accuracies of the exact Bayesian filter; empty except for the telegraph.
+    """
 
     name: str
     error: float
+    ceiling: dict[str, float]
 
 
 class LabData(NamedTuple):
@@ -81,22 +92,17 @@ class LabData(NamedTuple):
         return found.lags[1:].astype(np.float64), found.inputs[1:, 0], found.targets[1:, 0]
 
     def baseline(self) -> Baseline:
-        """The error of a plain method: the last value repeated for forecasts, ridge regression on the last inputs otherwise."""
+        """The last value repeated for forecasts, ridge regression on the last inputs otherwise; and the ceiling."""
         _, trained, validated, _ = self.cuts
         if self.last:
             name, prediction = "the last value repeated", self.u[validated:, self.last]
         else:
             linear = NVAR(WINDOW, degree=1).fit(self.u[:trained], self.y[:trained])
             name, prediction = f"ridge regression on the last {WINDOW} inputs", linear.predict(self.u)[validated:]
-        return Baseline(name, nrmse(self.y[validated:], prediction))
-
-    def ceiling(self) -> dict[str, float]:
-        """Accuracies of the exact Bayesian filter on the test steps; empty except for the telegraph."""
-        if self.telegraph is None:
-            return {}
-        posterior = tasks.telegraph_filter(self.u, p3=REGIME)
-        *_, end, _ = self.cuts
-        return posterior.accuracies(self.telegraph, washout=end)
+        ceiling = {}
+        if self.telegraph is not None:
+            ceiling = tasks.telegraph_filter(self.u, p3=REGIME).accuracies(self.telegraph, washout=validated)
+        return Baseline(name, nrmse(self.y[validated:], prediction), ceiling)
 
 
 def _narma() -> LabData:

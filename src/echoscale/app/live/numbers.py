@@ -131,22 +131,16 @@ def density(leak_rate: float, spectral_radius: float) -> Floats:
 def as_python(controls: Controls, data: LabData) -> str:
     """A program that prints the test error of the page."""
     washout, trained, validated, _ = data.cuts
-    levels, joined = controls.levels, controls.structure == "hierarchical" and len(controls.levels) > 1
-    factors = [
-        f"    {name}=[{', '.join(f'{getattr(each, name):.6g}' for each in levels)}],"
-        for name in ("leak_rate", "spectral_radius", "input_scaling", "bias_scaling")
-    ]
-    if joined:
-        factors.append(f"    coupling=[{', '.join(f'{each.coupling:.6g}' for each in levels[1:])}],")
+    builder, units, factors = controls.described()
     return "\n".join(
         [
             "import numpy as np",
             "import echoscale as es",
             "",
             data.code,
-            f"network = es.{'hierarchical' if joined else 'parallel'}(",
-            f"    {[each.units for each in levels]},",
-            *factors,
+            f"network = es.{builder}(",
+            f"    {units},",
+            *(f"    {name}=[{', '.join(f'{each:.6g}' for each in values)}]," for name, values in factors.items()),
             ")",
             "model = es.ESNRegressor(",
             f"    network=network, ridge={controls.ridge:g}, columns=es.readouts.Columns(0),",

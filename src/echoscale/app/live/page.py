@@ -12,9 +12,8 @@ import base64
 import html
 import itertools
 import tempfile
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -35,8 +34,9 @@ from bokeh.models import (
 )
 
 from echoscale._internal import checks
+from echoscale._internal.types import Floats
 from echoscale.app.live import data as lab_data
-from echoscale.app.live.controls import MOST_LEVELS, PENALTIES, RANGES, SIZES, STRUCTURES, Controls, Level, bounded
+from echoscale.app.live.controls import MOST_LEVELS, PENALTIES, RANGES, SIZES, STRUCTURES, Controls, Level, bounded, place_of
 from echoscale.app.live.numbers import MapAxis, Seen, as_python, axis, look, online, rows, tuned
 from echoscale.app.live.plots import LEVELS, PICTURES, Pictures
 from echoscale.storage.save_load import save
@@ -149,14 +149,12 @@ class LivePage:
         self.document = document
         self.controls = Controls()
         self.data = lab_data.TASKS["NARMA10"]()
-        self.ceiling = self.data.ceiling()
         self.view: Seen | None = None
         self.baseline: lab_data.Baseline | None = None
         self.sources = dict(lab_data.TASKS)
         self.pictures = Pictures()
         self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("look", "map", "learn")}
         self._numbers = {"map": 0, "learn": 0}
-        self._shown = threading.Event()  # whether the last point of the path is on the page
         self._looking = self._asked = self._following = self._warned = False
         self._mapped: object = None
         self._turns = itertools.cycle(PICTURES)
@@ -187,8 +185,7 @@ class LivePage:
         self.ridge = Select(title="Ridge penalty", value="1e-3", options=list(PENALTIES), **wide)
         self.sliders: list[dict[str, Slider]] = []
         self.groups = []
-        start = (*self.controls.levels, Level(leak_rate=0.03, input_scaling=0.0))
-        for k, level in enumerate(start[:MOST_LEVELS]):
+        for k, level in enumerate((*self.controls.levels, Level(leak_rate=0.03, input_scaling=0.0))):
             own = {name: self._slider(k, name, getattr(level, name)) for name in TITLES if k or name != "coupling"}
             self.sliders.append(own)
             heading = Div(text=f'<strong style="color:{LEVELS[k]}">Level {k + 1}</strong>', **wide)
@@ -266,7 +263,7 @@ class LivePage:
         except ValueError as error:
             self._say(str(error), alarm=True)
             return False
-        self.data, self.ceiling, self.view, self.baseline = data, data.ceiling(), None, None
+        self.data, self.view, self.baseline = data, None, None
         # Results of the old data must not appear with the new data.
         self.numbers.text, self.code.text = '<p role="status" style="margin:0">Computing ...</p>', ""
         self._numbers["map"] += 1
@@ -293,6 +290,10 @@ class LivePage:
         role, colour = ("alert", "#a3390b") if alarm else ("status", QUIET)
         self.message.text = f'<p role="{role}" style="color:{colour};margin:0">{html.escape(words)}</p>' if words else ""
         self.message.visible = bool(words)
+
+    def _alarm(self, error: str) -> None:
+        if error:
+            self._say(error, alarm=True)
 
     def _changed(self) -> None:
         """A slider moved, by the user or by learning."""
@@ -328,21 +329,21 @@ class LivePage:
             self._asked = True
             return
         self._looking, self._asked = True, False
-        controls, data = self.controls, self.data
-        work = self._threads["look"].submit(_looked, controls, data, self.baseline)
+        controls, data, baseline = self.controls, self.data, self.baseline
+        work = self._threads["look"].submit(lambda: (look(controls, data), baseline or data.baseline()))
         work.add_done_callback(lambda done: self._post(partial(self._show, done, controls, data)))
 
     def _show(self, done: Future[tuple[Seen, lab_data.Baseline]], controls: Controls, data: lab_data.LabData) -> None:
         self._looking = False
         error = done.exception()
         if error is not None:
-            self._say(f"{error}", alarm=True)
+            self._alarm(str(error))
         elif data is self.data and controls.names == self.controls.names:  # else the result belongs to sliders that are gone
             self.view, self.baseline = done.result()
             # While it learns, pictures take turns: a browser that draws all of them at every point would draw few points.
             self.pictures.show(self.view, [next(self._turns)] if self._learning else PICTURES)
             self.pictures.show_place(*(controls.value(axis.name) for axis in self.axes))
-            self.numbers.text = numbers(self.view, self.baseline, self.ceiling)
+            self.numbers.text = numbers(self.view, self.baseline)
             self.code.text = as_python(controls, data)
             if self.view.notes or self._warned:
                 self._say(" ".join(self.view.notes))
@@ -387,28 +388,14 @@ class LivePage:
         if across.name == up.name:
             self._say("Choose two different hyper-parameters for the map.", alarm=True)
             return
-        others = self.controls.changed(across.name, 1.0).changed(up.name, 1.0)
-        wanted = (others, across.name, up.name)
-        if self._mapped is not None and self._mapped == (wanted, id(self.data)):
+        wanted = (self.controls.changed(across.name, 1.0).changed(up.name, 1.0), across.name, up.name)
+        if self._mapped == wanted:
             return
-        self._mapped = (wanted, id(self.data))
-        self._numbers["map"] += 1
+        self._mapped = wanted
         self.pictures.clear_map()
         self.pictures.path.data = {"x": [], "y": []}
-        self._threads["map"].submit(self._compute_map, self._numbers["map"], self.controls, self.data, across, up)
-
-    def _compute_map(self, number: int, controls: Controls, data: lab_data.LabData, across: MapAxis, up: MapAxis) -> None:
-        try:
-            for place, errors in rows(controls, data, across, up):
-                if number != self._numbers["map"]:
-                    return
-                self._post(partial(self._show_row, number, place, errors))
-        except Exception as error:  # the thread ends here: report the error, or nobody sees it
-            self._post(partial(self._say, str(error), alarm=True))
-
-    def _show_row(self, number: int, place: int, errors: Any) -> None:
-        if number == self._numbers["map"]:
-            self.pictures.show_row(place, errors)
+        cells = rows(self.controls, self.data, across, up)
+        self._show_each("map", cells, lambda row: self.pictures.show_row(*row), self._alarm)
 
     # Learning
 
@@ -427,8 +414,8 @@ class LivePage:
         begin = [self.controls.value(name) for name in names]
         self.pictures.path.data = {"x": begin[:1], "y": begin[1:]}
         self.progress.text = "Learning ..."
-        work = partial(self._learn, self._numbers["learn"], WAYS[self.way.value], self.controls, self.data, names)
-        self._threads["learn"].submit(work)
+        points = WAYS[self.way.value](self.controls, self.data, names)
+        self._show_each("learn", points, partial(self._step, names), self._learned, PAUSE)
 
     def stop_learning(self) -> None:
         """Stop learning, at the latest at the next point of the path."""
@@ -439,48 +426,70 @@ class LivePage:
         self.progress.text = f"Stopped after {len(self.pictures.path.data['x']) - 1} steps."
         self.refresh()  # all pictures once more
 
-    def _learn(self, number: int, way: Any, controls: Controls, data: lab_data.LabData, names: list[str]) -> None:
-        said = ""
-        try:
-            last = time.perf_counter()
-            for values in way(controls, data, names):
-                time.sleep(max(0.0, last + PAUSE - time.perf_counter()))
-                last = time.perf_counter()
-                if number != self._numbers["learn"]:
-                    return
-                self._shown.clear()
-                self._post(partial(self._step, number, names, values.tolist()))
-                # One point at a time: on a slow machine points would pile up and delay a click on Stop.
-                while not self._shown.wait(0.2):
-                    if number != self._numbers["learn"]:
-                        return
-        except Exception as error:  # the thread ends here: report the error, or nobody sees it
-            said = str(error)
-        self._post(partial(self._learned, number, said))
-
-    def _step(self, number: int, names: list[str], values: list[float]) -> None:
-        self._shown.set()
-        if number != self._numbers["learn"]:
-            return
+    def _step(self, names: list[str], values: Floats) -> None:
+        """Show one more point of the path, and move the sliders there."""
         self._following = True
-        for name, value in zip(names, values, strict=True):
+        for name, value in zip(names, values.tolist(), strict=True):
             self.controls = self.controls.changed(name, value)
-            kind, place = name.removesuffix("]").split("[")
-            slider = self.sliders[int(place) + (kind == "coupling")][kind]
-            slider.value = min(max(value, slider.start), slider.end)
+            kind, level = place_of(name)
+            self.sliders[level][kind].value = bounded(kind, value)
         self._following = False
         self.pictures.path.stream({"x": values[:1], "y": values[1:]})
         self.progress.text = f"Step {len(self.pictures.path.data['x']) - 1}"
         self.refresh()
 
-    def _learned(self, number: int, said: str) -> None:
-        if number != self._numbers["learn"]:
-            return
+    def _learned(self, error: str) -> None:
         self.learn.disabled, self.stop.disabled = False, True
         self.progress.text = f"Finished after {len(self.pictures.path.data['x']) - 1} steps."
         self.refresh()
-        if said:
-            self._say(said, alarm=True)
+        self._alarm(error)
+
+    # Threads
+
+    def _show_each(
+        self,
+        name: str,
+        values: Iterator[Any],
+        show: Callable[[Any], None],
+        end: Callable[[str], None],
+        pause: float = 0.0,
+    ) -> None:
+        """Compute values in a thread, and show each of them on the page before the next one is computed.
+
+        Otherwise values would pile up on a slow machine, and delay a click on Stop. All of it ends when `self._numbers[name]`
+        changes. `end` receives the error, or an empty text after the last value. `pause` is the least time between two values
+        in seconds.
+        """
+        self._numbers[name] += 1
+        number, due = self._numbers[name], 0.0
+
+        def compute() -> Any:
+            nonlocal due
+            value = next(values, None)
+            time.sleep(max(0.0, due - time.perf_counter()))
+            due = time.perf_counter() + pause
+            return value
+
+        def ask() -> None:
+            work = self._threads[name].submit(compute)
+            work.add_done_callback(lambda done: self._post(partial(answer, done)))
+
+        def answer(done: Future[Any]) -> None:
+            if number != self._numbers[name]:
+                return
+            error = done.exception()
+            if error is not None or done.result() is None:
+                end(str(error or ""))
+            else:
+                show(done.result())
+                ask()
+
+        ask()
+
+    def _post(self, work: Callable[[], None]) -> None:
+        """Run a function in Bokeh's loop, unless the page is closed."""
+        if self._threads:
+            self.document.add_next_tick_callback(work)
 
     # The end
 
@@ -492,11 +501,6 @@ class LivePage:
             save(self.view.model, file)
             content = base64.b64encode(file.read_bytes()).decode()
         self.download.data = {"content": [content], "name": ["model.safetensors"]}
-
-    def _post(self, work: Callable[[], None]) -> None:
-        """Run a function in Bokeh's loop, unless the page is closed."""
-        if self._threads:
-            self.document.add_next_tick_callback(work)
 
     def _rest(self) -> None:
         """End map and learning; the next look computes the map again."""
@@ -510,7 +514,7 @@ class LivePage:
             each.shutdown(wait=False, cancel_futures=True)
 
 
-def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) -> str:
+def numbers(view: Seen, baseline: lab_data.Baseline) -> str:
     """The line of numbers, as HTML."""
     errors = ", ".join(f"{name} <strong>{value:.4f}</strong>" for name, value in view.errors.items())
     words = f"NRMSE: {errors}. Baseline on test data, {baseline.name}: <strong>{baseline.error:.4f}</strong>."
@@ -518,12 +522,8 @@ def numbers(view: Seen, baseline: lab_data.Baseline, ceiling: dict[str, float]) 
         words += ' <span style="color:#a3390b">On test data this network is worse than the baseline.</span>'
     if view.accuracies:
         each = ", ".join(
-            f"{name} <strong>{value:.3f}</strong> (ceiling {ceiling[name]:.3f})" for name, value in view.accuracies.items()
+            f"{name} <strong>{value:.3f}</strong> (ceiling {baseline.ceiling[name]:.3f})"
+            for name, value in view.accuracies.items()
         )
         words += f" Accuracy on test data, beside the exact Bayesian filter: {each}."
     return f'<p role="status" style="margin:0">{words}</p>'
-
-
-def _looked(controls: Controls, data: lab_data.LabData, baseline: lab_data.Baseline | None) -> tuple[Seen, lab_data.Baseline]:
-    """A look at the network, and the baseline of the data unless it is known."""
-    return look(controls, data), baseline or data.baseline()

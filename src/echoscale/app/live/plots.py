@@ -9,7 +9,7 @@ import numpy as np
 from bokeh.models import ColorBar, ColumnDataSource, FixedTicker, LinearColorMapper, Range1d
 from bokeh.plotting import figure
 
-from echoscale._internal.types import Floats
+from echoscale._internal.types import Array, Floats
 from echoscale.app.live.data import SHOWN
 from echoscale.app.live.numbers import CELLS, DELAYS, TIMES, MapAxis, Seen
 
@@ -110,36 +110,24 @@ class Pictures:
     def show(self, view: Seen, names: Iterable[str] = PICTURES) -> None:
         """Show the numbers of a look at the network."""
         colours = LEVELS[: len(view.states)]
+        eigenvalues = np.concatenate(view.eigenvalues)
+        densities = [(one, colour) for one, colour in zip(view.densities, colours, strict=True) if len(one)]
+        responses = [np.where(one > LEAST_RESPONSE / 10, one, np.nan) for one in view.responses]
+        states = [(one[:, k], colour) for one, colour in zip(view.states, colours, strict=True) for k in range(one.shape[1])]
+        before = self.sources["prediction"].data
         made = {
-            "prediction": self._prediction,
-            "disc": self._disc,
-            "timescales": self._timescales,
-            "response": self._response,
-            "states": self._states,
+            "prediction": {**before, "prediction": view.prediction},
+            "disc": {
+                "x": eigenvalues.real,
+                "y": eigenvalues.imag,
+                "color": np.repeat(colours, [len(one) for one in view.eigenvalues]),
+            },
+            "timescales": _curves(TIMES, densities),
+            "response": _curves(np.arange(DELAYS + 1), list(zip(responses, colours, strict=True))),
+            "states": _curves(before["t"], states),
         }
         for name in names:
-            self.sources[name].data = made[name](view, colours)
-
-    def _disc(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
-        values = np.concatenate(view.eigenvalues)
-        each = np.repeat(colours, [len(one) for one in view.eigenvalues])
-        return {"x": values.real, "y": values.imag, "color": each}
-
-    def _timescales(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
-        there = [(one, colour) for one, colour in zip(view.densities, colours, strict=True) if len(one)]
-        return {"xs": [TIMES] * len(there), "ys": [one for one, _ in there], "color": [colour for _, colour in there]}
-
-    def _response(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
-        sizes = [np.where(one > LEAST_RESPONSE / 10, one, np.nan) for one in view.responses]
-        return {"xs": [np.arange(DELAYS + 1)] * len(colours), "ys": sizes, "color": list(colours)}
-
-    def _states(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
-        steps = self.sources["prediction"].data["t"]
-        curves = [(one[:, k], colour) for one, colour in zip(view.states, colours, strict=True) for k in range(one.shape[1])]
-        return {"xs": [steps] * len(curves), "ys": [one for one, _ in curves], "color": [colour for _, colour in curves]}
-
-    def _prediction(self, view: Seen, colours: Sequence[str]) -> dict[str, Any]:
-        return {**self.sources["prediction"].data, "prediction": view.prediction}
+            self.sources[name].data = made[name]
 
     def show_data(self, data: LabData) -> None:
         """Show other data: their correlations, and the target."""
@@ -199,6 +187,11 @@ class Pictures:
     def show_place(self, x: float, y: float) -> None:
         """Mark the position of the sliders on the map."""
         self.sources["here"].data = {"x": [x], "y": [y]}
+
+
+def _curves(across: Array, curves: Sequence[tuple[Floats, str]]) -> dict[str, Any]:
+    """Several curves over the same axis, with their colours."""
+    return {"xs": [across] * len(curves), "ys": [one for one, _ in curves], "color": [colour for _, colour in curves]}
 
 
 def _legend(made: Any) -> None:

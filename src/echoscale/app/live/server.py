@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any
 
 from bokeh.server.server import BaseServer
@@ -9,11 +10,9 @@ from bokeh.server.tornado import BokehTornado
 from bokeh.server.util import check_allowlist, create_hosts_allowlist
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
-from tornado.netutil import bind_sockets
 from tornado.web import RequestHandler
 
 from echoscale.app.live import page
-from echoscale.app.live.command import HOME
 from echoscale.app.live.page import LivePage
 
 if TYPE_CHECKING:
@@ -29,17 +28,26 @@ UNWATCHED = 15_000  # milliseconds after which such a page is forgotten; a slow 
 
 def start(host: str, port: int, others: Sequence[str] = ()) -> BaseServer:
     """Listen on the port, and serve the page as long as the caller runs the loop of the server."""
-    sockets = bind_sockets(port, host)
-    port = sockets[0].getsockname()[1]
-    names = [f"{each}:{port}" for each in dict.fromkeys((in_url(host), HOME, "localhost"))]
+    try:
+        names = create_hosts_allowlist(list(others), None) if others else []
+    except ValueError as error:
+        raise ValueError(f"--allow-origin takes HOST:PORT ({error}).") from None
+    try:
+        open_socket = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        why = str(error.strerror).partition(" (")[0]  # without the address, which Python repeats in brackets
+        raise OSError(f"cannot listen on {host}:{port}: {why}. Another port: echoscale lab --port 0.") from None
+    open_socket.setblocking(False)
+    port = open_socket.getsockname()[1]
+    own = [f"{each}:{port}" for each in dict.fromkeys((in_url(host), "127.0.0.1", "localhost"))]
     application = _Application(
         {"/": open_page},
-        extra_websocket_origins=[*names, *create_hosts_allowlist(list(others), None)] if others else names,
+        extra_websocket_origins=[*own, *names],
         check_unused_sessions_milliseconds=CHECKED,
         unused_session_lifetime_milliseconds=UNWATCHED,
     )
     listening = HTTPServer(application)
-    listening.add_sockets(sockets)
+    listening.add_socket(open_socket)
     server = BaseServer(IOLoop.current(), application, listening)
     server.start()
     return server

@@ -1,6 +1,6 @@
 """Results as a page: one HTML file that opens anywhere, with its pictures and its style inside.
 
-`page` holds the blocks of such a page, `style` the look of figures.
+`page` holds the blocks of such a page.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echoscale._internal.files import write_atomically
-from echoscale.app.report import page, style
+from echoscale.app.report import page
 
 if TYPE_CHECKING:
     import xarray
 
     from echoscale.forecasting import Found
 
-__all__ = ["page", "style", "write_report"]
+__all__ = ["page", "write_report"]
 
 
 def write_report(result: Found | xarray.Dataset, path: str | os.PathLike[str]) -> Path:
@@ -47,13 +47,13 @@ def write_report(result: Found | xarray.Dataset, path: str | os.PathLike[str]) -
     """
     import xarray
 
-    from echoscale.app.report import auto, sweeps
+    from echoscale.app.report import fits, sweeps
     from echoscale.forecasting import Found
 
     if isinstance(result, Found):
-        text = auto.document(result)
+        text = fits.auto_page(result)
     elif isinstance(result, xarray.Dataset) and {"settings", "errors"} <= set(result.attrs):
-        text = sweeps.document(result)
+        text = sweeps.sweep_page(result)
     else:
         raise TypeError(f"write_report takes a result of es.auto or es.sweep, got {type(result).__name__}.")
     target = Path(path)

@@ -53,9 +53,8 @@ class DataFile:
                     raise ValueError(
                         f"{self.path}: column {name!r} holds the times; the others are {listed(self.frame.columns)}."
                     )
-                raise ValueError(
-                    f"{self.path} has no column {name!r}; there are {listed([*self._times(), *self.frame.columns])}."
-                )
+                there = [*filter(None, [self.time]), *self.frame.columns]
+                raise ValueError(f"{self.path} has no column {name!r}; there are {listed(there)}.")
             if counts[name] > 1:
                 raise ValueError(f"column {name!r} is named twice: give it once.")
 
@@ -84,9 +83,6 @@ class DataFile:
     def rows(self, first: int, end: int | None = None) -> DataFile:
         """Some of the rows."""
         return replace(self, frame=self.frame.iloc[first:end])
-
-    def _times(self) -> list[str]:
-        return [] if self.time is None else [self.time]
 
     def _numbers(self, name: str) -> Floats:
         values, found = self._converted(name)

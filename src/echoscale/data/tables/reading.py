@@ -6,13 +6,14 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.data.series import refuse_twice
 from echoscale.data.tables import notation as notations
 from echoscale.data.tables.file import DataFile
 from echoscale.data.tables.notation import Notation
@@ -68,7 +69,7 @@ def parse_csv(content: bytes, path: Path, notation: Notation | None = None) -> D
         notes.append("the first line holds numbers, so it is data: columns are named c1, c2, ...")
         names = [f"c{k + 1}" for k in range(len(names))]
     names = [each or ("row" if k == 0 else f"c{k + 1}") for k, each in enumerate(names)]
-    _check_names(names, path)
+    refuse_twice(names, path)
     for line, cells in enumerate(parts[1:], start=2):
         if len(cells) > len(names):
             raise ValueError(_uneven_lines(path, line, len(cells), len(names)))
@@ -102,14 +103,6 @@ def _uneven_lines(path: Path, line: int, cells: int, names: int) -> str:
     return f"{path} is no CSV file: line {line} has {cells} cells, the first one {names}: {remedy}."
 
 
-def _check_names(names: Sequence[str], path: Path) -> None:
-    seen = set[str]()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"{path} has two columns named {name!r}: give every column its own name.")
-        seen.add(name)
-
-
 def _csv(path: Path, notation: Notation) -> DataFile:
     return parse_csv(path.read_bytes(), path, notation)
 
@@ -140,7 +133,7 @@ def _parquet(path: Path, _: Notation) -> DataFile:
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
     frame = frame.rename(columns=str)
-    _check_names(list(frame.columns), path)
+    refuse_twice(list(frame.columns), path)
     return DataFile(path, frame)
 
 
@@ -160,7 +153,7 @@ def _npz(path: Path, _: Notation) -> DataFile:
                     raise ValueError(f"array {name!r} has shape {array.shape}, a column has one axis, a table two")
     except Exception as error:  # damage shows as an error of the archive, its compression or NumPy
         raise ValueError(f"{path} is no NPZ file of columns ({error}).") from None
-    _check_names([name for name, _ in arrays], path)
+    refuse_twice([name for name, _ in arrays], path)
     columns = dict(arrays)
     lengths = {name: len(each) for name, each in columns.items()}
     if len(set(lengths.values())) > 1:

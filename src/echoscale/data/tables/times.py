@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale.data.clock import inferred
 from echoscale.data.tables.file import DataFile, listed, when
 
 if TYPE_CHECKING:
@@ -42,27 +42,24 @@ def with_times(data: DataFile, time: str | None, every: str | None, dayfirst: bo
         return data
     if time is not None:
         data.check([time])
-    name = time or _column_of_times(data, dayfirst)
-    if name is None:
+    found = _found(data, dayfirst) if time is None else (time, _times(data, time, dayfirst))
+    if found is None:
         if every is not None:
             raise ValueError(f"{data.path}: no column of times was found among {listed(data.frame.columns)}: name it.")
         return data
-    times = _times(data, name, dayfirst)
+    name, times = found
     frame = data.frame.drop(columns=name)
-    notes = data.notes
     if not frame.shape[1]:
         raise ValueError(f"{data.path} has the column {name!r} of times, and no other.")
     if times.dtype.kind == "f":
-        notes += (f"{name!r} holds evenly spaced numbers: steps are counted from 0",)
-        return replace(data, frame=frame, notes=notes)
-    frame.index = times
-    frame.index.name = name
-    made = replace(data, frame=frame, time=name, notes=notes)
+        note = f"{name!r} holds evenly spaced numbers: steps are counted from 0"
+        return replace(data, frame=frame, notes=(*data.notes, note))
+    made = replace(data, frame=frame.set_axis(times.rename(name)), time=name)
     _check_order(made)
-    return even(made, every)
+    return _even(made, every)
 
 
-def even(data: DataFile, every: str | None) -> DataFile:
+def _even(data: DataFile, every: str | None) -> DataFile:
     """With a step between the times that pandas knows; missing rows become gaps where the user says the step."""
     import pandas as pd
 
@@ -81,44 +78,38 @@ def even(data: DataFile, every: str | None) -> DataFile:
     if len(index) < 3:
         return data
     if isinstance(index, pd.DatetimeIndex):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what a later pandas will return
-            frequency = pd.infer_freq(index)
-            if frequency is None:
-                raise ValueError(_irregular(data))
-            return replace(data, frame=data.frame.set_axis(pd.DatetimeIndex(index, freq=frequency, name=name)))
+        frequency = inferred(index)
+        if frequency is None:
+            raise ValueError(_irregular(data))
+        return replace(data, frame=data.frame.set_axis(pd.DatetimeIndex(index, freq=frequency, name=name)))
     steps = np.diff(np.asarray(index))
     off = np.flatnonzero(steps != steps[0])
     if len(off):
-        step, row = int(np.gcd.reduce(steps)), int(off[0])
-        raise ValueError(
-            uneven(data.path, name, index[row], row, index[row + 1], f"--every {step} makes gaps of missing rows.")
-        )
+        raise ValueError(_uneven(data, name, index, off[0], f"--every {np.gcd.reduce(steps)} makes gaps of missing rows."))
     return data
 
 
-def uneven(path: Path, name: str | None, before: object, row: int, after: object, remedy: str) -> str:
+def _uneven(data: DataFile, name: str | None, times: Any, row: int, remedy: str) -> str:
     return (
-        f"{path}: the times in {name!r} are not evenly spaced: {when(before)} at row {row + 1} is followed by {when(after)}. "
-        f"{remedy}"
+        f"{data.path}: the times in {name!r} are not evenly spaced: {when(times[row])} at row {row + 1} is followed by "
+        f"{when(times[row + 1])}. {remedy}"
     )
 
 
-def _column_of_times(data: DataFile, dayfirst: bool | None) -> str | None:
-    """The first column of dates, or the first one of numbers that rise and is named like a time."""
+def _found(data: DataFile, dayfirst: bool | None) -> tuple[str, pd.Index[Any]] | None:
+    """The first column of dates, or the first one of numbers that rise and is named like a time; and its times."""
     frame, numeric = data.frame, set(data.numeric())
-    text = [str(name) for name in frame.columns if name not in numeric]
+    words = [name for name in frame.columns if name not in numeric]
+    for name in words:
+        dates = _dates(data, name, dayfirst)
+        if dates is not None:
+            return name, dates
     for name in frame.columns:
-        if frame[name].dtype.kind == "M" or (name in text and _dates(data, name, dayfirst) is not None):
-            return str(name)
-    for name in frame.columns:
-        if str(name).lower() in NAMES_OF_TIME and frame[name].dtype.kind in "iuf":
-            if _numbered_days(frame[name]) is not None:
-                return str(name)
+        if name.lower() in NAMES_OF_TIME and frame[name].dtype.kind in "iuf":
             values = frame[name].to_numpy(np.float64)
-            if len(values) > 1 and (np.diff(values) > 0).all():
-                return str(name)
-    for name in text:
+            if _numbered_days(frame[name]) is not None or (len(values) > 1 and (np.diff(values) > 0).all()):
+                return name, _times(data, name, dayfirst)
+    for name in words:
         good = _are_dates(frame[name])
         if name.lower() not in NAMES_OF_TIME:  # 1984 may be a year, or any number
             good = good & np.isnan(data._converted(name)[1])
@@ -133,13 +124,10 @@ def _times(data: DataFile, name: str, dayfirst: bool | None) -> pd.Index[Any]:
     import pandas as pd
 
     values = data.frame[name]
-    if values.dtype.kind == "M":
-        return pd.DatetimeIndex(values)
     if values.dtype.kind not in "biuf" and name in data.numeric():
         values = data.numbers([name])[name]
-    missing = np.flatnonzero(values.isna())
-    if len(missing):
-        raise ValueError(f"{data.path}: no time at row {missing[0] + 1}, column {name!r}.")
+    for row in np.flatnonzero(values.isna())[:1]:
+        raise ValueError(_no_date(data, name, row))
     if values.dtype.kind in "iuf":
         numbers = values.to_numpy()
         days = _numbered_days(values)
@@ -150,8 +138,7 @@ def _times(data: DataFile, name: str, dayfirst: bool | None) -> pd.Index[Any]:
         steps = np.diff(numbers)
         off = np.flatnonzero(~np.isclose(steps, steps[0] if len(steps) else 0, rtol=1e-3))
         if len(off) or (len(steps) and steps[0] <= 0):
-            row = int(off[0]) if len(off) else 0
-            raise ValueError(uneven(data.path, name, numbers[row], row, numbers[row + 1], "--time none counts rows instead."))
+            raise ValueError(_uneven(data, name, numbers, off[0] if len(off) else 0, "--time none counts rows instead."))
         return pd.Index(numbers.astype(np.float64))
     found = _dates(data, name, dayfirst)
     if found is None:
@@ -161,10 +148,10 @@ def _times(data: DataFile, name: str, dayfirst: bool | None) -> pd.Index[Any]:
 
 
 def _no_date(data: DataFile, name: str, row: int) -> str:
-    value = data.frame[name].iloc[row]
-    what = "no time" if value is None or value != value else f"{str(value)!r}"
-    said = f"{data.path}: {what} at row {row + 1}, column {name!r}"
-    return f"{said}." if what == "no time" else f"{said}, is no date."
+    values, place = data.frame[name], f"at row {row + 1}, column {name!r}"
+    if values.isna().iloc[row]:
+        return f"{data.path}: no time {place}."
+    return f"{data.path}: {str(values.iloc[row])!r} {place}, is no date."
 
 
 def _are_dates(values: pd.Series[Any]) -> npt.NDArray[np.bool_]:
@@ -194,11 +181,17 @@ def _numbered_days(values: pd.Series[Any]) -> pd.DatetimeIndex | None:
 
 
 def _dates(data: DataFile, name: str, dayfirst: bool | None) -> pd.DatetimeIndex | None:
-    """Text as dates; None where some are no dates with a year. Raises where day and month may be exchanged."""
+    """Dates of a column; None where some are no dates with a year. Raises where day and month may be exchanged."""
+    import pandas as pd
+
     values = data.frame[name]
-    if values.isna().any() or not _with_year(values.astype("str")).all():
+    if values.isna().any():
         return None
+    if values.dtype.kind == "M":
+        return pd.DatetimeIndex(values)
     text = values.astype("str").str.strip()
+    if not _with_year(text).all():
+        return None
     if text.str.fullmatch(r"\d{4}-?[qQ][1-4]").all():
         return _parsed(text.str.replace("-", ""))
     parts = text.str.extract(f"^{UNORDERED}$")
@@ -267,8 +260,8 @@ def _grid(index: pd.Index[Any], every: str, most: int) -> pd.Index[Any] | None:
     if not isinstance(index, pd.DatetimeIndex):
         if not every.isdecimal() or int(every) < 1:
             raise ValueError(f"the step of whole numbers is a whole number, got {every!r}.")
-        steps = range(int(index[0]), int(index[-1]) + 1, int(every))
-        return None if (steps[-1] - steps[0]) // int(every) >= most else pd.Index(list(steps))
+        steps = pd.RangeIndex(int(index[0]), int(index[-1]) + 1, int(every))
+        return None if len(steps) > most else steps
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -300,4 +293,4 @@ def _irregular(data: DataFile) -> str:
         row = int(np.flatnonzero(index != grids[fitting[0]][: len(index)])[0]) - 1  # type: ignore[index]
     else:
         row = int(np.flatnonzero((widths != usual).to_numpy())[0])
-    return uneven(data.path, data.time, index[row], row, index[row + 1], remedy)
+    return _uneven(data, data.time, index, row, remedy)

@@ -4,13 +4,76 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from echoscale.network import Concentric, Network, Reservoir
-from echoscale.network.diagram.plan import AIR, LANE, LINE, NODE, TRACK, Caption, Drawing, Spot, name_of, number
-from echoscale.network.diagram.wires import Link, gap_before, lanes_of, least_radius, links_of, ports_of, wire_of
+from echoscale.network.diagram.wires import (
+    AIR,
+    LANE,
+    LETTER,
+    LINE,
+    NODE,
+    TRACK,
+    Link,
+    Wire,
+    gap_before,
+    lanes_of,
+    least_radius,
+    links_of,
+    name_of,
+    number,
+    ports_of,
+    wire_of,
+)
 from echoscale.network.matrix import IDENTITY, Matrix
 
 MANY_ROWS = 4  # with this number of rows, captions are wide instead of high
+
+
+class Spot(NamedTuple):
+    """A circle."""
+
+    x: float
+    y: float
+    radius: float
+
+
+class Caption(NamedTuple):
+    """The text above and below a reservoir."""
+
+    above: str
+    below: tuple[str, ...]
+
+    @property
+    def width(self) -> float:
+        return LETTER * max(len(line) for line in (self.above, *self.below))
+
+
+class Drawing(NamedTuple):
+    """Positions of all parts in inches; (0, 0) is the middle of the input.
+
+    columns  the column of each reservoir, from 0
+    wires    the arrows: inputs, couplings, readouts, output feedback, each in the order of the network
+    """
+
+    input: Spot
+    output: Spot
+    reservoirs: tuple[Spot, ...]
+    captions: tuple[Caption, ...]
+    columns: tuple[int, ...]
+    wires: tuple[Wire, ...]
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
 
 
 def layout(network: Network, *, size: float = 1.0) -> Drawing:

@@ -32,7 +32,7 @@ def onnx_bytes(formula: Formula, name: str, dtype: str, version: str) -> bytes:
             f"the dense weights of {formula.units} neurons take {size / 2**30:.1f} GiB in ONNX, and a file holds 2: write a C "
             "file, whose weights are sparse."
         )
-    helper, kind = onnx.helper, helper_type(dtype)
+    helper, kind = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     body = Body(dtype)
     step(formula, body)
 
@@ -75,13 +75,6 @@ def onnx_bytes(formula: Formula, name: str, dtype: str, version: str) -> bytes:
     helper.set_model_props(model, about)
     onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString())
-
-
-def helper_type(dtype: str) -> int:
-    """The number that ONNX gives to a precision."""
-    import onnx
-
-    return int(onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
 
 class Body:

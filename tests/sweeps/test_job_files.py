@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from echoscale.network.fingerprint import fingerprint
-from echoscale.sweeps import folder
-from echoscale.sweeps.job import Outcome
+from echoscale.sweeps import jobs
+from echoscale.sweeps.jobs import Outcome
 
 RESULTS: dict[str, Any] = {
     "numbers": np.array([[1.5, np.nan, -0.0], [np.inf, 1e-310, 3.0]]),
@@ -29,7 +29,7 @@ RESULTS: dict[str, Any] = {
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     made = tmp_path / "key.npz"
-    folder.write(made, RESULTS, 1.25)
+    jobs.write(made, Outcome(RESULTS, None, 1.25))
     return made
 
 
@@ -45,20 +45,20 @@ def assert_same(found: Outcome | None) -> None:
 
 
 def test_the_same_bits_come_back(file: Path) -> None:
-    assert_same(folder.read(file))
+    assert_same(jobs.read(file))
     with np.load(file) as arrays:  # as any other program reads it
         assert arrays["single"].tolist() == [0, 1, 2]
 
 
 def test_writing_twice_gives_the_same_bytes(file: Path) -> None:
     before = file.read_bytes()
-    folder.write(file, RESULTS, 1.25)
+    jobs.write(file, Outcome(RESULTS, None, 1.25))
     assert file.read_bytes() == before
     assert [each.name for each in file.parent.iterdir()] == ["key.npz"]
 
 
 def test_no_file_is_no_result(tmp_path: Path) -> None:
-    assert folder.read(tmp_path / "none.npz") is None
+    assert jobs.read(tmp_path / "none.npz") is None
 
 
 @pytest.mark.filterwarnings("ignore:.*is damaged")
@@ -70,7 +70,7 @@ def test_no_flipped_byte_gives_another_result(file: Path) -> None:
         content = bytearray(whole)
         content[place] ^= int(rng.integers(1, 256))
         file.write_bytes(content)
-        if (found := folder.read(file)) is not None:
+        if (found := jobs.read(file)) is not None:
             assert_same(found)
             passed += 1
     assert passed < 0.3 * len(whole)
@@ -81,20 +81,20 @@ def test_no_part_of_a_file_gives_a_result(file: Path) -> None:
     whole = file.read_bytes()
     for length in range(len(whole)):
         file.write_bytes(whole[:length])
-        assert folder.read(file) is None, length
+        assert jobs.read(file) is None, length
 
 
 @pytest.mark.parametrize("content", [b"", b"leak_rate,error\n", b"\x80\x04]\x94.", b"PK\x05\x06" + bytes(18)])
 def test_files_of_another_kind(content: bytes, file: Path) -> None:
     file.write_bytes(content)
     with pytest.warns(UserWarning, match=rf"{file} is damaged \(.*\): its job is not finished and runs again"):
-        assert folder.read(file) is None
+        assert jobs.read(file) is None
 
 
 def test_pickled_objects_are_refused(file: Path) -> None:
-    np.savez(file, **{"numbers": np.array([{}], object), folder.SECONDS: 1.0})  # type: ignore[arg-type]
+    np.savez(file, **{"numbers": np.array([{}], object), jobs.SECONDS: 1.0})  # type: ignore[arg-type]
     with pytest.warns(UserWarning, match="Object arrays cannot be loaded when allow_pickle=False"):
-        assert folder.read(file) is None
+        assert jobs.read(file) is None
 
 
 def test_a_full_disk_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,45 +106,45 @@ def test_a_full_disk_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(
         OSError, match=r"key\.npz was not saved \(.*No space left.*Jobs finished before are kept: free"
     ) as caught:
-        folder.write(file, {}, 0.0)
+        jobs.write(file, Outcome({}, None, 0.0))
     assert caught.value.errno == errno.ENOSPC
     assert file.read_bytes() == before
 
 
 def test_errors_are_kept_until_the_job_is_finished(file: Path) -> None:
-    assert folder.error_in(file) is None
-    folder.write_error(file, "OSError: no \udcff µ")
-    assert folder.error_in(file) == "OSError: no \\udcff µ"
-    folder.write(file, RESULTS, 1.25)
-    assert folder.error_in(file) is None
-    folder.write_error(file, "again")
-    folder.forget(file)
-    assert (folder.read(file), folder.error_in(file)) == (None, None)
-    folder.forget(file)
+    assert jobs.error_in(file) is None
+    jobs.write(file, Outcome(None, "OSError: no \udcff µ", 0.0))
+    assert jobs.error_in(file) == "OSError: no \\udcff µ"
+    jobs.write(file, Outcome(RESULTS, None, 1.25))
+    assert jobs.error_in(file) is None
+    jobs.write(file, Outcome(None, "again", 0.0))
+    jobs.forget(file)
+    assert (jobs.read(file), jobs.error_in(file)) == (None, None)
+    jobs.forget(file)
 
 
 def test_sweeps_are_listed_with_their_counts(tmp_path: Path) -> None:
     settings = [{"axes": [k]} for k in range(2)]
     names = [fingerprint(each)[:12] for each in settings]
     for k in (1, 0):
-        folder.write_sweep(tmp_path, names[k], settings[k], ["a", f"b{k}", "a"])
+        jobs.write_sweep(tmp_path, settings[k], ["a", f"b{k}", "a"])
         before = (tmp_path / f"{names[k]}.json").read_bytes()
-        folder.write_sweep(tmp_path, names[k], settings[k], ["a", f"b{k}", "a"])
+        jobs.write_sweep(tmp_path, settings[k], ["a", f"b{k}", "a"])
         assert (tmp_path / f"{names[k]}.json").read_bytes() == before, "written once"
-    folder.write(tmp_path / "a.npz", {}, 0.0)
-    folder.write_error(tmp_path / "b0.npz", "no")
-    counts = {each["id"]: (each["jobs"], each["done"], each["failed"]) for each in folder.sweeps(tmp_path)}
+    jobs.write(tmp_path / "a.npz", Outcome({}, None, 0.0))
+    jobs.write(tmp_path / "b0.npz", Outcome(None, "no", 0.0))
+    counts = {each["id"]: (each["jobs"], each["done"], each["failed"]) for each in jobs.sweeps(tmp_path)}
     assert counts == {names[0]: (2, 1, 1), names[1]: (2, 1, 0)}
-    assert folder.read_sweep(tmp_path, names[0])["settings"] == settings[0]  # type: ignore[index]
+    assert jobs.read_sweep(tmp_path, names[0])["settings"] == settings[0]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("k", range(0, 200, 7))
 def test_a_sweep_that_has_changed_is_not_read(k: int, tmp_path: Path) -> None:
     settings = {"axes": [0.1, 0.2]}
     name = fingerprint(settings)[:12]
-    folder.write_sweep(tmp_path, name, settings, ["a" * 64, "b" * 64])
+    jobs.write_sweep(tmp_path, settings, ["a" * 64, "b" * 64])
     file = tmp_path / f"{name}.json"
     content = bytearray(file.read_bytes())
     content[k] ^= 1
     file.write_bytes(content)
-    assert folder.read_sweep(tmp_path, name) is None
+    assert jobs.read_sweep(tmp_path, name) is None

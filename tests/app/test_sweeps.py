@@ -21,8 +21,8 @@ import xarray
 from typer.testing import CliRunner, Result
 
 import echoscale as es
-from echoscale.app.cli import app, sweep_runs
-from echoscale.sweeps import Protocol, Task, folder
+from echoscale.app.cli import app, sweeps
+from echoscale.sweeps import Protocol, Task, jobs
 
 PATIENCE = 60.0  # seconds after which something hangs
 SEEDS = 6
@@ -98,7 +98,7 @@ class Desk(NamedTuple):
         return [(int(seed), int(pid)) for seed, pid in lines]
 
     def name(self) -> str:
-        [sweep] = folder.sweeps(self.kept)
+        [sweep] = jobs.sweeps(self.kept)
         return str(sweep["id"])
 
 
@@ -274,7 +274,7 @@ def assert_refused(result: Result, *parts: str) -> None:
         ("leak_rate[1]", "leak_rate[2]", "names number 2, but the network has 2 reservoirs"),
         ("[0.1, 0.5]", "[0.1, 1.5]", "1.5"),
         ("units = [8, 6]", "units = 8", "units must be a list"),
-        ("cli_series:noted", "cli_series:nothing", "there is no task 'cli_series:nothing'"),
+        ("cli_series:noted", "cli_series:nothing", "there is no function 'cli_series:nothing'"),
         ("train = 200", "train = -3", "-3"),
     ],
 )
@@ -308,7 +308,7 @@ def test_processes_and_schedulers_that_cannot_be(desk: Desk, monkeypatch: pytest
 
 def test_nobody_at_the_address_of_the_scheduler(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(sweep_runs, "PATIENCE", 0.5)
+    monkeypatch.setattr(sweeps, "PATIENCE", 0.5)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
@@ -322,7 +322,7 @@ def test_nobody_at_the_address_of_the_scheduler(desk: Desk, monkeypatch: pytest.
 
 def test_a_scheduler_by_its_address(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(sweep_runs, "PATIENCE", 0.5)
+    monkeypatch.setattr(sweeps, "PATIENCE", 0.5)
     out = desk.folder / "results.nc"
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as cluster:
         assert_refused(desk.sweep("--scheduler", cluster.scheduler_address), "has no workers after 0.5 s")
@@ -356,7 +356,7 @@ def test_list(kept: Desk) -> None:
     title, names, _, first, second = kept.sweeps("list").output.splitlines()
     assert title == f"2 sweeps in {kept.kept}"
     assert names.split() == ["id", "created", "jobs", "done", "failed"]
-    known = folder.sweeps(kept.kept)
+    known = jobs.sweeps(kept.kept)
     for line, each in zip((first, second), known, strict=True):
         assert line.split() == [str(value) for value in each.values()]
     assert sorted(each["jobs"] for each in known) == [2, 6]

@@ -1,13 +1,13 @@
-"""The input for which capacities are defined: uniform, and independent from step to step."""
+"""The inputs of a measure: one series that is long enough, and the independent noise for which capacities are defined."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.polynomial import legendre
 
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
-from echoscale.data.series import Series
+from echoscale.data.series import Series, SeriesLike, as_series, washout_steps
+from echoscale.engine.esn import ESN
 
 # Standard errors above which a value differs from 0 by more than chance.
 CLEARLY = 6.0
@@ -39,6 +39,25 @@ def noise(length: int, features: int = 1, seed: int = 0, *, low: float | Floats 
     return np.asarray(rng.uniform(low, high, shape))
 
 
+def one_series(esn: ESN, u: SeriesLike | Series) -> Series:
+    """u as one checked series of this network."""
+    series = as_series(u, esn.columns)
+    if series.count != 1:
+        raise ValueError(f"u holds {series.count} series: a network is measured along one. Give the longest.")
+    return series
+
+
+def first_step(series: Series, washout: int | None, counted: int, why: str, least: int = 0) -> int:
+    """The first step that counts, at least `least`; refuses a series that is too short."""
+    length = int(series.lengths[0])
+    first = max(washout_steps(washout, length), least)
+    if length < first + counted:
+        raise ValueError(
+            f"u has {length} steps, but {why} needs at least {first + counted}: {first} that do not count, and {counted}."
+        )
+    return first
+
+
 def check_white(series: Series) -> None:
     """Refuse inputs that depend on each other: a readout could infer past inputs that the network does not remember."""
     u = np.asarray(series.values[0], np.float64)
@@ -55,23 +74,3 @@ def check_white(series: Series) -> None:
                 f"u is not independent from step to step: a correlation of {worst:.2g} at lag {lag}. Capacities are for "
                 "independent inputs: use es.measures.noise(length, low=..., high=...) in the range of your data."
             )
-
-
-def polynomials(u: Floats, degree: int) -> Floats:
-    """sqrt(2 d + 1) P_d(u) for d = 0 ... degree, (degree + 1, T, F): Legendre's, orthonormal over uniform u in [-1, 1]."""
-    scale = np.sqrt(2 * np.arange(degree + 1) + 1)
-    return np.asarray(np.moveaxis(legendre.legvander(u, degree), -1, 0) * scale[:, None, None])
-
-
-def uniform_units(series: Series, degree: int) -> Floats:
-    """u scaled to [-1, 1] by its extremes, (T, F); inputs that are not uniform are refused."""
-    u = np.asarray(series.values[0], np.float64)
-    low, high = u.min(axis=0), u.max(axis=0)
-    scaled: Floats = 2 * (u - low) / (high - low) - 1
-    means = polynomials(scaled, max(degree, 4))[1:].mean(axis=1)
-    if np.abs(means).max() > CLEARLY / len(u) ** 0.5:
-        raise ValueError(
-            "u is not uniform between its extremes, so Legendre polynomials of it are not orthogonal: use "
-            "es.measures.noise(length, low=..., high=...)."
-        )
-    return scaled

@@ -1,21 +1,51 @@
-"""Plots of measures: one function for all, which tells them apart by name."""
+"""Results for a whole grid of hyper-parameters: a Dataset whose axis "lane" carries the varied values, and its plot."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.plots import new_axes
-from echoscale.measures.grids import LANE
+from echoscale.engine.hyper import Hyper
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
+LANE = "lane"
+# Most memory in bytes that a measure of a grid uses at once.
+MOST_BYTES = 256 << 20
 # Most lines in the plot of a grid; of more lanes, evenly spaced ones are shown.
 MOST_LINES = 8
+
+Values = Mapping[str, tuple[Sequence[str], npt.NDArray[Any]]]
+
+
+def labelled(measure: str, hyper: Hyper, values: Values, coords: Mapping[str, object], **attrs: object) -> xarray.Dataset:
+    """A Dataset of arrays whose first axis is the lanes; a Hyper without lanes gives no such axis."""
+    import xarray
+
+    several = hyper.lanes is not None
+    data = {name: ([LANE, *dims], each) if several else (list(dims), each[0]) for name, (dims, each) in values.items()}
+    varied = {
+        f"{name}[{place}]": (LANE, np.asarray(leaf))
+        for name, leaves in zip(Hyper._fields, hyper, strict=True)
+        for place, leaf in enumerate(leaves)
+        if np.ndim(leaf)
+    }
+    return xarray.Dataset(data, {**coords, **varied}, {"measure": measure, **attrs})
+
+
+def slabs(hyper: Hyper, bytes_per_lane: int) -> Iterator[tuple[slice, Hyper]]:
+    """Pieces of a grid that fit into memory: a slice of lanes, and their hyper-parameters, always with lanes."""
+    count, most = hyper.lanes or 1, max(MOST_BYTES // bytes_per_lane, 1)
+    wide = hyper.map(lambda leaf: np.broadcast_to(np.asarray(leaf, np.float64), (count,)))
+    for begin in range(0, count, most):
+        which = slice(begin, min(begin + most, count))
+        yield which, wide.map(lambda leaf, which=which: leaf[which])  # type: ignore[misc]
 
 
 def plot(data: xarray.Dataset, axes: Axes | None = None) -> Axes:
