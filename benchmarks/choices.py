@@ -191,7 +191,7 @@ def by_hand(quick: bool) -> Case:
 
 def radius(quick: bool) -> Case:
     """The spectral radius of a sparse reservoir."""
-    from echoscale.engine.weights import eigen
+    from echoscale.engine import eigen
 
     units = 150 if quick else 1000
     matrix = es.single(units).build(1, seed=0).drawn.recurrent[0]

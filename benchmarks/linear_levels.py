@@ -148,7 +148,7 @@ def linear_level(units: int, steps: int, rounds: int, ways: Sequence[str]) -> co
     plan = parallel_in_time.plan(esn.network, esn.drawn, np.float32)
     assert plan is not None
     leak = hyper.leak_rate[0]
-    factor = (1 - leak) + leak * hyper.spectral_radius[0] * plan[0].values
+    factor = (1 - leak) + leak * hyper.spectral_radius[0] * plan[0]
     drive = hyper.input_scaling[0] * weights.inputs[0]
 
     remaining = np.full(1, steps, np.int32)

@@ -51,7 +51,7 @@ def tuned(kind: str, seed: int, noise: float, settings: dict[str, Any]) -> commo
         (*SETS["all"], "feedback_scaling"),
         seed=seed,
         washout=s.washout,
-        validation=s.validation / (s.known - s.washout),
+        folds=s.validation / (s.known - s.washout),
         test=0,
         scale=None,
         ridge=s.ridge,

@@ -24,7 +24,7 @@ from tuning import FRESH, QUICK, SEEN
 from tuning_methods import NOISE, SETS, Problem, Settings
 
 import echoscale as es
-from echoscale.learning.tuning.runs import Runs
+from echoscale.learning.tuning.losses import Squares
 from echoscale.learning.tuning.space import Space
 from echoscale.learning.tuning.split import prepare
 
@@ -52,8 +52,8 @@ def tuned(kind: str, seed: int, noise: float, settings: dict[str, Any]) -> commo
     esn = network.build(1, seed=seed, dtype="float64")
     space = Space.of(names, esn.hyper, {})
     data = prepare(u[: s.known], y[: s.known], "mse", s.washout, s.validation / (s.known - s.washout))
-    runs = Runs(esn, space, data.series, data.targets, data.edges, s.ridge)
-    found = methods.tune(Problem(seed, s, network, u, y, space, runs, False, noise), 0)
+    loss = Squares(esn, space, data.tuned, s.ridge)
+    found = methods.tune(Problem(seed, s, network, u, y, space, loss, False, noise), 0)
     kept = {"test": found["curve_test"][-1], **{name: found[name] for name in ROWS[1:]}}
     return {name: np.ravel(np.asarray(each, np.float64)) for name, each in kept.items()}
 

@@ -62,9 +62,8 @@ def starting(network: es.Network, count: int) -> Hyper:
 
 def on_one_core(learner: OnlineLearner) -> OnlineLearner:
     """The same learner with all its starts in one group."""
-    learner.stream = learner.begin(BATCH, 1)
-    assert learner._plan is not None
-    learner._groups = groups.cut(learner._plan, learner.settings.starts, 1)
+    fresh = learner.begin(BATCH, 1)
+    learner.stream = fresh._replace(groups=groups.cut(fresh.plan, learner.settings.starts, 1))
     return learner
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import echoscale as es
 from echoscale.data.series import as_series, as_targets
 from echoscale.learning import RLS, Adam, OnlineLearner
-from echoscale.learning.tuning.runs import Runs, unstacked
+from echoscale.learning.tuning.losses import Squares
 from echoscale.learning.tuning.space import Space
 from echoscale.learning.tuning.split import prepare
 from echoscale.readouts.penalties import in_units
@@ -93,7 +93,7 @@ class Problem:
     u: Floats
     y: Floats
     space: Space
-    runs: Runs
+    loss: Squares
     path: bool
     noise: float = 0.0
 
@@ -115,12 +115,12 @@ class Problem:
         if path:
             space = replace(space, first=space.low, last=space.high)
         data = prepare(u[:known], y[:known], "mse", settings.washout, settings.validation / (known - settings.washout))
-        runs = Runs(esn, space, data.series, data.targets, data.edges, settings.ridge)
-        return cls(seed, settings, network, u, y, space, runs, path, NOISE if method in ROBUST else 0.0)
+        loss = Squares(esn, space, data.tuned, settings.ridge)
+        return cls(seed, settings, network, u, y, space, loss, path, NOISE if method in ROBUST else 0.0)
 
     def errors(self, z: Floats) -> tuple[Floats, Floats]:
         """Validation NRMSE and ridge of points z (S, P): the ridge as given, or the best of a path from the floor of `tune`."""
-        train, validation = (unstacked(each)[0] for each in self.runs.statistics(self.runs.hyper(z)))
+        [train], [validation] = self.loss.statistics(self.loss.networks(z).hyper)
         if self.path:
             noisy = with_noise(train, self.noise**2)
             errors = finite(normalised_errors(ridge_path(in_units(noisy), RELATIVE), validation))
@@ -133,7 +133,7 @@ class Problem:
     def parts(self, hyper: es.Hyper, dtype: str = "float64") -> list[Statistics]:
         """Of training, validation and test, from one run over the whole series."""
         series = as_series(self.u)
-        esn = self.runs.esn if dtype == "float64" else self.network.build(1, seed=self.seed, dtype=dtype)
+        esn = self.loss.esn if dtype == "float64" else self.network.build(1, seed=self.seed, dtype=dtype)
         return split_statistics(esn, series, as_targets(self.y, series), [self.edges], hyper=hyper)[0]
 
     @property
@@ -166,7 +166,7 @@ class Curve:
     def close(self) -> dict[str, Any]:
         """Now the test steps: the readouts of all points on the curve are fitted again on training, and tested."""
         z, ridges = np.stack(self.points), np.array(self.ridges)
-        hyper = self.problem.runs.hyper(z)
+        hyper = self.problem.loss.networks(z).hyper
         train, validation, test = self.problem.parts(hyper)
         readout = es.ridge(train, ridges)
         again = normalised_errors(readout, validation)
@@ -180,7 +180,7 @@ class Curve:
             # How well the refitted readouts repeat the errors that the search saw: rounding, where the ridge is tiny.
             "refitted_apart": np.max(np.abs(again / np.array(self.validation) - 1)),
         }
-        return found | fragility(self.problem, self.problem.runs.hyper(z[-1:]))
+        return found | fragility(self.problem, self.problem.loss.networks(z[-1:]).hyper)
 
 
 def fragility(problem: Problem, hyper: es.Hyper) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def fragility(problem: Problem, hyper: es.Hyper) -> dict[str, Any]:
     train, _, test = problem.parts(hyper)
     fixed = normalised_errors(es.ridge(train, FRAGILE_RIDGE), test)
     edges, lane = problem.edges, hyper.lane(0)
-    states = problem.runs.esn.run(problem.u, hyper=lane)
+    states = problem.loss.esn.run(problem.u, hyper=lane)
     noise = FRAGILE_NOISE * np.random.default_rng([problem.seed, 4]).standard_normal(states.shape)
     noisy = [of_rows((states + noise)[begin:end], problem.y[begin:end]) for begin, end in pairwise(edges)]
     return {
@@ -214,7 +214,7 @@ def tune(problem: Problem, budget: int) -> dict[str, Any]:
         space.names,
         seed=problem.seed,
         washout=s.washout,
-        validation=s.validation / (s.known - s.washout),
+        folds=s.validation / (s.known - s.washout),
         test=0,
         scale=None,
         ridge=s.ridge,
@@ -309,7 +309,7 @@ def online(problem: Problem, task: str, **rules: Any) -> dict[str, Any]:
     curve_test, curve_validation          of a ridge readout at the learned leak rates, fitted on the usual training steps
     curve_own_test, curve_own_validation  of the online readout itself
     """
-    s, esn = problem.settings, problem.runs.esn
+    s, esn = problem.settings, problem.loss.esn
     start = esn.hyper.replace(leak_rate=s.start_leak)
     first = s.first_stream_seed + s.sequences * problem.seed
     series = [es.tasks.narma(s.checkpoints[-1], TASKS[task], first + b) for b in range(s.sequences)]

@@ -73,7 +73,7 @@ def tuned(paths: Paths, network: Network, order: int, seed: int, protocol: Proto
     hyper = network.build(1, seed=seed).hyper.replace(leak_rate=[starts[:, 0], starts[:, 1]])
     share = validation / (train + validation)
     # The paper's units and ridge, one validation part, and no test part: the surfaces have test data of their own.
-    options: dict[str, Any] = {"washout": washout, "validation": share, "test": 0, "scale": None, "ridge": 1e-5}
+    options: dict[str, Any] = {"washout": washout, "folds": share, "test": 0, "scale": None, "ridge": 1e-5}
     with warnings.catch_warnings():
         # After Ctrl-C `tune` returns early with a warning: such a result must not be kept as that of a finished job.
         warnings.filterwarnings("error", "interrupted", UserWarning)

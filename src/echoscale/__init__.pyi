@@ -13,9 +13,9 @@ from .data.metrics import nmse as nmse
 from .data.metrics import nrmse as nrmse
 from .data.metrics import valid_time as valid_time
 from .data.series import teacher_forced as teacher_forced
+from .engine.drawn import Matrices as Matrices
 from .engine.esn import ESN as ESN
 from .engine.hyper import Hyper as Hyper
-from .engine.weights.blocks import Matrices as Matrices
 from .estimators import NVAR as NVAR
 from .estimators import ESNClassifier as ESNClassifier
 from .estimators import ESNFeatures as ESNFeatures

@@ -15,9 +15,9 @@ import scipy.stats
 from threadpoolctl import threadpool_limits
 
 from echoscale import Concentric, Coupling, LogUniform, Network, Reservoir, hierarchical, parallel, single
-from echoscale.engine.weights import eigen
-from echoscale.engine.weights.drawn import Drawn
-from echoscale.engine.weights.topologies.random_links import random_sparse
+from echoscale.engine import eigen
+from echoscale.engine.drawn import Drawn
+from echoscale.engine.topologies.random_links import random_sparse
 
 Array = npt.NDArray[Any]
 
@@ -224,7 +224,7 @@ def test_without_convergence_the_dense_solver_answers(monkeypatch: pytest.Monkey
         calls.append(options)
         raise scipy.sparse.linalg.ArpackNoConvergence("no convergence", np.zeros(0), np.zeros((150, 0)))
 
-    monkeypatch.setattr("echoscale.engine.weights.eigen.scipy.sparse.linalg.eigs", never_converges)
+    monkeypatch.setattr("echoscale.engine.eigen.scipy.sparse.linalg.eigs", never_converges)
     matrix = drawn(network).recurrent[0]
     assert calls
     assert radius(matrix) == pytest.approx(1, abs=1e-9)

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from threadpoolctl import threadpool_limits
 
-from echoscale.engine.weights import eigen
-from echoscale.engine.weights.eigen import connected_parts, eigenvalues, spectral_radius
+from echoscale.engine import eigen
+from echoscale.engine.eigen import connected_parts, eigenvalues, spectral_radius
 
 Array = npt.NDArray[Any]
 
@@ -246,8 +246,8 @@ def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(*_: Any, **__: Any) -> None:
         raise AssertionError("a solver was asked")
 
-    monkeypatch.setattr("echoscale.engine.weights.eigen.scipy.sparse.linalg.eigs", asked)
-    monkeypatch.setattr("echoscale.engine.weights.eigen.np.linalg.eigvals", asked)
+    monkeypatch.setattr("echoscale.engine.eigen.scipy.sparse.linalg.eigs", asked)
+    monkeypatch.setattr("echoscale.engine.eigen.np.linalg.eigvals", asked)
 
 
 @pytest.mark.usefixtures("no_search")
@@ -319,8 +319,8 @@ def test_one_search_or_two_before_the_dense_solver(limit: int, searches: list[in
         calls.append(ncv)
         raise scipy.sparse.linalg.ArpackNoConvergence("no convergence", np.zeros(0), np.zeros((150, 0)))
 
-    monkeypatch.setattr("echoscale.engine.weights.eigen.scipy.sparse.linalg.eigs", never_converges)
-    monkeypatch.setattr("echoscale.engine.weights.eigen.DENSE_AFTER_ONE_SEARCH_UP_TO", limit)
+    monkeypatch.setattr("echoscale.engine.eigen.scipy.sparse.linalg.eigs", never_converges)
+    monkeypatch.setattr("echoscale.engine.eigen.DENSE_AFTER_ONE_SEARCH_UP_TO", limit)
     assert spectral_radius(normal(150)) == pytest.approx(abs(np.linalg.eigvals(normal(150))).max(), rel=1e-12)
     assert calls == [min(each, 149) for each in searches]
 
@@ -415,9 +415,9 @@ def test_what_does_not_converge_is_computed_after_all(monkeypatch: pytest.Monkey
     def stops(*_: Any, **__: Any) -> None:
         raise scipy.sparse.linalg.ArpackNoConvergence("stopped early", np.linalg.eigvals(matrix)[:3], np.zeros((250, 3)))
 
-    monkeypatch.setattr("echoscale.engine.weights.eigen.scipy.sparse.linalg.eigs", stops)
+    monkeypatch.setattr("echoscale.engine.eigen.scipy.sparse.linalg.eigs", stops)
     assert distance(all_of(matrix), np.linalg.eigvals(matrix)) < 1e-12
-    monkeypatch.setattr("echoscale.engine.weights.eigen.DENSE_AT_MOST", 249)
+    monkeypatch.setattr("echoscale.engine.eigen.DENSE_AT_MOST", 249)
     with pytest.raises(RuntimeError, match="250 units did not converge"):
         eigenvalues(matrix)
 

@@ -12,7 +12,7 @@ import pytest
 
 import echoscale as es
 from echoscale.data.series import as_targets
-from echoscale.engine import bptt
+from echoscale.engine import bptt, shared_runs
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Parameter, chosen
 from echoscale.network import Network
@@ -85,7 +85,7 @@ def test_a_grid_of_strengths_shares_runs() -> None:
     esn = built(es.hierarchical([9, 5], feedback_scaling=[0, 0.5], **SHARED))
     hyper = esn.hyper.replace(feedback_scaling=[0.0, np.linspace(0.1, 1, 8)])
     forced = es.teacher_forced(U, Y)
-    plans = esn.shared_plans(forced, hyper)
+    plans = shared_runs.plans(esn.network, hyper, parts=2)
     assert plans is not None
     assert sum(each.runs[0] for each in plans) <= 2
     edges = [np.array([5, STEPS])]

@@ -26,7 +26,7 @@ def run(esn: es.ESN, u: Any, start: np.ndarray | None = None, hyper: es.Hyper | 
     with precision_and_device(esn.dtype, None):
         plan = parallel_in_time.plan(esn.network, esn.drawn, esn.dtype)
     assert plan is not None
-    last = feed.feed(esn.weights, esn.sizes, numbers, series, start, collect, np.dtype(esn.dtype), None, 1, plan)
+    last = feed.feed(esn, numbers, series, start, collect, parallel=plan)
     ends = np.concatenate([each[..., -1, :].reshape(-1, esn.units) for each in states])
     if not numbers.lanes:
         np.testing.assert_array_equal(last, ends)

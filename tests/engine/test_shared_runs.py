@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import echoscale as es
 from echoscale.data.series import as_series, as_targets
+from echoscale.engine import devices, feed
 from echoscale.engine import shared_runs as sharing
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.statistics import split_statistics
@@ -106,7 +107,7 @@ def test_the_states_of_a_shared_run_are_those_of_its_lanes() -> None:
     esn = HIERARCHY.build(2, seed=3, dtype="float64")
     hyper = esn.hyper.replace(leak_rate=PAIR)
     series = as_series(task()[0])
-    plans = esn.shared_plans(series, hyper)
+    plans = sharing.plans(esn.network, hyper, devices.cores())
     assert plans is not None
     expected = esn.run(series.values[0], hyper=hyper)
     seen = np.zeros(len(PAIR[0]), int)
@@ -118,7 +119,7 @@ def test_the_states_of_a_shared_run_are_those_of_its_lanes() -> None:
             np.testing.assert_allclose(rows, expected[plan.lanes, start : start + len(part), own], rtol=0, atol=1e-14)
         seen[plan.lanes] += len(states[0])
 
-    esn.run_shared(series, plans, compare)
+    feed.feed_shared(esn, plans, series, compare)
     assert (seen == len(series.values[0])).all()
 
 
@@ -197,23 +198,26 @@ def test_any_lanes_give_a_sound_plan_or_none(data: st.DataObject) -> None:
 def test_an_error_in_a_consumer_stops_the_run() -> None:
     esn = HIERARCHY.build(2, seed=3)
     series = as_series(task()[0])
-    plans = esn.shared_plans(series, esn.hyper.replace(leak_rate=PAIR))
+    plans = sharing.plans(esn.network, esn.hyper.replace(leak_rate=PAIR), devices.cores())
     assert plans is not None
 
     def fails(*_: Any) -> None:
         raise KeyError("enough")
 
     with pytest.raises(KeyError, match="enough"):
-        esn.run_shared(series, plans, fails)
+        feed.feed_shared(esn, plans, series, fails)
 
 
-def test_several_series_and_given_states_are_run_lane_by_lane() -> None:
+def test_several_series_and_given_states_are_run_lane_by_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     esn = HIERARCHY.build(2, seed=3, dtype="float64")
     hyper = esn.hyper.replace(leak_rate=PAIR)
     u, y = task()
-    assert esn.shared_plans(as_series(np.stack([u, u])), hyper) is None
     whole = es.statistics(esn, u, y, washout=20, hyper=hyper)
+    monkeypatch.setattr(feed, "feed_shared", None)
+    twice = es.statistics(esn, np.stack([u, u]), np.stack([y, y]), washout=20, hyper=hyper)
+    np.testing.assert_allclose(twice.scatter, 2 * whole.scatter, rtol=0, atol=2e-10 * np.abs(whole.scatter).max())
     _, last = esn.run(u[:100], hyper=hyper, return_state=True)
     rest = es.statistics(esn, u[100:], y[100:], washout=0, hyper=hyper, state=last)
+    monkeypatch.undo()
     both = es.statistics(esn, u[:100], y[:100], washout=20, hyper=hyper) + rest
     np.testing.assert_allclose(both.scatter, whole.scatter, rtol=0, atol=1e-10 * np.abs(whole.scatter).max())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.engine.weights import topologies as files
+from echoscale.engine import topologies as files
 from echoscale.network import topologies as names
 
 STAR = """
@@ -37,7 +37,7 @@ def star(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "star.py").write_text(STAR)
     monkeypatch.setattr(files, "__path__", [*files.__path__, str(tmp_path)])
     monkeypatch.setitem(names.FILES, "star", "star")
-    monkeypatch.delitem(sys.modules, "echoscale.engine.weights.topologies.star", raising=False)
+    monkeypatch.delitem(sys.modules, "echoscale.engine.topologies.star", raising=False)
     return "star"
 
 

@@ -18,7 +18,7 @@ import echoscale as es
 from echoscale import ESNClassifier, ESNStepClassifier
 from echoscale.engine import lanes
 from echoscale.readouts import logistic
-from echoscale.readouts.calibration import steepness
+from echoscale.readouts.classes import steepness
 
 Array = npt.NDArray[Any]
 

@@ -405,16 +405,10 @@ IMAGES = b"\x00\x00\x08\x03" + b"".join(size.to_bytes(4, "big") for size in (3, 
 
 
 def damaged_images(rng: np.random.Generator, folder: Path) -> str:
-    """A file of images is used only with the right SHA-256; sizes that do not fit are refused at once."""
+    """A file of images is used only with the right SHA-256."""
     known = mnist.File("images", len(IMAGES), "none", hashlib.sha256(IMAGES).hexdigest())
     spoilt = flipped(IMAGES, rng)
     (folder / known.name).write_bytes(spoilt)
-    try:
-        made = mnist.parse(spoilt, "images", 3)
-        if made.size != len(spoilt) - 16:
-            raise Found("silent", "images of another size")
-    except ValueError as error:
-        clear(error)
     try:
         [content] = mnist.contents(folder, [known])
     except Exception as error:

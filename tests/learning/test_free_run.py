@@ -11,11 +11,12 @@ from naive import states_of
 from sklearn.linear_model import Ridge
 
 import echoscale as es
-from echoscale.learning.tuning import free_run
+from echoscale.learning.tuning import losses
 from echoscale.learning.tuning.free_run import FreeRun
-from echoscale.learning.tuning.runs import ROUNDING, Runs
+from echoscale.learning.tuning.losses import ROUNDING
 from echoscale.learning.tuning.space import Space
 from echoscale.learning.tuning.split import prepare
+from echoscale.readouts import Columns
 from echoscale.readouts import splits as folding
 
 Floats = npt.NDArray[np.float64]
@@ -31,26 +32,32 @@ def wave(steps: int, phase: float = 0.0) -> Floats:
     return np.stack([np.sin(0.31 * t) + 0.5 * np.sin(0.11 * t), 2 + np.cos(0.31 * t) * np.cos(0.05 * t)], axis=1)
 
 
-def task_of(series: list[Floats], direct: bool = False) -> FreeRun:
+def task_of(series: list[Floats], inputs: int = 0) -> FreeRun:
     u, y = [each[:-1] for each in series], [each[1:] for each in series]
     one = len(series) == 1
-    data = prepare(u[0] if one else u, y[0] if one else y, "mse", WASHOUT, FOLDS, next_input=True)
+    data = prepare(u[0] if one else u, y[0] if one else y, "mse", WASHOUT, FOLDS, free=True).tuned
     esn = NETWORK.build(2, seed=3, dtype="float64")
     space = Space.of(NAMES, esn.hyper, {})
-    runs = Runs(esn, space, data.series, data.targets, data.edges, PENALTY, direct, data.folds, 0.0, data.steps)
-    return FreeRun(runs, HORIZON)
+    return FreeRun(esn, space, data, PENALTY, Columns(inputs), horizon=HORIZON)
 
 
-def naive_error(task: FreeRun, series: list[Floats], z: Floats, direct: bool) -> float:
+def seen(u: Floats, inputs: int) -> Floats:
+    """u(t), u(t-1), ... of the last step."""
+    return np.concatenate([np.zeros(0), *(u[-1 - k] if k < len(u) else np.zeros(u.shape[1]) for k in range(inputs))])
+
+
+def naive_error(task: FreeRun, series: list[Floats], z: Floats, inputs: int) -> float:
     """The definition, loop by loop: from every origin step the network, read it out, feed it its own output."""
-    runs = task.runs
-    hyper = runs.hyper(z[None])
+    hyper = task.networks(z[None]).hyper
     us, ys = [each[:-1] for each in series], [each[1:] for each in series]
     edges = folding.block_edges([len(u) for u in us], WASHOUT, FOLDS)
     rows = [[list(range(each[2 * k], each[2 * k + 1])) for each in edges] for k in range(FOLDS)]
     every = sum(len(each) for fold in rows for each in fold)
-    states = [states_of(runs.esn, u, hyper=hyper, lane=0) for u in us]
-    features = [np.concatenate([x, u], axis=1) if direct else x for x, u in zip(states, us, strict=True)]
+    states = [states_of(task.esn, u, hyper=hyper, lane=0) for u in us]
+    features = [
+        np.array([np.concatenate([x[t], seen(u[: t + 1], inputs)]) for t in range(len(u))])
+        for x, u in zip(states, us, strict=True)
+    ]
     spread = np.concatenate(ys).std(axis=0)
     lost = []
     for k in range(FOLDS):
@@ -62,32 +69,34 @@ def naive_error(task: FreeRun, series: list[Floats], z: Floats, direct: bool) ->
         each = -(-min(max(every // (2 * HORIZON), 20), 100) // FOLDS)
         for place in np.linspace(0, len(places) - 1, each).round().astype(int):
             b, t = places[place]
-            x, u = states[b][t], us[b][t]
+            x, past = states[b][t], us[b][: t + 1]
             for h in range(HORIZON):
-                out = readout.predict(np.concatenate([x, u] if direct else [x])[None])[0]
+                out = readout.predict(np.concatenate([x, seen(past, inputs)])[None])[0]
                 d = np.mean(((out - ys[b][t + h]) / spread) ** 2)
                 lost.append(d / (1 + d))
-                x, u = states_of(runs.esn, out[None], hyper=hyper, lane=0, start=x)[0], out
+                x = states_of(task.esn, out[None], hyper=hyper, lane=0, start=x)[0]
+                past = np.concatenate([past, out[None]])
     return float(np.mean(lost))
 
 
-@pytest.mark.parametrize("direct", [False, True])
-@pytest.mark.parametrize("lengths", [[330], [60, 52], [40, 45, 50, 42]])
-def test_the_error_is_that_of_naive_forecasts(lengths: list[int], direct: bool) -> None:
+@pytest.mark.parametrize(
+    ("lengths", "inputs"), [([330], 0), ([330], 1), ([60, 52], 3), ([40, 45, 50, 42], 0), ([40, 45, 50, 42], 1)]
+)
+def test_the_error_is_that_of_naive_forecasts(lengths: list[int], inputs: int) -> None:
     series = [wave(n, 7.0 * b) for b, n in enumerate(lengths)]
-    task = task_of(series, direct)
-    own = task.runs.space.point(task.runs.esn.hyper, PENALTY)
+    task = task_of(series, inputs)
+    own = task.space.point(task.esn.hyper, PENALTY)
     z = np.stack([own, own + np.array([-0.2, 0.1, 0.2, 1.0])])
-    z = np.clip(z, task.runs.space.low, task.runs.space.high)
+    z = np.clip(z, task.space.low, task.space.high)
     found = task.value(z).error
-    np.testing.assert_allclose(found, [naive_error(task, series, each, direct) for each in z], rtol=1e-7)
+    np.testing.assert_allclose(found, [naive_error(task, series, each, inputs) for each in z], rtol=1e-7)
     np.testing.assert_allclose(task.shown(found) ** 2, found)
 
 
 def test_the_model_is_that_of_its_residuals() -> None:
     """Central differences with another step: the gradient of the error, and 2 J^T J of the residuals."""
     task = task_of([wave(90)])
-    own = task.runs.space.point(task.runs.esn.hyper, PENALTY)
+    own = task.space.point(task.esn.hyper, PENALTY)
     z = np.stack([own - 0.2, own - [0.3, 0.1, 0.2, 1.0]])
     model = task.model(z, task.value(z).readout)
     np.testing.assert_allclose(model.error, task.value(z).error, rtol=1e-9)
@@ -103,8 +112,8 @@ def test_the_model_is_that_of_its_residuals() -> None:
 
 def test_a_point_at_its_upper_bound_has_slopes_from_inside() -> None:
     task = task_of([wave(90)])
-    z = task.runs.space.point(task.runs.esn.hyper, PENALTY)[None]
-    z[0, 0] = task.runs.space.high[0]  # a leak rate of 1
+    z = task.space.point(task.esn.hyper, PENALTY)[None]
+    z[0, 0] = task.space.high[0]  # a leak rate of 1
     model = task.model(z, task.value(z).readout)
     inside = z.copy()
     inside[0, 0] -= 1e-3
@@ -114,16 +123,16 @@ def test_a_point_at_its_upper_bound_has_slopes_from_inside() -> None:
 
 def test_batches_of_forecasts_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     task = task_of([wave(90)])
-    z = task.runs.space.point(task.runs.esn.hyper, PENALTY) - np.linspace(0.01, 0.2, 5)[:, None]
+    z = task.space.point(task.esn.hyper, PENALTY) - np.linspace(0.01, 0.2, 5)[:, None]
     whole = task.value(z).error
-    monkeypatch.setattr(free_run, "FORECAST_BYTES", 1)
+    monkeypatch.setattr(losses, "STATISTICS_BYTES", 1)
     np.testing.assert_allclose(task.value(z).error, whole, rtol=1e-10)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
 def test_forecasts_that_run_away_are_lost_and_no_more(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
     task = task_of([wave(90)])
-    z = task.runs.space.point(task.runs.esn.hyper, PENALTY)[None]
+    z = task.space.point(task.esn.hyper, PENALTY)[None]
     monkeypatch.setattr(FreeRun, "_forecasts", lambda *_: np.full((1, *task.truth.shape), value))
     np.testing.assert_allclose(task.value(z).error, [1.0], rtol=1e-9)
 

@@ -468,9 +468,9 @@ def test_wrong_data_is_named_and_changes_nothing() -> None:
         (hole, y, r"u\[1\] must be finite, found NaN at step 3"),
         (u[:2], y[:2], "holds 2 sequences, the stream began with 3"),
         (u[0], y[0], "holds 1 sequences, the stream began with 3"),
-        (u, y[:, :30], r"y has shape \(3, 30, 1\), but the input needs \(3, 40\) or \(3, 40, 1\)"),
-        (u, np.ones((3, 40, 2)), r"needs \(3, 40\) or \(3, 40, 1\)"),
-        (u, np.full((3, 40), np.inf), "found infinity at step 0 of sequence 0"),
+        (u, y[:, :30], r"y\[0\] has 30 steps, its input 40; they must be of the same length"),
+        (u, np.ones((3, 40, 2)), "y has 2 columns, and the learner has outputs=1"),
+        (u, np.full((3, 40), np.inf), r"y\[0\] must be finite, found inf at step 0"),
         (list(u), y, "have one length: give u as"),
     ]
     for inputs, targets, message in wrong:
@@ -487,7 +487,7 @@ def test_wrong_data_is_named_and_changes_nothing() -> None:
         ("softmax", np.full((3, 4), 0.5), "y holds 0.5"),
         ("softmax", np.full((3, 4, 2), 0.4), "the 2 targets of a step add up to 0.8"),
         ("sigmoid", np.full((3, 4, 2), -1.0), "y holds -1: with loss='sigmoid' targets are probabilities"),
-        ("sigmoid", np.zeros((3, 4)), r"needs \(3, 4, 2\), for outputs=2"),
+        ("sigmoid", np.zeros((3, 4)), "y has 1 columns, and the learner has outputs=2"),
     ],
 )
 def test_targets_must_suit_the_loss(loss: str, y: Any, message: str) -> None:

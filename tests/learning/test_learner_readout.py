@@ -12,7 +12,7 @@ import pytest
 
 import echoscale as es
 from echoscale.learning import RLS, Adam, OnlineLearner, Reinitialise
-from echoscale.learning.online.buffers import BUFFER
+from echoscale.learning.online.stream import BUFFER
 
 Floats = npt.NDArray[np.float64]
 

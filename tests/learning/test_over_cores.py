@@ -13,8 +13,7 @@ import pytest
 import echoscale as es
 from echoscale.engine import devices
 from echoscale.learning import RLS, Adam, OnlineLearner, Reinitialise
-from echoscale.learning.online import buffers as stream
-from echoscale.learning.online import loop
+from echoscale.learning.online import loop, stream
 from echoscale.learning.online import over_cores as groups
 from echoscale.learning.online.learner import LearningError
 
@@ -41,8 +40,8 @@ def learner(starts: Any, **changes: Any) -> OnlineLearner:
 
 
 def parts(model: OnlineLearner) -> int:
-    assert model._groups is not None
-    return len(model._groups.apart)
+    assert model.stream is not None
+    return len(model.stream.groups.apart)
 
 
 def assert_same(one: OnlineLearner, two: OnlineLearner, rtol: float = 0.0) -> None:
@@ -93,14 +92,14 @@ def test_no_group_is_empty_and_more_cores_never_make_the_widest_wider() -> None:
                 size = -(-starts // count)
                 assert 1 <= count <= workers
                 assert (count - 1) * size < starts <= count * size
-                widest.append(max(int(np.prod(stream.padded(size, sequences))), 16))
+                widest.append(max(int(np.prod(groups.padded(size, sequences))), 16))
             assert widest == sorted(widest, reverse=True)
 
 
 def test_one_group_on_a_gpu(monkeypatch: pytest.MonkeyPatch, cores: Any) -> None:
     cores(4)
     model = learner(16)
-    plan = stream.plan(model.settings, 10)
+    plan = stream.plan_of(model.settings, 10)
     assert len(groups.over_cores(model.settings, plan).apart) == 4
     monkeypatch.setattr(devices, "on_cpu", lambda device: False)
     assert groups.over_cores(model.settings, plan).plan == plan
@@ -115,8 +114,8 @@ def test_every_number_goes_to_its_start_and_sequence_and_back(starts: int, seque
     """Each leaf holds row + 1000 start + 100_000 sequence: what must stand at a place follows from the place alone."""
     model = learner(starts, readout=readout, average=None if isinstance(readout, RLS) else 0.9)
     with model.settings.context():
-        plan = stream.plan(model.settings, sequences)
-        first = stream.begin(model.settings, plan, stream.fixed(model.settings, plan, build())).carry
+        begun = stream.begin(model.settings, build(), sequences)
+    plan, first = begun.plan, begun.carry
     cut = groups.cut(plan, starts, count)
 
     def marked(plan: loop.LoopPlan, of: Any) -> loop.Carry:

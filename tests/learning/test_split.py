@@ -14,6 +14,7 @@ import echoscale as es
 from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning.space import BOUNDS, STARTS, Space
 from echoscale.learning.tuning.split import TuningData, prepare
+from echoscale.readouts import Columns
 
 Numbers = npt.NDArray[Any]
 
@@ -32,7 +33,7 @@ def test_the_end_of_every_series_validates(lengths: list[int], washout: int, sha
     """Training and validation follow each other without a gap, and the share is met to half a step."""
     u = [np.arange(float(length))[:, None] for length in lengths]
     data = prepare(u, u, "mse", washout, share)
-    for length, (first, cut, end) in zip(lengths, data.edges, strict=True):
+    for length, (first, cut, end) in zip(lengths, data.tuned.edges, strict=True):
         assert first == washout
         assert end == length
         assert first <= cut < end
@@ -46,8 +47,8 @@ def test_labels_become_columns_of_their_classes(labels: Any) -> None:
     data = prepare(U, labels, "cross_entropy", 10, 0.25)
     assert data.classes is not None
     np.testing.assert_array_equal(data.classes, np.unique(labels))
-    np.testing.assert_array_equal(np.asarray(data.targets.values[0]).sum(axis=1), 1)
-    np.testing.assert_array_equal(data.classes[np.argmax(data.targets.values[0], axis=1)], np.ravel(labels))
+    np.testing.assert_array_equal(np.asarray(data.tuned.targets.values[0]).sum(axis=1), 1)
+    np.testing.assert_array_equal(data.classes[np.argmax(data.tuned.targets.values[0], axis=1)], np.ravel(labels))
     assert not data.per_sequence
 
 
@@ -56,7 +57,7 @@ def test_labels_per_step_of_several_series_keep_their_places() -> None:
     batch = prepare(U.reshape(2, 60, 1), LABELS.reshape(2, 60), "cross_entropy", 10, 0.25)
     for data, expected in ((prepare(u, labels, "cross_entropy", 10, 0.25), labels), (batch, LABELS.reshape(2, 60))):
         assert not data.per_sequence
-        for found, each in zip(data.targets.values, expected, strict=True):
+        for found, each in zip(data.tuned.targets.values, expected, strict=True):
             np.testing.assert_array_equal(np.argmax(found, axis=1), each)
 
 
@@ -64,8 +65,8 @@ def by_sequence(labels: Any, share: float) -> tuple[TuningData, list[int], list[
     """Which sequences train and which validate."""
     u = [SEQUENCES[b % 12][: 10 + b % 5] for b in range(len(labels))]
     data = prepare(u, labels, "cross_entropy", 100, share)
-    train = [b for b, (first, cut, _) in enumerate(data.edges) if first < cut]
-    return data, train, [b for b, (_, cut, end) in enumerate(data.edges) if cut < end]
+    train = [b for b, (first, cut, _) in enumerate(data.tuned.edges) if first < cut]
+    return data, train, [b for b, (_, cut, end) in enumerate(data.tuned.edges) if cut < end]
 
 
 @pytest.mark.parametrize("labels", [KINDS, KINDS.tolist(), tuple(KINDS), np.array(["a", "b", "c"])[KINDS].tolist()])
@@ -75,10 +76,10 @@ def test_with_one_label_per_sequence_whole_sequences_validate(labels: Any) -> No
     assert data.per_sequence
     assert validate == [9, 10, 11]
     assert sorted(train + validate) == list(range(12))
-    for b, (first, _, end) in enumerate(data.edges):
-        assert (first, end) == (len(data.series.values[b]) - 1, len(data.series.values[b]))
+    for b, (first, _, end) in enumerate(data.tuned.edges):
+        assert (first, end) == (len(data.tuned.series.values[b]) - 1, len(data.tuned.series.values[b]))
         assert data.classes is not None
-        assert data.classes[np.argmax(data.targets.values[b][-1])] == labels[b]
+        assert data.classes[np.argmax(data.tuned.targets.values[b][-1])] == labels[b]
 
 
 @pytest.mark.parametrize("share", [0.2, 0.25, 0.3, 0.5, 0.75, 0.8])
@@ -193,10 +194,10 @@ def test_bad_bounds_are_named(bounds: Any, error: type[Exception], message: str)
         ({"seed": -1}, ValueError, "seed must be at least 0"),
         ({"seed": None}, TypeError, "seed must be a whole number"),
         ({"washout": -1}, ValueError, "washout must be at least 0"),
-        ({"validation": 0.0}, ValueError, r"number of folds, at least 2, or a share in \(0, 1\), got 0"),
-        ({"validation": 1.0}, ValueError, "or a share"),
-        ({"validation": 1}, ValueError, "validation, as a number of folds, must be at least 2, got 1"),
-        ({"validation": True}, TypeError, "validation must be a number"),
+        ({"folds": 0.0}, ValueError, r"number of folds, at least 2, or a share in \(0, 1\), got 0"),
+        ({"folds": 1.0}, ValueError, "or a share"),
+        ({"folds": 1}, ValueError, "folds must be at least 2, got 1"),
+        ({"folds": True}, TypeError, "folds must be a number"),
         ({"test": 1.0}, ValueError, r"test must be a share in \[0, 1\), got 1"),
         ({"test": -0.1}, ValueError, "test must be a share"),
         ({"test": "some"}, TypeError, "test must be a number"),
@@ -205,9 +206,10 @@ def test_bad_bounds_are_named(bounds: Any, error: type[Exception], message: str)
         ({"noise": -1.0}, ValueError, "noise must not be negative"),
         ({"floor": -1e-8}, ValueError, "floor must not be negative"),
         ({"floor": "none"}, TypeError, "floor must be a number"),
-        ({"validation": "half"}, TypeError, "validation must be a number"),
+        ({"folds": "half"}, TypeError, "folds must be a number"),
         ({"loss": "mae"}, ValueError, "loss must be one of 'mse', 'cross_entropy'"),
-        ({"direct": 1}, TypeError, "direct must be True or False, got 1"),
+        ({"columns": 1}, TypeError, r"columns must be an echoscale.readouts.Columns or None, got 1"),
+        ({"columns": Columns(1, squares=True)}, ValueError, "no slopes of squares and products"),
         ({"ridge": -1e-3}, ValueError, "ridge must not be negative"),
         ({"ridge": np.nan}, ValueError, "ridge must be finite"),
         ({"dtype": "float16"}, ValueError, "dtype must be one of"),
@@ -236,7 +238,7 @@ def with_gap(values: Numbers) -> Numbers:
         ({"u": U[:10], "y": Y[:10]}, "u has 10 steps, not more than washout=10"),
         ({"u": [U, U[:8]], "y": [Y, Y[:8]]}, r"u\[1\] has 8 steps, not more than washout=10"),
         ({"u": U[:12], "y": Y[:12]}, "2 steps are left to tune on after washout=10 and test=0.2"),
-        ({"u": U[:12], "y": Y[:12], "validation": 0.5, "test": 0}, "1 steps are left to train on after washout=10"),
+        ({"u": U[:12], "y": Y[:12], "folds": 0.5, "test": 0}, "1 steps are left to train on after washout=10"),
         ({"u": U[:2], "y": Y[:2], "washout": None}, "2 steps are left to tune on"),
         ({"y": None}, "y must hold one target series"),
     ],
@@ -253,7 +255,7 @@ def test_a_target_that_is_constant_on_the_validation_part_is_refused() -> None:
         y = rng.normal(size=steps)
         y[steps // 2 :] = rng.normal()
         u = rng.normal(size=(steps, 1))
-        refused("constant on the validation part", u=u, y=y, parameters="leak_rate", validation=0.25, test=0)
+        refused("constant on the validation part", u=u, y=y, parameters="leak_rate", folds=0.25, test=0)
         refused("constant on the test part", u=u, y=y, parameters="leak_rate")
     y = np.stack([Y, np.full(120, 0.1)], axis=1)
     refused("constant on the validation part", y=y, parameters="leak_rate")
@@ -271,8 +273,8 @@ def test_a_target_that_is_constant_on_the_validation_part_is_refused() -> None:
         ({"u": SEQUENCES, "y": np.eye(3)[KINDS]}, "labels, not one-hot rows"),
         ({"u": SEQUENCES, "y": KINDS[:-1]}, "y holds 11 entries for 12 series"),
         ({"u": list(SEQUENCES), "y": KINDS[:-1].tolist()}, "y holds 11 entries for 12 series"),
-        ({"u": SEQUENCES[:3], "y": [0, 1, 0], "validation": 0.25}, "3 sequences are too few"),
-        ({"u": SEQUENCES[:2], "y": [0, 1], "validation": 0.25}, "2 sequences are too few"),
+        ({"u": SEQUENCES[:3], "y": [0, 1, 0], "folds": 0.25}, "3 sequences are too few"),
+        ({"u": SEQUENCES[:2], "y": [0, 1], "folds": 0.25}, "2 sequences are too few"),
         (
             {"u": list(SEQUENCES), "y": [np.zeros(19, int)] * 12},
             r"y\[0\] must be one label per step, \(20,\), got shape \(19,\)",
@@ -287,8 +289,3 @@ def test_bad_labels_are_named(changed: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("u", [U, SEQUENCES])
 def test_labels_that_are_no_list_at_all_are_named(u: Numbers, y: Any) -> None:
     refused(r"^y(\[0\])? ", u=u, y=y, loss="cross_entropy")
-
-
-def test_inputs_are_no_features_of_a_whole_sequence() -> None:
-    """As in `ESNClassifier`: the tuned estimator could not be fitted."""
-    refused("direct=True has no meaning", u=SEQUENCES, y=KINDS, loss="cross_entropy", direct=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import naive
@@ -13,11 +12,10 @@ import pytest
 import echoscale as es
 from echoscale.data.scaling import Scaling
 from echoscale.learning.tuning.free_run import FreeRun
-from echoscale.learning.tuning.losses import Networks, Squares
-from echoscale.learning.tuning.runs import Runs
+from echoscale.learning.tuning.losses import Loss, Networks, Squares
 from echoscale.learning.tuning.space import Space, affordable
-from echoscale.learning.tuning.split import TuningData, prepare
-from echoscale.network import Network
+from echoscale.learning.tuning.split import prepare
+from echoscale.readouts import Columns
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,26 +27,24 @@ SHORT = es.sweeps.Protocol(washout=20, train=120, validation=50, test=60, ridge=
 NETWORK = es.hierarchical([7, 5], leak_rate=[0.9, 0.4], feedback_scaling=[0.4, 0.2], bias_scaling=0.2, coupling=0.6)
 
 
-def prepared(network: Network = NETWORK, **changed: Any) -> tuple[TuningData, Runs]:
-    data = prepare(INPUT, TARGET, "mse", 20, 3, 0.0, "standard", feeds_back=True)
-    esn = network.build(1, seed=1, dtype="float64", n_outputs=1)
-    space = Space.of(["feedback_scaling", "leak_rate", "ridge"], esn.hyper, {}, False, data.steps)
-    heard = data.heard(data.series, data.targets)
-    runs = Runs(esn, space, heard, data.targets, data.edges, 1e-2, False, data.folds, 0.0, data.steps)
-    return data, replace(runs, **changed)
+def loss_of(kind: Any, **given: Any) -> Any:
+    data = prepare(INPUT, TARGET, "mse", 20, 3, 0.0, "standard", feeds_back=True).tuned
+    esn = NETWORK.build(1, seed=1, dtype="float64", n_outputs=1)
+    space = Space.of(["feedback_scaling", "leak_rate", "ridge"], esn.hyper, {}, False, data.rows)
+    return kind(esn, space, data, 1e-2, **given)
 
 
-def error_by_hand(data: TuningData, runs: Runs, z: Floats) -> float:
+def error_by_hand(task: Loss, z: Floats) -> float:
     """The NMSE of the folds, from states by loops and ridge solutions by numpy."""
-    hyper = runs.hyper(z[None])
+    data, networks = task.data, task.networks(z[None])
     y, edges = data.targets.values[0], data.edges[0]
-    states = naive.states_of(runs.esn, data.series.values[0], y=y, hyper=hyper, lane=0)
+    states = naive.states_of(task.esn, data.series.values[0][:, :1], y=y, hyper=networks.hyper, lane=0)
     squares, rows = 0.0, []
     for k, fold in enumerate(data.folds):
         train = np.concatenate([np.arange(edges[s], edges[s + 1]) for s in fold.train])
         test = np.concatenate([np.arange(edges[s], edges[s + 1]) for s in fold.held_out])
         x, mean = states[train] - states[train].mean(axis=0), y[train].mean()
-        gram = x.T @ x + runs.penalties(z[None])[0, k] * np.eye(x.shape[1])
+        gram = x.T @ x + networks.penalties[0, k] * np.eye(x.shape[1])
         coef = np.linalg.solve(gram, x.T @ (y[train] - mean))
         squares += float(((mean + (states[test] - states[train].mean(axis=0)) @ coef - y[test]) ** 2).sum())
         rows.append(test)
@@ -56,28 +52,27 @@ def error_by_hand(data: TuningData, runs: Runs, z: Floats) -> float:
 
 
 def test_the_error_and_its_gradient_are_those_of_loops_and_differences() -> None:
-    data, runs = prepared()
-    task, z = Squares(runs), runs.space.point(runs.esn.hyper, 1e-2)
-    assert [name for name in runs.space.names if "feedback" in name] == ["feedback_scaling[0]", "feedback_scaling[1]"]
+    task = loss_of(Squares)
+    z = task.space.point(task.esn.hyper, 1e-2)
+    assert [name for name in task.space.names if "feedback" in name] == ["feedback_scaling[0]", "feedback_scaling[1]"]
     value = task.value(z[None])
-    assert value.error[0] == pytest.approx(error_by_hand(data, runs, z), rel=1e-8)
+    assert value.error[0] == pytest.approx(error_by_hand(task, z), rel=1e-8)
     slopes = task.model(z[None], value.readout).gradient[0]
     for p in range(len(z)):
         h = 1e-5 * np.eye(len(z))[p]
-        expected = (error_by_hand(data, runs, z + h) - error_by_hand(data, runs, z - h)) / 2e-5
+        expected = (error_by_hand(task, z + h) - error_by_hand(task, z - h)) / 2e-5
         assert slopes[p] == pytest.approx(expected, rel=1e-5, abs=1e-9)
 
 
-@pytest.mark.parametrize("direct", [False, True])
-def test_free_runs_hear_their_own_outputs_and_known_inputs(direct: bool) -> None:
+@pytest.mark.parametrize("inputs", [0, 1])
+def test_free_runs_hear_their_own_outputs_and_known_inputs(inputs: int) -> None:
     """Every forecast of the objective, step by step with loops: known s(t), fed-back y(t-1)."""
-    data, runs = prepared(direct=direct)
-    task = FreeRun(runs, 9)
-    own = runs.esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
+    task = loss_of(FreeRun, columns=Columns(inputs), horizon=9)
+    data, own = task.data, task.esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
     networks = Networks(own, np.full((1, len(data.folds)), 1e-2), np.ones(1))
     readout, states = task._fitted(networks)
     found = task._forecasts(own, readout, states)[0]
-    reservoirs, couplings = naive._parts(runs.esn)
+    reservoirs, couplings = naive._parts(task.esn)
     s, y = data.series.values[0], data.targets.values[0]
     for k in range(len(data.folds)):
         for r in (0, 3):
@@ -86,7 +81,7 @@ def test_free_runs_hear_their_own_outputs_and_known_inputs(direct: bool) -> None
             state = [list(flat[:7]), list(flat[7:])]
             heard = [float(s[t, 0]), float(y[t - 1, 0])]
             for step in range(9):
-                features = [*state[0], *state[1], *(heard if direct else [])]
+                features = [*state[0], *state[1], *(heard if inputs else [])]
                 output = naive.weighted_sum(readout.coef[0, k, 0], features) + float(readout.intercept[0, k, 0])
                 assert found[k, r, step, 0] == pytest.approx(output, rel=1e-9, abs=1e-9)
                 if t + 1 + step < len(s):

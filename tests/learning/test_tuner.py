@@ -13,9 +13,10 @@ from sklearn.linear_model import Ridge
 
 import echoscale as es
 from echoscale.engine.hyper import Hyper
-from echoscale.learning.tuning import verdict
-from echoscale.learning.tuning.losses import Entropy, Model, Squares
-from echoscale.readouts import penalties, splits
+from echoscale.learning.tuning import tuned as results
+from echoscale.learning.tuning.entropy import Entropy
+from echoscale.learning.tuning.losses import Model, Squares
+from echoscale.readouts import Columns, penalties, splits
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import of_rows
 
@@ -30,8 +31,8 @@ Y = np.convolve(U[:, 0], np.exp(-np.arange(30) / 6))[:500] + 0.3 * U[:, 0] * np.
 
 
 FEW = ("leak_rate", "ridge")
-TAIL: dict[str, Any] = {"validation": SHARE, "test": 0, "scale": None, "ridge": 1e-5}
-FOLDS: dict[str, Any] = {"validation": 5, "test": 0.2, "scale": "standard", "ridge": "auto"}
+TAIL: dict[str, Any] = {"folds": SHARE, "test": 0, "scale": None, "ridge": 1e-5}
+FOLDS: dict[str, Any] = {"folds": 5, "test": 0.2, "scale": "standard", "ridge": "auto"}
 
 
 def tuned(parameters: Any = FEW, *, network: es.Network = TWO, u: Any = U, y: Any = Y, **options: Any) -> es.Tuned:
@@ -179,15 +180,20 @@ def pooled_nrmse(guesses: list[Floats], targets: list[Floats]) -> float:
     return es.nrmse(np.concatenate(targets), np.concatenate(guesses))
 
 
-@pytest.mark.parametrize("direct", [False, True])
-def test_the_estimator_has_the_error_that_was_reported(direct: bool) -> None:
-    result = tuned(direct=direct)
+@pytest.mark.parametrize("inputs", [0, 1, 4])
+def test_the_estimator_has_the_error_that_was_reported(inputs: int) -> None:
+    result = tuned(columns=Columns(inputs))
     model: Any = result.estimator().fit(U[:CUT], Y[:CUT])
     guess = model.predict(U[CUT:], state=model.state_)
     assert es.nrmse(Y[CUT:], guess) == pytest.approx(result.error, rel=1e-6)
-    assert result.loss == "mse"
     assert result.classes is None
     assert result.sharpness is None
+
+
+def test_an_open_number_of_inputs_is_settled_as_by_the_regressor() -> None:
+    result = tuned("ridge", u=U[:100], y=Y[:100], columns=Columns(), rounds=1)
+    model: Any = es.ESNRegressor(network=TWO, washout=WASHOUT).fit(U[:100], Y[:100])
+    assert result.columns == model.columns_ == Columns(10)
 
 
 def test_the_estimator_has_the_error_that_was_reported_on_several_series() -> None:
@@ -227,7 +233,7 @@ def test_the_classifier_of_sequences_has_the_cross_entropy_that_was_reported() -
     result = tuned(u=u, y=WORDS[kinds], loss="cross_entropy")
     validates = np.concatenate([np.flatnonzero(kinds == k)[3::4] for k in range(3)])
     trains = np.setdiff1d(np.arange(48), validates)
-    assert result.per_sequence
+    assert result.pools is not None
     model: Any = result.estimator().fit(u[trains], WORDS[kinds[trains]])
     assert isinstance(model, es.ESNClassifier)
     assert result.sharpness is not None
@@ -374,7 +380,7 @@ def test_what_survives_noise_is_what_noise_leaves_on_average() -> None:
     cut, folds = split_of(500)
     states, y = states_in_units(result.network, U, Y[:, None], cut)
     known, rng = np.arange(WASHOUT, cut), np.random.default_rng(1)
-    sigma = verdict.NOISE * np.sqrt(states[known].var(axis=0).mean())
+    sigma = results.NOISE * np.sqrt(states[known].var(axis=0).mean())
     rows = np.concatenate(folds)
 
     def squares(per_step: float, train: Any, judge: Any) -> float:
@@ -385,7 +391,7 @@ def test_what_survives_noise_is_what_noise_leaves_on_average() -> None:
             found.append(((model.predict(noisy[judge]).reshape(-1, 1) - y[judge]) ** 2).mean())
         return float(np.mean(found))
 
-    path = sigma**2 / verdict.NOISE**2 * penalties.RELATIVE[4::2]
+    path = sigma**2 / results.NOISE**2 * penalties.RELATIVE[4::2]
     by_folds = [sum(squares(each, np.setdiff1d(rows, fold), fold) for fold in folds) for each in path]
     error = np.sqrt(squares(float(path[int(np.argmin(by_folds))]), known, np.arange(cut, 500)) / y[cut:].var())
     assert result.verdict.noisy == pytest.approx(error, rel=0.05)
@@ -520,7 +526,7 @@ def test_folds_of_labels_have_a_verdict_too() -> None:
 
 @pytest.mark.parametrize("y", [U[:, 0], np.roll(U[:, 0], 1)])
 def test_a_target_that_is_the_input_is_no_trouble(y: Floats) -> None:
-    assert np.isfinite(tuned(y=y, **FOLDS, direct=True).error)
+    assert np.isfinite(tuned(y=y, **FOLDS, columns=Columns(1)).error)
 
 
 def test_a_constant_input_column_is_no_trouble() -> None:

@@ -21,11 +21,13 @@ from sklearn.linear_model import Ridge
 import echoscale as es
 from echoscale.engine import devices, dynamics, lanes
 from echoscale.engine.hyper import Hyper
-from echoscale.learning.tuning import runs
-from echoscale.learning.tuning.losses import Entropy, Loss, Squares
+from echoscale.learning.tuning import gradient, losses
+from echoscale.learning.tuning.entropy import Entropy
+from echoscale.learning.tuning.losses import Loss, Squares
 from echoscale.learning.tuning.space import Space
 from echoscale.learning.tuning.split import prepare
 from echoscale.network import Coupling, Network, Reservoir
+from echoscale.readouts import Columns
 from echoscale.readouts import splits as folding
 
 Floats = npt.NDArray[np.float64]
@@ -68,13 +70,13 @@ class Split(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A loss, and the same data as plain lists."""
+    """A loss, and the same data as plain lists; the readout sees this number of inputs beside the states."""
 
     task: Loss
     u: list[Floats]
     y: list[Floats]
     folds: list[Split]
-    direct: bool
+    inputs: int
 
 
 def signal(steps: int, features: int, seed: int) -> Floats:
@@ -132,17 +134,16 @@ def task_of(
     u: Any,
     y: Any,
     loss: str = "mse",
-    direct: bool = False,
+    inputs: int = 0,
     names: Any = es.learning.ALL,
     share: float | int = SHARE,
     noise: float = 0.0,
     floor: float = 0.0,
 ) -> Loss:
-    data = prepare(u, y, loss, WASHOUT, share)
+    data = prepare(u, y, loss, WASHOUT, share).tuned
     esn = network.build(data.series.features, seed=3, dtype="float64")
     space = Space.of(names, esn.hyper, {}, sharpness=loss == "cross_entropy")
-    used = runs.Runs(esn, space, data.series, data.targets, data.edges, PENALTY, direct, data.folds, noise, data.steps, floor)
-    return Squares(used) if loss == "mse" else Entropy(used)
+    return (Squares if loss == "mse" else Entropy)(esn, space, data, PENALTY, Columns(inputs), noise, floor)
 
 
 @cache
@@ -150,19 +151,19 @@ def squares(
     name: str,
     kind: str = "one series",
     outputs: int = 1,
-    direct: bool = False,
+    inputs: int = 0,
     folds: int = 0,
     noise: float = 0.0,
     floor: float = 0.0,
 ) -> Case:
     u, y, us, ys = given(kind, outputs)
     lengths = [len(each) for each in us]
-    task = task_of(NETWORKS[name], u, y, direct=direct, share=folds or SHARE, noise=noise, floor=floor)
-    return Case(task, us, ys, blocks(lengths, folds) if folds else parts(lengths), direct)
+    task = task_of(NETWORKS[name], u, y, inputs=inputs, share=folds or SHARE, noise=noise, floor=floor)
+    return Case(task, us, ys, blocks(lengths, folds) if folds else parts(lengths), inputs)
 
 
 @cache
-def entropy(name: str, kind: str = "one series", direct: bool = False, folds: int = 0, floor: float = 0.0) -> Case:
+def entropy(name: str, kind: str = "one series", inputs: int = 0, folds: int = 0, floor: float = 0.0) -> Case:
     if kind == "sequences":
         classes = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [10, 8, 5]))
         us = [signal(12 + b % 3, 1, b) + 0.4 * k for b, k in enumerate(classes)]
@@ -175,20 +176,20 @@ def entropy(name: str, kind: str = "one series", direct: bool = False, folds: in
             train = [[] if b in held_out else [len(u) - 1] for b, u in enumerate(us)]
             judged = [[len(u) - 1] if b in held_out else [] for b, u in enumerate(us)]
             splits.append(Split(train, judged, sum(map(len, train)) / len(us) if folds else 1.0))
-        task = task_of(NETWORKS[name], us, classes, "cross_entropy", direct, share=folds or 0.25)
-        return Case(task, us, ys, splits, direct)
+        task = task_of(NETWORKS[name], us, classes, "cross_entropy", inputs, share=folds or 0.25)
+        return Case(task, us, ys, splits, inputs)
     u, _, us, _ = given(kind)
     labels, lengths = [label(each) for each in us], [len(each) for each in us]
     y = labels[0] if kind == "one series" else labels
-    task = task_of(NETWORKS[name], u, y, "cross_entropy", direct, share=folds or SHARE, floor=floor)
+    task = task_of(NETWORKS[name], u, y, "cross_entropy", inputs, share=folds or SHARE, floor=floor)
     splits = blocks(lengths, folds) if folds else parts(lengths)
-    return Case(task, us, [np.eye(3)[each] for each in labels], splits, direct)
+    return Case(task, us, [np.eye(3)[each] for each in labels], splits, inputs)
 
 
 def points(case: Case, count: int = 2) -> Floats:
     """The network's own numbers, and others a little away from them, all well inside the bounds."""
-    space = case.task.runs.space
-    own = space.point(case.task.runs.esn.hyper, PENALTY)
+    space = case.task.space
+    own = space.point(case.task.esn.hyper, PENALTY)
     own = np.clip(own, space.low + 0.15, space.high - 0.15)
     away = np.random.default_rng(5).uniform(-0.1, 0.1, (count, len(own)))
     return own + away * (np.arange(count) > 0)[:, None]
@@ -196,7 +197,7 @@ def points(case: Case, count: int = 2) -> Floats:
 
 def hyper_at(case: Case, z: Floats) -> tuple[Hyper, Floats, Floats]:
     """Points (S, P) as numbers by their names: a Hyper with a lane for each, penalties and sharpnesses."""
-    space, base = case.task.runs.space, case.task.runs.esn.hyper
+    space, base = case.task.space, case.task.esn.hyper
     leaves = {name: [np.full(len(z), float(leaf)) for leaf in getattr(base, name)] for name in Hyper._fields}
     rest = {"ridge": np.full(len(z), PENALTY), "sharpness": np.ones(len(z))}
     for name, column in zip(space.names, np.exp(z.T), strict=True):
@@ -205,6 +206,12 @@ def hyper_at(case: Case, z: Floats) -> tuple[Hyper, Floats, Floats]:
         else:
             rest[name] = column
     return Hyper(**{name: tuple(each) for name, each in leaves.items()}), rest["ridge"], rest["sharpness"]
+
+
+def windows(u: Floats, inputs: int) -> Floats:
+    """u(t), u(t-1), ..., as many as `inputs`, (T, inputs F); 0 before the series begins."""
+    past = np.concatenate([np.zeros((inputs, u.shape[1])), u])
+    return np.concatenate([np.zeros((len(u), 0)), *(past[inputs - k : len(past) - k] for k in range(inputs))], axis=1)
 
 
 def joined(values: list[Floats], where: list[list[int]]) -> Floats:
@@ -218,12 +225,12 @@ def held_out(case: Case) -> Floats:
 
 def predicted(case: Case, states: list[Floats], penalty: float) -> Floats:
     """What scikit-learn's ridge regression, fitted to the training rows of each fold, says on the others, (rows, O)."""
-    features = [np.concatenate([x, u], axis=1) if case.direct else x for x, u in zip(states, case.u, strict=True)]
+    features = [np.concatenate([x, windows(u, case.inputs)], axis=1) for x, u in zip(states, case.u, strict=True)]
     found = []
     for fold in case.folds:
         rows = sum(map(len, fold.train))
         x = joined(features, fold.train)
-        alpha = max(penalty * fold.share + rows * case.task.runs.noise**2, case.task.runs.floor * rows * x.var(axis=0).mean())
+        alpha = max(penalty * fold.share + rows * case.task.noise**2, case.task.floor * rows * x.var(axis=0).mean())
         ridge = Ridge(alpha=alpha, solver="svd").fit(x, joined(case.y, fold.train))
         found.append(np.asarray(ridge.predict(joined(features, fold.held_out))).reshape(-1, case.y[0].shape[1]))
     return np.concatenate(found)
@@ -232,7 +239,7 @@ def predicted(case: Case, states: list[Floats], penalty: float) -> Floats:
 def outputs_at(case: Case, z: Floats, naive: bool = False) -> Floats:
     """Validation outputs at points z, (S, rows, O); states of all points from loops over the equations, or from `run`."""
     hyper, penalties, _ = hyper_at(case, z)
-    esn = case.task.runs.esn
+    esn = case.task.esn
     if naive:
         states = [[states_of(esn, u, hyper=hyper, lane=s) for u in case.u] for s in range(len(z))]
     else:
@@ -268,19 +275,19 @@ def assert_close(found: Any, expected: Any, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "outputs", "direct", "folds"),
+    ("kind", "outputs", "inputs", "folds"),
     [
-        ("one series", 1, False, 0),
-        ("unequal lengths", 2, True, 0),
-        ("one series", 2, True, 3),
-        ("unequal lengths", 1, False, 3),
+        ("one series", 1, 0, 0),
+        ("unequal lengths", 2, 1, 0),
+        ("one series", 2, 3, 3),
+        ("unequal lengths", 1, 0, 3),
     ],
 )
 @every_network
 def test_the_squared_error_is_that_of_scikit_learn_on_naive_states(
-    name: str, kind: str, outputs: int, direct: bool, folds: int
+    name: str, kind: str, outputs: int, inputs: int, folds: int
 ) -> None:
-    case = squares(name, kind, outputs, direct, folds)
+    case = squares(name, kind, outputs, inputs, folds)
     z = points(case)
     found = case.task.value(z)
     np.testing.assert_allclose(found.error, errors_at(case, z), rtol=1e-8)
@@ -294,36 +301,36 @@ def test_the_squared_error_of_a_batch_is_that_of_its_series_together() -> None:
 
 
 def test_the_squared_error_does_not_mind_targets_and_inputs_far_from_zero() -> None:
-    near = squares("two levels, delay 1", direct=True)
+    near = squares("two levels, delay 1", inputs=1)
     u, y = [each + 30 for each in near.u], [each + 1e4 for each in near.y]
-    task = task_of(NETWORKS["two levels, delay 1"], u[0], y[0], direct=True)
+    task = task_of(NETWORKS["two levels, delay 1"], u[0], y[0], inputs=1)
     case = near._replace(task=task, u=u, y=y)
     z = points(case)
     np.testing.assert_allclose(task.value(z).error, errors_at(case, z), rtol=1e-7)
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "several", "direct", "folds", "noise", "floor"),
+    ("name", "kind", "several", "inputs", "folds", "noise", "floor"),
     [
-        ("single", "one series", 1, False, 0, 0.0, 0.0),
-        ("parallel", "unequal lengths", 2, True, 0, 0.0, 0.0),
-        ("two levels, delay 0", "a batch", 2, False, 0, 0.0, 0.0),
-        ("two levels, delay 1", "one series", 3, True, 4, 0.0, 0.0),
-        ("cycle, delay 0", "unequal lengths", 1, False, 3, 0.03, 0.0),
-        ("cycle, delay 1", "one series", 2, False, 2, 0.0, 0.0),
-        ("parallel", "a batch", 2, True, 5, 0.0, 0.0),
-        ("two levels, delay 0", "unequal lengths", 2, True, 3, 0.0, FLOOR),
-        ("cycle, delay 1", "one series", 1, False, 0, 0.0, FLOOR),
+        ("single", "one series", 1, 0, 0, 0.0, 0.0),
+        ("parallel", "unequal lengths", 2, 2, 0, 0.0, 0.0),
+        ("two levels, delay 0", "a batch", 2, 0, 0, 0.0, 0.0),
+        ("two levels, delay 1", "one series", 3, 1, 4, 0.0, 0.0),
+        ("cycle, delay 0", "unequal lengths", 1, 0, 3, 0.03, 0.0),
+        ("cycle, delay 1", "one series", 2, 0, 2, 0.0, 0.0),
+        ("parallel", "a batch", 2, 1, 5, 0.0, 0.0),
+        ("two levels, delay 0", "unequal lengths", 2, 1, 3, 0.0, FLOOR),
+        ("cycle, delay 1", "one series", 1, 0, 0, 0.0, FLOOR),
     ],
 )
 def test_the_model_of_the_squared_error_is_its_derivative(
-    name: str, kind: str, several: int, direct: bool, folds: int, noise: float, floor: float
+    name: str, kind: str, several: int, inputs: int, folds: int, noise: float, floor: float
 ) -> None:
     """By every leaf of `Hyper` and by the penalty: the gradient is that of the value, the curvature 2 J^T J."""
-    case = squares(name, kind, several, direct, folds, noise, floor)
+    case = squares(name, kind, several, inputs, folds, noise, floor)
     z = points(case)
     value = case.task.value(z)
-    assert (value.readout.ridge > case.task.runs.penalties(z)).all() == bool(floor)
+    assert (value.readout.ridge > case.task.penalties(z)).all() == bool(floor)
     model = case.task.model(z, value.readout)
     np.testing.assert_allclose(model.error, value.error, rtol=1e-10)
     targets = held_out(case)
@@ -340,7 +347,7 @@ def test_the_model_of_the_squared_error_is_its_derivative(
 
 def dense_residuals(case: Case, weights: dynamics.Weights, z: Any) -> Any:
     """Differentiable by JAX as a whole: states kept, ridge by `solve`; their sum of squares is the NMSE."""
-    space, esn = case.task.runs.space, case.task.runs.esn
+    space, esn = case.task.space, case.task.esn
     leaves = {name: [jnp.reshape(jnp.asarray(leaf), (1,)) for leaf in getattr(esn.hyper, name)] for name in Hyper._fields}
     for p, each in enumerate(space.learned):
         leaves[each.name][each.place] = jnp.exp(z[p : p + 1])
@@ -352,7 +359,7 @@ def dense_residuals(case: Case, weights: dynamics.Weights, z: Any) -> Any:
             return new, jnp.concatenate(new)[:, 0]
 
         rows = jax.lax.scan(body, tuple(jnp.zeros((n, 1)) for n in esn.sizes), jnp.asarray(u))[1]
-        return jnp.concatenate([rows, u], axis=1) if case.direct else rows
+        return jnp.concatenate([rows, windows(u, case.inputs)], axis=1)
 
     features = [states(u) for u in case.u]
     every = held_out(case)
@@ -372,11 +379,11 @@ def dense_residuals(case: Case, weights: dynamics.Weights, z: Any) -> Any:
 
 def test_the_gradient_of_the_squared_error_is_that_of_back_propagation() -> None:
     """Through all time steps and the solutions of the ridge equations of all folds."""
-    case = squares("cycle, delay 0", "one series", 2, True, 3)
+    case = squares("cycle, delay 0", "one series", 2, 1, 3)
     z = points(case)
     model = case.task.model(z, case.task.value(z).readout)
     with devices.precision_and_device("float64", None):
-        weights = case.task.runs.esn.weights()
+        weights = case.task.esn.weights()
         error = jax.value_and_grad(lambda at: jnp.sum(dense_residuals(case, weights, at) ** 2))
         compiled = jax.jit(error)
         for s, point in enumerate(z):
@@ -386,19 +393,19 @@ def test_the_gradient_of_the_squared_error_is_that_of_back_propagation() -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "direct", "folds"),
+    ("name", "kind", "inputs", "folds"),
     [
-        ("single", "one series", True, 0),
-        ("parallel", "unequal lengths", True, 3),
-        ("two levels, delay 0", "sequences", False, 0),
-        ("two levels, delay 1", "sequences", False, 4),
+        ("single", "one series", 1, 0),
+        ("parallel", "unequal lengths", 3, 3),
+        ("two levels, delay 0", "sequences", 0, 0),
+        ("two levels, delay 1", "sequences", 0, 4),
     ],
 )
-def test_the_cross_entropy_and_its_model(name: str, kind: str, direct: bool, folds: int) -> None:
+def test_the_cross_entropy_and_its_model(name: str, kind: str, inputs: int, folds: int) -> None:
     """The value from softmax itself, the gradient from the value, the curvature from the Jacobian of the logits."""
-    case = entropy(name, kind, direct, folds)
+    case = entropy(name, kind, inputs, folds)
     z = points(case)
-    assert case.task.runs.space.names[-1] == "sharpness"
+    assert case.task.space.names[-1] == "sharpness"
     value = case.task.value(z)
     model = case.task.model(z, value.readout)
     np.testing.assert_allclose(value.error, errors_at(case, z), rtol=1e-8)
@@ -420,7 +427,7 @@ def test_the_cross_entropy_of_equal_outputs_is_that_of_chance() -> None:
     """A penalty beyond all measure leaves the intercept alone: the shares of the classes in training."""
     case = entropy("single")
     z = points(case, 1)
-    z[0, case.task.runs.space.names.index("ridge")] = 60.0
+    z[0, case.task.space.names.index("ridge")] = 60.0
     shares = joined(case.y, case.folds[0].train).mean(axis=0)
     chance = log_softmax(np.exp(z[0, -1]) * shares)
     expected = -(held_out(case) @ chance).mean()
@@ -434,8 +441,8 @@ def test_a_model_in_few_coordinates_is_part_of_that_in_all(names: Any, loss: str
     whole = squares("two levels, delay 1") if loss == "mse" else entropy("two levels, delay 1")
     u, y = whole.u[0], whole.y[0] if loss == "mse" else whole.y[0].argmax(axis=1)
     some = task_of(NETWORKS["two levels, delay 1"], u, y, loss, names=names)
-    own = whole.task.runs.space.point(whole.task.runs.esn.hyper, PENALTY)[None]
-    places = [whole.task.runs.space.names.index(each) for each in some.runs.space.names]
+    own = whole.task.space.point(whole.task.esn.hyper, PENALTY)[None]
+    places = [whole.task.space.names.index(each) for each in some.space.names]
     z = own[:, places]
     model, full = some.model(z, some.value(z).readout), whole.task.model(own, whole.task.value(own).readout)
     assert_close(model.error, full.error, 1e-12)
@@ -449,9 +456,9 @@ def test_chunks_and_blocks_change_nothing(make: Any, monkeypatch: pytest.MonkeyP
     z = points(case, 5)
     value = case.task.value(z)
     model = case.task.model(z, value.readout)
-    monkeypatch.setattr(runs, "LONGEST_CHUNK", 7)
-    monkeypatch.setattr(runs, "BLOCK_LANES", 4)
-    monkeypatch.setattr(runs, "STATISTICS_BYTES", 1)
+    monkeypatch.setattr(gradient, "LONGEST_CHUNK", 7)
+    monkeypatch.setattr(gradient, "BLOCK_LANES", 4)
+    monkeypatch.setattr(losses, "STATISTICS_BYTES", 1)
     monkeypatch.setattr(lanes, "LONGEST_CHUNK", 16)
     monkeypatch.setattr(lanes, "CPU_BLOCK_LANES", 4)
     again = case.task.value(z)
@@ -461,7 +468,7 @@ def test_chunks_and_blocks_change_nothing(make: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_points_do_not_feel_each_other() -> None:
-    case = squares("parallel", "unequal lengths", 2, True, 3)
+    case = squares("parallel", "unequal lengths", 2, 1, 3)
     z = points(case, 3)
     value = case.task.value(z)
     model = case.task.model(z, value.readout)

@@ -14,6 +14,7 @@ from echoscale.learning.tuning.search import Search
 from echoscale.readouts.ridge import Readout
 
 Floats = npt.NDArray[np.float64]
+NO_NETWORK: Any = None  # heights need no network
 
 
 class Hills(Loss):
@@ -63,15 +64,16 @@ class Fog(Hills):
 
 
 def searched(kind: type[Hills], starts: Any, reach: float = 6.0) -> Search:
-    space = SimpleNamespace(low=np.full(2, -reach), high=np.full(2, reach), learned=(0, 1))
-    runs: Any = SimpleNamespace(space=space, steps=1000)
-    return Search.begin(kind(runs), np.asarray(starts, float)[:, None], np.random.default_rng(0))
+    space: Any = SimpleNamespace(low=np.full(2, -reach), high=np.full(2, reach), learned=(0, 1))
+    data: Any = SimpleNamespace(steps=1000)
+    return Search.begin(kind(NO_NETWORK, space, data, 0.0), np.asarray(starts, float)[:, None], np.random.default_rng(0))
 
 
 def test_the_best_of_every_starts_candidates_is_taken() -> None:
-    runs: Any = SimpleNamespace(space=SimpleNamespace(low=np.full(2, -9.0), high=np.full(2, 9.0), learned=(0, 1)), steps=10)
+    space: Any = SimpleNamespace(low=np.full(2, -9.0), high=np.full(2, 9.0), learned=(0, 1))
+    data: Any = SimpleNamespace(steps=10)
     candidates = np.array([[[4.0, 0.0], [2.5, 1.0], [1.0, 1.0]], [[5.0, 1.0], [-4.0, 1.0], [-3.5, 1.0]]])
-    search = Search.begin(Fog(runs), candidates, np.random.default_rng(0))
+    search = Search.begin(Fog(NO_NETWORK, space, data, 0.0), candidates, np.random.default_rng(0))
     np.testing.assert_array_equal(search.z, [[2.5, 1.0], [-3.5, 1.0]])
     np.testing.assert_array_equal(search.value.readout.coef[:, 0], search.z)
     assert search.steps == 10 * 6

@@ -10,9 +10,8 @@ import pytest
 
 import echoscale as es
 from echoscale.learning.tuning.losses import Squares
-from echoscale.learning.tuning.runs import Runs
 from echoscale.learning.tuning.space import Space
-from echoscale.learning.tuning.split import TuningData, prepare
+from echoscale.learning.tuning.split import prepare
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,27 +24,26 @@ GAPS[100:130] = np.nan
 NETWORK = es.hierarchical([6, 5], leak_rate=[0.9, 0.4], bias_scaling=0.2, coupling=0.6)
 
 
-def prepared(names: list[str], noise: float = 0.0) -> tuple[TuningData, Runs]:
-    data = prepare(U, GAPS, "mse", 20, 3, 0.0, "standard")
+def loss_of(names: list[str], noise: float) -> Squares:
+    data = prepare(U, GAPS, "mse", 20, 3, 0.0, "standard").tuned
     esn = NETWORK.build(1, seed=1, dtype="float64")
-    space = Space.of(names, esn.hyper, {}, False, data.steps)
-    return data, Runs(esn, space, data.series, data.targets, data.edges, 1e-2, False, data.folds, noise, data.steps)
+    return Squares(esn, Space.of(names, esn.hyper, {}, False, data.rows), data, 1e-2, noise=noise)
 
 
-def error_by_hand(data: TuningData, runs: Runs, z: Floats) -> float:
+def error_by_hand(task: Squares, z: Floats) -> float:
     """The NMSE of the folds, from states by loops and ridge solutions by numpy, on known rows."""
-    hyper = runs.hyper(z[None])
+    data, hyper = task.data, task.networks(z[None]).hyper
     y, edges = data.targets.values[0], data.edges[0]
     known = ~np.isnan(y[:, 0])
-    states = naive.states_of(runs.esn, data.series.values[0], hyper=hyper, lane=0)
+    states = naive.states_of(task.esn, data.series.values[0], hyper=hyper, lane=0)
     squares, rows = 0.0, []
     for fold in data.folds:
         train = np.concatenate([np.arange(edges[s], edges[s + 1]) for s in fold.train])
         test = np.concatenate([np.arange(edges[s], edges[s + 1]) for s in fold.held_out])
         train, test = train[known[train]], test[known[test]]
         x, mean = states[train] - states[train].mean(axis=0), y[train].mean()
-        share = len(train) / data.steps
-        penalty = share * float(runs.space.penalties(z[None], 1e-2)[0]) + runs.noise**2 * len(train)
+        share = len(train) / data.rows
+        penalty = share * float(task.space.penalties(z[None], 1e-2)[0]) + task.noise**2 * len(train)
         coef = np.linalg.solve(x.T @ x + penalty * np.eye(x.shape[1]), x.T @ (y[train] - mean))
         squares += float(((mean + (states[test] - states[train].mean(axis=0)) @ coef - y[test]) ** 2).sum())
         rows.append(test)
@@ -56,19 +54,19 @@ def error_by_hand(data: TuningData, runs: Runs, z: Floats) -> float:
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 @pytest.mark.parametrize("names", [["leak_rate", "input_scaling", "ridge"], ["leak_rate[1]"]], ids=str)
 def test_the_error_and_its_gradient_are_those_of_known_rows(names: list[str], noise: float) -> None:
-    data, runs = prepared(names, noise)
-    assert data.steps == sum(
+    task = loss_of(names, noise)
+    data = task.data
+    assert data.rows == sum(
         int((~np.isnan(GAPS[a:b])).sum()) for a, b in zip(data.edges[0][::2], data.edges[0][1::2], strict=True)
     )
-    task = Squares(runs)
-    z = np.stack([runs.space.point(runs.esn.hyper, 1e-2) - 0.1 * k for k in range(4)])  # lanes that share runs
+    z = np.stack([task.space.point(task.esn.hyper, 1e-2) - 0.1 * k for k in range(4)])  # lanes that share runs
     value = task.value(z)
     slopes = task.model(z, value.readout).gradient
     for place in (0, 3):
-        assert value.error[place] == pytest.approx(error_by_hand(data, runs, z[place]), rel=1e-8)
+        assert value.error[place] == pytest.approx(error_by_hand(task, z[place]), rel=1e-8)
         for p in range(z.shape[1]):
             h = 1e-5 * np.eye(z.shape[1])[p]
-            expected = (error_by_hand(data, runs, z[place] + h) - error_by_hand(data, runs, z[place] - h)) / 2e-5
+            expected = (error_by_hand(task, z[place] + h) - error_by_hand(task, z[place] - h)) / 2e-5
             assert slopes[place, p] == pytest.approx(expected, rel=1e-5, abs=1e-9)
 
 

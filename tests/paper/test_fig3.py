@@ -340,7 +340,7 @@ def test_paths_begin_at_their_starts_and_are_those_of_the_learner_and_of_tune(da
         "leak_rate",
         starts=network.build(1, seed=0).hyper,
         washout=CUT.washout,
-        validation=share,
+        folds=share,
         test=0,
         scale=None,
         ridge=1e-5,

@@ -42,17 +42,17 @@ def test_parts_of_the_images_do_not_overlap() -> None:
 
 
 def adam_by_hand(x: Any, labels: Any, rows: Any, rate: float, epochs: int, size: int, seed: int) -> tuple[Any, Any]:
-    """Sigmoid cross-entropy, Adam with a cosine rate, in NumPy; the order of the rows is the library's (`logistic.order`)."""
-    from echoscale.readouts.logistic import training
+    """Sigmoid cross-entropy, Adam with a cosine rate, in NumPy; the order of rows is that of `minibatches.tables`."""
+    from echoscale.readouts import minibatches
 
     hot = np.eye(10)[labels]
     share = np.clip(hot[rows].mean(axis=0), 1e-12, 1)
     W, b = np.zeros((10, x.shape[1])), np.log(share / (1 - share))
     moments = [[np.zeros_like(each), np.zeros_like(each)] for each in (W, b)]
-    steps = training.minibatches(len(rows), size)
+    steps = minibatches.steps(len(rows), size)
     done = 0
     for epoch in range(epochs):
-        [(_, table)] = training.shuffled([rows], size, seed, epoch)
+        [(_, table)] = minibatches.tables([rows], size, np.random.default_rng([seed, epoch]))
         for which in table[:steps]:
             which = which[which >= 0]
             apart = (expit(x[which] @ W.T + b) - hot[which]) / len(which)

@@ -16,9 +16,8 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 from echoscale.data.losses import constant
-from echoscale.readouts import logistic
-from echoscale.readouts.logistic import epochs, rows, training
-from echoscale.readouts.logistic.training import check_validation, rates
+from echoscale.readouts import logistic, minibatches
+from echoscale.readouts.logistic import check_validation, rates
 
 Array = npt.NDArray[Any]
 
@@ -85,7 +84,12 @@ def numpy_adam(
 def all_tables(minibatch: int, count: int, seed: int = 0, rows: Array | None = None) -> list[Array]:
     """The order of every epoch of a training in one block."""
     parts = [np.arange(COUNT) if rows is None else rows]
-    return [table for epoch in range(count) for _, table in training.shuffled(parts, minibatch, seed, epoch)]
+    return [table for epoch in range(count) for _, table in shuffled(parts, minibatch, seed, epoch)]
+
+
+def shuffled(parts: list[Array], minibatch: int, seed: int, epoch: int) -> list[tuple[int, Array]]:
+    """The minibatches of one epoch."""
+    return minibatches.tables(parts, minibatch, np.random.default_rng([seed, epoch]))
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def test_rates_follow_their_closed_form() -> None:
 
 @pytest.mark.parametrize(("count", "minibatch"), [(100, 50), (101, 50), (230, 50), (50, 50), (7, 3), (9, 1)])
 def test_minibatches_hold_every_row_once_and_are_of_like_size(count: int, minibatch: int) -> None:
-    table = training.cut(np.arange(5, 5 + count), minibatch, height=120)
+    table = minibatches.cut(np.arange(5, 5 + count), minibatch, height=120)
     np.testing.assert_array_equal(table[table >= 0], np.arange(5, 5 + count))
     sizes = (table >= 0).sum(axis=1)
     live = sizes[: -(-count // minibatch)]
@@ -220,14 +224,14 @@ def test_orders_differ_between_epochs_and_seeds_and_hold_all_rows() -> None:
     parts = [np.arange(30), np.zeros(0, np.int64), np.arange(4, 17)]
     seen = []
     for seed, epoch in ((0, 0), (0, 1), (1, 0)):
-        tables = dict(training.shuffled(parts, 8, seed, epoch))
+        tables = dict(shuffled(parts, 8, seed, epoch))
         assert sorted(tables) == [0, 2]
         assert {table.shape for table in tables.values()} == {(4, 8)}
         for place, table in tables.items():
             np.testing.assert_array_equal(np.sort(table[table >= 0]), parts[place])
         seen.append(tables[0].tolist())
     assert seen[0] != seen[1] != seen[2] != seen[0]
-    again = dict(training.shuffled(parts, 8, 0, 0))
+    again = dict(shuffled(parts, 8, 0, 0))
     np.testing.assert_array_equal(again[0], seen[0])
 
 
@@ -239,19 +243,17 @@ def test_blocks_one_after_another_equal_one_pass_in_the_same_order() -> None:
     streamed = logistic.fit(
         x, labels, CLASSES, rate=0.03, epochs=1, minibatch=20, validation=held_out, block=block, ridge=0.01, dtype="float64"
     )
-    source = rows.FeatureRows(x, "float64", block)
+    source = minibatches.FeatureRows(x, "float64", block)
     parts = source.split(np.setdiff1d(np.arange(COUNT), held_out))
-    tables = [
-        np.where(table >= 0, table + source.blocks[place].begin, -1) for place, table in training.shuffled(parts, 20, 0, 0)
-    ]
+    tables = [np.where(table >= 0, table + source.begins[place], -1) for place, table in shuffled(parts, 20, 0, 0)]
     table = np.concatenate(tables)
     assert len(np.unique(table[table >= 0])) == COUNT - len(held_out)
     counts = np.bincount(np.delete(labels, held_out))
     with epochs_in_float64():
-        zero = epochs.ReadoutWeights(jnp.zeros((CLASSES, WIDTH)), jnp.zeros(CLASSES))
+        zero = minibatches.ReadoutWeights(jnp.zeros((CLASSES, WIDTH)), jnp.zeros(CLASSES))
         begun = zero._replace(intercept=jnp.asarray(constant("sigmoid", counts)))
-        learning, _ = epochs.train(
-            epochs.EpochState(begun, epochs.ADAM.init(zero), None),
+        learning, _ = minibatches.train(
+            minibatches.EpochState(begun, minibatches.ADAM.init(zero), None),
             jnp.asarray(x),
             jnp.asarray(labels),
             jnp.asarray(table),
@@ -295,18 +297,15 @@ def test_a_stream_reads_only_the_blocks_of_the_rows_it_needs() -> None:
 
 
 def test_a_large_stream_is_cut_into_blocks_of_whole_minibatches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 100 * WIDTH * 4)
-    source = rows.FeatureRows(Stream(data(1010)[0]), "float32", None, 30)
-    assert {block.end - block.begin for block in source.blocks} == {120}
-    own = np.concatenate([np.arange(block.first, block.end) for block in source.blocks])
-    np.testing.assert_array_equal(own, np.arange(1010))
-    asked = np.array([0, 119, 120, 1009])
-    split = source.split(asked)
-    found = [local + block.begin for local, block in zip(split, source.blocks, strict=True)]
-    np.testing.assert_array_equal(np.concatenate(found), asked)
+    monkeypatch.setattr(minibatches, "BLOCK_BYTES", 100 * WIDTH * 4)
+    source = minibatches.FeatureRows(Stream(data(1010)[0]), "float32", None, 30)
+    assert source.size == 120
+    for asked in (np.arange(1010), np.array([0, 119, 120, 1009])):
+        found = [local + begin for local, begin in zip(source.split(asked), source.begins, strict=True)]
+        np.testing.assert_array_equal(np.concatenate(found), asked)
     for place, block in zip((3, 8, 0), source.load((3, 8, 0)), strict=True):
-        begin, _, end = source.blocks[place]
-        np.testing.assert_array_equal(block, source.given.features[begin:end])
+        begin = source.begins[place]
+        np.testing.assert_array_equal(block, source.given.features[begin : begin + 120])
 
 
 def test_validation_is_judged_after_every_epoch() -> None:
@@ -424,7 +423,7 @@ def test_constant_features_do_no_harm() -> None:
 
 def programs() -> list[int]:
     """How many were compiled so far."""
-    return [loop._cache_size() for loop in (epochs.train, epochs.judge)]  # type: ignore[attr-defined]
+    return [loop._cache_size() for loop in (minibatches.train, minibatches.judge)]  # type: ignore[attr-defined]
 
 
 def test_nothing_is_compiled_anew_for_other_numbers() -> None:
@@ -523,7 +522,7 @@ def test_bad_input_is_named(change: dict[str, Any], error: type[Exception], mess
 def test_large_features_are_not_taken_for_gaps() -> None:
     """Their squares leave the range of float32, they do not; what needs the squares says so."""
     large = (1e25 * X0).astype(np.float32)
-    [block] = rows.FeatureRows(large, "float32").load([0])
+    [block] = minibatches.FeatureRows(large, "float32").load([0])
     np.testing.assert_array_equal(block, large)
     with pytest.raises(ValueError, match="squares of the features leave the range of float32: scale"):
         logistic.fit(large, L0, CLASSES, standardise=True)

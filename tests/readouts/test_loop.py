@@ -37,12 +37,9 @@ def test_groups_of_lanes_have_readouts_of_their_own(direct: int, inputs: int) ->
                 x = esn.step(recent[0], x)
     with precision_and_device("float64", None):
         found = closed_loop.network_from_now(
-            esn.weights(lanes),
-            esn.numbers(),
+            closed_loop.Net(esn.weights(lanes), esn.numbers(), coef, intercept),
             tuple(np.split(states.T, [6])),
             window.reshape(lanes, -1).T,
-            coef,
-            intercept,
             steps,
             known=jax.numpy.asarray(known) if inputs else None,
         )

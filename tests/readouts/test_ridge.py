@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import echoscale as es
-from echoscale.readouts.ridge import mean_squared_errors, normalised_errors
+from echoscale.readouts.ridge import mean_squared_errors, normalised_errors, ridge, turned
 from echoscale.readouts.statistics import of_rows
 
 Array = npt.NDArray[Any]
@@ -205,3 +205,16 @@ def test_an_empty_list_of_penalties_is_named() -> None:
     statistics = of_rows(*regression())
     with pytest.raises(ValueError, match="ridge is an empty list: give at least one"):
         es.ridge_path(statistics, [])
+
+
+@pytest.mark.parametrize(("rows", "features"), [(12, 200), (12, 12), (50, 7)])
+def test_rows_that_were_turned_have_the_solution_of_the_rows(rows: int, features: int) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(rows, features)), rng.normal(size=(rows, 2))
+    x -= x.mean(axis=0)
+    work = turned(x)
+    assert work.rows.shape == (rows, min(rows, features))
+    np.testing.assert_allclose(work.rows @ work.rows.T, x @ x.T, atol=1e-10)
+    found, expected = work.back(ridge(of_rows(work.rows, y), 0.7)), Ridge(alpha=0.7).fit(x, y)
+    np.testing.assert_allclose(found.coef, expected.coef_, atol=1e-10)
+    np.testing.assert_allclose(found.intercept, expected.intercept_, atol=1e-10)

@@ -113,7 +113,7 @@ def test_one_fold_with_data_is_none() -> None:
 
 
 def test_a_tail_without_steps_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"validation=0\.01 leaves nothing to train on, or nothing to validate by"):
+    with pytest.raises(ValueError, match=r"a share of 0\.01 leaves nothing to train on, or nothing to validate by"):
         splits.tail([30], 10, 0.01)
 
 

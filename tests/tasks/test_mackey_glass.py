@@ -302,7 +302,7 @@ BAD = [
     ({"horizon": 0}, ValueError, r"horizon must be at least 1, got 0"),
     ({"horizon": 1.5}, TypeError, r"horizon must be a whole number, got 1\.5"),
     ({"discard": -1}, ValueError, r"discard must be at least 0, got -1"),
-    ({"dt": 0}, ValueError, r"dt must be above 0, got 0\.0: it is the time between two samples"),
+    ({"dt": 0}, ValueError, r"dt must be above 0, got 0\.0: it is the time between two steps"),
     ({"dt": -0.1}, ValueError, r"dt must be above 0, got -0\.1"),
     ({"dt": np.inf}, ValueError, r"dt must be finite, got inf"),
     ({"beta": np.nan}, ValueError, r"beta must be finite, got nan"),

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from echoscale._internal.files import cache_of
-from echoscale.tasks import mnist, mnist_download
+from echoscale.tasks import mnist
 from echoscale.tasks.mnist import File
 
 NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
@@ -52,8 +52,8 @@ def small_mnist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Small files, an empty cache, no directory and no sources: a test adds what it needs."""
     four = [File(name, len(PACKED[name]), sha256(PACKED[name]), sha256(PLAIN[name])) for name in NAMES]
     monkeypatch.setattr(mnist, "FILES", {"train": tuple(four[:2]), "test": tuple(four[2:])})
-    monkeypatch.setattr(mnist_download, "MIRRORS", ())
-    monkeypatch.setattr(mnist_download, "CHUNK", 100)
+    monkeypatch.setattr(mnist, "MIRRORS", ())
+    monkeypatch.setattr(mnist, "CHUNK", 100)
     monkeypatch.setenv("ECHOSCALE_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ECHOSCALE_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "*")
@@ -159,7 +159,7 @@ class Server:
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """Two mirrors, a and b."""
     running = Server()
-    monkeypatch.setattr(mnist_download, "MIRRORS", (running.mirror("a"), running.mirror("b")))
+    monkeypatch.setattr(mnist, "MIRRORS", (running.mirror("a"), running.mirror("b")))
     yield running
     running.released.set()
     running.http.shutdown()
@@ -170,39 +170,18 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def test_idx_by_hand() -> None:
-    np.testing.assert_array_equal(mnist.parse(bytes.fromhex("00000801 00000003 0708ff"), "x", 1), [7, 8, 255])
-    cube = mnist.parse(bytes.fromhex("00000803 00000001 00000002 00000003 010203 040506"), "x", 3)
+    np.testing.assert_array_equal(mnist.parse(bytes.fromhex("00000801 00000003 0708ff")), [7, 8, 255])
+    cube = mnist.parse(bytes.fromhex("00000803 00000001 00000002 00000003 010203 040506"))
     np.testing.assert_array_equal(cube, [[[1, 2, 3], [4, 5, 6]]])
 
 
 @pytest.mark.parametrize("shape", [(0,), (300,), (0, 28, 28), (4, 2, 3)])
 def test_idx_round_trip(shape: tuple[int, ...]) -> None:
     array = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
-    back = mnist.parse(idx_bytes(array), "x", len(shape))
+    back = mnist.parse(idx_bytes(array))
     assert back.dtype == np.uint8
     assert back.shape == shape
     np.testing.assert_array_equal(back, array)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "some-file is not an IDX file of bytes with 3 axes: it starts with nothing, and should with 00 00 08 03"),
-        (b"\x00\x00\x08", "starts with 00 00 08,"),
-        (idx_bytes([1, 2]), "starts with 00 00 08 01, and should with 00 00 08 03"),
-        (b"\x00\x00\x0d\x03" + idx_bytes([[[1]]])[4:], "starts with 00 00 0d 03"),  # floats
-        (PACKED[NAMES[0]], "starts with 1f 8b"),
-        (idx_bytes([[[1]]])[:15], "some-file ends within its header: 15 bytes of 16"),
-        (idx_bytes([[[1, 2], [3, 4]]])[:-1], "some-file announces 1 x 2 x 2 = 4 numbers, and holds 3"),
-        (idx_bytes([[[1, 2], [3, 4]]]) + b"\x00", "announces 1 x 2 x 2 = 4 numbers, and holds 5"),
-        (b"\x00\x00\x08\x03" + b"\xff" * 12, "and holds 0"),  # sizes whose product no array could have
-    ],
-    ids=["empty", "stub", "one axis", "floats", "gzipped", "header cut", "too short", "too long", "huge"],
-)
-def test_idx_refuses(content: bytes, message: str) -> None:
-    with pytest.raises(ValueError, match="some-file") as caught:
-        mnist.parse(content, "some-file", 3)
-    assert message in str(caught.value)
 
 
 # In a directory
@@ -415,7 +394,7 @@ def test_nothing_stays_behind_a_failure(
     fault: str, reason: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One error that says what was tried, in its order, why it failed, and what to do; the next time starts anew."""
-    monkeypatch.setattr(mnist_download, "SILENCE", 0.5)
+    monkeypatch.setattr(mnist, "SILENCE", 0.5)
     server.spoil("a", fault)
     server.spoil("b", "missing")
     with pytest.raises(FileNotFoundError) as caught:
@@ -432,15 +411,17 @@ def test_nothing_stays_behind_a_failure(
     assert_right("train", mnist.read("train"))
 
 
-@pytest.mark.parametrize("fault", ["silent", "drips"])
-def test_time_is_bounded(fault: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a server that keeps a connection open nor one that sends a byte now and then can hold us longer."""
-    monkeypatch.setattr(mnist_download, "LIMIT", 0.5)
-    server.spoil("a", fault)
+def test_time_is_bounded(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow server cannot hold us longer, and no other one is tried for longer."""
+    monkeypatch.setattr(mnist, "LIMIT", 0.5)
+    monkeypatch.setattr(mnist, "CHUNK", 10)
+    server.spoil("a", "drips")
     begun = time.monotonic()
-    with pytest.raises(FileNotFoundError, match=r"could not be downloaded into .* within 0\.5 s\.\nPut the four files"):
+    with pytest.raises(
+        FileNotFoundError, match=r"(?s)not finished within 0\.5 s.*not finished within 0\.5 s\nPut the four files"
+    ):
         mnist.read("train")
-    assert time.monotonic() - begun < 5  # the file would come in more than 100 s, the silence end after 10
+    assert time.monotonic() - begun < 5  # the file would come in more than 100 s
     assert not ALL_PACKED & names_in(cache)
 
 

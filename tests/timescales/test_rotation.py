@@ -9,7 +9,7 @@ import pytest
 import echoscale as es
 from echoscale import timescales
 from echoscale.engine.devices import one_thread
-from echoscale.engine.weights.drawn import random_orthogonal
+from echoscale.engine.drawn import random_orthogonal
 
 
 def test_commuting_matrices_add_their_eigenvalues() -> None:

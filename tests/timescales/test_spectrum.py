@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from echoscale import ESN, Coupling, EchoStateWarning, Network, Reservoir, hierarchical, parallel, single
 from echoscale._internal.table import Table
+from echoscale.engine import eigen
 from echoscale.engine.devices import one_thread
-from echoscale.engine.weights import eigen
 from echoscale.timescales import Spectrum, bounds, cumulative
 
 Array = npt.NDArray[Any]

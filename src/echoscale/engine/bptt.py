@@ -23,11 +23,11 @@ from jax import Array
 from echoscale._internal import checks
 from echoscale.data import losses
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
-from echoscale.engine import devices, dynamics
+from echoscale.engine import devices, dynamics, feed
 from echoscale.engine.devices import precision_and_device
 from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.esn import ESN
-from echoscale.engine.hyper import Hyper, Parameter, chosen, put
+from echoscale.engine.hyper import Hyper, Parameter, checked, chosen, put, without_lanes
 
 
 class Linear(Protocol):
@@ -120,23 +120,23 @@ def gradient(
     targets = as_targets(y, series, dtype=dtype)
     first = washout_steps(washout, int(series.lengths.min()))
     check_longer_than(series, first)
-    used = esn.hyper if hyper is None else hyper
-    if used.lanes is not None:
-        raise ValueError(f"the gradient is for one network, but the Hyper has {used.lanes} lanes; take one value of each leaf.")
+    used = without_lanes(checked(hyper, esn.hyper))
     learned = chosen(parameters, used)
     coef, intercept = _readout(readout, esn.units, targets.features, dtype)
-    steps = int(series.lengths.max())
-    length = math.isqrt(steps - 1) + 1 if checkpoint is None else checks.integer(checkpoint, "checkpoint", minimum=1)
-    length = min(length, steps)
+    longest = int(series.lengths.max())
+    length = math.isqrt(longest - 1) + 1 if checkpoint is None else checks.integer(checkpoint, "checkpoint", minimum=1)
+    length = min(length, longest)
+    steps = -(-longest // length) * length
+    t = np.arange(steps)[:, None]
+    blocks = [feed.inputs(each, np.arange(each.count), 0, steps, dtype) for each in (series, targets)]
+    blocks.append(((t >= first) & (t < series.lengths)).astype(dtype))
     with precision_and_device(dtype, esn.device):
         numbers = used.map(lambda leaf: jnp.reshape(jnp.asarray(leaf, dtype), (1,)))
         value, (by_readout, by_values) = differentiated(
             ((coef, intercept), [each.of(numbers) for each in learned]),
             esn.weights(series.count),
             numbers,
-            _stretches(series, length),
-            _stretches(targets, length),
-            _counted(series, first, length, dtype),
+            *(each.reshape(-1, length, *each.shape[1:]) for each in blocks),
             learned,
             loss,
         )
@@ -176,22 +176,6 @@ def error(
 differentiated = jax.jit(
     jax.value_and_grad(error), static_argnames=("learned", "loss"), compiler_options=devices.COMPILER_OPTIONS
 )
-
-
-def _stretches(series: Series, length: int) -> npt.NDArray[Any]:
-    """(S, length, F, B), zero past the ends."""
-    steps = -(-int(series.lengths.max()) // length) * length
-    block = np.zeros((steps, series.features, series.count), series.values[0].dtype)
-    for b, values in enumerate(series.values):
-        block[: len(values), :, b] = values
-    return block.reshape(-1, length, *block.shape[1:])
-
-
-def _counted(series: Series, washout: int, length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """(S, length, B): 1 for the steps that count, after the washout and before the end of each series."""
-    steps = -(-int(series.lengths.max()) // length) * length
-    t = np.arange(steps)[:, None]
-    return ((t >= washout) & (t < series.lengths)).astype(dtype).reshape(-1, length, series.count)
 
 
 def _readout(readout: Linear, units: int, outputs: int, dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -17,16 +17,16 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
+if TYPE_CHECKING:
+    import jax
+
 Job = TypeVar("Job")
 VARIABLE = "ECHOSCALE_CORES"
 # The name of JAX's event for a compiled program, and the number that is kept: 100 to 300 networks, below a gigabyte.
 COMPILED, MOST_PROGRAMS = "/jax/core/compile/backend_compile_duration", 300
 
-if TYPE_CHECKING:
-    import jax
-
-    # What users may name: None for JAX's choice, "cpu", "gpu", or a device itself.
-    DeviceLike: TypeAlias = str | jax.Device | None
+# What users may name: None for JAX's choice, "cpu", "gpu", or a device itself.
+DeviceLike: TypeAlias = "str | jax.Device | None"
 
 # Vectors of 512 bits where the processor has them: faster, most of all for many lanes (XLA prefers 256).
 COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
@@ -185,11 +185,15 @@ class Programs:
 
     def enter(self) -> None:
         """From here on a program of ours may run."""
+        import jax
+
         with self._lock:
             if not self._listening:
                 self._listen()
             if self.count > self.most and not self._users:
-                self._forget()
+                jax.clear_caches()  # type: ignore[no-untyped-call]
+                self.count = 0
+                self.forgotten += 1
             self._users += 1
 
     def leave(self) -> None:
@@ -205,13 +209,6 @@ class Programs:
 
         jax.monitoring.register_event_duration_secs_listener(heard)
         self._listening = True
-
-    def _forget(self) -> None:
-        import jax
-
-        jax.clear_caches()  # type: ignore[no-untyped-call]
-        self.count = 0
-        self.forgotten += 1
 
 
 def in_threads(run: Callable[[Job], None], jobs: Sequence[Job], workers: int, stop: threading.Event) -> None:

@@ -31,9 +31,9 @@ import numpy as np
 from jax import Array
 
 from echoscale.engine.devices import to_device
+from echoscale.engine.drawn import Drawn
 from echoscale.engine.hyper import Hyper, Parameter
 from echoscale.engine.matrices import Shift, apply, project, store_matrix, turn
-from echoscale.engine.weights.drawn import Drawn
 from echoscale.network import Network
 from echoscale.network.matrix import IDENTITY, SHIFT, Residual
 
@@ -167,7 +167,7 @@ def drive(
         h = hyper.input_scaling[k] * project(weights.inputs[k], u)
     h = h + hyper.bias_scaling[k] * weights.biases[k]
     if own is not None:
-        h = h + recur(weights, hyper, k, own)
+        h = h + hyper.spectral_radius[k] * apply(weights.recurrent[k], own)
     for j, (source, target) in enumerate(weights.links):
         if target == k:
             fresh = weights.coupling_delay == 0 and source < k
@@ -176,12 +176,6 @@ def drive(
                 heard = jnp.matmul(heard, _copies(heard.shape[1], h), precision="highest")
             h = h + hyper.coupling[j] * heard
     return h  # type: ignore[no-any-return]
-
-
-def recur(weights: Weights, hyper: Hyper, k: int, x: Array) -> Array:
-    """spectral_radius_k W_k x, what a reservoir receives from itself."""
-    received: Array = hyper.spectral_radius[k] * apply(weights.recurrent[k], x)
-    return received
 
 
 def move(weights: Weights, hyper: Hyper, k: int, x: Array, fired: Array) -> Array:

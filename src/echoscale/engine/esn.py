@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,26 +13,24 @@ import numpy.typing as npt
 from echoscale._internal import checks
 from echoscale._internal.types import Array
 from echoscale.data.series import Series, SeriesLike, as_numbers, as_series
-from echoscale.engine.devices import device_of
+from echoscale.engine import devices
+from echoscale.engine.devices import DeviceLike
+from echoscale.engine.drawn import Drawn, Matrices, block_matrices, draw
 from echoscale.engine.hyper import Hyper, checked, without_lanes
-from echoscale.engine.weights.blocks import Matrices, block_matrices
-from echoscale.engine.weights.drawn import Drawn, draw
 from echoscale.network import Network
 
 if TYPE_CHECKING:
     import jax
 
     from echoscale._internal.table import Table
-    from echoscale.engine.devices import DeviceLike
     from echoscale.engine.dynamics import Weights
-    from echoscale.engine.feed import Consumer, SharedConsumer
-    from echoscale.engine.parallel_in_time import Pairs
-    from echoscale.engine.shared_runs import SharedRuns
+    from echoscale.engine.feed import Consumer
     from echoscale.measures import Measured
     from echoscale.timescales import Spectrum
     from echoscale.timescales.linear_regime import LinearSystem
 
 
+@dataclass(eq=False, repr=False)
 class ESN:
     """A network with drawn weights; `network.build(n_inputs, seed)` makes one.
 
@@ -73,67 +72,16 @@ class ESN:
     (300, 100)
     """
 
-    def __init__(
-        self,
-        network: Network,
-        n_inputs: int,
-        seed: int,
-        dtype: str,
-        device: DeviceLike,
-        drawn: Drawn,
-        hyper: Hyper,
-        n_outputs: int = 0,
-    ) -> None:
-        self.network = network
-        self.n_inputs = n_inputs
-        self.seed = seed
-        self.dtype = dtype
-        self.device = device
-        self.drawn = drawn
-        self.hyper = hyper
-        self.n_outputs = n_outputs
-        self._stored: dict[int, Weights] = {}
-        self._numbers: tuple[Hyper, Hyper] | None = None
-
-    @classmethod
-    def build(
-        cls,
-        network: Network,
-        n_inputs: int,
-        seed: int | None = 0,
-        dtype: str = "float32",
-        device: DeviceLike = None,
-        *,
-        n_outputs: int | None = None,
-    ) -> ESN:
-        """The way of `Network.build`, which explains the parameters.
-
-        Parameters
-        ----------
-        network : Network
-            The description.
-        n_inputs : int
-            F, the features of the inputs.
-        seed : int or None
-            Draws the weights; None draws a seed too.
-        dtype : "float32" or "float64"
-            The precision of states.
-        device : None, str or jax.Device
-            Where it runs; None is JAX's choice.
-        n_outputs : int or None
-            O, the outputs that are fed back, of a network with output feedback.
-        """
-        checks.choice(dtype, ("float32", "float64"), "dtype")
-        inputs = checks.integer(n_inputs, "n_inputs", minimum=1)
-        known = fresh_seed() if seed is None else checks.integer(seed, "seed")
-        device_of(device)  # so that a wrong name is noticed now and not at the first run
-        outputs = 0
-        if network.feeds_back:
-            if n_outputs is None:
-                raise ValueError("this network feeds its outputs back: say how many there are, build(n_inputs, n_outputs=1).")
-            outputs = checks.integer(n_outputs, "n_outputs", minimum=1)
-        drawn = draw(network, inputs, known, outputs)
-        return cls(network, inputs, known, dtype, device, drawn, Hyper.of(network), outputs)
+    network: Network
+    n_inputs: int
+    seed: int
+    dtype: str
+    device: DeviceLike
+    drawn: Drawn
+    hyper: Hyper
+    n_outputs: int = 0
+    _stored: dict[int, Weights] = field(default_factory=dict, init=False)
+    _numbers: tuple[Hyper, Hyper] | None = field(default=None, init=False)
 
     @cached_property
     def units(self) -> int:
@@ -151,34 +99,14 @@ class ESN:
         return tuple(each.units for each in self.network.reservoirs)
 
     @cached_property
-    def _in_parallel(self) -> tuple[Pairs, ...] | None:
+    def _in_parallel(self) -> tuple[jax.Array, ...] | None:
         """The levels that run in parallel over time; None on a CPU."""
-        from echoscale.engine import devices, parallel_in_time
+        from echoscale.engine import parallel_in_time
 
         if devices.on_cpu(self.device):
             return None
         with devices.precision_and_device(self.dtype, self.device):
             return parallel_in_time.plan(self.network, self.drawn, self.dtype)
-
-    @overload
-    def run(
-        self,
-        u: SeriesLike | Series,
-        *,
-        state: npt.ArrayLike | None = None,
-        hyper: Hyper | None = None,
-        return_state: Literal[False] = False,
-    ) -> Any: ...
-
-    @overload
-    def run(
-        self,
-        u: SeriesLike | Series,
-        *,
-        state: npt.ArrayLike | None = None,
-        hyper: Hyper | None = None,
-        return_state: Literal[True],
-    ) -> tuple[Any, Array]: ...
 
     def run(
         self,
@@ -275,45 +203,8 @@ class ESN:
         shape = (*self._shape(series, used), self.units)
         start = None if state is None else self._start(state, shape).reshape(-1, self.units)
         every = checks.integer(every, "every", minimum=1)
-        dtype = np.dtype(self.dtype)
-        last = feed.feed(self.weights, self.sizes, used, series, start, consume, dtype, self.device, every, self._in_parallel)
-        return self._finite(last, series).reshape(shape)
-
-    def shared_plans(self, series: Series, hyper: Hyper) -> list[SharedRuns] | None:
-        """How the lanes of a grid of hyper-parameters share runs of one series; None where they do not, or on a GPU.
-
-        Parameters
-        ----------
-        series : Series
-            The inputs.
-        hyper : Hyper
-            Hyper-parameters with lanes.
-        """
-        from echoscale.engine import devices
-        from echoscale.engine import shared_runs as sharing
-
-        if series.count > 1 or hyper.lanes is None or not devices.on_cpu(self.device):
-            return None
-        return sharing.plans(self.network, checked(hyper, self.hyper), devices.cores())
-
-    def run_shared(self, series: Series, plans: Sequence[SharedRuns], consume: SharedConsumer) -> Array:
-        """Run without keeping states, each reservoir as often as its hyper-parameters differ; returns the last states (H, N).
-
-        Parameters
-        ----------
-        series : Series
-            One series.
-        plans : sequence of SharedRuns
-            What `shared_plans` made.
-        consume : function of (plan, start, states)
-            Gets the number of the plan, the time step of the first row, and the states (rows, runs, n_k) of every reservoir,
-            valid during the call.
-        """
-        from echoscale.engine import feed
-
-        dtype = np.dtype(self.dtype)
-        last = feed.feed_shared(self.weights, self.sizes, plans, series.cast(dtype), consume, dtype, self.device)
-        return self._finite(last, series)
+        last = feed.feed(self, used, series, start, consume, every, self._in_parallel)
+        return feed.check_finite(self, last, series).reshape(shape)
 
     def step(self, u: npt.ArrayLike, state: npt.ArrayLike | None = None) -> Array:
         """One time step, for streams: the next state.
@@ -340,7 +231,7 @@ class ESN:
         >>> bool((state == esn.run([0.1, 0.5, 0.3])[-1]).all())
         True
         """
-        from echoscale.engine import devices, scan
+        from echoscale.engine import feed, scan
 
         now = np.asanyarray(u)
         if now.ndim not in (1, 2):
@@ -355,7 +246,7 @@ class ESN:
                 np.asarray(series.values)[:, 0],
                 self.sizes,
             )
-        return self._finite(np.array(new), series).reshape(start.shape)
+        return feed.check_finite(self, np.array(new), series).reshape(start.shape)
 
     def snapshots(
         self,
@@ -545,7 +436,7 @@ class ESN:
         lanes : int
             How many networks run together.
         """
-        from echoscale.engine import devices, dynamics, matrices
+        from echoscale.engine import dynamics, matrices
 
         kind = min(lanes, 2) if lanes < matrices.FEW_LANES else matrices.FEW_LANES  # one, few or many
         if kind not in self._stored:
@@ -555,9 +446,6 @@ class ESN:
 
     def numbers(self) -> Hyper:
         """The scalars of `hyper` on the device, each of shape (1,), ready for a lane."""
-
-        from echoscale.engine import devices
-
         if self._numbers is None or self._numbers[0] is not self.hyper:
             without_lanes(self.hyper)
             with devices.precision_and_device(self.dtype, self.device):
@@ -565,13 +453,13 @@ class ESN:
         return self._numbers[1]
 
     def _series(self, u: SeriesLike | Series) -> Series:
-        series = as_series(u, None if self.n_outputs else self.n_inputs, dtype=np.dtype(self.dtype))
+        series = as_series(u, dtype=np.dtype(self.dtype))
         if self.n_outputs and series.features == self.n_inputs:
             raise ValueError(
                 f"{series.name} holds the {self.n_inputs} inputs alone, but this network hears its {self.n_outputs} outputs "
                 f"of the step before too: give es.teacher_forced({series.name}, y), with the known outputs y."
             )
-        return as_series(series, self.columns, dtype=series.dtype) if self.n_outputs else series
+        return as_series(series, self.columns, dtype=series.dtype)
 
     def _shape(self, series: Series, hyper: Hyper) -> tuple[int, ...]:
         """The leading axes of a result: (H,) where there are lanes, (B,) where there are several series."""
@@ -590,20 +478,6 @@ class ESN:
         except ValueError:
             raise ValueError(f"state must have shape {shape} (or one that broadcasts to it), got {given.shape}.") from None
 
-    def _finite(self, last: Array, series: Series) -> Array:
-        """The last states of a run (lanes, N), or an error where one is not finite: a NaN stays until the end of a run."""
-        if np.isfinite(last).all():
-            return last
-        lane, neuron = np.argwhere(~np.isfinite(last))[0].tolist()
-        k = next(k for k, own in enumerate(self.network.slices) if neuron < own.stop)
-        wider = ", or use dtype='float64'" if self.dtype == "float32" else ""
-        linear = " This reservoir is linear: it grows without bound unless its spectral radius is below 1."
-        raise ValueError(
-            f"the states of reservoir {k} are not finite at the end of {series.called(lane % series.count)}: they left the "
-            f"range of {self.dtype}. Scale the inputs, or set smaller hyper-parameters{wider}."
-            + (linear if self.network.linear and self.network.linear[k] else "")
-        )
-
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name != "_in_parallel"}
         return {**kept, "_stored": {}, "_numbers": None}  # device arrays are made again where they are needed
@@ -611,6 +485,21 @@ class ESN:
     def __repr__(self) -> str:
         outputs = f", n_outputs={self.n_outputs}" if self.n_outputs else ""
         return f"ESN({self.network!r}, n_inputs={self.n_inputs}, seed={self.seed}, dtype={self.dtype!r}{outputs})"
+
+
+def build(network: Network, n_inputs: int, seed: int | None, dtype: str, device: DeviceLike, n_outputs: int | None) -> ESN:
+    """`Network.build`."""
+    checks.choice(dtype, ("float32", "float64"), "dtype")
+    inputs = checks.integer(n_inputs, "n_inputs", minimum=1)
+    known = fresh_seed() if seed is None else checks.integer(seed, "seed")
+    devices.device_of(device)  # so that a wrong name is noticed now and not at the first run
+    outputs = 0
+    if network.feeds_back:
+        if n_outputs is None:
+            raise ValueError("this network feeds its outputs back: say how many there are, build(n_inputs, n_outputs=1).")
+        outputs = checks.integer(n_outputs, "n_outputs", minimum=1)
+    drawn = draw(network, inputs, known, outputs)
+    return ESN(network, inputs, known, dtype, device, drawn, Hyper.of(network), outputs)
 
 
 def fresh_seed() -> int:

@@ -18,14 +18,14 @@ import numpy.typing as npt
 from echoscale._internal.types import Array, Indices
 from echoscale.data.series import Series
 from echoscale.engine import dynamics, lanes, parallel_in_time
-from echoscale.engine.devices import in_threads, on_cpu, precision_and_device
-from echoscale.engine.dynamics import State, Weights
+from echoscale.engine.devices import DeviceLike, in_threads, on_cpu, precision_and_device
+from echoscale.engine.dynamics import State
 from echoscale.engine.hyper import Hyper
 from echoscale.engine.scan import scan
 from echoscale.engine.shared_runs import SharedRuns
 
 if TYPE_CHECKING:
-    from echoscale.engine.devices import DeviceLike
+    from echoscale.engine.esn import ESN
 
 
 Block = TypeVar("Block")
@@ -84,26 +84,23 @@ def over_chunks(
 
 
 def feed(
-    weights: Callable[[int], Weights],
-    sizes: tuple[int, ...],
+    esn: ESN,
     hyper: Hyper,
     series: Series,
-    start: npt.NDArray[Any] | None,
-    consume: Consumer | None,
-    dtype: np.dtype[Any],
-    device: DeviceLike,
+    start: Array | None = None,
+    consume: Consumer | None = None,
     every: int = 1,
-    parallel: tuple[parallel_in_time.Pairs, ...] | None = None,
-) -> npt.NDArray[Any]:
+    parallel: tuple[jax.Array, ...] | None = None,
+) -> Array:
     """Run every (hyper lane, series) pair from the states `start` (H * B, N), or zero; returns the last states (H * B, N)."""
-    count, units, host = hyper.lanes or 1, sum(sizes), on_cpu(device)
+    count, units, host, dtype = hyper.lanes or 1, esn.units, on_cpu(esn.device), np.dtype(esn.dtype)
     neurons = 0 if parallel is None else units * lanes.lane_count(count * series.count)
     if parallel is None or every > 1 or neurons > lanes.MOST_PARALLEL:
         parallel, plan = None, lanes.layout(series, count, units, dtype.itemsize, host, every if consume else None)
     else:
         most_steps = lanes.PARALLEL_CHUNK_BYTES // (neurons * dtype.itemsize)
         plan = lanes.layout(series, count, units, dtype.itemsize, host, most_steps=most_steps)
-    fixed = weights(plan.width)
+    fixed = esn.weights(plan.width)
     last = np.empty((count * series.count, units), dtype)
 
     def run(block: Indices, stop: threading.Event) -> None:
@@ -128,32 +125,26 @@ def feed(
             if consume and rows:
                 consume(block, begin, (np.asarray(states) if host else states)[:rows, : len(block)])
 
-        first: Any = tuple(np.split(begins, np.cumsum(sizes)[:-1]))
+        first: Any = tuple(np.split(begins, np.cumsum(esn.sizes)[:-1]))
         state = over_chunks(advance, first, hand_on, longest, plan.steps, stop)
         last[block] = np.concatenate([np.asarray(part) for part in state]).T[: len(block)]
 
-    over_blocks(run, plan.blocks, plan.workers, dtype, device)
+    over_blocks(run, plan.blocks, plan.workers, dtype, esn.device)
     return last
 
 
-def feed_shared(
-    weights: Callable[[int], Weights],
-    sizes: tuple[int, ...],
-    plans: Sequence[SharedRuns],
-    series: Series,
-    consume: SharedConsumer,
-    dtype: np.dtype[Any],
-    device: DeviceLike,
-) -> npt.NDArray[Any]:
+def feed_shared(esn: ESN, plans: Sequence[SharedRuns], given: Series, consume: SharedConsumer) -> Array:
     """Run one series from the zero state under the numbers of all plans, one thread each; returns the last states (H, N)."""
-    last = np.empty((sum(len(each.lanes) for each in plans), sum(sizes)), dtype)
+    dtype = np.dtype(esn.dtype)
+    series = given.cast(dtype)
+    last = np.empty((sum(len(each.lanes) for each in plans), esn.units), dtype)
     length = int(series.lengths[0])
 
     def run(place: int, stop: threading.Event) -> None:
         plan = plans[place]
-        fixed = weights(max(plan.runs))
+        fixed = esn.weights(max(plan.runs))
         numbers = dynamics.once(fixed, plan.hyper.map(lambda leaf: np.asarray(leaf, dtype)))
-        row = sum(n * runs for n, runs in zip(sizes, plan.runs, strict=True)) * dtype.itemsize
+        row = sum(n * runs for n, runs in zip(esn.sizes, plan.runs, strict=True)) * dtype.itemsize
         steps = lanes.chunk_steps(length, row, lanes.CPU_CHUNK_BYTES, lanes.LONGEST_CHUNK)
 
         def advance(state: State, begin: int) -> tuple[State, tuple[jax.Array, ...]]:
@@ -165,13 +156,28 @@ def feed_shared(
         def hand_on(begin: int, states: tuple[jax.Array, ...]) -> None:
             consume(place, begin, tuple(np.asarray(each)[: length - begin] for each in states))
 
-        first: Any = tuple(np.zeros((size, runs), dtype) for size, runs in zip(sizes, plan.runs, strict=True))
+        first: Any = tuple(np.zeros((size, runs), dtype) for size, runs in zip(esn.sizes, plan.runs, strict=True))
         state = over_chunks(advance, first, hand_on, length, steps, stop)
         ends = [np.asarray(end).T[runs] for end, runs in zip(state, plan.run_of, strict=True)]
         last[plan.lanes] = np.concatenate(ends, axis=1)
 
-    over_blocks(run, range(len(plans)), len(plans), dtype, device)
-    return last
+    over_blocks(run, range(len(plans)), len(plans), dtype, esn.device)
+    return check_finite(esn, last, series)
+
+
+def check_finite(esn: ESN, last: Array, series: Series) -> Array:
+    """The last states of a run (lanes, N), or an error where one is not finite: a NaN stays until the end of a run."""
+    if np.isfinite(last).all():
+        return last
+    lane, neuron = np.argwhere(~np.isfinite(last))[0].tolist()
+    k = next(k for k, own in enumerate(esn.network.slices) if neuron < own.stop)
+    wider = ", or use dtype='float64'" if esn.dtype == "float32" else ""
+    linear = " This reservoir is linear: it grows without bound unless its spectral radius is below 1."
+    raise ValueError(
+        f"the states of reservoir {k} are not finite at the end of {series.called(lane % series.count)}: they left the "
+        f"range of {esn.dtype}. Scale the inputs, or set smaller hyper-parameters{wider}."
+        + (linear if esn.network.linear and esn.network.linear[k] else "")
+    )
 
 
 def inputs(series: Series, which: Indices, begin: int, steps: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -224,9 +224,7 @@ class Parameter(NamedTuple):
 def chosen(parameters: str | Parameter | Sequence[str | Parameter], hyper: Hyper) -> tuple[Parameter, ...]:
     """The leaves that these names mean, in the order given, none of them twice."""
     names = [parameters] if isinstance(parameters, str | Parameter) else list(parameters)
-    found: dict[Parameter, None] = {}
-    for name in names:
-        found |= dict.fromkeys(_matching(name, hyper))
+    found = dict.fromkeys(parameter for name in names for parameter in _matching(name, hyper))
     if not names:
         raise ValueError("parameters is empty: name at least one, for example 'leak_rate'.")
     if not found:
@@ -315,12 +313,10 @@ def put(hyper: Hyper, learned: Sequence[Parameter], values: Sequence[Any]) -> Hy
 def into_network(network: Network, learned: Sequence[Parameter], values: Sequence[float]) -> Network:
     """The description with the learned hyper-parameters in it."""
     reservoirs, couplings = list(network.reservoirs), list(network.couplings)
-    changed: dict[int, dict[str, Any]] = {}
-    for parameter, value in zip(learned, values, strict=True):
-        if parameter.name == "coupling":
-            couplings[parameter.place] = replace(couplings[parameter.place], strength=float(value))
+    for (name, place), value in zip(learned, values, strict=True):
+        if name == "coupling":
+            couplings[place] = replace(couplings[place], strength=float(value))
         else:
-            changed.setdefault(parameter.place, {})[parameter.name] = float(value)
-    for place, leaves in changed.items():
-        reservoirs[place] = replace(reservoirs[place], **leaves)
+            changed: dict[str, Any] = {name: float(value)}
+            reservoirs[place] = replace(reservoirs[place], **changed)
     return replace(network, reservoirs=tuple(reservoirs), couplings=tuple(couplings))

@@ -10,7 +10,7 @@ the step, but for rounding. On a GPU a step of few neurons leaves most of the ma
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,23 +20,18 @@ from jax import Array
 
 from echoscale.engine import dynamics
 from echoscale.engine.devices import to_device
+from echoscale.engine.drawn import Drawn
 from echoscale.engine.dynamics import State, Weights
 from echoscale.engine.hyper import Hyper
-from echoscale.engine.weights.drawn import Drawn
 from echoscale.network import Network
 
 
-class Pairs(NamedTuple):
-    """A diagonal level: W as complex numbers, one for every pair of neurons (of an odd number the last one is real)."""
+def plan(network: Network, drawn: Drawn, dtype: npt.DTypeLike) -> tuple[Array, ...] | None:
+    """W of every level as complex numbers, one for every pair of neurons (of an odd number the last one is real).
 
-    values: Array
-
-
-def plan(network: Network, drawn: Drawn, dtype: npt.DTypeLike) -> tuple[Pairs, ...] | None:
-    """The pairs of all levels; None if a level is not linear and diagonal with one leak rate and without a residual matrix.
-
-    Two neurons of a pair with different leak rates have a 2 x 2 matrix that is no complex number. Levels that receive the
-    states of later levels, or outputs, must move together with them, step by step.
+    None if a level is not linear and diagonal with one leak rate and without a residual matrix. Two neurons of a pair with
+    different leak rates have a 2 x 2 matrix that is no complex number. Levels that receive the states of later levels, or
+    outputs, must move together with them, step by step.
     """
     of_pairs = all(
         each.activation == "identity" and each.residual == "identity" and each.leak_spread == 0 and each.topology == "diagonal"
@@ -45,7 +40,7 @@ def plan(network: Network, drawn: Drawn, dtype: npt.DTypeLike) -> tuple[Pairs, .
     if not of_pairs or drawn.feedback or any(each.source > each.target for each in network.couplings):
         return None
     complex_type = np.result_type(dtype, np.complex64)
-    return tuple(Pairs(to_device(complex_pairs(each), complex_type)) for each in drawn.recurrent)
+    return tuple(to_device(complex_pairs(each), complex_type) for each in drawn.recurrent)
 
 
 def complex_pairs(matrix: Any) -> npt.NDArray[np.complex128]:
@@ -62,7 +57,7 @@ def complex_pairs(matrix: Any) -> npt.NDArray[np.complex128]:
 def scan(
     weights: Weights,
     hyper: Hyper,
-    pairs: tuple[Pairs, ...],
+    pairs: tuple[Array, ...],
     state: State,
     u: Array,
     remaining: Array,
@@ -77,7 +72,7 @@ def scan(
         drive = jax.vmap(partial(dynamics.drive, weights, numbers, k, own=None))
         received = jnp.broadcast_to(drive(before, found, u), (len(u), *start.shape))
         leak = numbers.leak_rate[k]
-        factor = (1 - leak) + leak * numbers.spectral_radius[k] * pairs[k].values[:, None]
+        factor = (1 - leak) + leak * numbers.spectral_radius[k] * pairs[k][:, None]
         found.append(_of_pairs(factor, leak * received, start))
     if not whole:  # rows past the end of a series repeat its last state
         row = jnp.clip(remaining, 0, jnp.arange(1, len(u) + 1)[:, None])[:, None]

@@ -18,7 +18,7 @@ from echoscale.data.losses import probabilities
 from echoscale.data.series import Series, SeriesLike, check_labels
 from echoscale.data.targets import entries_of, one_hot
 from echoscale.estimators._validation import map_given
-from echoscale.readouts.logistic.readouts import Minibatches
+from echoscale.readouts.classes import Minibatches
 
 # Neighbours along the last axis are so much more alike than along time that it is probably time itself.
 MUCH_SMOOTHER = 0.5

@@ -24,9 +24,9 @@ from echoscale.estimators.base import ESNEstimator
 from echoscale.estimators.class_labels import classes_of, codes_of
 from echoscale.estimators.features import SPECTRAL_RADIUS, UNITS, ESNFeatures, pools_of
 from echoscale.network import Network
-from echoscale.readouts import calibration, fit, leave_one_out, splits
-from echoscale.readouts.logistic.readouts import Minibatches, Sigmoid, Softmax, fit_classes
-from echoscale.readouts.logistic.trained import TrainingHistory
+from echoscale.readouts import fit, splits
+from echoscale.readouts.classes import Minibatches, Sigmoid, Softmax, fit_classes, fit_ridge, steepness
+from echoscale.readouts.logistic import TrainingHistory
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.pooling import Pools
 from echoscale.readouts.ridge import Readout
@@ -254,7 +254,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         """softmax(beta z), or sigmoid(beta z) over its sum: probabilities of the classes.
 
         With ridge regression, beta makes the labels of sequences that are left out one by one most likely
-        (`readouts.calibration`). Trained readouts have beta = 1 unless they have `calibrate=True`.
+        (`readouts.classes`). Trained readouts have beta = 1 unless they have `calibrate=True`.
 
         Parameters
         ----------
@@ -342,10 +342,10 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         sequences.warn_of_states(rows, pools_of(made.pools), made.esn_)
 
     def _solve(self, rows: Floats, codes: Floats, ridge: Floats | None) -> None:
-        found = leave_one_out.solve(rows, codes, ridge, self.folds, standardise=pools_of(self.pools).standardise)
+        found = fit_ridge(rows, codes, ridge, self.folds, standardise=pools_of(self.pools).standardise)
         self.rows_, self.codes_ = rows, codes
         self.readout_, self.ridge_, self.ridge_curve_ = found.readout, found.ridge, found.curve
-        self.steepness_ = calibration.steepness(found.outputs, codes.argmax(axis=1))
+        self.steepness_ = steepness(found.outputs, codes.argmax(axis=1))
 
     def _train(self, readout: Minibatches, rows: Floats, labels: Array, ridge: Floats | None) -> None:
         esn = self.esn_

@@ -17,7 +17,7 @@ from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
 from echoscale.estimators.features import ESNFeatures, pools_of
-from echoscale.readouts import leave_one_out
+from echoscale.readouts.classes import least_error
 from echoscale.readouts.pooling import AUTO, WHOLE, Pools
 from echoscale.readouts.states import check_states
 
@@ -43,7 +43,7 @@ def choose(shared: dict[str, Any], pools: Pools, series: Series, codes: Floats) 
         where = every.columns(made.esn_.units, rows.shape[1])
         for names in sets:
             mine = np.concatenate([rows[:, where[name]] for name in names], axis=1)
-            tried.append((leave_one_out.least_error(mine, codes) if several else 0.0, made, names, mine))
+            tried.append((least_error(mine, codes) if several else 0.0, made, names, mine))
     _, best, names, rows = min(tried, key=lambda one: one[0])
     # From now on, only the pools that were chosen are computed.
     chosen = replace(pools_of(best.pools), features=names)

@@ -23,10 +23,10 @@ from echoscale.estimators.class_labels import classes_of, codes_of
 from echoscale.estimators.features import SPECTRAL_RADIUS, UNITS
 from echoscale.estimators.steps import StepEstimator, Steps
 from echoscale.network import Network
-from echoscale.readouts import calibration, fit, splits
+from echoscale.readouts import fit, splits
+from echoscale.readouts.classes import Minibatches, Sigmoid, Softmax, fit_classes, steepness_of_steps
 from echoscale.readouts.columns import STATES, Columns
-from echoscale.readouts.logistic.readouts import Minibatches, Sigmoid, Softmax, fit_classes
-from echoscale.readouts.logistic.trained import TrainingHistory
+from echoscale.readouts.logistic import TrainingHistory
 from echoscale.readouts.states import check_states, state_rows
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         return self._steps(series, targets, columns, Scaling.none(len(self.classes_)), washout)
 
     def _calibrate(self) -> None:
-        self.steepness_ = calibration.steepness_of_steps(self.statistics_, self.readout_, self.ridge_curve_)
+        self.steepness_ = steepness_of_steps(self.statistics_, self.readout_, self.ridge_curve_)
 
     def _train(
         self, readout: Minibatches, steps: Steps, series: Series, targets: Series, ridge: Floats | None, washout: int

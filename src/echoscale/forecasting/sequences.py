@@ -34,7 +34,8 @@ from echoscale.forecasting.problem import Problem
 from echoscale.forecasting.search import Budget
 from echoscale.forecasting.weights import of_errors, without_small
 from echoscale.network import Network, hierarchical, parallel
-from echoscale.readouts import calibration, leave_one_out, splits
+from echoscale.readouts import splits
+from echoscale.readouts.classes import RowReadout, fit_ridge, steepness
 from echoscale.readouts.pooling import WHOLE, Pools, columns
 from echoscale.readouts.ridge import Readout
 
@@ -213,7 +214,7 @@ def find(problem: Problem, budget: Budget, rounds: int | None, seed: int, tell: 
         raise ValueError(f"{series.count} sequences are too few to choose by: give at least {LEAST_SEQUENCES}.")
     assert classes is not None
     codes = np.concatenate([np.asarray(each) for each in problem.targets.values])
-    simple = leave_one_out.solve(summary_of(series), codes, None, splits.FOLDS)
+    simple = fit_ridge(summary_of(series), codes, None, splits.FOLDS)
     total, lasted, judged = rounds or MOST_ROUNDS, list[float](), list[Judged]()
     first, rng, errors = first_plans(), np.random.default_rng([seed, 16]), list[float]()
     for played in range(1, total + 1):
@@ -247,7 +248,7 @@ def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> 
     for pools in sets:
         where = every.columns(whole.esn_.units, rows.shape[1])
         mine = np.concatenate([rows[:, where[name]] for name in pools], axis=1)
-        solved = leave_one_out.solve(mine, codes, None, splits.FOLDS)
+        solved = fit_ridge(mine, codes, None, splits.FOLDS)
         made = ESNFeatures(**options, pools=replace(every, features=pools))
         made.esn_, made.scaling_, made.n_features_in_ = whole.esn_, whole.scaling_, whole.n_features_in_
         member = SequenceMember(made, solved.readout, plan.changes, plan.backwards)
@@ -316,7 +317,7 @@ def _few(codes: Floats) -> list[str]:
 def _result(
     problem: Problem,
     codes: Floats,
-    simple: leave_one_out.RowReadout,
+    simple: RowReadout,
     judged: list[Judged],
     classes: npt.NDArray[Any],
     rounds: int,
@@ -331,7 +332,7 @@ def _result(
         simple.readout if winner == SUMMARY else None,
         problem.scaling,
         classes,
-        calibration.steepness(outputs[winner], right),
+        steepness(outputs[winner], right),
         feature_names_in_=problem.columns,
     )
     rows = tuple(

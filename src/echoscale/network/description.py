@@ -369,9 +369,9 @@ class Network(_Readable):
         -------
         ESN
         """
-        from echoscale.engine.esn import ESN
+        from echoscale.engine import esn
 
-        return ESN.build(self, n_inputs, seed=seed, dtype=dtype, device=device, n_outputs=n_outputs)
+        return esn.build(self, n_inputs, seed, dtype, device, n_outputs)
 
     def timescales(self, dt: float = 1.0) -> Table:
         """Theoretical timescales of every reservoir; `esn.timescales()` measures a built network.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from echoscale.network.matrix import SparseLike
 
-# Name -> the file in `echoscale.engine.weights.topologies` that makes it: a new topology is a file there and a line here.
+# Name -> the file in `echoscale.engine.topologies` that makes it: a new topology is a file there and a line here.
 FILES = {
     "normal": "random_links",
     "uniform": "random_links",

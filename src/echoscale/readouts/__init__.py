@@ -7,9 +7,9 @@ readout of an estimator sees; `Softmax` and `Sigmoid` are readouts of a classifi
 
 from echoscale.readouts import features as features
 from echoscale.readouts import logistic as logistic
+from echoscale.readouts.classes import Sigmoid as Sigmoid
+from echoscale.readouts.classes import Softmax as Softmax
 from echoscale.readouts.columns import Columns as Columns
-from echoscale.readouts.logistic.readouts import Sigmoid as Sigmoid
-from echoscale.readouts.logistic.readouts import Softmax as Softmax
 from echoscale.readouts.pooling import Pools as Pools
 
 # All of the above.

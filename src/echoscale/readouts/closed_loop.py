@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from echoscale._internal.types import Array
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series
-from echoscale.engine import dynamics, lanes
+from echoscale.engine import dynamics, feed, lanes
 from echoscale.engine.devices import device_of, precision_and_device
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
@@ -65,45 +65,23 @@ def from_now(step: Step, read: Read, state: Any, window: jax.Array, steps: int, 
     return jnp.concatenate([y[None], outputs])
 
 
-@partial(jax.jit, static_argnames="steps")
-def network_from_now(
-    weights: dynamics.Weights,
-    hyper: Hyper,
-    state: dynamics.State,
-    window: jax.Array,
-    coef: jax.Array,
-    intercept: jax.Array,
-    steps: int,
-    pairs: Any = NO_PAIRS,
-    known: jax.Array | None = None,
-) -> jax.Array:
-    """`from_now` of a network; a readout for every group of successive lanes: coef (G, O, features) and intercept (G, O)."""
-    return from_now(*_network(weights, hyper, coef, intercept, pairs), state, window, steps, known)
+class Net(NamedTuple):
+    """A network with a readout for every group of successive lanes: coef (G, O, features) and intercept (G, O)."""
 
+    weights: dynamics.Weights
+    hyper: Hyper
+    coef: jax.Array | Array
+    intercept: jax.Array | Array
+    pairs: Any = NO_PAIRS
 
-@jax.jit
-def _network_loop(
-    weights: dynamics.Weights,
-    hyper: Hyper,
-    carry: Carry,
-    given: Given,
-    coef: jax.Array,
-    intercept: jax.Array,
-    pairs: jax.Array,
-) -> tuple[jax.Array, Carry]:
-    return loop(*_network(weights, hyper, coef, intercept, pairs), carry, given)
+    def step(self, state: dynamics.State, window: jax.Array) -> dynamics.State:
+        """The next state."""
+        heard = self.weights.inputs[0].shape[1] + (self.weights.feedback[0].shape[1] if self.weights.feedback else 0)
+        return dynamics.step(self.weights, self.hyper, state, window[:heard].astype(state[0].dtype))
 
-
-def _network(
-    weights: dynamics.Weights, hyper: Hyper, coef: jax.Array, intercept: jax.Array, pairs: jax.Array
-) -> tuple[Step, Read]:
-    """The step and the readout of a network."""
-    heard = weights.inputs[0].shape[1] + (weights.feedback[0].shape[1] if weights.feedback else 0)
-
-    def step(state: dynamics.State, window: jax.Array) -> dynamics.State:
-        return dynamics.step(weights, hyper, state, window[:heard].astype(state[0].dtype))
-
-    def read(state: dynamics.State, window: jax.Array) -> jax.Array:
+    def read(self, state: dynamics.State, window: jax.Array) -> jax.Array:
+        """The outputs, (O, lanes)."""
+        coef, intercept, pairs = self.coef, self.intercept, self.pairs
         wide = jnp.concatenate(state).astype(window.dtype)
         features = jnp.concatenate([wide, wide[pairs[:, 0]] * wide[pairs[:, 1]], window])[: coef.shape[2]]
         if len(coef) == 1:
@@ -112,7 +90,18 @@ def _network(
         found = jnp.einsum("gof,fgr->ogr", coef, grouped, precision="highest") + intercept.T[:, :, None]
         return found.reshape(len(found), -1)
 
-    return step, read
+
+@partial(jax.jit, static_argnames="steps")
+def network_from_now(
+    net: Net, state: dynamics.State, window: jax.Array, steps: int, known: jax.Array | None = None
+) -> jax.Array:
+    """`from_now` of a network."""
+    return from_now(net.step, net.read, state, window, steps, known)
+
+
+@jax.jit
+def _network_loop(net: Net, carry: Carry, given: Given) -> tuple[jax.Array, Carry]:
+    return loop(net.step, net.read, carry, given)
 
 
 def forecast(
@@ -133,13 +122,10 @@ def forecast(
     states = np.atleast_2d(np.asarray(state, esn.dtype))
     with precision_and_device(np.float64, device_of(esn.device)):
         outputs = network_from_now(
-            esn.weights(len(states)),
-            esn.numbers(),
+            _net(esn, len(states), readout, inputs, columns),
             _parts(esn, states),
             np.asarray(np.atleast_2d(window).T, np.float64),
-            *_in_units_of_network(readout, inputs),
-            1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
-            columns.pairs(esn),
+            lanes.power_of_two(steps),  # so that another horizon seldom compiles again
         )
         result = np.array(outputs, np.float64)[:steps].transpose(2, 0, 1)
     result = result if inputs.is_none else inputs.back(result)
@@ -168,19 +154,15 @@ def fed_back(
         for each, width in zip(start, widths, strict=True)
     )
     steps = lanes.round_up(int(series.lengths.max()))  # so that another length seldom compiles again
-    s, truth = np.zeros((steps, series.features, count)), np.full((steps, esn.n_outputs, count), np.nan)
-    for b, length in enumerate(series.lengths):
-        s[:length, :, b] = series.values[b]
-        if known is not None:
-            truth[:length, :, b] = known.values[b]
+    s = feed.inputs(series, np.arange(count), 0, steps, np.float64)
+    truth = np.full((steps, esn.n_outputs, count), np.nan)
+    if known is not None:
+        truth = feed.inputs(known, np.arange(count), 0, steps, np.float64)
     with precision_and_device(np.float64, device_of(esn.device)):
         outputs, (state, behind) = _network_loop(
-            esn.weights(count),
-            esn.numbers(),
+            _net(esn, count, readout, units, columns),
             (_parts(esn, np.asarray(states, esn.dtype)), np.concatenate([heard, past], axis=1).T.astype(np.float64)),
             (s, truth, np.arange(steps)[:, None] < series.lengths),
-            *_in_units_of_network(readout, units),
-            columns.pairs(esn),
         )
     made = np.array(outputs, np.float64)
     after = np.concatenate([*map(np.asarray, state), behind[esn.n_outputs :], behind[: esn.n_outputs]]).T
@@ -192,6 +174,7 @@ def _parts(esn: ESN, states: Array) -> Any:
     return tuple(np.split(np.ascontiguousarray(states.T), np.cumsum(esn.sizes)[:-1]))
 
 
-def _in_units_of_network(readout: Readout, units: Scaling) -> tuple[Array, Array]:
-    """coef (1, O, features) and intercept (1, O) of outputs in units of the network."""
-    return (readout.coef / units.spread[:, None])[None], units.forward(readout.intercept)[None]
+def _net(esn: ESN, count: int, readout: Readout, units: Scaling, columns: Columns) -> Net:
+    """The network with a readout of outputs in units of the network."""
+    coef, intercept = (readout.coef / units.spread[:, None])[None], units.forward(readout.intercept)[None]
+    return Net(esn.weights(count), esn.numbers(), coef, intercept, columns.pairs(esn))

@@ -136,12 +136,10 @@ class Columns:
         pairs = self.pairs(esn)
         if not len(pairs):
             return states
-        if isinstance(states, np.ndarray):
-            wide = np.asarray(states, np.float64)
-            return np.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
+        arrays: Any = np if isinstance(states, np.ndarray) else jnp
         with jax.enable_x64(True):
-            wide = states.astype(np.float64)
-            return jnp.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
+            wide = arrays.asarray(states, np.float64)
+            return arrays.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
 
     def of_inputs(self, series: Series, before: Array | None = None, targets: Series | None = None) -> list[Array]:
         """(T_b, inputs C + O) of every series: row t holds u(t), u(t-1), ..., u(t - inputs + 1), and the targets.

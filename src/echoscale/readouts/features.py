@@ -226,7 +226,9 @@ def compute(
     device = device_of(esn.device)
     on_cpu = devices.on_cpu(device)
     stays = on_device and not on_cpu
-    values: Any = _sequences_on_device(esn, u, every) if stays else _sequences(esn, u, every)
+    values: Any = _sequences_on_device(esn, u) if stays else _sequences(esn, u)
+    if values.shape[1] < every:
+        raise ValueError(f"every={every} is longer than the sequences of {values.shape[1]} steps: there would be no snapshot.")
     shape = (len(values), values.shape[1] // every, esn.units)
     size = block_size(shape, np.dtype(esn.dtype).itemsize, on_cpu)
     values = values[:, : shape[1] * every]
@@ -311,7 +313,7 @@ def block_size(shape: tuple[int, int, int], itemsize: int, on_cpu: bool) -> int:
     return min(-(-alike // grain) * grain, count)
 
 
-def _sequences(esn: ESN, u: SeriesLike, every: int) -> npt.NDArray[Any]:
+def _sequences(esn: ESN, u: SeriesLike) -> npt.NDArray[Any]:
     """Sequences of one length, all checked, as one array (B, T, F)."""
     series = as_series(u, esn.columns, dtype=np.dtype(esn.dtype))
     if series.kind == "one":
@@ -321,27 +323,20 @@ def _sequences(esn: ESN, u: SeriesLike, every: int) -> npt.NDArray[Any]:
     shortest, longest = int(series.lengths.min()), int(series.lengths.max())
     if shortest != longest:
         raise ValueError(f"features need sequences of one length, got {shortest} to {longest} steps.")
-    _check_length(longest, every)
     return np.asarray(series.values)
 
 
-def _sequences_on_device(esn: ESN, u: SeriesLike | jax.Array, every: int) -> jax.Array:
+def _sequences_on_device(esn: ESN, u: SeriesLike | jax.Array) -> jax.Array:
     """The same on the device, in the network's precision. Sequences that lie there already are checked there."""
     if not isinstance(u, jax.Array):
-        u = _sequences(esn, u, every)
+        u = _sequences(esn, u)
     if u.ndim != 3 or u.shape[2] != esn.columns or 0 in u.shape:
         raise ValueError(f"u must be sequences (B, T, {esn.columns}), none of them empty, got shape {tuple(u.shape)}.")
     with precision_and_device(esn.dtype, device_of(esn.device)):
         values = jnp.asarray(u, esn.dtype)
         if not bool(jnp.isfinite(values).all()):
             raise ValueError("u must be finite, but it holds NaN or infinity.")
-    _check_length(values.shape[1], every)
     return values
-
-
-def _check_length(steps: int, every: int) -> None:
-    if steps < every:
-        raise ValueError(f"every={every} is longer than the sequences of {steps} steps: there would be no snapshot.")
 
 
 def _fill(esn: ESN, values: npt.NDArray[Any], every: int, hyper: Hyper, begin: int, target: npt.NDArray[Any]) -> None:
@@ -381,30 +376,24 @@ def _to_file(path: Path, wanted: files.Run, overwrite: bool, fill: Fill, told: T
     return open(path)
 
 
-def _on_device(esn: ESN, values: jax.Array, every: int, hyper: Hyper, dtype: np.dtype[Any], size: int, told: Told) -> Features:
-    """Blocks of one size, for one compiled program: the last one shares sequences with the block before."""
-    kept = jnp.zeros((len(values), values.shape[1] // every, esn.units), dtype, device=device_of(esn.device))
-    told(0)
-    for first in range(0, len(values), size):
-        end = min(first + size, len(values))
-        begin = max(end - size, 0)
-        with precision_and_device(esn.dtype, device_of(esn.device)):
-            block = jax.lax.dynamic_slice_in_dim(values, begin, end - begin)
-            kept = _placed(kept, snapshots_of(esn, block, every, hyper), begin)
-        told(end)
+def _on_device(esn: ESN, values: jax.Array, every: int, hyper: Hyper, dtype: np.dtype[Any], most: int, told: Told) -> Features:
+    """Each block in one scan. All have one size, for one compiled program: the last shares sequences with the one before."""
+    count, steps, _ = values.shape
+    size = min(most, count)
+    numbers = hyper.map(lambda leaf: np.asarray(leaf, esn.dtype).reshape(1))
+    remaining = np.full(size, steps, np.int32)
+    device = device_of(esn.device)
+    with precision_and_device(esn.dtype, device):
+        kept = jnp.zeros((count, steps // every, esn.units), dtype, device=device)
+        start = tuple(jnp.zeros((units, size), esn.dtype) for units in esn.sizes)
+        told(0)
+        for first in range(0, count, size):
+            end = min(first + size, count)
+            u = jnp.transpose(jax.lax.dynamic_slice_in_dim(values, end - size, size), (1, 2, 0))
+            _, states = scan(esn.weights(size), numbers, start, u, remaining, every, whole=True)
+            kept = _placed(kept, states, end - size)
+            told(end)
     return Features(kept)
-
-
-def snapshots_of(esn: ESN, u: jax.Array, every: int, hyper: Hyper) -> jax.Array:
-    """The snapshots (S, B, N) of sequences u (B, T, F) that lie on the device, in one scan; T is a multiple of `every`."""
-    rows, steps, _ = u.shape
-    dtype = np.dtype(esn.dtype)
-    numbers = hyper.map(lambda leaf: np.asarray(leaf, dtype).reshape(1))
-    start = tuple(jnp.zeros((size, rows), dtype) for size in esn.sizes)
-    remaining = np.full(rows, steps, np.int32)
-    _, states = scan(esn.weights(rows), numbers, start, jnp.transpose(u, (1, 2, 0)), remaining, every, whole=True)
-    found: jax.Array = states
-    return found
 
 
 @partial(jax.jit, donate_argnums=0)

@@ -43,17 +43,6 @@ def splits_by_class(folds: int, classes: Indices, several: bool) -> Splits:
     return splits.whole([len(classes)], 0)
 
 
-def pairs(parts: Sequence[splits.Part], held_out: Sequence[Split]) -> list[tuple[splits.Part, splits.Part]]:
-    """(training, held out) of every split; none without splits."""
-    found = splits.pairs(parts, held_out)
-    if held_out and not found:
-        raise ValueError(
-            "fewer than two folds hold a step that counts, or folds leave nothing to train on or to validate by: give longer "
-            "series, a smaller washout, or another number of folds."
-        )
-    return found
-
-
 def fit_readout(
     parts: Sequence[Statistics],
     held_out: Sequence[Split],
@@ -62,7 +51,7 @@ def fit_readout(
 ) -> Fitted:
     """The readout of all parts together, with the penalty that held-out parts choose; ridge=None is "auto"."""
     whole = splits.total(parts)
-    penalty, curve = penalties.decide(ridge, pairs(parts, held_out), whole)
+    penalty, curve = penalties.decide(ridge, splits.pairs(parts, held_out), whole)
     # A choice near the end of the path may be rounding; a penalty that was given is not to be doubted before it is lost itself.
     lost = exact.FROM if ridge is None and curve is not None else penalties.RELATIVE[0] / 2
     fits = float(whole.count) * whole.mean.size * 8 <= exact.MOST_BYTES
@@ -72,7 +61,7 @@ def fit_readout(
     factors = [exact.factor(features[each], targets[each]) for each in groups]
     all_rows = splits.total(factors)
     if ridge is None:
-        curve = penalties.choose(pairs(factors, held_out), all_rows, exact.EXACT_RELATIVE, exact.path_squares)
+        curve = penalties.choose(splits.pairs(factors, held_out), all_rows, exact.EXACT_RELATIVE, exact.path_squares)
         penalty = curve.ridge
     return Fitted(whole, exact.path(all_rows, [penalty]).at(0), penalty, curve)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,11 +25,12 @@ from echoscale._internal.table import Table
 from echoscale._internal.types import Floats, Indices
 from echoscale.engine.devices import cores, in_threads
 from echoscale.readouts.ridge import Readout, check_path, ridge
-from echoscale.readouts.splits import AddsUp
 from echoscale.readouts.statistics import Statistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from echoscale.readouts.exact import Factor
 
 
 AUTO = "auto"
@@ -49,23 +50,8 @@ UNCHOSEN = 1e-4
 Pairs = Sequence[tuple[Statistics, Statistics]]
 
 
-class OnPath(AddsUp, Protocol):
-    """A piece of data for which ridge regression along a path of relative penalties is possible."""
-
-    @property
-    def features(self) -> int:
-        """F."""
-
-    @property
-    def unit(self) -> Any:
-        """The mean squared singular value of the features, (...,)."""
-
-    @property
-    def variance(self) -> Floats:
-        """Variance of the targets, (..., O)."""
-
-
-Piece = TypeVar("Piece", bound=OnPath)
+# A piece of data for which ridge regression along a path of relative penalties is possible.
+Piece = TypeVar("Piece", Statistics, "Factor")
 # Summed squared errors on held-out rows (penalties, ..., outputs) of (training, held out, relative penalties).
 SquaresOf = Callable[[Piece, Piece, Floats], Floats]
 

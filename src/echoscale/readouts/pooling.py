@@ -216,10 +216,12 @@ def standardising(features: npt.NDArray[Any]) -> Scaling:
     return Scaling(found.mean, spread)
 
 
-def standard_rows(esn: ESN, series: Series, pools: Sequence[str], hyper: Hyper, trains: npt.NDArray[np.bool_]) -> Floats:
+def standard_rows(esn: ESN, series: Series, pools: Pools, hyper: Hyper, trains: npt.NDArray[np.bool_]) -> Floats:
     """One row for every sequence and network, (H, B, min(B, columns)), turned where there are more columns than sequences."""
-    rows = pooled(esn, series, pools, hyper=hyper)
-    return np.stack([turned(standardising(each[trains]).forward(each)).rows for each in rows])
+    rows = pooled(esn, series, pools.names, parts=pools.parts, every=pools.every, hyper=hyper)
+    if pools.standardise:
+        rows = np.stack([standardising(each[trains]).forward(each) for each in rows])
+    return np.stack([turned(each).rows for each in rows])
 
 
 def statistics_of(rows: Floats, codes: Floats, which: Indices) -> Statistics:

@@ -129,12 +129,10 @@ def _run(
 ) -> RLSState:
     """The first n rows of a buffer, one after another."""
 
-    def body(carry: tuple[Array, RLSState]) -> tuple[Array, RLSState]:
-        t, now = carry
-        move = partial(update, ridge=ridge, forgetting=forgetting, back=back)
-        return t + 1, move(now, x[t][None], y[t][None], counts=counts[t][None])
+    def body(t: Array, now: RLSState) -> RLSState:
+        return update(now, x[t][None], y[t][None], ridge=ridge, forgetting=forgetting, back=back, counts=counts[t][None])
 
-    last: RLSState = jax.lax.while_loop(lambda carry: carry[0] < n, body, (jnp.int32(0), state))[1]
+    last: RLSState = jax.lax.fori_loop(0, n, body, state)
     return last
 
 

@@ -148,7 +148,7 @@ def tail(lengths: npt.ArrayLike, washout: int, share: float, gap: int | None = N
         edges = [each[[0, 2, 3]] for each in edges]
     steps = np.sum([np.diff(each) for each in edges], axis=0)
     if not (steps[0] and steps[-1]):
-        raise ValueError(f"validation={share} leaves nothing to train on, or nothing to validate by: use folds.")
+        raise ValueError(f"a share of {share} leaves nothing to train on, or nothing to validate by: give a number of folds.")
     return Splits(edges, (Split((0,), (len(steps) - 1,)),))
 
 

@@ -45,9 +45,9 @@ def at_rest(esn: ESN, hyper: Hyper | None = None) -> npt.NDArray[Any] | None:
     if not any(np.any(scaling) and np.any(bias) for scaling, bias in zip(used.bias_scaling, esn.drawn.biases, strict=True)):
         return None
     # Not by `run_chunks`, which refuses all lanes where one has grown beyond the range of its precision.
-    dtype, series = np.dtype(esn.dtype), as_series(np.zeros((STEPS // 2, esn.columns)), dtype=esn.dtype)
-    half = feed.feed(esn.weights, esn.sizes, used, series, None, None, dtype, esn.device)
-    last = feed.feed(esn.weights, esn.sizes, used, series, half, None, dtype, esn.device)
+    series = as_series(np.zeros((STEPS // 2, esn.columns)), dtype=esn.dtype)
+    half = feed.feed(esn, used, series)
+    last = feed.feed(esn, used, series, half)
     for own, linear in zip(esn.network.slices, esn.network.linear, strict=False):
         if linear:
             before, after = (np.abs(states[:, own]).max(axis=1) for states in (half, last))

@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
+from echoscale.engine import devices, feed, shared_runs
 from echoscale.engine.esn import ESN
-from echoscale.engine.hyper import Hyper
+from echoscale.engine.hyper import Hyper, checked
 from echoscale.engine.shared_runs import SharedRuns
 from echoscale.readouts.columns import STATES, Columns
-from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
-from echoscale.readouts.shared_moments import SharedMoments
+from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments, SharedMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,12 +165,14 @@ def split_statistics(
     state: npt.ArrayLike | None = None,
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
     """The statistics of consecutive segments of time from one run, and the state after it."""
-    used = hyper or esn.hyper
+    used = checked(hyper, esn.hyper)
     start, before = columns.split(state, series, esn)
     extra = beside_states(series, targets, columns, before)
     width, features = columns.width_of_states(esn), columns.width(esn)
-    gaps = any(np.isnan(each).any() for each in targets.values)  # which shared runs do not know
-    plans = esn.shared_plans(series, used) if state is None and not gaps and width == esn.units else None
+    gaps = any(np.isnan(each).any() for each in targets.values)
+    # Shared runs know neither several series nor gaps, start from zero, and give the states alone.
+    alone = used.lanes is not None and series.count == 1 and not gaps and state is None and width == esn.units
+    plans = shared_runs.plans(esn.network, used, devices.cores()) if alone and devices.on_cpu(esn.device) else None
     if plans:
         return _shared(esn, series, plans, extra[0], edges[0], features)
     blocks: dict[int, Moments] = {}
@@ -198,7 +200,7 @@ def _shared(
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
     """The same for a grid of hyper-parameters whose lanes share runs of some reservoirs."""
     moments = [SharedMoments(plan, esn.sizes, extra, edges) for plan in plans]
-    last = esn.run_shared(series, plans, lambda place, start, states: moments[place].add(start, states))
+    last = feed.feed_shared(esn, plans, series, lambda place, start, states: moments[place].add(start, states))
     order = np.argsort(np.concatenate([plan.lanes for plan in plans]))
     results = []
     for segment in range(len(edges) - 1):

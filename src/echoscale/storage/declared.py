@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -22,9 +22,9 @@ from echoscale.data.differencing import DIFFERENCES
 from echoscale.data.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
 from echoscale.data.normal_scores import ONLY, NormalScores, columns_heard
 from echoscale.data.scaling import Scaling
+from echoscale.engine.drawn import Drawn
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, checked, without_lanes
-from echoscale.engine.weights.drawn import Drawn
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
@@ -39,13 +39,12 @@ from echoscale.forecasting.sequences import SequenceMember
 from echoscale.forecasting.smoothing import TRENDS, Smoothing
 from echoscale.learning import OnlineLearner
 from echoscale.learning.online.adam import Adam
-from echoscale.learning.online.buffers import Stream
 from echoscale.learning.online.history import History
 from echoscale.learning.online.reinitialise import ProtocolMemory, Reinitialise
 from echoscale.network import Concentric, LogNormal, LogUniform, Network
 from echoscale.network.matrix import Matrix, check_residual
 from echoscale.readouts import Columns, Pools, Sigmoid, Softmax, pooling
-from echoscale.readouts.logistic.trained import TrainingHistory
+from echoscale.readouts.logistic import TrainingHistory
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.rls import RLS, RLSState
@@ -526,13 +525,22 @@ ROWS = ("targets", "loss", "gradient", "value")
 ADAM = OneOf({"Adam": Record(Adam, rate=Value(dict))})
 
 
+class KeptStream(NamedTuple):
+    """The attributes of a stream that change while learning: the leaves of its carry, and the windows that are in use."""
+
+    step: int
+    carry: list[Any]
+    history: History
+    memory: ProtocolMemory
+    frozen: Any
+
+
 def _shown_learner(learner: OnlineLearner) -> Any:
-    """Settings by the names of the constructor, and the stream: its carry as a list, and the windows that are in use."""
-    settings, stream = learner.settings, learner.stream
-    if stream is not None:
-        book = {name: getattr(stream.history, name)[: stream.history.used] for name in ROWS}
-        carry: Any = jax.tree.leaves(stream.carry)
-        stream = stream._replace(carry=carry, history=stream.history._replace(**book))
+    """Settings by the names of the constructor, and the stream."""
+    settings, now, stream = learner.settings, learner.stream, None
+    if now is not None:
+        book = {name: getattr(now.history, name)[: now.history.used] for name in ROWS}
+        stream = KeptStream(now.step, jax.tree.leaves(now.carry), now.history._replace(**book), now.memory, now.frozen)
     return SimpleNamespace(
         **vars(settings) | {"device": settings.device if isinstance(settings.device, str) else None},
         parameters=[str(each) for each in settings.learned],
@@ -563,7 +571,8 @@ def _resume(learner: Any) -> None:
     for ours, theirs in [*zip(leaves, kept.carry, strict=True), (fresh.frozen, kept.frozen)]:
         if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
             raise ValueError(f"a stream holds {ours.dtype} {ours.shape}, not {theirs.dtype} {theirs.shape}")
-    learner.stream = kept._replace(carry=jax.tree.unflatten(structure, kept.carry))
+    carry = jax.tree.unflatten(structure, kept.carry)
+    learner.stream = fresh._replace(**kept._replace(carry=carry)._asdict())
 
 
 HISTORY = Record(
@@ -583,7 +592,7 @@ MEMORY = Record(
     converged=Array("starts", kind="b"),
 )
 STREAM = Record(
-    Stream,
+    KeptStream,
     carry=Many(Array(None, kind="fib"), list),
     history=HISTORY,
     memory=MEMORY,
@@ -604,7 +613,7 @@ LEARNER = Record(
     feature_names=Many(TEXT),
     finish=_resume,
     kept=_shown_learner,
-    left_out=("settings", "_plan", "_fixed", "_groups"),
+    left_out=("settings",),
 )
 
 MODELS = (NETWORK, REGRESSOR, STEP_CLASSIFIER, CLASSIFIER, LAGS, LEARNER, LEAST_SQUARES, AUTO, SEQUENCES, FORECASTER)

@@ -12,12 +12,12 @@ from echoscale.tasks.narma import narma as narma
 from echoscale.tasks.psmnist import Sequences as Sequences
 from echoscale.tasks.psmnist import psdigits as psdigits
 from echoscale.tasks.psmnist import psmnist as psmnist
+from echoscale.tasks.telegraph import Posterior as Posterior
 from echoscale.tasks.telegraph import Telegraph as Telegraph
 from echoscale.tasks.telegraph import schedule as schedule
 from echoscale.tasks.telegraph import telegraph as telegraph
-from echoscale.tasks.telegraph_filter import Posterior as Posterior
-from echoscale.tasks.telegraph_filter import telegraph_filter as telegraph_filter
-from echoscale.tasks.telegraph_filter import transitions as transitions
+from echoscale.tasks.telegraph import telegraph_filter as telegraph_filter
+from echoscale.tasks.telegraph import transitions as transitions
 
 # All of the above: classes, functions, and the two modules that have functions of their own.
 __all__ = sorted(name for name, value in dict(globals()).items() if callable(value) or name in ("hmm", "mnist"))

@@ -66,9 +66,7 @@ def lorenz(
     horizon = checks.integer(horizon, "horizon", minimum=1)
     discard = checks.integer(discard, "discard")
     sigma, rho, beta = checks.number(sigma, "sigma"), checks.number(rho, "rho"), checks.number(beta, "beta")
-    dt = checks.number(dt, "dt")
-    if not dt > 0:
-        raise ValueError(f"dt must be above 0, got {dt}: it is the time between two samples.")
+    dt = checks.time_step(dt)
     from scipy.integrate import solve_ivp
 
     bound = DIVERGED * (1 + abs(sigma) + abs(rho) + abs(beta))

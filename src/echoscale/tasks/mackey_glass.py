@@ -78,12 +78,10 @@ def mackey_glass(
     rng = np.random.default_rng(checks.integer(seed, "seed"))
     horizon = checks.integer(horizon, "horizon", minimum=1)
     discard = checks.integer(discard, "discard")
-    delay, dt = checks.number(delay, "delay"), checks.number(dt, "dt")
+    delay, dt = checks.number(delay, "delay"), checks.time_step(dt)
     beta, gamma, power = checks.number(beta, "beta"), checks.number(gamma, "gamma"), checks.number(power, "power")
     if not delay > 0:
         raise ValueError(f"delay must be above 0, got {delay}: without a delay the equation only settles.")
-    if not dt > 0:
-        raise ValueError(f"dt must be above 0, got {dt}: it is the time between two samples.")
 
     # Kinks of the solution lie where windows of one delay meet, so inside a panel it is smooth. The delayed term has its poles
     # about pi / power off the real axis, and x moves no faster than about beta: a panel is short against that.

@@ -1,8 +1,9 @@
 """MNIST, 60,000 + 10,000 handwritten digits of 28 x 28 pixels: from a directory, from the cache, or downloaded into it.
 
-The four files are recognised by their SHA-256, gzipped as published or unpacked.
+The four files are recognised by their SHA-256, gzipped as published or unpacked. A download from public mirrors, through
+pooch, is kept only if its SHA-256 is right.
 
-Their format is IDX: a magic number, the sizes of all axes, and the numbers themselves.
+The format is IDX: a magic number, the sizes of all axes, and the numbers themselves.
 
     0 0 | type | axes | size of axis 1 | ... | size of axis `axes` | numbers, the last axis running fastest
 
@@ -11,15 +12,16 @@ Type and number of axes have one byte each, sizes four, the highest first. MNIST
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
-import math
 import os
 import struct
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -79,9 +81,12 @@ REMEDY = (
 PLACES = ("", "mnist", "MNIST/raw")  # in a folder; the last is torchvision's
 LARGEST = 1 << 26  # bytes; the largest of the files has 47 MB unpacked
 
-Bytes = npt.NDArray[np.uint8]
+MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
+SILENCE = 10.0  # seconds that a mirror may be silent
+LIMIT = 600.0  # seconds for everything
+CHUNK = 1 << 14  # bytes
 
-UNSIGNED_BYTES = 8
+Bytes = npt.NDArray[np.uint8]
 
 
 def read(
@@ -96,21 +101,16 @@ def read(
     if not isinstance(download, bool):
         raise TypeError(f"download must be True or False, got {download!r}.")
     given = _given(directory)
-    folder = given or cache()
+    place = given or cache()
     try:
-        images, labels = contents(folder, wanted)
-    except (FileNotFoundError, ValueError) as error:
+        images, labels = contents(place, wanted)
+    except (FileNotFoundError, ValueError):
         if given or not download:
-            raise type(error)(f"{error}. {REMEDY}") from None
-        from echoscale.tasks.mnist_download import fetch  # here, since pooch is seldom needed
-
-        try:
-            with shown(progress, "MNIST") as tell:
-                fetch(folder, tell)
-        except FileNotFoundError as failure:
-            raise FileNotFoundError(f"{failure}\n{REMEDY}") from None
-        images, labels = contents(folder, wanted)
-    return parse(images, wanted[0].name, 3), parse(labels, wanted[1].name, 1)
+            raise
+        with shown(progress, "MNIST") as tell:
+            _download(place, tell)
+        images, labels = contents(place, wanted)
+    return parse(images), parse(labels)
 
 
 def available(directory: str | os.PathLike[str] | None = None) -> bool:
@@ -120,9 +120,9 @@ def available(directory: str | os.PathLike[str] | None = None) -> bool:
         contents(given or cache(), every())
     except FileNotFoundError:
         return False
-    except ValueError as error:
+    except ValueError:
         if given:
-            raise ValueError(f"{error}. {REMEDY}") from None
+            raise
         return False
     return True
 
@@ -162,7 +162,7 @@ def contents(folder: Path, files: Sequence[File]) -> list[bytes]:
     found = [_content(folder, file) for file in files]
     missing = [file.name for file, content in zip(files, found, strict=True) if content is None]
     if missing:
-        raise FileNotFoundError(f"{folder} has no {' and no '.join(missing)}")
+        raise FileNotFoundError(f"{folder} has no {' and no '.join(missing)}. {REMEDY}")
     return [content for content in found if content is not None]
 
 
@@ -178,30 +178,57 @@ def _content(folder: Path, file: File) -> bytes | None:
     if paths:
         raise ValueError(
             f"{paths[0]} ({paths[0].stat().st_size:,} bytes) is not what MNIST has under this name: its SHA-256 is neither "
-            f"{file.packed} (gzipped, {file.size:,} bytes) nor {file.unpacked} (unpacked). Replace it"
+            f"{file.packed} (gzipped, {file.size:,} bytes) nor {file.unpacked} (unpacked). Replace it. {REMEDY}"
         )
     return None
 
 
-def parse(content: bytes, name: str, axes: int) -> Bytes:
-    """The array in a file's content, with this number of axes; `name` is for errors. It is a read-only view of the content."""
+def parse(content: bytes) -> Bytes:
+    """The array in a file's content, a read-only view of it. Its SHA-256 was right, so that its sizes are."""
+    axes = content[3]
     header = 4 * (1 + axes)
-    magic = int.from_bytes(content[:4], "big")
-    expected = UNSIGNED_BYTES << 8 | axes
-    if len(content) < 4 or magic != expected:
-        raise ValueError(
-            f"{name} is not an IDX file of bytes with {axes} axes: it starts with {content[:4].hex(' ') or 'nothing'}, "
-            f"and should with {expected.to_bytes(4, 'big').hex(' ')}. {_REMEDY}"
-        )
-    if len(content) < header:
-        raise ValueError(f"{name} ends within its header: {len(content)} bytes of {header}. {_REMEDY}")
-    shape = struct.unpack(f">{axes}I", content[4:header])
-    count = math.prod(shape)
-    if len(content) != header + count:
-        raise ValueError(
-            f"{name} announces {' x '.join(map(str, shape))} = {count} numbers, and holds {len(content) - header}. {_REMEDY}"
-        )
-    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+    return np.frombuffer(content, np.uint8, offset=header).reshape(struct.unpack(f">{axes}I", content[4:header]))
 
 
-_REMEDY = "Get the file again."
+def _download(folder: Path, progress: Progress) -> None:
+    """Download the four files into the folder, trying mirror after mirror; `progress` gets the bytes so far and in all."""
+    import pooch  # here, since both are seldom needed
+    import requests
+
+    began, missing, reasons = time.monotonic(), every(), []
+    total = sum(file.size for file in missing)
+
+    def tell(received: int) -> None:
+        so_far = total - sum(file.size for file in missing) + received
+        try:
+            progress(so_far, total, "")
+        except Exception as error:  # an error of `progress`, not of the mirror
+            raise RuntimeError(f"progress({so_far}, {total}) failed: {error}") from error
+
+    def get(url: str, path: str, _: Any) -> None:
+        # Servers must not unpack on the way: the checksum is that of the file as published.
+        answer = requests.get(url, stream=True, timeout=SILENCE, headers={"Accept-Encoding": "identity"})
+        with answer, open(path, "wb") as file:
+            answer.raise_for_status()
+            for chunk in answer.iter_content(CHUNK):
+                received = file.tell() + file.write(chunk)
+                if time.monotonic() - began > LIMIT:
+                    raise TimeoutError(f"not finished within {LIMIT:g} s")
+                if received > missing[0].size:
+                    raise ValueError(f"more than the {missing[0].size:,} bytes that the file has")
+                tell(received)
+
+    for mirror in MIRRORS:
+        try:
+            while missing:
+                name = f"{missing[0].name}.gz"
+                path = pooch.retrieve(mirror + name, missing[0].packed, name, folder, downloader=get)  # or it is there
+                with contextlib.suppress(PermissionError):  # the file belongs to another user
+                    os.chmod(path, 0o644)  # temporary files are not readable for others
+                del missing[0]
+                tell(0)
+        except (OSError, ValueError) as error:
+            reasons.append(f"{mirror}: {error}")
+    if missing:
+        told = f"MNIST could not be downloaded into {folder} (ECHOSCALE_CACHE can name another folder):"
+        raise FileNotFoundError("\n  ".join([told, *reasons]) + f"\n{REMEDY}")

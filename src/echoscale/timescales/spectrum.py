@@ -12,7 +12,7 @@ from echoscale._internal import checks
 from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Complex, Floats
-from echoscale.engine.weights.eigen import Square, eigenvalues
+from echoscale.engine.eigen import Square, eigenvalues
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,7 +27,7 @@ from echoscale.engine.hyper import with_lanes
 from echoscale.network import Network, hierarchical
 from echoscale.readouts import splits
 from echoscale.readouts.penalties import RELATIVE, ROBUST, fold_errors, least
-from echoscale.readouts.pooling import WHOLE, standard_rows, standardising, statistics_of
+from echoscale.readouts.pooling import Pools, standard_rows, standardising, statistics_of
 from echoscale.readouts.ridge import turned
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.timescales.candidates import Candidate, candidates, shortened
@@ -146,7 +146,7 @@ def errors_of(
         esn = network.build(series.features, seed=seed + draw)
         hyper = with_lanes(esn.hyper, lanes)
         if per_sequence:
-            judged = _sequence_pairs(standard_rows(esn, series, WHOLE, hyper, np.ones(series.count, bool)), beside)
+            judged = _sequence_pairs(standard_rows(esn, series, Pools(), hyper, np.ones(series.count, bool)), beside)
         else:
             folds = _folds(series)
             parts, _ = split_statistics(esn, series, beside, folds.edges, hyper=hyper)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MOST = 10_000
+FIRST_ROOM = 16
 
 
 class History(NamedTuple):
@@ -36,31 +37,24 @@ class History(NamedTuple):
     value: Floats
 
 
-def init(window: int, learned: int, starts: int, room: int = 16) -> History:
+def init(window: int, learned: int, starts: int) -> History:
     """No window yet."""
     shapes = ((), (starts,), (learned, starts), (learned, starts))
-    return History(window, 0, *(np.zeros((room, *shape)) for shape in shapes))
+    return History(window, 0, *(np.zeros((0, *shape)) for shape in shapes))
 
 
 def add(history: History, targets: float, sums: Floats, value: Floats) -> History:
     """One more window, from sums (1 + P, S) of loss and gradients. The rows of `history` itself stay as they are."""
     if history.used == len(history.targets):
-        history = _with_room(history)
+        room = max(history.used, FIRST_ROOM)
+        rows = (np.concatenate([each, np.zeros((room, *each.shape[1:]))]) for each in history[2:])
+        history = History(history.window, history.used, *rows)
     means = np.divide(sums, targets, out=np.full(sums.shape, np.nan), where=targets > 0)
     history.targets[history.used] = targets
     history.loss[history.used], history.gradient[history.used] = means[0], means[1:]
     history.value[history.used] = value
     more = history._replace(used=history.used + 1)
     return merged(more) if more.used == MOST else more
-
-
-def _with_room(history: History) -> History:
-    room = max(history.used, 16)
-    return History(
-        history.window,
-        history.used,
-        *(np.concatenate([rows, np.zeros((room, *rows.shape[1:]))]) for rows in history[2:]),
-    )
 
 
 def merged(history: History) -> History:

@@ -14,21 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.progress import Progress, shown
-from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array, Floats
 from echoscale.data import losses
 from echoscale.data.series import Series, SeriesLike, as_series, washout_steps
 from echoscale.engine import feed
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, Parameter, checked, chosen, into_network, put
-from echoscale.learning.online import buffers, constraints, history, loop, over_cores
+from echoscale.learning.online import constraints, history, loop, over_cores
 from echoscale.learning.online import reinitialise as protocols
+from echoscale.learning.online import stream as streams
 from echoscale.learning.online.adam import Adam
-from echoscale.learning.online.buffers import Stream, values
-from echoscale.learning.online.over_cores import Groups
 from echoscale.learning.online.reinitialise import Reinitialise
 from echoscale.learning.online.settings import LearnerSettings, rules
-from echoscale.learning.online.targets import read
+from echoscale.learning.online.stream import Stream
 from echoscale.network import Network
 from echoscale.network.description import check_network
 from echoscale.readouts.ridge import Readout
@@ -169,9 +167,6 @@ class OnlineLearner:
         self._esn: ESN | None = None
         self.stream: Stream | None = None
         self.feature_names: tuple[str, ...] = ()  # of data frames; set by the first piece
-        self._plan: loop.LoopPlan | None = None
-        self._fixed: Any = None
-        self._groups: Groups | None = None
 
     def fit(self, u: SeriesLike, y: npt.ArrayLike, *, progress: bool | Progress = False) -> OnlineLearner:
         """Forget everything, then learn as `partial_fit` does.
@@ -253,7 +248,6 @@ class OnlineLearner:
         mask[rows, slice(None) if start is None else self.settings.at(start)] = frozen
         self.stream = now._replace(frozen=mask)
 
-    @all_or_nothing
     def begin(self, sequences: int, columns: int) -> Stream:
         """Draw the weights and make ready for B sequences.
 
@@ -269,14 +263,13 @@ class OnlineLearner:
         Stream
             Before its first step. It is not yet the learner's own.
         """
-        settings = self.settings
-        if self._esn is None or self._esn.columns != columns:
-            self._esn = _built(settings, columns)
-        with settings.context():
-            self._plan = buffers.plan(settings, sequences)
-            self._fixed = buffers.fixed(settings, self._plan, self._esn)
-            self._groups = over_cores.over_cores(self.settings, self._plan)
-            return buffers.begin(self.settings, self._plan, self._fixed)
+        esn = self._esn
+        if esn is None or esn.columns != columns:
+            esn = _built(self.settings, columns)
+        with self.settings.context():
+            fresh = streams.begin(self.settings, esn, sequences)
+        self._esn = esn
+        return fresh
 
     def _read(
         self, u: SeriesLike, y: npt.ArrayLike, sequences: int | None, names: tuple[str, ...]
@@ -290,30 +283,27 @@ class OnlineLearner:
                 f"this piece holds {series.count} sequences, the stream began with {sequences}: their states carry on, so "
                 "the number must stay. Call fit, or make another learner, for another number."
             )
-        return series, *read(y, series, self.settings.loss, self.settings.outputs, dtype)
+        return series, *streams.read_targets(y, series, self.settings)
 
     def _advance(self, u: Array, y: Array, there: Array) -> int:
         """As many of these steps as one buffer takes; returns how many."""
-        now, plan, parts, rule = self._running(), self._plan, self._groups, self.settings.protocol
-        assert plan is not None
-        assert parts is not None
-        periods = [now.history.window, *([rule.period] if rule else [])]
-        n = min(buffers.BUFFER, int(u.shape[1]), *(each - now.step % each for each in periods))
-        data = buffers.buffer(self.settings, parts.plan, u[:, :n], y[:, :n], there[:, :n], now.step)
-        rate = buffers.rate(self.settings, plan, self._fixed, now)
-        fixed = self._fixed._replace(rule=self._fixed.rule._replace(rate=rate))
-        carry, made, well = over_cores.run(parts, self.settings, fixed, now.carry, data, n)
+        now, settings = self._running(), self.settings
+        periods = [now.history.window, *([settings.protocol.period] if settings.protocol else [])]
+        n = min(streams.BUFFER, int(u.shape[1]), *(each - now.step % each for each in periods))
+        data = streams.buffer(settings, now.groups.plan, u[:, :n], y[:, :n], there[:, :n], now.step)
+        fixed = streams.fixed_now(settings, now)
+        carry, made, well = over_cores.run(now.groups, settings, fixed, now.carry, data, n)
         if not well:
-            good, _, _ = over_cores.run(parts, self.settings, fixed, now.carry, data, made - 1)
+            good, _, _ = over_cores.run(now.groups, settings, fixed, now.carry, data, made - 1)
             self.stream = now._replace(carry=good, step=now.step + made - 1)
-            raise explained(self.settings, carry, self.stream.step)
+            raise explained(settings, carry, self.stream.step)
         self.stream = self._closed(now._replace(carry=carry, step=now.step + n))
         return n
 
     def _closed(self, now: Stream) -> Stream:
         """With what is due at the end of a buffer: a window of the history, a look of the protocol."""
         settings = self.settings
-        values = buffers.values(settings, now.carry)
+        values = streams.values(settings, now.carry)
         if now.step % now.history.window == 0:
             sums, targets = (np.asarray(each) for each in now.carry.sums)
             book = history.add(now.history, float(targets), sums[:, : settings.starts].astype(np.float64), values)
@@ -323,9 +313,7 @@ class OnlineLearner:
             memory, reset = protocols.look(settings.protocol, now.memory, values)
             now = now._replace(memory=memory)
             if reset.any():
-                assert self._plan is not None
-                carry = buffers.fresh(settings, self._plan, now.carry, reset, memory.resets)
-                now = now._replace(carry=carry)
+                now = now._replace(carry=streams.fresh(settings, now.plan, now.carry, reset, memory.resets))
         return now
 
     @property
@@ -348,13 +336,13 @@ class OnlineLearner:
     @property
     def sequences(self) -> int | None:
         """B, known from the first piece on."""
-        return None if self.stream is None or self._plan is None else self._plan.sequences
+        return None if self.stream is None else self.stream.plan.sequences
 
     @property
     def values(self) -> Floats:
         """The learned hyper-parameters as they stand, (S, P), in the order of `learned`."""
         settings = self.settings
-        return (settings.first_values if self.stream is None else buffers.values(settings, self.stream.carry)).T.copy()
+        return (settings.first_values if self.stream is None else streams.values(settings, self.stream.carry)).T.copy()
 
     @property
     def hyper(self) -> Hyper:
@@ -365,7 +353,7 @@ class OnlineLearner:
     @property
     def readout(self) -> Readout:
         """W_out as it stands, or its mean where `average` is set; with a leading axis S where `starts` has lanes."""
-        rows = buffers.readouts(self.settings, self._running().carry)
+        rows = streams.readouts(self.settings, self._running().carry)
         units, rule = self.settings.network.units, self.settings.readout
         whole = Readout(rows[..., :units], rows[..., units], np.full(len(rows), rule.ridge if isinstance(rule, RLS) else 0.0))
         return whole if self._many else whole.at(0)
@@ -373,8 +361,8 @@ class OnlineLearner:
     @property
     def state(self) -> Array:
         """The last states, (B, N), with a leading axis where there are several starts."""
-        now, plan = self._running(), self._plan
-        assert plan is not None
+        now = self._running()
+        plan = now.plan
         lanes = np.concatenate([np.asarray(each) for each in now.carry.state]).reshape(-1, plan.batch, plan.starts)
         states = lanes[:, : plan.sequences, : self.settings.starts].transpose(2, 1, 0)
         return states if self._many else states[0]
@@ -508,7 +496,7 @@ class LearningError(FloatingPointError):
 def explained(settings: LearnerSettings, carry: loop.Carry, at: int) -> LearningError:
     """From the carry after the step `at` that broke. The loss comes first: what follows from it is not its cause."""
     sums = np.asarray(carry.sums[0])[:, : settings.starts]
-    now = values(settings, carry)
+    now = streams.values(settings, carry)
     wrong = np.argwhere(~np.asarray(constraints.allowed(now, settings.learned, settings.constraint)))
     bad = np.argwhere(~np.isfinite(sums))
     adam = isinstance(settings.readout, Adam)

@@ -20,7 +20,8 @@ import numpy.typing as npt
 from echoscale._internal.types import Indices
 from echoscale.engine import devices
 from echoscale.engine.devices import device_of
-from echoscale.learning.online import buffers, loop
+from echoscale.engine.lanes import lane_count
+from echoscale.learning.online import loop
 from echoscale.learning.online.settings import LearnerSettings
 
 VECTOR = 16  # fewer lanes take as long
@@ -49,22 +50,27 @@ def over_cores(settings: LearnerSettings, plan: loop.LoopPlan) -> Groups:
     return cut(plan, settings.starts, count(settings.starts, plan.sequences, workers))
 
 
+def padded(starts: int, sequences: int) -> tuple[int, int]:
+    """Starts and sequences with idle ones added, so that their product is whole vectors of lanes and as small as can be."""
+    if starts == 1:
+        return 1, lane_count(sequences)
+    pairs = [(s, b) for s in range(starts, starts + 16) for b in range(sequences, sequences + 16) if s * b % 16 == 0]
+    return min(pairs, key=lambda pair: (pair[0] * pair[1], pair[0]))
+
+
 def count(starts: int, sequences: int, workers: int) -> int:
     """As many groups as make the widest one narrowest, idle lanes included; no more than that takes."""
 
     def width(parts: int) -> int:
-        return max(int(np.prod(buffers.padded(-(-starts // parts), sequences))), VECTOR)
+        return max(int(np.prod(padded(-(-starts // parts), sequences))), VECTOR)
 
     return min(range(1, min(workers, starts) + 1), key=lambda parts: (width(parts), parts))
 
 
 def cut(plan: loop.LoopPlan, starts: int, parts: int) -> Groups:
     """So many groups of equal size, the last one with idle starts where they do not come out even."""
-    if parts == 1:
-        whole = _places(plan, np.arange(plan.starts), plan)
-        return Groups(plan, (whole,), whole)
     size = -(-starts // parts)
-    wide, batch = buffers.padded(size, plan.sequences)
+    wide, batch = padded(size, plan.sequences)
     each = plan._replace(starts=wide, batch=batch)
     first = size * np.arange(parts)
     apart = [

@@ -6,7 +6,6 @@ import numbers
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,7 +54,6 @@ class LearnerSettings:
         if checks.integer(self.outputs, "outputs", minimum=1) < 2 and self.loss == "softmax":
             raise ValueError("outputs must be at least 2 with loss='softmax', got 1: it is the number of classes.")
         checks.integer(self.record, "record", minimum=1)
-        checks.integer(self.washout, "washout")
         checks.integer(self.seed, "seed")
         checks.choice(self.dtype, ("float32", "float64"), "dtype")
         device_of(self.device)  # so that a wrong name is noticed before the first step
@@ -95,15 +93,10 @@ class LearnerSettings:
         """Whether `average` is a step, from which on all count alike, and not a decay."""
         return isinstance(self.average, numbers.Integral)
 
-    @cached_property
+    @property
     def features(self) -> int:
         """Columns of W_out: the neurons, and a 1 for the intercept."""
         return self.network.units + 1
-
-    @cached_property
-    def sizes(self) -> list[int]:
-        """The neurons of every reservoir."""
-        return [each.units for each in self.network.reservoirs]
 
     @property
     def rows(self) -> int:

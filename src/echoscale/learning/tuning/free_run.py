@@ -20,20 +20,17 @@ import numpy as np
 from echoscale._internal.types import Floats, Indices
 from echoscale.engine import devices, lanes
 from echoscale.engine.hyper import Hyper
-from echoscale.learning.tuning.losses import Loss, Model, Networks, Value
-from echoscale.learning.tuning.runs import stacked, unit_per_step
+from echoscale.learning.tuning.losses import Loss, Model, Networks, Value, unit_per_step
 from echoscale.readouts import closed_loop
+from echoscale.readouts.columns import Columns
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments
 from echoscale.readouts.penalties import least
-from echoscale.readouts.ridge import Readout, ridge
-from echoscale.readouts.splits import Splits
+from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import gather
 
 # Of forecasts, over all folds together: one for so many steps as two forecasts have, within these. Few miss that some run away.
 LEAST_ORIGINS, MOST_ORIGINS = 20, 100
 STEP = 1e-3  # to neighbouring points, in logarithms
-# Bytes of the readouts and states of all forecasts that run together.
-FORECAST_BYTES = 256 << 20
 
 
 class Origins(NamedTuple):
@@ -45,7 +42,7 @@ class Origins(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FreeRun(Loss):
-    """The saturated squared error of forecasts of `horizon` steps."""
+    """The saturated squared error of forecasts of `horizon` steps; its root is shown: 0 is perfect, 1 is lost at once."""
 
     horizon: int = 1
     name = "closed-loop error"
@@ -54,10 +51,9 @@ class FreeRun(Loss):
     @cached_property
     def origins(self) -> Origins:
         """Evenly spread over the steps of every fold that have a whole forecast before the fold ends."""
-        runs = self.runs
-        held_out = [Splits(list(runs.edges)).held_out(fold) for fold in runs.folds]
+        held_out = self.data.spans
         steps = sum(end - begin for spans in held_out for begin, end in spans)
-        each = -(-min(max(steps // (2 * self.horizon), LEAST_ORIGINS), MOST_ORIGINS) // len(runs.folds))
+        each = -(-min(max(steps // (2 * self.horizon), LEAST_ORIGINS), MOST_ORIGINS) // len(held_out))
         series, step = [], []
         for spans in held_out:
             # y(t) is the first value that is forecast: the last input seen is u(t).
@@ -66,7 +62,7 @@ class FreeRun(Loss):
                 longest = max(end - begin for begin, end in spans)
                 raise ValueError(
                     f"closed_loop={self.horizon} steps do not fit into a fold of {longest} steps: give fewer steps, fewer "
-                    "folds (validation=), or longer series."
+                    "folds, or longer series."
                 )
             chosen = np.linspace(0, len(places) - 1, each).round().astype(int)
             series.append([places[place][0] for place in chosen])
@@ -76,133 +72,115 @@ class FreeRun(Loss):
     @cached_property
     def truth(self) -> Floats:
         """(K, R, steps, O)."""
-        values = self.runs.targets.values
+        values = self.data.targets.values
         rows = [
             [values[b][t : t + self.horizon] for b, t in zip(*pair, strict=True)] for pair in zip(*self.origins, strict=True)
         ]
         return np.array(rows)
 
+    @property
+    def steps(self) -> int:
+        """Steps of all forecasts together."""
+        return self.origins.step.size * self.horizon
+
     @cached_property
     def spread(self) -> Floats:
         """Standard deviations of the targets, (O,)."""
-        return np.asarray(np.concatenate(list(self.runs.targets.values)).std(axis=0))
+        return np.asarray(np.concatenate(list(self.data.targets.values)).std(axis=0))
 
     def value_of_batch(self, at: Networks) -> Value:
         """See `losses.Loss`."""
         residuals, readout = self.residuals(at)
-        return Value(self._error(residuals), readout)
-
-    def model(self, z: Floats, readout: Readout) -> Model:
-        """See `losses.Loss`."""
-        runs, (count, many) = self.runs, z.shape
-        near = np.concatenate([z[:, None], z[:, None] + STEP * np.eye(many)], axis=1)  # (S, 1 + P, P)
-        inside = near <= runs.space.high + 1e-12
-        near = np.where(inside, near, 2 * z[:, None] - near)  # backwards from an upper bound
-        found = []
-        points = near.reshape(-1, many)
-        for batch in runs.batches(len(points)):
-            part = points[batch]
-            networks = Networks(runs.hyper(part), runs.penalties(part), runs.space.sharpnesses(part))
-            found.append(self.residuals(networks)[0])
-        residuals = np.concatenate(found).reshape(count, 1 + many, -1)
-        forward = np.where(np.einsum("spp->sp", inside[:, 1:]), STEP, -STEP)
-        jacobian = (residuals[:, 1:] - residuals[:, :1]) / forward[..., None]
-        size = self._size
-        error = (residuals[:, 0] ** 2).sum(axis=-1) / size
-        gradient = 2 * np.einsum("spr,sr->sp", jacobian, residuals[:, 0]) / size
-        curvature = 2 * np.einsum("spr,sqr->spq", jacobian, jacobian) / size
-        return Model(error, gradient, curvature)
-
-    def best_penalties(self, hyper: Hyper) -> Floats:
-        """See `losses.Loss`; for one network."""
-        runs = self.runs
-        per_step = runs.path * unit_per_step(runs.statistics(hyper)[0])
-        several = hyper.map(lambda leaf: np.repeat(leaf, len(per_step)))
-        penalties = (per_step + runs.noise**2)[:, None] * runs.train_rows
-        errors = self.value_at(Networks(several, penalties, np.ones(len(per_step)))).error
-        return per_step[[int(least(errors).place)]]
-
-    def shown(self, error: Floats) -> Floats:
-        """The root of the mean: 0 is perfect, 1 is lost at once."""
-        return np.sqrt(error)
+        return Value((residuals**2).sum(axis=(1, 2, 3, 4)) / self.steps, readout)
 
     @property
-    def _size(self) -> int:
-        return int(self.truth[..., 0].size)
+    def model_numbers(self) -> int:
+        """See `losses.Loss`: statistics of a point and its neighbours."""
+        return (self.features + self.outputs) ** 2 * (1 + len(self.space.names))
 
-    def _error(self, residuals: Floats) -> Floats:
-        return np.asarray((residuals**2).sum(axis=(1, 2, 3, 4)) / self._size)
+    def model_of_batch(self, z: Floats, readout: Readout) -> Model:
+        """See `losses.Loss`."""
+        count, many = z.shape
+        near = np.concatenate([z[:, None], z[:, None] + STEP * np.eye(many)], axis=1)  # (S, 1 + P, P)
+        inside = near <= self.space.high + 1e-12
+        near = np.where(inside, near, 2 * z[:, None] - near)  # backwards from an upper bound
+        residuals = self.residuals(self.networks(near.reshape(-1, many)))[0].reshape(count, 1 + many, -1)
+        forward = np.where(np.einsum("spp->sp", inside[:, 1:]), STEP, -STEP)
+        jacobian = (residuals[:, 1:] - residuals[:, :1]) / forward[..., None]
+        error = (residuals[:, 0] ** 2).sum(axis=-1) / self.steps
+        gradient = 2 * np.einsum("spr,sr->sp", jacobian, residuals[:, 0]) / self.steps
+        curvature = 2 * np.einsum("spr,sqr->spq", jacobian, jacobian) / self.steps
+        return Model(error, gradient, curvature)
+
+    def best_penalty(self, hyper: Hyper) -> float:
+        """See `losses.Loss`: the penalty with the best free runs."""
+        per_step = self.path * unit_per_step(self.statistics(hyper)[0])
+        several = hyper.map(lambda leaf: np.repeat(leaf, len(per_step)))
+        penalties = (per_step + self.noise**2)[:, None] * self.data.train_rows
+        errors = self.value_at(Networks(several, penalties, np.ones(len(per_step)))).error
+        return float(per_step[least(errors).place])
 
     def residuals(self, at: Networks) -> tuple[Floats, Readout]:
         """Saturated, (S, K, R, steps, O), so that their squares over all origins and steps average to the error."""
         readout, states = self._fitted(at)
         outputs = self._forecasts(at.hyper, readout, states)
-        apart = (outputs - self.truth) / (self.spread * np.sqrt(self.runs.outputs))
+        apart = (outputs - self.truth) / (self.spread * np.sqrt(self.outputs))
         # What ran away to infinity is as lost as can be.
         apart = np.clip(np.nan_to_num(apart, nan=1e6, posinf=1e6, neginf=-1e6), -1e6, 1e6)
         return apart / np.sqrt(1 + (apart**2).sum(axis=-1, keepdims=True)), readout
 
     def _fitted(self, at: Networks) -> tuple[Readout, Floats]:
         """The readouts of all folds, (S, K, ...), and the states at the origins, (S, K, R, N), from one run."""
-        runs, (series, step) = self.runs, self.origins
+        data, (series, step) = self.data, self.origins
         blocks: dict[int, Moments] = {}
-        kept = np.empty((len(at.penalties), *series.shape, runs.esn.units))
+        kept = np.empty((len(at.penalties), *series.shape, self.esn.units))
 
         def consume(which: Indices, begin: int, states: Any) -> None:
             key = int(which[0])
             if key not in blocks:
                 kind = HostMoments if isinstance(states, np.ndarray) else DeviceMoments
-                blocks[key] = kind(which, runs.series.count, runs.esn.units, runs.extra, runs.edges)
+                blocks[key] = kind(which, data.series.count, self.esn.units, self.extra, data.edges)
             blocks[key].add(begin, states)
             here = (step >= begin) & (step < begin + len(states))
-            for place, (point, b) in enumerate(zip(*np.divmod(which, runs.series.count), strict=True)):
+            for place, (point, b) in enumerate(zip(*np.divmod(which, data.series.count), strict=True)):
                 for k, r in np.argwhere(here & (series == b)):
                     kept[point, k, r] = states[step[k, r] - begin, place]
 
-        runs.esn.run_chunks(runs.series, consume, hyper=at.hyper)
+        self.esn.run_chunks(data.series, consume, hyper=at.hyper)
         ordered = [blocks[key] for key in sorted(blocks)]
-        train = stacked(runs.trains(gather(ordered, len(at.penalties), runs.features)))
-        return ridge(train, runs.above_floor(train, at.penalties)), kept
+        train, _ = data.folded(gather(ordered, len(at.penalties), self.features))
+        return self.fitted(train, at.penalties), kept
 
     def _forecasts(self, hyper: Hyper, readout: Readout, states: Floats) -> Floats:
         """(S, K, R, steps, O) from states (S, K, R, N)."""
-        runs, esn = self.runs, self.runs.esn
+        esn, dtype = self.esn, np.dtype(self.esn.dtype)
         points, folds, each, units = states.shape
-        one = folds * (runs.features * runs.outputs + each * units) * 8
-        most = lanes.power_of_two(max(FORECAST_BYTES // one, 1) + 1) // 2
-        found = []
-        seen = np.array(
-            [[runs.series.values[b][t] for b, t in zip(*pair, strict=True)] for pair in zip(*self.origins, strict=True)]
-        )
+        padded = np.pad(np.arange(points), (0, lanes.lane_count(points) - points), mode="edge")
+        which = np.repeat(padded, folds * each)
+        windows = Columns(max(self.columns.inputs or 0, 1)).of_inputs(self.data.series)
+        seen = np.array([windows[b][t] for b, t in zip(*map(np.ravel, self.origins), strict=True)])
         ahead = self._known_inputs()
-        for begin in range(0, points, most):
-            some = np.arange(begin, min(begin + most, points))
-            padded = np.pad(some, (0, lanes.lane_count(len(some)) - len(some)), mode="edge")
-            which = np.repeat(padded, folds * each)
-            dtype = np.dtype(esn.dtype)
-            with devices.precision_and_device(esn.dtype, esn.device):
-                first = np.ascontiguousarray(states[padded].reshape(-1, units).T, dtype)
-                outputs = closed_loop.network_from_now(
-                    esn.weights(len(which)),
-                    hyper.on(which, dtype),
-                    tuple(np.split(first, np.cumsum(esn.sizes)[:-1])),
-                    np.asarray(np.tile(seen.reshape(-1, seen.shape[-1]).T, len(padded)), dtype),
-                    np.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype),
-                    np.asarray(readout.intercept[padded].reshape(-1, runs.outputs), dtype),
-                    self.horizon,
-                    known=None if ahead is None else np.asarray(np.tile(ahead, len(padded)), dtype),
-                )
-            rows = np.asarray(outputs, np.float64).reshape(self.horizon, runs.outputs, len(padded), folds, each)
-            found.append(rows.transpose(2, 3, 4, 0, 1)[: len(some)])
-        return np.concatenate(found)
+        with devices.precision_and_device(esn.dtype, esn.device):
+            first = np.ascontiguousarray(states[padded].reshape(-1, units).T, dtype)
+            coef = np.asarray(readout.coef[padded].reshape(-1, *readout.coef.shape[2:]), dtype)
+            intercept = np.asarray(readout.intercept[padded].reshape(-1, self.outputs), dtype)
+            outputs = closed_loop.network_from_now(
+                closed_loop.Net(esn.weights(len(which)), hyper.on(which, dtype), coef, intercept),
+                tuple(np.split(first, np.cumsum(esn.sizes)[:-1])),
+                np.asarray(np.tile(seen.T, len(padded)), dtype),
+                self.horizon,
+                known=None if ahead is None else np.asarray(np.tile(ahead, len(padded)), dtype),
+            )
+        rows = np.asarray(outputs, np.float64).reshape(self.horizon, self.outputs, len(padded), folds, each)
+        return rows.transpose(2, 3, 4, 0, 1)[:points]
 
     def _known_inputs(self) -> Floats | None:
         """s(t+1), ... after every origin, (steps - 1, F, K R), 0 past the end; None if only outputs come back."""
-        runs, features = self.runs, self.runs.esn.n_inputs
-        if not runs.esn.n_outputs:
+        features = self.esn.n_inputs
+        if not self.esn.n_outputs:
             return None
         found = np.zeros((self.origins.step.size, self.horizon - 1, features))
         for rows, b, t in zip(found, self.origins.series.ravel().tolist(), self.origins.step.ravel().tolist(), strict=True):
-            inputs = runs.series.values[b][t + 1 : t + self.horizon, :features]
+            inputs = self.data.series.values[b][t + 1 : t + self.horizon, :features]
             rows[: len(inputs)] = inputs
         return found.transpose(1, 2, 0)

@@ -10,34 +10,35 @@ The readouts are ridge solutions W_k, one for each point and fold k; `gradient` 
 W_k depends on theta too (variable projection, Golub and Pereyra 1973), and v_p is the change of the outputs for fixed W_k.
 All inner products are sums over steps of products of (states, v, targets). A few matrices therefore hold all numbers that are
 needed, whatever the length of the series.
-
-`Entropy` is the cross-entropy of classes on held-out folds, with ridge readouts that were fitted to one-hot targets:
-
-    q = softmax(k z),   z = W^T x + b,   E(theta) = -mean log q_label          k: sharpness, learned with the other numbers
-    dE_p = mean (q - y) . d(k z)_p,      curvature  mean d(k z)_p . (diag q - q q^T) d(k z)_q   (generalised Gauss-Newton)
-
-Outputs of a ridge readout are near 1 for the right class and near 0 for the others. The sharpness turns them into
-probabilities.
 """
 
 from __future__ import annotations
 
-import math
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import jax
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
 
 from echoscale._internal.types import Floats
+from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
-from echoscale.learning.tuning.gradient import columns, ridge_slopes
-from echoscale.learning.tuning.runs import Runs, unstacked
-from echoscale.learning.tuning.space import BOUNDS, SHARPNESS
+from echoscale.learning.tuning import gradient
+from echoscale.learning.tuning.space import Space
+from echoscale.learning.tuning.split import FoldedData
+from echoscale.readouts.columns import STATES, Columns
+from echoscale.readouts.penalties import RELATIVE, fold_errors, least
 from echoscale.readouts.ridge import Readout, mean_squared_errors, ridge
 from echoscale.readouts.splits import total
-from echoscale.readouts.statistics import Statistics
+from echoscale.readouts.statistics import Statistics, beside_states, split_statistics, with_noise
+
+T = TypeVar("T")
+
+ROUNDING = 1e-13  # relative to the mean squared singular value of the states: below it a Gram matrix holds rounding alone
+STATISTICS_BYTES = 256 << 20  # of the points that are judged together
 
 
 class Value(NamedTuple):
@@ -62,64 +63,142 @@ class Networks(NamedTuple):
     penalties: Floats
     sharpness: Floats
 
-    def part(self, which: slice) -> Networks:
-        """Some of them."""
-        return Networks(self.hyper.map(lambda leaf: leaf[which]), self.penalties[which], self.sharpness[which])
-
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The base of `Squares` and `Entropy`, and of the losses in `free_run` and `pooled`.
+    """The base of `Squares`, and of the losses in `entropy` and `free_run`: data, what is fixed, and statistics of networks.
 
-    name    what their errors are called in reports
-    linear  whether the error is the squared one of a linear readout, so that noise on the states has a closed form
-    rough   whether its slopes say little about what lies a step away
+    penalty  the ridge penalty where it is not learned
+    columns  what the readout sees beside the states
+    noise    standard deviation of noise on the states
+    floor    the least penalty, relative to the mean squared singular value of the states
+
+    name     what errors are called in reports
+    linear   whether the error is the squared one of a linear readout, so that noise on the states has a closed form
+    rough    whether its slopes say little about what lies a step away
     """
 
-    runs: Runs
+    esn: ESN
+    space: Space
+    data: FoldedData
+    penalty: float
+    columns: Columns = STATES
+    noise: float = 0.0
+    floor: float = 0.0
+
     name: ClassVar[str]
     linear: ClassVar[bool] = False
     rough: ClassVar[bool] = False
-
-    def value(self, z: Floats) -> Value:
-        """The error at points z (S, P)."""
-        runs = self.runs
-        return self.value_at(Networks(runs.hyper(z), runs.penalties(z), runs.space.sharpnesses(z)))
-
-    def value_at(self, networks: Networks) -> Value:
-        """The error of networks that need not be points of the search."""
-        parts = [self.value_of_batch(networks.part(batch)) for batch in self.runs.batches(len(networks.penalties))]
-        if len(parts) == 1:
-            return parts[0]
-        readouts = zip(*(part.readout for part in parts), strict=True)
-        return Value(np.concatenate([part.error for part in parts]), Readout(*(np.concatenate(each) for each in readouts)))
 
     def value_of_batch(self, at: Networks) -> Value:
         """The error of few enough networks."""
         raise NotImplementedError
 
-    def best_penalties(self, hyper: Hyper) -> Floats:
-        """The best ridge penalty per training step by the folds, for every network, (S,)."""
-        return self.runs.best_penalties(hyper)
+    def model_of_batch(self, z: Floats, readout: Readout) -> Model:
+        """The quadratic model at few enough points (S, P) whose readouts are known."""
+        raise NotImplementedError
+
+    def shown(self, error: Floats) -> Floats:
+        """The error as it is reported: the root, since most are mean squares."""
+        return np.sqrt(error)
+
+    def value(self, z: Floats) -> Value:
+        """The error at points z (S, P)."""
+        return self.value_at(self.networks(z))
+
+    def value_at(self, networks: Networks) -> Value:
+        """The error of networks that need not be points of the search."""
+        batches = self.batches(len(networks.penalties))
+        return _joined([self.value_of_batch(jax.tree.map(operator.itemgetter(batch), networks)) for batch in batches])
 
     def model(self, z: Floats, readout: Readout) -> Model:
-        """Its quadratic model at points whose readouts are known."""
-        batches = self.runs.batches(len(z), len(self.runs.space.learned))
-        parts = [self.model_of_batch(z[batch], readout.at(batch)) for batch in batches]
-        return parts[0] if len(parts) == 1 else Model(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-
-    def model_of_batch(self, z: Floats, readout: Readout) -> Model:
-        """The model at few enough points."""
-        raise NotImplementedError
+        """The quadratic model at points whose readouts are known."""
+        batches = self.batches(len(z), self.model_numbers)
+        return _joined([self.model_of_batch(z[batch], readout.at(batch)) for batch in batches])
 
     @property
     def model_runs(self) -> int:
         """How many runs of a network the model at one point costs: itself, and a tangent for every learned number."""
-        return 1 + len(self.runs.space.learned)
+        return 1 + len(self.space.learned)
 
-    def shown(self, error: Floats) -> Floats:
-        """The error as it is reported."""
-        raise NotImplementedError
+    @property
+    def model_numbers(self) -> int:
+        """How many numbers the model at one point needs for every segment and fold: statistics, those of tangents too."""
+        return (self.features + self.outputs * (1 + len(self.space.learned) * len(self.data.folds))) ** 2
+
+    @property
+    def outputs(self) -> int:
+        """O."""
+        return self.data.targets.features
+
+    @cached_property
+    def features(self) -> int:
+        """How many columns the readout sees."""
+        return self.columns.width(self.esn)
+
+    @cached_property
+    def extra(self) -> list[Floats]:
+        """What the statistics hold besides states, (T_b, E) of every series."""
+        return beside_states(self.data.series, self.data.targets, self.columns)
+
+    @property
+    def inputs(self) -> list[Floats]:
+        """The inputs that the readout sees, (T_b, E) of every series."""
+        return [each[:, : self.features - self.esn.units] for each in self.extra]
+
+    def networks(self, z: Floats) -> Networks:
+        """The networks at points z (S, P)."""
+        hyper = self.space.hyper(self.esn.hyper, z).map(lambda leaf: np.broadcast_to(np.asarray(leaf, float), (len(z),)))
+        return Networks(hyper, self.penalties(z), self.space.sharpnesses(z))
+
+    def learned_penalties(self, z: Floats) -> Floats:
+        """The part of the penalties that follows the learned or given one, (S, K): in proportion to the rows of the fold."""
+        return self.space.penalties(z, self.penalty)[:, None] * (self.data.train_rows / self.data.rows)
+
+    def penalties(self, z: Floats) -> Floats:
+        """Penalties of every fold at points z, (S, K). Noise of variance s^2 on n rows adds n s^2 I to the Gram matrix."""
+        return self.learned_penalties(z) + self.noise**2 * self.data.train_rows
+
+    @property
+    def path(self) -> Floats:
+        """The penalties to choose from, relative to the states: the usual ones above the floor, and the floor itself."""
+        if self.floor <= RELATIVE[0]:
+            return RELATIVE
+        return np.array([self.floor, *RELATIVE[self.floor * (1 + 1e-9) < RELATIVE]])
+
+    def parts(self, hyper: Hyper) -> list[Statistics]:
+        """Statistics of features and targets in every segment, (S, ...) each with hyper-parameters of S lanes."""
+        data = self.data
+        return split_statistics(self.esn, data.series, data.targets, data.edges, columns=self.columns, hyper=hyper)[0]
+
+    def statistics(self, hyper: Hyper) -> tuple[list[Statistics], list[Statistics]]:
+        """Statistics (S, ...) of training and of held-out data for every fold, with hyper-parameters of S lanes."""
+        return self.data.folded(self.parts(hyper))
+
+    def fitted(self, train: Sequence[Statistics], penalties: Floats) -> Readout:
+        """The ridge readouts of all folds, (S, K, ...), with these penalties (S, K) or those of the floor."""
+        whole = stacked(train)
+        return ridge(whole, np.maximum(penalties, self.floor * whole.unit) if self.floor else penalties)
+
+    def best_penalties(self, hyper: Hyper) -> Floats:
+        """The penalty of `path` per training step that has the least squared error on the folds, for every network, (S,)."""
+        found, path = [], self.path
+        for batch in self.batches(hyper.lanes or 1):
+            train, held_out = self.statistics(hyper.map(operator.itemgetter(batch)))
+            noisy = [with_noise(each, self.noise**2) for each in train]
+            best = least(fold_errors(list(zip(noisy, held_out, strict=True)), path).mean(axis=-1))
+            found.append(path[best.place] * unit_per_step(train))
+        return np.concatenate(found)
+
+    def best_penalty(self, hyper: Hyper) -> float:
+        """The penalty of `path` per training step that is best for one network."""
+        return float(self.best_penalties(hyper)[0])
+
+    def batches(self, count: int, numbers: int = 0) -> list[slice]:
+        """Points that are held in memory together, each with this many numbers for every segment and fold (0: statistics)."""
+        each = (len(self.data.edges[0]) + 2 * len(self.data.folds)) * (numbers or (self.features + self.outputs) ** 2) * 8
+        size = max(STATISTICS_BYTES // each, 1)
+        return [slice(begin, begin + size) for begin in range(0, count, size)]
 
 
 class Squares(Loss):
@@ -130,130 +209,63 @@ class Squares(Loss):
 
     def value_of_batch(self, at: Networks) -> Value:
         """See `Loss`."""
-        train, held_out = self.runs.statistics(at.hyper)
-        readout = ridge(train, self.runs.above_floor(train, at.penalties))
-        share = held_out.count / held_out.count.sum(axis=1, keepdims=True)
-        squares = np.sum(mean_squared_errors(readout, held_out) * share[..., None], axis=1)
-        return Value((squares / self._variance(unstacked(held_out))).mean(axis=-1), readout)
+        train, held_out = self.statistics(at.hyper)
+        readout, judged = self.fitted(train, at.penalties), stacked(held_out)
+        share = judged.count / judged.count.sum(axis=1, keepdims=True)
+        squares = np.sum(mean_squared_errors(readout, judged) * share[..., None], axis=1)
+        return Value((squares / self._variance(held_out)).mean(axis=-1), readout)
 
     @np.errstate(over="ignore", invalid="ignore")
     def model_of_batch(self, z: Floats, readout: Readout) -> Model:
         """See `Loss`."""
-        runs, theta = self.runs, self.runs.space.values(z)
-        found = runs.tangents(z, readout)
+        theta, found = self.space.values(z), gradient.tangents(self, z, readout)
         count = np.sum([part.count for part in found.held_out], axis=0)
-        weight = 1 / (count[:, None] * runs.outputs * self._variance(found.held_out))
+        weight = 1 / (count[:, None] * self.outputs * self._variance(found.held_out))
         products: Any = 0.0
         for k, (train, held_out) in enumerate(zip(found.train, found.held_out, strict=True)):
-            features, moved, targets = columns(runs, k)
-            slopes = ridge_slopes(runs, found, readout, z, k)
+            features, moved, targets = gradient.places(self, k)
+            slopes = gradient.ridge_slopes(self, found, readout, z, k)
             # The coefficients, on the columns of the statistics, of every dr_p and last of r.
-            mixed = np.zeros((len(z), runs.outputs, z.shape[1] + 1, train.mean.shape[-1]))
+            mixed = np.zeros((len(z), self.outputs, z.shape[1] + 1, train.mean.shape[-1]))
             mixed[:, :, :-1, features] = -slopes.transpose(0, 2, 1, 3)
             mixed[:, :, -1, features] = -readout.coef[:, k]
-            for o in range(runs.outputs):
+            for o in range(self.outputs):
                 mixed[:, o, -1, targets[o]] = 1
-                for p in range(len(runs.space.learned)):
-                    mixed[:, o, p, moved[p * runs.outputs + o]] = -theta[:, p]
+                for p in range(len(self.space.learned)):
+                    mixed[:, o, p, moved[p * self.outputs + o]] = -theta[:, p]
             # Second moments of what is held out about the means of training, which are what the intercept takes off.
             apart = held_out.mean - train.mean
             moments = held_out.scatter + held_out.count[:, None, None] * apart[:, :, None] * apart[:, None, :]
             products = products + np.einsum("sopc,socq,so->spq", mixed, moments[:, None] @ mixed.transpose(0, 1, 3, 2), weight)
         return Model(products[:, -1, -1], 2 * products[:, :-1, -1], 2 * products[:, :-1, :-1])
 
-    def shown(self, error: Floats) -> Floats:
-        """NRMSE."""
-        return np.sqrt(error)
-
-    def _variance(self, held_out: list[Statistics]) -> Floats:
+    def _variance(self, held_out: Sequence[Statistics]) -> Floats:
         """Variance of the targets of all folds together, (S, O)."""
-        o = self.runs.outputs
-        pooled = total([Statistics(each.count, each.mean[:, -o:], each.scatter[:, -o:, -o:], 0) for each in held_out])
-        variance = np.einsum("soo->so", pooled.scatter) / pooled.count[:, None]
+        o = self.outputs
+        variance = total(
+            [Statistics(each.count, each.mean[:, -o:], each.scatter[:, -o:, -o:], 0) for each in held_out]
+        ).variance
         if not (variance > 0).all():
             raise ValueError("a target is constant on the validation part: errors cannot be normalised by its variance.")
-        return np.asarray(variance)
+        return variance
 
 
-class Entropy(Loss):
-    """The mean negative logarithm of the probability that the right class was given, in nats."""
+def _joined(parts: list[T]) -> T:
+    """What was found for consecutive points as one."""
+    whole: T = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts) if len(parts) > 1 else parts[0]
+    return whole
 
-    name = "cross-entropy"
 
-    @property
-    def labels(self) -> Floats:
-        """One-hot targets of all held-out steps, (rows, O), series after series."""
-        return self.runs.held_out(self.runs.targets.values)
+def stacked(parts: Sequence[Statistics]) -> Statistics:
+    """Statistics (S, ...) of every fold as one, (S, K, ...)."""
+    return Statistics(
+        np.stack([part.count for part in parts], axis=1),
+        np.stack([part.mean for part in parts], axis=1),
+        np.stack([part.scatter for part in parts], axis=1),
+        parts[0].features,
+    )
 
-    def value_of_batch(self, at: Networks) -> Value:
-        """See `Loss`."""
-        outputs, readout = self.held_out_outputs(at)
-        logs = log_softmax(at.sharpness[:, None, None] * outputs, axis=-1)
-        return Value(np.einsum("sro,ro->s", -logs, self.labels) / len(self.labels), readout)
 
-    def held_out_outputs(self, at: Networks) -> tuple[Floats, Readout]:
-        """z of all held-out rows, (S, rows, O), and the readouts of the folds that have it."""
-        train, _ = self.runs.statistics(at.hyper)
-        readout = ridge(train, self.runs.above_floor(train, at.penalties))
-        return self.runs.held_out_outputs(at.hyper, readout), readout
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def model_of_batch(self, z: Floats, readout: Readout) -> Model:
-        """See `Loss`."""
-        runs, theta = self.runs, self.runs.space.values(z)
-        found = runs.tangents(z, readout, keep_rows=True)
-        assert found.rows is not None
-        learned, every, count = len(runs.space.learned), self._features(found.rows), found.rows.shape[1]
-        outputs = np.empty((len(z), count, runs.outputs))
-        moves = np.empty((len(z), learned + runs.space.ridge, count, runs.outputs))
-        for k, train in enumerate(found.train):
-            here = np.flatnonzero(runs.fold_of_rows == k)
-            features, moved, _ = columns(runs, k)
-            slopes = ridge_slopes(runs, found, readout, z, k)
-            rows = every[:, here]
-            outputs[:, here] = np.einsum("srf,sof->sro", rows, readout.coef[:, k]) + readout.intercept[:, None, k]
-            # The intercept takes off the means of training: of the features in W^T x, and of v.
-            moves[:, :, here] = np.einsum("srf,spof->spro", rows - train.mean[:, None, features], slopes)
-            v = found.rows[:, here, runs.esn.units :] - train.mean[:, None, moved]
-            v = v.reshape(*v.shape[:2], learned, runs.outputs).transpose(0, 2, 1, 3)
-            moves[:, :learned, here] += theta[:, :learned, None, None] * v
-        return self.model_from(outputs, moves, runs.space.sharpnesses(z))
-
-    def model_from(self, outputs: Floats, moves: Floats, sharpness: Floats) -> Model:
-        """From z (S, rows, O), its slopes along all coordinates but the sharpness (S, P - 1, rows, O), and k (S,)."""
-        k, labels, count = sharpness[:, None, None], self.labels, outputs.shape[1]
-        logits = k * outputs
-        jacobian = np.concatenate([k[:, None] * moves, logits[:, None]], axis=1)
-        logs = log_softmax(logits, axis=-1)
-        q = np.exp(logs)
-        gradient = np.einsum("spro,sro->sp", jacobian, q - labels) / count
-        centred = jacobian - np.einsum("spro,sro->spr", jacobian, q)[..., None]
-        curvature = np.einsum("spro,sqro,sro->spq", centred, centred, q, optimize=True) / count
-        return Model(np.einsum("sro,ro->s", -logs, labels) / count, gradient, curvature)
-
-    def sharpened(self, networks: Networks) -> Floats:
-        """The sharpness with the least error for each of these networks, (S,), where none was learned."""
-        outputs, _ = self.held_out_outputs(networks)
-        labels = self.labels
-        found = []
-        for each in outputs:
-
-            def error(z: float, outputs: Floats = each) -> float:
-                return float(-(log_softmax(math.exp(z) * outputs, axis=-1) * labels).sum())
-
-            low, high = BOUNDS[SHARPNESS]
-            search: Any = minimize_scalar
-            found.append(math.exp(search(error, bounds=(math.log(low), math.log(high)), method="bounded").x))
-        return np.array(found)
-
-    def shown(self, error: Floats) -> Floats:
-        """The cross-entropy itself."""
-        return error
-
-    def _features(self, rows: Floats) -> Floats:
-        runs = self.runs
-        states = rows[..., : runs.esn.units]
-        if not runs.direct:
-            return states
-        inputs = runs.held_out(runs.series.values)
-        return np.concatenate([states, np.broadcast_to(inputs, (len(rows), *inputs.shape))], axis=2)
+def unit_per_step(train: Sequence[Statistics]) -> Floats:
+    """The mean square of the states about their means, averaged over the folds, (S,)."""
+    return np.asarray(np.stack([each.unit / each.count for each in train], axis=1).mean(axis=1))

@@ -69,7 +69,7 @@ class Search:
         best = least(value.error.reshape(starts, candidates).T).place + np.arange(starts) * candidates
         # Copies: the starts change in place.
         kept = Value(value.error[best].copy(), Readout(*(np.array(each[best]) for each in value.readout)))
-        return cls(loss, rng, points[best].copy(), kept, loss.runs.steps * len(points))
+        return cls(loss, rng, points[best].copy(), kept, loss.data.steps * len(points))
 
     @property
     def live(self) -> npt.NDArray[np.int64]:
@@ -83,7 +83,7 @@ class Search:
 
     def round(self) -> None:
         """One step of every live start."""
-        live, space = self.live, self.loss.runs.space
+        live, space = self.live, self.loss.space
         self.age += 1
         model = self.loss.model(self.z[live], self.value.readout.at(live))
         points = []
@@ -98,7 +98,7 @@ class Search:
                 points.append(np.clip(self.z[start] + apart, space.low, space.high))
         tried = np.concatenate(points)
         value = self.loss.value(tried)
-        self.steps += self.loss.runs.steps * (len(tried) + len(live) * self.loss.model_runs)
+        self.steps += self.loss.data.steps * (len(tried) + len(live) * self.loss.model_runs)
         errors = value.error.reshape(len(live), -1)
         for place, (start, best) in enumerate(zip(live, least(errors.T).place, strict=True)):
             longer = np.clip(LENGTHS[best], 0.5, 2.0) if best < len(LENGTHS) else 1.0
@@ -115,7 +115,7 @@ class Search:
         shape = len(stuck), SCREENED, self.z.shape[1]
         one, other = (good[self.rng.integers(len(good), size=shape[:2])] for _ in range(2))
         mixed = np.where(self.rng.random(shape) < 0.5, one, other) + JITTER * self.rng.standard_normal(shape)
-        space = self.loss.runs.space
+        space = self.loss.space
         fresh = Search.begin(self.loss, np.clip(mixed, space.low, space.high), self.rng)
         self.steps += fresh.steps
         for place, start in enumerate(stuck.tolist()):

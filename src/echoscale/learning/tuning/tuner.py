@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,24 +14,22 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.types import Floats
-from echoscale.data.metrics import clearly_less
-from echoscale.data.series import Series, SeriesLike, as_series, as_targets
-from echoscale.data.targets import is_next_input
-from echoscale.engine.hyper import Hyper, into_network
+from echoscale.data.normal_scores import heard_of
+from echoscale.data.series import Series, SeriesLike, as_series
+from echoscale.engine.hyper import Hyper
 from echoscale.learning.tuning import search as searching
+from echoscale.learning.tuning.entropy import Entropy, PooledEntropy
 from echoscale.learning.tuning.free_run import FreeRun
-from echoscale.learning.tuning.losses import Entropy, Loss, Squares
-from echoscale.learning.tuning.pooled import PooledEntropy, PooledRuns
-from echoscale.learning.tuning.runs import ROUNDING, Runs
+from echoscale.learning.tuning.losses import ROUNDING, Loss, Squares
 from echoscale.learning.tuning.search import Search
-from echoscale.learning.tuning.space import RIDGE, Space, affordable
-from echoscale.learning.tuning.split import TuningData, prepare
-from echoscale.learning.tuning.tuned import Tuned
-from echoscale.learning.tuning.verdict import CLEARLY, Start, judge, last_penalty, start_of
-from echoscale.network import EchoStateWarning, Network
+from echoscale.learning.tuning.space import Space, affordable
+from echoscale.learning.tuning.split import prepare
+from echoscale.learning.tuning.tuned import Tuned, decided, one_lane, start_of
+from echoscale.network import Network
 from echoscale.network.description import check_network
+from echoscale.readouts.columns import STATES, Columns
 from echoscale.readouts.penalties import AUTO, ROBUST
-from echoscale.readouts.pooling import WHOLE, check_pools
+from echoscale.readouts.pooling import Pools
 
 if TYPE_CHECKING:
     import xarray
@@ -54,14 +53,14 @@ def tune(
     loss: str = "mse",
     washout: int | None = None,
     closed_loop: int | None = None,
-    validation: float | int = 5,
+    folds: int | float = 5,
     test: float = 0.2,
     scale: str | None = "standard",
     ridge: float | str = AUTO,
     noise: float = 0.0,
     floor: float | None = None,
-    direct: bool = False,
-    features: str | Sequence[str] | None = None,
+    columns: Columns | None = None,
+    pools: Pools | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     rounds: int = 60,
     seconds: float | None = None,
@@ -106,7 +105,7 @@ def tune(
         A number of steps: free-running forecasts of this length are judged, from several origins in the held-out folds,
         made with each fold's readout. For targets that are the next input, y(t) = u(t + 1); or for a network with output
         feedback, whose other inputs are known.
-    validation : int or float
+    folds : int or float
         A number of folds, which are blocks of time with gaps between them (fewer where data are short; whole series where
         there are enough; with labels per sequence, sequences). Or a share of every series, at its end, that judges alone.
     test : float
@@ -125,12 +124,13 @@ def tune(
         search finds networks whose error lives in digits that float32 does not have. A smaller floor is for records in
         float64; below 1e-13 a Gram matrix holds rounding alone. Free runs (`closed_loop`) feed the readout its own errors and
         so judge by themselves what it withstands: there, and where the penalty is fixed, it is 1e-13 unless given.
-    direct : bool
-        Whether the readout sees the inputs too.
-    features : str or sequence of str, optional
-        With one label per sequence: how its states are pooled, see `ESNFeatures`; ("mean", "std", "max", "min") unless given.
-        The ridge penalty then stands on weights of standardised features, and slopes are differences of runs on lanes. "last"
-        alone is the last state as it is.
+    columns : Columns or None
+        Inputs that the readout sees beside the states, as `echoscale.readouts.Columns(inputs=...)`; None: no inputs. There are
+        no slopes of squares and products of states.
+    pools : Pools or None
+        With one label per sequence: how its states are pooled, see `echoscale.readouts.Pools`; None: `Pools(changes=False)`.
+        The ridge penalty then stands on weights of standardised features, and slopes are differences of runs on lanes. With
+        `Pools("last", standardise=False)` the readout sees the last state as it is.
     bounds : mapping of name to (low, high), optional
         Of the learned hyper-parameters; the usual ones are `echoscale.learning.BOUNDS`, widened to hold what the network has,
         and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
@@ -165,29 +165,28 @@ def tune(
     check_network(network, "tune")
     checks.choice(loss, LOSSES, "loss")
     rounds = checks.integer(rounds, "rounds", minimum=1)
-    if not isinstance(direct, bool):
-        raise TypeError(f"direct must be True or False, got {direct!r}.")
+    _check_readout(columns, pools)
     free = None if closed_loop is None else checks.integer(closed_loop, "closed_loop", minimum=1)
     if free and loss != "mse":
         raise ValueError("closed_loop has a meaning for loss='mse' alone: labels are no next inputs.")
     if network.feeds_back and loss != "mse":
         raise ValueError("a network with output feedback is tuned with loss='mse' alone: its targets are its inputs too.")
-    closed = bool(free) and not network.feeds_back
-    data = prepare(u, y, loss, washout, validation, test, scale, next_input=closed, feeds_back=network.feeds_back)
-    if free and not closed:
-        _check_known(as_series(u), y)
-    if direct and data.per_sequence:
-        raise ValueError("direct=True has no meaning with one label per sequence; leave it False.")
-    if features is not None and not data.per_sequence:
-        raise ValueError(f"features={features!r} has a meaning with one label per sequence alone; leave it out.")
-    pools = None if not data.per_sequence else WHOLE if features is None else check_pools(features)
-    pooled = pools is not None and pools != LAST
-    outputs = data.targets.features
-    esn = network.build(data.series.features, checks.integer(seed, "seed"), dtype, device, n_outputs=outputs)
-    names, fixed = (parameters, []) if parameters is not None else affordable(esn.hyper, float(data.train_steps.min()))
+    series = as_series(u) if pools is None else heard_of(as_series(u), pools.changes)
+    data = prepare(series, y, loss, washout, folds, test, scale, free=bool(free), feeds_back=network.feeds_back)
+    if columns is not None and data.per_sequence:
+        raise ValueError("columns have no meaning with one label per sequence: leave them out.")
+    if pools is not None and not data.per_sequence:
+        raise ValueError("pools have a meaning with one label per sequence alone: leave them out.")
+    if data.per_sequence:
+        pools = pools or Pools(changes=False)
+        pools = replace(pools, features=pools.names, ranks=False)
+    inputs, targets = data.whole
+    columns = (columns or STATES).settled(inputs.lengths, inputs.features, data.washout)
+    esn = network.build(inputs.features, checks.integer(seed, "seed"), dtype, device, n_outputs=targets.features)
+    tuned, tail = data.tuned, data.tuned.tail
+    names, fixed = (parameters, []) if parameters is not None else affordable(esn.hyper, float(tuned.train_rows.min()))
     user = starts if isinstance(starts, Hyper) else esn.hyper
-    steps = None if data.tail else data.steps
-    space = Space.of(names, user, bounds or {}, loss == "cross_entropy", steps, free=bool(free))
+    space = Space.of(names, user, bounds or {}, loss == "cross_entropy", None if tail else tuned.rows, free=bool(free))
     for words in space.outside(user):
         warnings.warn(f"{words}: the search begins at the bound. Widen it to begin there.", UserWarning, stacklevel=2)
     given = None if ridge == AUTO else checks.non_negative(ridge, "ridge")
@@ -195,40 +194,37 @@ def tune(
     least = (ROUNDING if free or fixed_ridge else ROBUST) if floor is None else checks.non_negative(floor, "floor")
     if given == 0 and fixed_ridge:
         raise ValueError("ridge=0 leaves the readout undetermined where states repeat each other: give a small one, say 1e-12.")
-    # A penalty of the user is for all data; the search has it for the folds.
-    share = 1.0 if data.tail else data.steps / data.all_steps
-    given_runs: dict[str, Any] = {
-        "esn": esn,
-        "space": space,
-        "series": data.heard(data.series, data.targets),
-        "targets": data.targets,
-        "edges": data.edges,
-        "penalty": 0.0,
-        "direct": direct,
-        "folds": data.folds,
-        "noise": checks.non_negative(noise, "noise"),
-        "rows": data.steps,
+    kind: Any = Squares if loss == "mse" else Entropy
+    if free:
+        kind = partial(FreeRun, horizon=free)
+    elif pools is not None and (pools.standardise or pools.features != LAST):
+        kind = partial(PooledEntropy, pools=pools)
+    task: Loss = kind(
+        esn=esn,
+        space=space,
+        data=tuned,
+        penalty=0.0,
+        columns=columns,
+        noise=checks.non_negative(noise, "noise"),
         # The bounds of a ridge that one tail judges keep it above rounding.
-        "floor": least if data.tail else max(least, ROUNDING),
-    }
-    runs = PooledRuns(**given_runs, pools=pools or WHOLE) if pooled else Runs(**given_runs)
-    own = esn.hyper.map(lambda leaf: np.full(1, float(leaf)))
-    task = _loss(runs, loss, free)
-    penalty = given * share if given is not None else data.steps * float(task.best_penalties(own)[0])
-    runs = replace(runs, penalty=penalty)
-    task = replace(task, runs=runs)
-    start = start_of(task, own, penalty / data.steps)
+        floor=least if tail else max(least, ROUNDING),
+    )
+    own = one_lane(esn.hyper)
+    # A penalty of the user is for all data; the search has it for the folds.
+    penalty = given * data.share if given is not None else tuned.rows * task.best_penalty(own)
+    task = replace(task, penalty=penalty)
+    start = start_of(task, own, penalty / tuned.rows)
     rng = np.random.default_rng([seed, 1])
     candidates = _candidates(space, esn.hyper, penalty, starts, rng)
     if given is None and space.ridge:
-        candidates = _with_best_penalties(runs, candidates, data.steps)
+        candidates = _with_best_penalties(task, candidates)
         if free:  # a free run may want a larger penalty than the next step
             candidates[..., len(space.learned)] += np.log(10) * rng.integers(0, 6, candidates.shape[:2])
             candidates = np.clip(candidates, space.low, space.high)
             if not isinstance(starts, Hyper):  # its own is chosen by free runs
                 candidates[0, 0] = space.point(esn.hyper, penalty)
     search = Search.begin(task, candidates, rng)
-    records = [_record(search, began, share)]
+    records = [_record(search, began, data.share)]
     try:
         with shown(progress, "tuning") as tell:
             for number in range(rounds):
@@ -237,35 +233,47 @@ def tune(
                 if not len(search.live) or time.perf_counter() - began > limit:
                     break
                 search.round()
-                records.append(_record(search, began, share))
-                tell(number + 1, rounds, f"{task.name} {_least_error(search):.4f}")
+                records.append(_record(search, began, data.share))
+                tell(number + 1, rounds, f"{task.name} {records[-1]['error'][search.best]:.4f}")
     except KeyboardInterrupt:
         warnings.warn("interrupted: this is the result of the rounds so far.", UserWarning, stacklevel=2)
-    chooses = not data.tail and not free and (given is None or space.ridge)
-    return _result(network, task, search, records, data, start, tuple(fixed), share, loss, chooses)
+    chooses = not tail and not free and (given is None or space.ridge)
+    return decided(
+        network,
+        search,
+        data,
+        start,
+        chooses,
+        history=_history(records, space, task),
+        seed=esn.seed,
+        washout=data.washout,
+        columns=columns,
+        pools=pools,
+        scale=scale,
+        dtype=esn.dtype,
+        classes=data.classes,
+        folds=0 if tail else len(tuned.folds),
+        fixed=tuple(fixed),
+    )
 
 
-def _loss(runs: Runs, loss: str, free: int | None) -> Loss:
-    if isinstance(runs, PooledRuns):
-        return PooledEntropy(runs)
-    return FreeRun(runs, free) if free else (Squares if loss == "mse" else Entropy)(runs)
+def _check_readout(columns: Columns | None, pools: Pools | None) -> None:
+    if columns is not None and not isinstance(columns, Columns):
+        raise TypeError(f"columns must be an echoscale.readouts.Columns or None, got {columns!r}.")
+    if columns is not None and (columns.squares or columns.products):
+        raise ValueError("tune knows no slopes of squares and products of states: give columns=Columns(inputs=...) alone.")
+    if pools is not None and not isinstance(pools, Pools):
+        raise TypeError(f"pools must be an echoscale.readouts.Pools or None, got {pools!r}.")
+    if pools is not None and pools.ranks:
+        raise ValueError("tune knows no normal scores: leave ranks out of the pools, or give ranks as inputs.")
 
 
-def _check_known(series: Series, y: SeriesLike) -> None:
-    """Free runs of a network with output feedback know their inputs: these must not be the targets themselves."""
-    if all(is_next_input(*pair) for pair in zip(series.values, as_targets(y, series).values, strict=True)):
-        raise ValueError(
-            "the targets are the next inputs, and free runs of a network with output feedback are given their inputs: they "
-            "would hear the truth. Give inputs that are known ahead (a constant, if there are none), or leave feedback out."
-        )
-
-
-def _with_best_penalties(runs: Runs, candidates: Floats, steps: float) -> Floats:
+def _with_best_penalties(task: Loss, candidates: Floats) -> Floats:
     """The same points with the ridge penalty that is best for each by the folds."""
-    space, points = runs.space, candidates.reshape(-1, candidates.shape[-1]).copy()
-    best = runs.best_penalties(runs.hyper(points))
+    space, points = task.space, candidates.reshape(-1, candidates.shape[-1]).copy()
+    best = task.best_penalties(task.networks(points).hyper)
     place = len(space.learned)
-    points[:, place] = np.clip(np.log(best * steps), space.low[place], space.high[place])
+    points[:, place] = np.clip(np.log(best * task.data.rows), space.low[place], space.high[place])
     return points.reshape(candidates.shape)
 
 
@@ -283,97 +291,17 @@ def _candidates(space: Space, hyper: Hyper, penalty: float, starts: int | Hyper,
 
 def _record(search: Search, began: float, share: float) -> dict[str, Any]:
     """As it is shown: the ridge penalty is the one for all data that was judged, with noise and floor."""
-    runs = search.loss.runs
-    values = runs.space.values(search.z)
-    if runs.space.ridge:
-        assert runs.rows is not None
-        used = (search.value.readout.ridge / runs.train_rows).max(axis=1)
-        values[:, len(runs.space.learned)] = used * runs.rows / share
+    task = search.loss
+    values = task.space.values(search.z)
+    if task.space.ridge:
+        used = (search.value.readout.ridge / task.data.train_rows).max(axis=1)
+        values[:, len(task.space.learned)] = used * task.data.rows / share
     return {
-        "error": search.loss.shown(search.value.error.copy()),
+        "error": task.shown(search.value.error.copy()),
         "value": values,
         "steps": search.steps,
         "seconds": time.perf_counter() - began,
     }
-
-
-def _least_error(search: Search) -> float:
-    """The error of the best start, as it is reported."""
-    return float(search.loss.shown(search.value.error[search.best : search.best + 1])[0])
-
-
-def _result(
-    network: Network,
-    task: Loss,
-    search: Search,
-    records: list[dict[str, Any]],
-    data: TuningData,
-    start: Start,
-    fixed: tuple[str, ...],
-    share: float,
-    loss: str,
-    chooses: bool,
-) -> Tuned:
-    runs, space, best = task.runs, task.runs.space, search.best
-    z = search.z[best]
-    values, error = space.values(z), float(search.value.error[best])
-    penalty = float(space.penalties(z[None], runs.penalty)[0])
-    with warnings.catch_warnings():
-        # A radius above 1 was tried on the data, and did well.
-        warnings.simplefilter("ignore", EchoStateWarning)
-        tuned = into_network(network, space.learned, values[: len(space.learned)].tolist())
-    shown_error, start_error = (float(task.shown(np.array([each]))[0]) for each in (error, start.error))
-    # Folds that chose among many points say too little about a small gain, and so does a short test part.
-    helped = shown_error < (1.0 if data.tail else clearly_less()) * start_error
-    verdict = None
-    if data.tested:
-        both = Hyper(
-            *(
-                tuple(np.append(one, other) for one, other in zip(*leaves, strict=True))
-                for leaves in zip(start.hyper, Hyper.of(tuned), strict=True)
-            )
-        )
-        per_step = np.array([start.per_step, penalty / data.steps]) + runs.noise**2
-        sharpness = np.array([start.sharpness, values[-1] if space.sharpness else 1.0])
-        verdict = judge(task, network, data, both, per_step, sharpness)
-        rows = sum(int(each[-1] - each[-2]) for each in data.whole_edges)
-        helped = helped and verdict.tuned < (1.0 if data.tail else clearly_less(rows)) * verdict.start
-        if verdict.sure is not None and not data.tail:
-            helped = helped and verdict.sure >= CLEARLY
-    at_bound = space.at_bound(z)
-    used = search.value.readout.ridge[best]
-    at_floor = not (used <= runs.penalties(z[None])[0] * (1 + 1e-9)).all()
-    if at_floor:  # what was judged is returned, not what was asked for
-        penalty = float((used / runs.train_rows).max() - runs.noise**2) * data.steps
-    last = (penalty if helped else start.per_step * data.steps) / share
-    if chooses:
-        last = last_penalty(runs, data, Hyper.of(tuned if helped else network), last if helped else None)
-    return Tuned(
-        network=tuned if helped else network,
-        ridge=last + runs.noise**2 * data.steps / share,
-        error=shown_error if helped else start_error,
-        start_error=start_error,
-        test_error=None if verdict is None else verdict.tuned if helped else verdict.start,
-        start_test_error=None if verdict is None else verdict.start,
-        verdict=verdict,
-        helped=helped,
-        sharpness=(float(values[-1]) if helped else start.sharpness) if space.sharpness else None,
-        history=_history(records, space, task),
-        steps=search.steps,
-        seed=runs.esn.seed,
-        washout=data.washout,
-        direct=runs.direct,
-        dtype=runs.esn.dtype,
-        loss=loss,
-        classes=data.classes,
-        per_sequence=data.per_sequence,
-        features=(runs.pools if isinstance(runs, PooledRuns) else LAST) if data.per_sequence else None,
-        folds=0 if data.tail else len(data.folds),
-        fixed=fixed,
-        at_bound=tuple(name for name in at_bound if not (at_floor and name == RIDGE)),
-        at_floor=at_floor and helped,
-        scalings=data.scalings,
-    )
 
 
 def _history(records: list[dict[str, Any]], space: Space, task: Loss) -> xarray.Dataset:

@@ -20,8 +20,8 @@ from sklearn.exceptions import NotFittedError
 
 from echoscale._internal.types import Flags, Floats, Indices
 from echoscale.data.scaling import Scaling
+from echoscale.engine.drawn import Matrices
 from echoscale.engine.esn import ESN
-from echoscale.engine.weights.blocks import Matrices
 from echoscale.estimators import NVAR, ESNClassifier, ESNRegressor, ESNStepClassifier
 from echoscale.forecasting import AutoModel
 from echoscale.readouts import Sigmoid

@@ -1,4 +1,6 @@
-"""Train a readout of classes: epochs of shuffled minibatches, judged on held-out rows.
+"""A readout of classes, trained by shuffled minibatches with Adam, on features in memory or streamed from a file.
+
+    E = mean over rows of loss(W x + b, label) + ridge/2 |W|^2
 
 In every epoch, blocks come in random order, and rows in random order within a block, cut into minibatches. The order follows
 from the seed and the number of the epoch alone, so an interrupted training resumes as if it had not been interrupted.
@@ -7,14 +9,13 @@ A schedule sets the rate of every minibatch k = 0 .. K-1 of a training:
 
     "constant"  rate
     "cosine"    rate (1 + cos(pi k / K)) / 2: from the rate down towards 0, which reduces the noise of small minibatches
-
-Labels, held-out rows and the rate are checked first. An error says what is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,44 +25,21 @@ import optax
 
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
-from echoscale._internal.types import Indices
-from echoscale.data.losses import OF_CLASSES, constant
+from echoscale._internal.types import Array, Floats, Indices
+from echoscale.data.losses import OF_CLASSES, constant, probabilities
 from echoscale.data.series import refuse_masked
-from echoscale.engine.devices import device_of, precision_and_device
-from echoscale.readouts.logistic import epochs as loops
-from echoscale.readouts.logistic.epochs import EpochState, ReadoutWeights, Scale
-from echoscale.readouts.logistic.rows import FeatureRows, Streamed
-from echoscale.readouts.logistic.trained import Trained, TrainedState, TrainingHistory
+from echoscale.engine.devices import DeviceLike, device_of, precision_and_device
+from echoscale.readouts import minibatches as loops
+from echoscale.readouts.minibatches import EpochState, FeatureRows, ReadoutWeights, Scale, Streamed, Table
+from echoscale.readouts.ridge import Readout
 
-if TYPE_CHECKING:
-    from echoscale.engine.devices import DeviceLike
+__all__ = ["OF_CLASSES", "SCHEDULES", "Trained", "TrainingHistory", "fit", "probabilities"]
 
-
+SCHEDULES = ("constant", "cosine")
 CRITERIA = ("loss", "accuracy")
 JUDGED_AT_ONCE = 256  # rows: more take fewer calls, and more memory
 # Features that vary by less than this share of the most variable one are not scaled up further: their variation is rounding.
 LEAST_SPREAD = 1e-4
-
-Table = npt.NDArray[np.int32]
-
-SCHEDULES = ("constant", "cosine")
-
-
-class TrainingPlan(NamedTuple):
-    """The settings of one training, checked."""
-
-    loss: str
-    rate: float
-    schedule: str
-    epochs: int
-    minibatch: int
-    ridge: float
-    standardise: bool
-    patience: int | None
-    criterion: str
-    average: int
-    seed: int
-    dtype: str
 
 
 def fit(
@@ -183,6 +161,188 @@ def fit(
             return training.run(start, checkpoint, tell)
 
 
+class TrainingHistory(NamedTuple):
+    """How a training went: one number per epoch, without the penalty.
+
+    Attributes
+    ----------
+    train_loss : (epochs,)
+        Mean loss over the training rows, each row's just before the step that it takes part in.
+    loss : (epochs,)
+        Mean loss over the validation rows after the epoch; NaN without validation rows.
+    accuracy : (epochs,)
+        The share of validation rows whose largest output belongs to their label; NaN without validation rows.
+    """
+
+    train_loss: Floats
+    loss: Floats
+    accuracy: Floats
+
+
+class TrainedState(NamedTuple):
+    """Where the training stands, in its own precision and of scaled features; not what is judged best.
+
+    weights   after the last minibatch
+    averages  of Adam: count, means of the slopes and of their squares
+    recent    the means of the weights over each of the last epochs, where they are averaged
+    """
+
+    weights: ReadoutWeights
+    averages: optax.ScaleByAdamState
+    scale: Scale | None
+    recent: tuple[ReadoutWeights, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """z = coef x + intercept of features as they were given; the class is the largest z.
+
+    Parameters
+    ----------
+    coef : (O, F)
+        W after the best epoch; without validation rows, after the last.
+    intercept : (O,)
+        b, likewise.
+    loss : "sigmoid" or "softmax"
+        What was minimised.
+    ridge : float
+        The penalty on |W|^2 / 2, beside the mean loss.
+    history : TrainingHistory
+        Loss and accuracy of every epoch.
+    best_epoch : int
+        Counted from 0, as in the history.
+    state : TrainedState
+        What `fit(..., start=...)` resumes from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from echoscale.readouts import logistic
+    >>> x = np.random.default_rng(0).normal(size=(60, 2))
+    >>> trained = logistic.fit(x, (x[:, 0] > 0).astype(int), classes=2, rate=0.1, epochs=3)
+    >>> int(trained.probabilities([[3.0, 0.0]]).argmax())
+    1
+    >>> same = logistic.Trained.of(trained.arrays())  # through np.savez or safetensors
+    >>> np.array_equal(same.coef, trained.coef)
+    True
+    """
+
+    coef: Floats
+    intercept: Floats
+    loss: str
+    ridge: float
+    history: TrainingHistory
+    best_epoch: int
+    state: TrainedState
+
+    @property
+    def epochs(self) -> int:
+        """How many were trained."""
+        return len(self.history.train_loss)
+
+    @property
+    def readout(self) -> Readout:
+        """The plain readout, without the history."""
+        return Readout(self.coef, self.intercept, np.asarray(self.ridge))
+
+    def predict(self, features: npt.ArrayLike) -> Floats:
+        """z = coef x + intercept.
+
+        Parameters
+        ----------
+        features : (rows, F)
+            As they were given to `fit`.
+
+        Returns
+        -------
+        (rows, O) array
+            z.
+        """
+        return self.readout.predict(features)
+
+    def probabilities(self, features: npt.ArrayLike) -> Floats:
+        """Probabilities of the classes, which add up to 1; see `echoscale.data.losses.probabilities`.
+
+        Parameters
+        ----------
+        features : (rows, F)
+            As they were given to `fit`.
+
+        Returns
+        -------
+        (rows, O) array
+            Probabilities.
+        """
+        return probabilities(self.loss, self.predict(features))
+
+    def arrays(self) -> dict[str, Array]:
+        """All of it as named arrays, for np.savez or safetensors; `Trained.of` is the way back.
+
+        Returns
+        -------
+        dict of arrays
+            By name.
+        """
+        state, (count, slopes, squares) = self.state, self.state.averages
+        named: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)[:4]}
+        named |= {f"history.{name}": values for name, values in self.history._asdict().items()}
+        named |= {"best_epoch": self.best_epoch, "adam.count": count}
+        groups: dict[str, Any] = {"weights": state.weights, "adam.slopes": slopes, "adam.squares": squares}
+        groups |= {f"recent.{k}": each for k, each in enumerate(state.recent)}
+        groups |= {"scale": state.scale} if state.scale else {}
+        named |= {f"{group}.{name}": value for group, leaf in groups.items() for name, value in leaf._asdict().items()}
+        # A name is written as the bytes of its letters, since not every file format of arrays has text.
+        return {key: np.asarray(list(value.encode()) if isinstance(value, str) else value) for key, value in named.items()}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array]) -> Trained:
+        """From what `arrays` gave.
+
+        Parameters
+        ----------
+        arrays : mapping of names to arrays
+            As `arrays` named them.
+
+        Returns
+        -------
+        Trained
+            The same, to the bit.
+        """
+
+        def group(kind: Any, name: str) -> Any:
+            return kind(*(arrays[f"{name}.{field}"] for field in kind._fields))
+
+        recent = sum(key.startswith("recent.") and key.endswith(".coef") for key in arrays)
+        state = TrainedState(
+            group(ReadoutWeights, "weights"),
+            optax.ScaleByAdamState(
+                arrays["adam.count"], group(ReadoutWeights, "adam.slopes"), group(ReadoutWeights, "adam.squares")
+            ),
+            group(Scale, "scale") if "scale.mean" in arrays else None,
+            tuple(group(ReadoutWeights, f"recent.{k}") for k in range(recent)),
+        )
+        loss = bytes(arrays["loss"].astype(np.uint8)).decode()
+        numbers = float(arrays["ridge"]), group(TrainingHistory, "history"), int(arrays["best_epoch"])
+        return cls(arrays["coef"], arrays["intercept"], loss, *numbers, state)
+
+
+class TrainingPlan(NamedTuple):
+    """The settings of one training, checked."""
+
+    loss: str
+    rate: float
+    schedule: str
+    epochs: int
+    minibatch: int
+    ridge: float
+    standardise: bool
+    patience: int | None
+    criterion: str
+    average: int
+    seed: int
+    dtype: str
+
+
 class _Training:
     """One training: the data, and the loop over epochs."""
 
@@ -195,24 +355,21 @@ class _Training:
             raise ValueError(
                 f"minibatch={plan.minibatch} is more than the {len(rows)} rows there are to train on: choose a smaller one."
             )
-        self.rows, self.count, self.held_out = rows, len(rows), len(held_out)
+        self.rows, self.held_out = rows, len(held_out)
         self.parts = source.split(rows)
-        self.steps = sum(minibatches(len(part), plan.minibatch) for part in self.parts)
-        self.judged = _tables(source.split(held_out))
+        self.steps = sum(loops.steps(len(part), plan.minibatch) for part in self.parts)
+        self.judged = loops.tables(source.split(held_out), JUDGED_AT_ONCE)
 
     def run(self, start: Trained | None, checkpoint: Callable[[Trained], None] | None, tell: Progress) -> Trained:
         """From the start, or on from a training before, to the last epoch."""
         plan = self.plan
         now = self._begun() if start is None else self._checked(start)
-        while now.epochs < plan.epochs and not self._stuck(now):
+        while now.epochs < plan.epochs and (plan.patience is None or now.epochs - 1 - now.best_epoch < plan.patience):
             now = self._epoch(now)
             if checkpoint is not None:
                 checkpoint(now)
             tell(now.epochs, plan.epochs, f"loss {now.history.train_loss[-1]:.4g}")
         return now
-
-    def _stuck(self, now: Trained) -> bool:
-        return self.plan.patience is not None and now.epochs - 1 - now.best_epoch >= self.plan.patience
 
     def _begun(self) -> Trained:
         dtype, shape = self.plan.dtype, (self.classes, self.source.width)
@@ -220,7 +377,8 @@ class _Training:
         counts = np.bincount(self.labels[self.rows], minlength=self.classes)
         scale = self._scale() if self.plan.standardise else None
         first = constant(self.plan.loss, counts) / (scale.gain if scale else 1.0)
-        state = TrainedState(zero._replace(intercept=first.astype(dtype)), (np.zeros((), np.int32), zero, zero), scale, ())
+        averages = optax.ScaleByAdamState(np.zeros((), np.int32), zero, zero)
+        state = TrainedState(zero._replace(intercept=first.astype(dtype)), averages, scale, ())
         nothing = TrainingHistory(*(np.zeros(0) for _ in TrainingHistory._fields))
         return Trained(np.zeros(shape), np.zeros(shape[0]), self.plan.loss, self.plan.ridge, nothing, -1, state)
 
@@ -240,103 +398,83 @@ class _Training:
 
     def _epoch(self, before: Trained) -> Trained:
         """One more epoch, judged."""
-        plan, epoch = self.plan, before.epochs
-        scale = before.state.scale
-        learning, train_loss = self._train(before)
+        plan, epoch, scale = self.plan, before.epochs, before.state.scale
+        learned, train_loss = self._train(before)
         if not np.isfinite(train_loss):
             raise ValueError(
                 f"training went astray in epoch {epoch}: the loss is {train_loss}. A smaller rate than {plan.rate} may help."
             )
-        weights, averages = _to_host(learning.weights), _to_host(learning.averages)
+        weights, averages = jax.tree.map(np.array, (learned.weights, learned.averages))
         recent: tuple[ReadoutWeights, ...] = ()
         kept = weights
-        if learning.total is not None:
-            mean = jax.tree.map(lambda total: np.asarray(total) / np.asarray(self.steps, plan.dtype), learning.total)
+        if learned.total is not None:
+            mean = jax.tree.map(lambda total: np.asarray(total) / np.asarray(self.steps, plan.dtype), learned.total)
             recent = (*before.state.recent, mean)[-plan.average :]
             kept = ReadoutWeights(*(sum(parts) / np.asarray(len(recent), plan.dtype) for parts in zip(*recent, strict=True)))
-        state = TrainedState(weights, (averages.count, averages.mu, averages.nu), scale, recent)
+        state = TrainedState(weights, averages, scale, recent)
         numbers = train_loss, *self._judge(kept, scale)
         history = TrainingHistory(*(np.append(past, number) for past, number in zip(before.history, numbers, strict=True)))
         if self.held_out and epoch and not self._better(history, epoch, before.best_epoch):
-            return Trained(before.coef, before.intercept, plan.loss, plan.ridge, history, before.best_epoch, state)
-        coef, intercept = loops.on_features(_exact(kept), None if scale is None else _exact(scale))
+            return replace(before, history=history, state=state)
+        exact = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (kept, scale))
+        coef, intercept = loops.on_features(*exact)
         return Trained(coef, intercept, plan.loss, plan.ridge, history, epoch, state)
 
     def _train(self, before: Trained) -> tuple[EpochState, float]:
         """The minibatches of one epoch, block by block."""
-        plan, (count, slopes, squares) = self.plan, before.state.averages
+        plan, scale = self.plan, before.state.scale
         # Fresh copies on the device: the compiled loop uses them up.
-        weights, slopes, squares = (jax.tree.map(jnp.array, each) for each in (before.state.weights, slopes, squares))
-        total = jax.tree.map(jnp.zeros_like, weights) if plan.average else None
-        learning = EpochState(weights, optax.ScaleByAdamState(jnp.asarray(count, jnp.int32), slopes, squares), total)
-        ridge, scale = np.asarray(plan.ridge, plan.dtype), before.state.scale
-        shown = list(shuffled(self.parts, plan.minibatch, plan.seed, before.epochs))
-        first = before.epochs * self.steps
-        total_loss = 0.0
-        for (place, table), block in zip(shown, self.source.load([place for place, _ in shown]), strict=True):
-            steps = minibatches(len(self.parts[place]), plan.minibatch)
+        weights, averages = jax.tree.map(jnp.array, (before.state.weights, before.state.averages))
+        learning = EpochState(weights, averages, jax.tree.map(jnp.zeros_like, weights) if plan.average else None)
+        ridge, first, total_loss = np.asarray(plan.ridge, plan.dtype), before.epochs * self.steps, 0.0
+        rng = np.random.default_rng([plan.seed, before.epochs])
+        for rows, labels, table in self._load(loops.tables(self.parts, plan.minibatch, rng)):
+            steps = int((table[:, 0] >= 0).sum())
             rate = np.zeros(len(table), plan.dtype)
             rate[:steps] = rates(plan.schedule, plan.rate, first, steps, plan.epochs * self.steps)
-            arguments = block, self._labels_of(place), table, rate, ridge, scale, plan.loss
-            learning, summed = loops.train(learning, *arguments)
+            learning, summed = loops.train(learning, rows, labels, table, rate, ridge, scale, plan.loss)
             first, total_loss = first + steps, total_loss + float(summed)  # which waits for the block to be done with
-        return learning, total_loss / self.count
+        return learning, total_loss / len(self.rows)
 
     def _judge(self, weights: ReadoutWeights, scale: Scale | None) -> tuple[float, float]:
         """Loss and accuracy on the validation rows."""
         if not self.held_out:
             return np.nan, np.nan
         losses, correct = 0.0, 0
-        for (place, table), block in zip(self.judged, self._blocks(self.judged), strict=True):
-            lost, right = loops.judge(weights, block, self._labels_of(place), table, scale, self.plan.loss)
+        for rows, labels, table in self._load(self.judged):
+            lost, right = loops.judge(weights, rows, labels, table, scale, self.plan.loss)
             losses, correct = losses + float(lost), correct + int(right)
         return losses / self.held_out, correct / self.held_out
 
     def _better(self, history: TrainingHistory, epoch: int, best: int) -> bool:
-        loss = history.loss[epoch], history.loss[best]
-        accuracy = history.accuracy[epoch], history.accuracy[best]
-        if self.plan.criterion == "accuracy" and accuracy[0] != accuracy[1]:
-            return bool(accuracy[0] > accuracy[1])
-        return bool(loss[0] < loss[1])
+        def rank(k: int) -> tuple[float, ...]:
+            by_loss = (float(history.loss[k]),)
+            return (-float(history.accuracy[k]), *by_loss) if self.plan.criterion == "accuracy" else by_loss
+
+        return rank(epoch) < rank(best)
 
     def _scale(self) -> Scale:
         """Mean and spread of every feature over the training rows, in one pass."""
-        tables = _tables(self.parts)
         sums = np.zeros((2, self.source.width))
         shift: Any = None
-        for (_, table), block in zip(tables, self._blocks(tables), strict=True):
+        for rows, _, table in self._load(loops.tables(self.parts, JUDGED_AT_ONCE)):
             if shift is None:  # near the mean, so that squares lose no digits
-                shift = loops.middle(block, table[0])
-            sums += np.stack([np.asarray(each, np.float64) for each in loops.moments(block, table, shift)])
+                shift = loops.middle(rows, table[0])
+            sums += np.stack([np.asarray(each, np.float64) for each in loops.moments(rows, table, shift)])
         if not np.isfinite(sums).all():
             raise ValueError(f"the squares of the features leave the range of {self.plan.dtype}: scale the features down.")
-        first, second = sums / self.count
+        first, second = sums / len(self.rows)
         spread = np.sqrt(np.maximum(second - first**2, 0))
         spread = np.maximum(spread, LEAST_SPREAD * spread.max()) if spread.max() else np.ones_like(spread)
         mean = np.asarray(shift, np.float64) + first
         numbers = mean, 1 / spread, np.sqrt(self.source.width)
         return Scale(*(np.asarray(each, self.plan.dtype) for each in numbers))
 
-    def _blocks(self, tables: list[tuple[int, Table]]) -> Iterator[jax.Array]:
-        return self.source.load([place for place, _ in tables])
-
-    def _labels_of(self, place: int) -> npt.NDArray[np.int32]:
-        block = self.source.blocks[place]
-        return self.labels[block.begin : block.end]
-
-
-def _tables(parts: list[Indices]) -> list[tuple[int, Table]]:
-    """The rows of every block in their order, many at once, for passes that change nothing."""
-    height = max(minibatches(len(part), JUDGED_AT_ONCE) for part in parts)
-    return [(place, cut(part, JUDGED_AT_ONCE, height)) for place, part in enumerate(parts) if len(part)]
-
-
-def _to_host(tree: Any) -> Any:
-    return jax.tree.map(np.array, tree)
-
-
-def _exact(tree: Any) -> Any:
-    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
+    def _load(self, tables: Sequence[tuple[int, Table]]) -> Iterator[tuple[jax.Array, npt.NDArray[np.int32], Table]]:
+        """Rows, labels and minibatches, block by block."""
+        for (place, table), rows in zip(tables, self.source.load([place for place, _ in tables]), strict=True):
+            begin = self.source.begins[place]
+            yield rows, self.labels[begin : begin + self.source.size], table
 
 
 def check_labels(labels: npt.ArrayLike, count: int, classes: int) -> npt.NDArray[np.int32]:
@@ -390,36 +528,6 @@ def check_rate(rate: object) -> float:
     if not value > 0:
         raise ValueError(f"rate must be above 0, got {value}: it is the step of Adam.")
     return value
-
-
-def shuffled(parts: Sequence[Indices], minibatch: int, seed: int, epoch: int) -> Iterator[tuple[int, Table]]:
-    """Every part's number and its rows as a table of minibatches; parts without a row are left out.
-
-    All tables have one height, that of the largest part, for one compiled program: a minibatch of -1 alone is none.
-    """
-    rng = np.random.default_rng([seed, epoch])
-    height = max(minibatches(len(rows), minibatch) for rows in parts)
-    for place in rng.permutation(len(parts)):
-        if len(parts[place]):
-            yield int(place), cut(rng.permutation(parts[place]), minibatch, height)
-
-
-def minibatches(count: int, minibatch: int) -> int:
-    """Number of minibatches for this number of rows."""
-    return -(-count // minibatch)
-
-
-def cut(rows: Indices, minibatch: int, height: int | None = None) -> Table:
-    """Minibatches of nearly equal size, none larger than `minibatch`, one a row of the table (height, minibatch); -1 is none.
-
-    Nearly equal, since a last one of a few rows would make as large a step as the others from far less.
-    """
-    count = minibatches(len(rows), minibatch)
-    table = np.full((height or count, minibatch), -1, np.int32)
-    sizes = len(rows) // max(count, 1) + (np.arange(len(table)) < len(rows) % max(count, 1))
-    sizes[count:] = 0
-    table[np.arange(minibatch) < sizes[:, None]] = rows
-    return table
 
 
 def rates(schedule: str, rate: float, first: int, count: int, total: int) -> npt.NDArray[np.float64]:

@@ -62,8 +62,7 @@ def test_the_first_of_equals_is_chosen() -> None:
     ones = np.ones(4)
     errors = np.array([0.5, 0.3 * (1 + TIE / 2), 0.3, 0.4])
     found = Candidates(ones, ones, np.arange(1.0, 5), errors, 3)
-    assert found.place == 1
-    assert found.chosen == (1, 1, 2)
+    assert found.chosen == Candidate(1, 1, 2)
     assert (
         found.reason == "leak rate 1 and input scaling 2, chosen from 4 candidates by 3 folds; the next best has 1% less error"
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from echoscale.engine.weights.topologies.ring import ring
+from echoscale.engine.topologies.ring import ring
 from echoscale.network import Concentric, Reservoir
 
 

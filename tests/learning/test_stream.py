@@ -15,9 +15,10 @@ import pytest
 
 import echoscale as es
 from echoscale.learning import RLS, Adam, OnlineLearner, Reinitialise
-from echoscale.learning.online import buffers, loop
 from echoscale.learning.online import history as book
+from echoscale.learning.online import loop
 from echoscale.learning.online import reinitialise as rules
+from echoscale.learning.online import stream as streams
 from echoscale.storage.save_load import StorageError
 
 
@@ -95,7 +96,7 @@ def test_a_file_of_another_learner_is_refused(tmp_path: Path, monkeypatch: pytes
 WORKER = """
 import sys, numpy as np, echoscale as es
 sys.path.insert(0, sys.argv[1])
-from test_buffers import learner, stream
+from test_stream import learner, stream
 u, y = stream()
 model = learner("starts and protocol")
 for begin in range(0, 2600, 10):
@@ -278,10 +279,9 @@ def test_the_first_carry_is_spread_over_the_lanes_as_in_the_loop(kind: str) -> N
     u, y = stream(300)
     model = learner(kind, constraint="logistic").partial_fit(u, y)
     assert model.stream is not None
-    assert model._plan is not None
-    carry = model.stream.carry
-    values, readout = buffers.spread(model.settings, model._plan, carry)
+    plan, carry = model.stream.plan, model.stream.carry
+    values, readout = streams.spread(model.settings, plan, carry)
     with model.settings.context():
-        expected = loop.spread(model._plan, jnp.asarray(carry.theta), carry.squares)
+        expected = loop.spread(plan, jnp.asarray(carry.theta), carry.squares)
     np.testing.assert_allclose(values, expected[0], rtol=1e-6)
     np.testing.assert_allclose(readout, expected[1], rtol=1e-6)

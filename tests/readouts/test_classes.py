@@ -1,4 +1,4 @@
-"""Readouts of classes from rows, against scikit-learn: ridge on standardised features, folds, sequences left out one by one."""
+"""Readouts of classes from rows, against scikit-learn; and how steep probabilities are, against those that made the labels."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy.special import softmax
 from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.model_selection import KFold, PredefinedSplit, cross_val_predict
 
-from echoscale.readouts import leave_one_out, splits
+from echoscale.readouts import splits
+from echoscale.readouts.classes import fit_ridge, least_error, steepness
 
 Array = npt.NDArray[Any]
 
@@ -33,7 +35,7 @@ def standard(rows: Array) -> Array:
 @pytest.mark.parametrize("features", [10, 100])
 def test_rows_left_out_one_by_one_are_those_of_as_many_fits(features: int) -> None:
     rows, codes = data(features)
-    found = leave_one_out.solve(rows, codes, np.array([2.0]), 5)
+    found = fit_ridge(rows, codes, np.array([2.0]), 5)
     x = standard(rows)
     expected = cross_val_predict(Ridge(alpha=2.0), x, codes, cv=KFold(len(x)))
     np.testing.assert_allclose(found.outputs, expected, atol=1e-8)
@@ -52,7 +54,7 @@ def test_the_penalty_is_that_of_a_cross_validation_by_scikit_learn(features: int
     path = np.array([1e-3, 1e-1, 1e1, 1e3, 1e5])
     weights = 1 / codes.std(axis=0)
     expected = RidgeCV(path, cv=PredefinedSplit(fold), scoring="neg_mean_squared_error").fit(standard(rows), codes * weights)
-    found = leave_one_out.solve(rows, codes, path, 5)
+    found = fit_ridge(rows, codes, path, 5)
     assert found.ridge == expected.alpha_
     assert path[0] < found.ridge < path[-1]
 
@@ -67,4 +69,23 @@ def test_the_least_error_is_that_of_a_path_of_such_fits(features: int) -> None:
         z = cross_val_predict(Ridge(alpha=relative * unit, solver="svd"), x, codes, cv=KFold(len(x)))
         errors.append(((z - codes) ** 2 / codes.var(axis=0)).mean())
     assert 0 < np.argmin(errors) < len(errors) - 1
-    assert leave_one_out.least_error(rows, codes) == pytest.approx(min(errors), rel=1e-6)
+    assert least_error(rows, codes) == pytest.approx(min(errors), rel=1e-6)
+
+
+@pytest.mark.parametrize("beta", [0.3, 1.0, 8.0])
+def test_the_steepness_that_made_the_labels_is_found(beta: float) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(20_000, 4))
+    labels = (softmax(beta * z, axis=1).cumsum(axis=1) < rng.uniform(size=(20_000, 1))).sum(axis=1)
+    assert steepness(z, labels) == pytest.approx(beta, rel=0.03)
+
+
+def test_rows_that_are_all_told_apart_leave_a_doubt() -> None:
+    """As much as one row of R + 2 that is not: 1 - p = 1 / (R + 2)."""
+    z = np.eye(2)[np.arange(18) % 2]
+    p = softmax(steepness(z, np.arange(18) % 2) * z, axis=1).max(axis=1)
+    np.testing.assert_allclose(1 - p, 1 / 20, rtol=1e-4)
+
+
+def test_outputs_that_say_nothing_are_left_alone() -> None:
+    assert steepness(np.ones((5, 3)), np.zeros(5, int)) == 1

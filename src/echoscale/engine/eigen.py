@@ -74,9 +74,11 @@ def _radius(csr: Sparse) -> float:
             orthogonal = _of_orthogonal(csr)
             if orthogonal is not None:
                 return orthogonal
+            start = np.ones(size) / np.sqrt(size)  # fixed: ARPACK's own start vector is random
             for krylov in (80,) if size <= DENSE_AFTER_ONE_SEARCH_UP_TO else (80, 240):
                 try:
-                    return _arnoldi_radius(csr, min(krylov, size - 1))
+                    few = _arnoldi(csr, 6, min(krylov, size - 1), "LM", start)
+                    return float(np.abs(few).max())
                 except scipy.sparse.linalg.ArpackError:
                     continue
         return float(np.abs(np.linalg.eigvals(csr.toarray())).max())
@@ -97,15 +99,9 @@ def _of_orthogonal(csr: Sparse) -> float | None:
     return float(np.sqrt(square)) if np.linalg.norm(apart) < 1e-12 * square * np.linalg.norm(tried) else None
 
 
-def _arnoldi_radius(csr: Sparse, krylov: int) -> float:
-    """The largest of the few outermost eigenvalues, from a Krylov space of the given size."""
-    start = np.ones(csr.shape[0]) / np.sqrt(csr.shape[0])  # fixed: ARPACK's own start vector is random
-    return float(np.abs(_arnoldi(csr, 6, krylov, "LM", start, restarts=100)).max())
-
-
-def _arnoldi(csr: Sparse, count: int, krylov: int, which: Which, start: Floats, restarts: int) -> Complex:
+def _arnoldi(csr: Sparse, count: int, krylov: int, which: Which, start: Floats) -> Complex:
     found = scipy.sparse.linalg.eigs(
-        csr, k=count, ncv=krylov, which=which, v0=start, maxiter=restarts, tol=1e-13, return_eigenvectors=False
+        csr, k=count, ncv=krylov, which=which, v0=start, maxiter=100, tol=1e-13, return_eigenvectors=False
     )
     return np.asarray(found, np.complex128)
 
@@ -146,7 +142,7 @@ def _of_cycle(csr: Sparse) -> Complex | None:
 def _outermost(csr: Sparse) -> Complex:
     """The eigenvalues at the rim: of largest modulus, largest and smallest real part, largest imaginary part."""
     start = np.random.default_rng(0).standard_normal(csr.shape[0])  # fixed, and orthogonal to no eigenvector
-    values = np.concatenate([_arnoldi(csr, OUTERMOST, 240, which, start, restarts=100) for which in get_args(Which)])
+    values = np.concatenate([_arnoldi(csr, OUTERMOST, 240, which, start) for which in get_args(Which)])
     # Each comes out of several searches, with other last digits, and one of a conjugate pair at a search's edge.
     values = np.concatenate([values, values.conj()])
     _, first = np.unique(np.round(values, 9), return_index=True)

@@ -1,4 +1,4 @@
-"""Draw the fixed arrays of a network from a seed: recurrent, coupling, input, feedback and residual matrices, and biases.
+"""The matrices of a network: drawn from a seed, and put together as one reservoir with all factors of `Hyper` applied.
 
     W_in (n, F), b (n,)  U[-1, 1], with zeros in W_in where inputs are sparse; or the user's own
     O (n, n)             of x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): identity, shift, random orthogonal, or the user's own
@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,9 @@ import scipy.sparse.linalg
 
 from echoscale._internal.types import Floats
 from echoscale.engine.devices import one_thread
-from echoscale.engine.weights.eigen import spectral_radius
-from echoscale.engine.weights.topologies.random_links import random_sparse
+from echoscale.engine.eigen import spectral_radius
+from echoscale.engine.hyper import Hyper
+from echoscale.engine.topologies.random_links import random_sparse
 from echoscale.network import Coupling, Network, Reservoir
 from echoscale.network.leaks import places_of
 from echoscale.network.matrix import IDENTITY, SHIFT, Matrix
@@ -63,6 +64,38 @@ class Drawn(NamedTuple):
     residuals: tuple[Sparse, ...] = ()
 
 
+class Matrices(NamedTuple):
+    """One reservoir that equals the whole network: x(t+1) = (1 - a) O x + a tanh(W x + W_in s + bias), a = leak_rate.
+
+    With output feedback s is (s(t), y(t-1)), and W_in is (W_in, W_fb).
+
+    All factors are applied. This is the bridge to other libraries. It describes coupling_delay=1; with 0 the blocks are the
+    same but act at once.
+
+    Attributes
+    ----------
+    W : (N, N) scipy sparse array
+        A block for every reservoir and coupling.
+    W_in : (N, F + O)
+        Input weights; with output feedback, the weights of the O outputs follow.
+    bias : (N,)
+        Biases.
+    leak_rate : (N,)
+        The leak rate of every neuron.
+    residual : (N, N) scipy sparse array or None
+        O; None is the identity.
+    linear : (N,) bool or None
+        Which neurons have no tanh; None: all have one.
+    """
+
+    W: scipy.sparse.csr_array
+    W_in: Floats
+    bias: Floats
+    leak_rate: Floats
+    residual: scipy.sparse.csr_array | None = None
+    linear: npt.NDArray[np.bool_] | None = None
+
+
 def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Drawn:
     """All matrices of a network. Adding a level, a coupling or an input leaves the others as they were."""
 
@@ -73,7 +106,10 @@ def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Draw
     return Drawn(
         recurrent=tuple(recurrent_matrix(rng(0, k), reservoir) for k, reservoir in members),
         inputs=tuple(input_matrix(rng(1, k), partial(rng, 7, k), reservoir, n_inputs, k) for k, reservoir in members),
-        biases=tuple(bias_vector(rng(2, k), reservoir) for k, reservoir in members),
+        biases=tuple(
+            rng(2, k).uniform(-1, 1, reservoir.units) if reservoir.bias is None else np.array(reservoir.bias)
+            for k, reservoir in members
+        ),
         couplings=tuple(
             coupling_matrix(
                 rng(3, each.target, each.source),
@@ -90,6 +126,37 @@ def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Draw
     )
 
 
+def block_matrices(network: Network, drawn: Drawn, hyper: Hyper) -> Matrices:
+    """Every block in its place, times its factor."""
+    count = len(network.reservoirs)
+    blocks: list[list[Any]] = [[None] * count for _ in range(count)]
+    for k, matrix in enumerate(drawn.recurrent):
+        blocks[k][k] = matrix * float(hyper.spectral_radius[k])
+    for j, coupling in enumerate(network.couplings):
+        blocks[coupling.target][coupling.source] = drawn.couplings[j] * float(hyper.coupling[j])
+    W_in = _scaled(hyper.input_scaling, drawn.inputs)
+    if drawn.feedback:
+        W_in = np.concatenate([W_in, _scaled(hyper.feedback_scaling, drawn.feedback)], axis=1)
+    sizes = [each.units for each in network.reservoirs]
+    leak_rate = np.repeat(np.asarray(hyper.leak_rate, np.float64), sizes)
+    if hyper.leak_spread:
+        spread = np.repeat(np.asarray(hyper.leak_spread, np.float64), sizes)
+        leak_rate = leak_rate * np.exp(-spread * np.concatenate(drawn.leak_places))
+    residual = scipy.sparse.csr_array(scipy.sparse.block_diag(drawn.residuals, format="csr")) if drawn.residuals else None
+    return Matrices(
+        W=scipy.sparse.csr_array(scipy.sparse.block_array(blocks, format="csr")),
+        W_in=W_in,
+        bias=_scaled(hyper.bias_scaling, drawn.biases),
+        leak_rate=leak_rate,
+        residual=residual,
+        linear=np.repeat(network.linear, sizes) if network.linear else None,
+    )
+
+
+def _scaled(factors: tuple[Any, ...], parts: tuple[Floats, ...]) -> Floats:
+    return np.concatenate([factor * part for factor, part in zip(factors, parts, strict=True)])
+
+
 def leak_places(rng: np.random.Generator, reservoir: Reservoir) -> Floats:
     """q of one reservoir, (n,): a named shape in a random order, places of one's own as they are."""
     places = places_of(reservoir.leak_places, reservoir.units)
@@ -103,7 +170,7 @@ def recurrent_matrix(rng: np.random.Generator, reservoir: Reservoir) -> Sparse:
     if isinstance(topology, Matrix):
         matrix = topology.sparse()
     else:
-        home = importlib.import_module(f"echoscale.engine.weights.topologies.{FILES[name]}")
+        home = importlib.import_module(f"echoscale.engine.topologies.{FILES[name]}")
         matrix = home.matrix(rng, reservoir)
         normalised |= getattr(home, "NORMALISED", False)
     return matrix if normalised else unit_radius(matrix, f"the {name} matrix of {reservoir.units} units")
@@ -151,11 +218,6 @@ def input_matrix(
     if reservoir.input_connections is None:
         return weights
     return weights * _heard(mask_rng(), reservoir.input_connections, weights.shape, place)
-
-
-def bias_vector(rng: np.random.Generator, reservoir: Reservoir) -> Floats:
-    """b of one reservoir, (n,)."""
-    return rng.uniform(-1, 1, reservoir.units) if reservoir.bias is None else np.array(reservoir.bias)
 
 
 def _heard(rng: np.random.Generator, connections: int | float, shape: tuple[int, int], place: int) -> npt.NDArray[np.bool_]:

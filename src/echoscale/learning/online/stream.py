@@ -1,4 +1,4 @@
-"""Between the user's arrays and the compiled loop: plan and constants, the first carry, fresh readouts, buffers of steps.
+"""A stream between two buffers of steps: its first carry, fresh readouts, what a carry says, and the buffers themselves.
 
 Pure functions of the settings; `Stream` is all that changes while learning.
 """
@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.types import Array, Flags, Floats
+from echoscale.data.series import Numbers, Series, as_targets
+from echoscale.data.targets import one_hot
 from echoscale.engine import traces
 from echoscale.engine.esn import ESN
-from echoscale.engine.lanes import lane_count
-from echoscale.learning.online import adam, constraints, history, loop, reinitialise
+from echoscale.learning.online import adam, constraints, history, loop, over_cores, reinitialise
 from echoscale.learning.online.history import History
+from echoscale.learning.online.over_cores import Groups
 from echoscale.learning.online.reinitialise import ProtocolMemory
 from echoscale.learning.online.settings import LearnerSettings
 from echoscale.readouts import rls
@@ -29,8 +31,14 @@ FRESH = 0.01
 
 
 class Stream(NamedTuple):
-    """All that changes; one object, so that an interrupt finds the old one or the new one. `frozen` (P, S) is the user's."""
+    """What is compiled for, and all that changes; one object, so that an interrupt finds the old one or the new one.
 
+    frozen  (P, S), by the user
+    """
+
+    plan: loop.LoopPlan
+    fixed: loop.Fixed
+    groups: Groups
     carry: loop.Carry
     step: int
     history: History
@@ -38,9 +46,39 @@ class Stream(NamedTuple):
     frozen: Flags
 
 
-def plan(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
+def begin(settings: LearnerSettings, esn: ESN, sequences: int) -> Stream:
+    """Before the first step: zero states and traces, the numbers of the starts, a fresh readout."""
+    plan = plan_of(settings, sequences)
+    fixed = fixed_of(settings, plan, esn)
+    dtype, lanes, count = np.dtype(settings.dtype), plan.starts * plan.batch, len(settings.learned)
+    state: Any = tuple(np.zeros((size, lanes), dtype) for size in esn.sizes)
+    free = constraints.to_free(settings.first_values, settings.learned, settings.constraint)
+    theta = np.concatenate([np.zeros((settings.rows, plan.starts)), free[:, of_padded(settings, plan)]])
+    rows, squares = settings.rows, None
+    if isinstance(settings.readout, RLS):
+        one = rls.init(settings.network.units, settings.outputs, settings.readout.ridge)
+        squares = jax.tree.map(lambda leaf: np.tile(leaf, (plan.starts, *[1] * leaf.ndim)), one)
+    carry = loop.Carry(
+        state=state,
+        traces=traces.init(fixed.weights, settings.learned, state),
+        theta=theta.astype(dtype),
+        readout=None,
+        values=(),
+        moments=adam.init(rows + count, plan.starts, dtype),
+        squares=squares,
+        average=None if settings.average is None else (np.zeros((rows, plan.starts), dtype), np.zeros(plan.starts, dtype)),
+        sums=(np.zeros((1 + count, plan.starts), dtype), np.zeros((), np.int32)),
+    )
+    starts = settings.starts
+    carry = fresh(settings, plan, carry, np.ones(starts, bool), np.zeros(starts, np.int64))
+    book = history.init(settings.record, count, starts)
+    memory, frozen = reinitialise.init(count, starts), np.zeros((count, starts), bool)
+    return Stream(plan, fixed, over_cores.over_cores(settings, plan), carry, 0, book, memory, frozen)
+
+
+def plan_of(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
     """The sizes to compile for this number of sequences."""
-    starts, batch = padded(settings.starts, sequences)
+    starts, batch = over_cores.padded(settings.starts, sequences)
     rule = settings.readout
     return loop.LoopPlan(
         learned=settings.learned,
@@ -56,20 +94,12 @@ def plan(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
     )
 
 
-def padded(starts: int, sequences: int) -> tuple[int, int]:
-    """Starts and sequences with idle ones added, so that their product is whole vectors of lanes and as small as can be."""
-    if starts == 1:
-        return 1, lane_count(sequences)
-    pairs = [(s, b) for s in range(starts, starts + 16) for b in range(sequences, sequences + 16) if s * b % 16 == 0]
-    return min(pairs, key=lambda pair: (pair[0] * pair[1], pair[0]))
-
-
 def of_padded(settings: LearnerSettings, plan: loop.LoopPlan) -> npt.NDArray[np.int64]:
     """Which start each of the padded ones is: idle ones repeat the last."""
     return np.minimum(np.arange(plan.starts), settings.starts - 1)
 
 
-def fixed(settings: LearnerSettings, plan: loop.LoopPlan, esn: ESN) -> loop.Fixed:
+def fixed_of(settings: LearnerSettings, plan: loop.LoopPlan, esn: ESN) -> loop.Fixed:
     """The constants of the loop, on the device."""
     dtype, lanes = np.dtype(settings.dtype), plan.starts * plan.batch
     which = of_padded(settings, plan)
@@ -91,37 +121,17 @@ def fixed(settings: LearnerSettings, plan: loop.LoopPlan, esn: ESN) -> loop.Fixe
         ridge=squares.ridge,
         forgetting=squares.forgetting,
         decay=np.asarray(0.0 if settings.averages_plainly else settings.average or 0.0, dtype),
-        ones=np.ones(max(settings.sizes), dtype),
+        ones=np.ones(max(esn.sizes), dtype),
     )
     on_device: loop.Fixed = jax.device_put(constants)
     return on_device
 
 
-def begin(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed) -> Stream:
-    """Before the first step: zero states and traces, the numbers of the starts, a fresh readout."""
-    dtype, lanes, count = np.dtype(settings.dtype), plan.starts * plan.batch, len(settings.learned)
-    state: Any = tuple(np.zeros((size, lanes), dtype) for size in settings.sizes)
-    free = constraints.to_free(settings.first_values, settings.learned, settings.constraint)
-    theta = np.concatenate([np.zeros((settings.rows, plan.starts)), free[:, of_padded(settings, plan)]])
-    rows, squares = settings.rows, None
-    if isinstance(settings.readout, RLS):
-        one = rls.init(settings.network.units, settings.outputs, settings.readout.ridge)
-        squares = jax.tree.map(lambda leaf: np.tile(leaf, (plan.starts, *[1] * leaf.ndim)), one)
-    carry = loop.Carry(
-        state=state,
-        traces=traces.init(constants.weights, settings.learned, state),
-        theta=theta.astype(dtype),
-        readout=None,
-        values=(),
-        moments=adam.init(rows + count, plan.starts, dtype),
-        squares=squares,
-        average=None if settings.average is None else (np.zeros((rows, plan.starts), dtype), np.zeros(plan.starts, dtype)),
-        sums=(np.zeros((1 + count, plan.starts), dtype), np.zeros((), np.int32)),
-    )
-    starts = settings.starts
-    carry = fresh(settings, plan, carry, np.ones(starts, bool), np.zeros(starts, np.int64))
-    book = history.init(settings.record, count, starts)
-    return Stream(carry, 0, book, reinitialise.init(count, starts), np.zeros((count, starts), bool))
+def fixed_now(settings: LearnerSettings, stream: Stream) -> loop.Fixed:
+    """The constants of the loop, with rate 0 for what is frozen."""
+    rate = np.array(stream.fixed.rule.rate)
+    rate[settings.rows :][(stream.frozen | stream.memory.converged)[:, of_padded(settings, stream.plan)]] = 0
+    return stream.fixed._replace(rule=stream.fixed.rule._replace(rate=rate))
 
 
 def fresh(
@@ -174,11 +184,22 @@ def _of_squares(squares: rls.RLSState) -> Floats:
     return np.concatenate([coef, last[:, None]], axis=1)
 
 
-def rate(settings: LearnerSettings, plan: loop.LoopPlan, constants: loop.Fixed, stream: Stream) -> Array:
-    """Adam's rates (M, S), 0 for what is frozen."""
-    now = np.array(constants.rule.rate)
-    now[settings.rows :][(stream.frozen | stream.memory.converged)[:, of_padded(settings, plan)]] = 0
-    return now
+def values(settings: LearnerSettings, carry: loop.Carry) -> Floats:
+    """The learned hyper-parameters, (P, S)."""
+    free = np.asarray(carry.theta, np.float64)[settings.rows :, : settings.starts]
+    return np.asarray(constraints.of_free(free, settings.learned, settings.constraint)[0])
+
+
+def readouts(settings: LearnerSettings, carry: loop.Carry) -> Floats:
+    """W_out with the intercept last, or its running mean, (S, O, F)."""
+    if carry.squares is not None:
+        return _of_squares(carry.squares)[: settings.starts].transpose(0, 2, 1)
+    rows = np.asarray(carry.theta, np.float64)[: settings.rows]
+    if carry.average is not None:
+        mean, memory = (np.asarray(each, np.float64) for each in carry.average)
+        share = np.minimum(memory, 1) if settings.averages_plainly else 1 - memory  # of the mean that is there
+        rows = np.where(share > 0, mean / np.where(share > 0, share, 1), rows)
+    return rows[:, : settings.starts].reshape(settings.features, settings.outputs, -1).transpose(2, 1, 0)
 
 
 def buffer(settings: LearnerSettings, plan: loop.LoopPlan, u: Array, y: Array, there: Array, begin: int) -> loop.StepRows:
@@ -203,19 +224,37 @@ def buffer(settings: LearnerSettings, plan: loop.LoopPlan, u: Array, y: Array, t
     return loop.StepRows(block(u), block(y), block(weight.T[..., None])[:, 0], moves, averaged)
 
 
-def values(settings: LearnerSettings, carry: loop.Carry) -> Floats:
-    """The learned hyper-parameters, (P, S)."""
-    free = np.asarray(carry.theta, np.float64)[settings.rows :, : settings.starts]
-    return np.asarray(constraints.of_free(free, settings.learned, settings.constraint)[0])
+def read_targets(y: npt.ArrayLike, series: Series, settings: LearnerSettings) -> tuple[Numbers, Flags]:
+    """Targets (B, T, O) of the series, zero where there is none, and where there is one, (B, T).
+
+    A step whose target holds a NaN has none. For "softmax", one column holds numbers of classes from 0 on.
+    """
+    targets, loss, outputs = as_targets(y, series, gaps=True), settings.loss, settings.outputs
+    whole, there = np.stack(list(targets.values)), np.stack(targets.known)
+    if loss == "softmax" and targets.features == 1:
+        known = whole[there]
+        wrong = known[(known != np.floor(known)) | (known < 0) | (known >= outputs)]
+        if wrong.size:
+            raise ValueError(
+                f"y holds {wrong[0]:g}: with loss='softmax' and one number a step it must be a class, a whole number from 0 to "
+                f"{outputs - 1}."
+            )
+        whole = one_hot(whole[..., 0], np.arange(outputs))
+    if whole.shape[-1] != outputs:
+        raise ValueError(f"y has {whole.shape[-1]} columns, and the learner has outputs={outputs}: give one column for each.")
+    filled = np.where(there[..., None], whole, 0.0)
+    if loss != "mse":
+        _check_probabilities(filled, there, loss)
+    return filled.astype(settings.dtype), there
 
 
-def readouts(settings: LearnerSettings, carry: loop.Carry) -> Floats:
-    """W_out with the intercept last, or its running mean, (S, O, F)."""
-    if carry.squares is not None:
-        return _of_squares(carry.squares)[: settings.starts].transpose(0, 2, 1)
-    rows = np.asarray(carry.theta, np.float64)[: settings.rows]
-    if carry.average is not None:
-        mean, memory = (np.asarray(each, np.float64) for each in carry.average)
-        share = np.minimum(memory, 1) if settings.averages_plainly else 1 - memory  # of the mean that is there
-        rows = np.where(share > 0, mean / np.where(share > 0, share, 1), rows)
-    return rows[:, : settings.starts].reshape(settings.features, settings.outputs, -1).transpose(2, 1, 0)
+def _check_probabilities(y: npt.NDArray[np.float64], there: npt.NDArray[np.bool_], loss: str) -> None:
+    if ((y < 0) | (y > 1)).any():
+        wrong = y[(y < 0) | (y > 1)][0]
+        raise ValueError(
+            f"y holds {wrong:g}: with loss={loss!r} targets are probabilities from 0 to 1. Use loss='mse' for others."
+        )
+    sums = y.sum(axis=-1)[there]
+    if loss == "softmax" and (np.abs(sums - 1) > 1e-6).any():
+        wrong = sums[np.abs(sums - 1) > 1e-6][0]
+        raise ValueError(f"the {y.shape[-1]} targets of a step add up to {wrong:g}: with loss='softmax' they must add up to 1.")
