@@ -160,13 +160,13 @@ class Origins:
         """start(t, h) of some origins, (R,)."""
         return differencing.start(self.recipe.difference, self.recipe.period, self.line.values, self.at[rows], steps)
 
-    def learned(self, steps: int) -> tuple[Floats, Floats, Indices]:
-        """Features (R, F), what has to be added to the start (R, 1), and the times of the targets (R,), gaps left out."""
+    def learned(self, steps: int) -> tuple[Floats, Indices]:
+        """f(t, h) and what has to be added to the start, (R, F + 1), and the times of the targets, (R,), gaps left out."""
         count = max(len(self.at) - steps, 0)
         targets = self.at[:count] + steps
         use = np.flatnonzero(self.line.known[targets])
         apart = self.line.values[targets[use]] - self.starts(steps, use)
-        return self.features(steps, use), apart[:, None], targets[use]
+        return np.concatenate([self.features(steps, use), apart[:, None]], axis=1), targets[use]
 
 
 def statistics(origins: Sequence[Origins], edges: Sequence[Indices], steps: Sequence[int]) -> list[Statistics]:
@@ -178,13 +178,14 @@ def statistics(origins: Sequence[Origins], edges: Sequence[Indices], steps: Sequ
     with one_thread():  # products of some hundred rows: waking other threads takes longer
         for k, each in enumerate(steps):
             learned = [one.learned(each) for one in origins]
+            cuts = [np.searchsorted(times, edge) for (_, times), edge in zip(learned, edges, strict=True)]
             for s in range(segments):
-                parts = []
-                for (features, targets, times), edge in zip(learned, edges, strict=True):
-                    low, high = np.searchsorted(times, edge[s : s + 2])
-                    parts.append((features[low:high], targets[low:high]))
-                found = _summed(*map(np.concatenate, zip(*parts, strict=True)))
-                count[s, k], mean[s, k], scatter[s, k] = found.count, found.mean, found.scatter
+                parts = [rows[cut[s] : cut[s + 1]] for (rows, _), cut in zip(learned, cuts, strict=True)]
+                piece = np.concatenate(parts) if len(parts) > 1 else parts[0]
+                if len(piece):
+                    count[s, k], mean[s, k] = len(piece), piece.mean(axis=0)
+                    apart = piece - mean[s, k]
+                    scatter[s, k] = apart.T @ apart
     return [Statistics(count[s], mean[s], scatter[s], width) for s in range(segments)]
 
 
