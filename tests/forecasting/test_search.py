@@ -1,4 +1,4 @@
-"""The search: its budget of time, by a clock that moves only when a round is played, and the outputs of what it found."""
+"""The search: its budget of time, by a clock that moves only in a round, and the outputs of what it found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Clocks:
 
 
 @dataclass
-class Played:
+class Clocked:
     """Rounds that take time and do nothing; each brings a network into use."""
 
     clocks: Clocks
@@ -57,12 +57,12 @@ class Played:
 @pytest.mark.parametrize("tuning", [0.0, 3.0])
 def test_all_ends_within_the_budget(seconds: float, first: float, growth: float, share: float, tuning: float) -> None:
     clocks = Clocks(share)
-    budget, played = clocks.budget(seconds), Played(clocks, first, growth, tuning)
+    budget, search = clocks.budget(seconds), Clocked(clocks, first, growth, tuning)
     clocks.work(1.0)  # reading the data
-    Search.run(played, budget, None, lambda done, total, note: None)  # type: ignore[arg-type]
-    clocks.work(FINISH_SECONDS * len(played.tried))
-    assert budget.spent <= max(1.2 * seconds, (1.0 + first + FINISH_SECONDS) / share), "one round is played in any case"
-    if 0.8 <= growth <= 1.0 and len(played.tried) < 40:
+    Search.run(search, budget, None, lambda done, total, note: None)  # type: ignore[arg-type]
+    clocks.work(FINISH_SECONDS * len(search.tried))
+    assert budget.spent <= max(1.2 * seconds, (1.0 + first + FINISH_SECONDS) / share), "there is one round in any case"
+    if 0.8 <= growth <= 1.0 and len(search.tried) < 40:
         assert budget.spent > 0.5 * seconds, "time is left that another round would have used"
 
 
@@ -75,9 +75,9 @@ def test_rounds_that_get_longer_are_foreseen() -> None:
 
 def test_a_number_of_rounds_has_no_deadline() -> None:
     clocks = Clocks()
-    played = Played(clocks, 100.0, 2.0)
-    Search.run(played, clocks.budget(None), 5, lambda done, total, note: None)  # type: ignore[arg-type]
-    assert played.tried == list(range(5))
+    search = Clocked(clocks, 100.0, 2.0)
+    Search.run(search, clocks.budget(None), 5, lambda done, total, note: None)  # type: ignore[arg-type]
+    assert search.tried == list(range(5))
 
 
 def test_outputs_are_the_mean_of_the_members() -> None:

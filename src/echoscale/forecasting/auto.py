@@ -74,7 +74,7 @@ def auto(
     Returns
     -------
     Found
-        `.model`, fitted to all data; `.table` of rivals; printed, the reasons.
+        `.model`, fitted to all data; `.table` of all methods; printed, the reasons.
 
     Examples
     --------

@@ -3,8 +3,8 @@
     z_b = sum over members m of u_m (W_m f_m,b + b_m)
 
 f_m,b are pooled states of network m (`ESNFeatures`). Every network is judged by its outputs for sequences that are left out one
-by one; the shares u_m come from these errors (`of_errors`). The rival is a ridge on a summary of the inputs: mean, standard
-deviation, first and last value.
+by one; the shares u_m come from these errors (`of_errors`). A ridge on a summary of the inputs (mean, standard deviation, first
+and last value) is taken instead where it is better.
 """
 
 from __future__ import annotations
@@ -217,21 +217,21 @@ def find(problem: Problem, budget: Budget, rounds: int | None, seed: int, tell: 
     simple = fit_ridge(summary_of(series), codes, None, splits.FOLDS)
     total, lasted, judged = rounds or MOST_ROUNDS, list[float](), list[Judged]()
     first, rng, errors = first_plans(), np.random.default_rng([seed, 16]), list[float]()
-    for played in range(1, total + 1):
-        before, later = budget.spent, played - len(first) - 1
+    for number in range(1, total + 1):
+        before, later = budget.spent, number - len(first) - 1
         good = [first[k] for k in np.argsort(errors[: len(first)], kind="stable")[:NEAR]]
         # The first have the weights of `ESNClassifier`; each later one has weights of its own.
-        plan, weights = (first[played - 1], seed) if later < 0 else (later_plan(later, good, rng), seed * MOST_ROUNDS + played)
-        found = judge(series, codes, plan, played, weights)
+        plan, weights = (first[number - 1], seed) if later < 0 else (later_plan(later, good, rng), seed * MOST_ROUNDS + number)
+        found = judge(series, codes, plan, number, weights)
         judged += found
         errors.append(min(each.error for each in found))
         best = best_mean(judged, codes)
         # What was compiled early is not compiled again: long ago counts less.
         lasted = [each / 2 for each in lasted[-2:]] + [budget.spent - before]
-        tell(played, total, f"error of sequences left out {best.error:.4g}")
+        tell(number, total, f"error of sequences left out {best.error:.4g}")
         if budget.ends_with(lasted, 0):
             break
-    made = _result(problem, codes, simple, judged, classes, played)
+    made = _result(problem, codes, simple, judged, classes, number)
     return replace(made, seconds=budget.spent)
 
 
