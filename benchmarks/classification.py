@@ -4,9 +4,9 @@
     python benchmarks/classification.py --quick    made sequences only, seconds
 
 Twelve sets that come inside packages, with the packages' own split into training and test (digits: the first 1,000 train). The
-defaults were set on `SET`. `JUDGED` was named before its first run, with inputs that were only standardised: that run was far
-behind MiniRocket, since ACSF1 and PLAID have a few huge values. Normal scores (`ranks`) were added for that, and judged on all
-sets: no set here is untouched.
+defaults were set on `SET`, and on made sequences of many classes with few examples each. `JUDGED` was named before its first
+run, with inputs that were only standardised: that run was far behind MiniRocket, since ACSF1 and PLAID have a few huge values.
+Normal scores (`ranks`) were added for that, and judged on all sets: no set here is untouched.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import naive
 import numpy as np
 import numpy.typing as npt
 import pytest
+import scipy.stats
 
 import echoscale as es
 from echoscale.data.normal_scores import NormalScores, heard_of
@@ -27,6 +28,12 @@ def by_hand(states: Array, name: str, parts: int, washout: int) -> Array:
         return np.concatenate([late[a:b].mean(axis=0) for a, b in cuts])
     if name == "snapshots":
         return np.concatenate([states[math.ceil(k * len(states) / parts) - 1] for k in range(1, parts + 1)])
+    if name == "skew":
+        return np.asarray(scipy.stats.skew(late, axis=0)) if len(late) > 1 else np.zeros(states.shape[1])
+    if name == "positive":
+        return np.asarray((late > 0).mean(axis=0))
+    if name == "variation":
+        return np.asarray(np.abs(late[1:] - late[:-1]).sum(axis=0) / len(late))
     return np.asarray(states[-1] if name == "last" else getattr(np, name)(late, axis=0))
 
 

@@ -308,6 +308,7 @@ def every_kind() -> dict[str, Any]:
 # Where a number may be missing: an error that was not computed, the loss of a window without targets, a look that was not taken
 # yet, a gap in the data, a target that is not known, and where a forecast has no floor.
 MAY_BE_NAN = (
+    *(f"candidates_.{name}" for name in ("slow", "fast", "input_scaling")),  # given by the user
     "ridge_curve_.errors",
     "stream.history.loss",
     "stream.history.gradient",

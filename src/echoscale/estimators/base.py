@@ -77,8 +77,13 @@ class ESNEstimator(BaseEstimator):
         return list(self.units) if isinstance(self.units, Sequence | np.ndarray) else [self.units]
 
     def _candidate(self) -> Candidate:
-        """The leak rates and the input scaling where they are left open."""
-        return USUAL
+        """The leak rates and the input scaling where they are left open: as the last fit chose them, or the usual ones."""
+        found = getattr(self, "candidates_", None)
+        return USUAL if found is None else found.chosen
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
+        text, found = super().__repr__(N_CHAR_MAX), getattr(self, "candidates_", None)
+        return text if found is None else f"{text}\n{found.reason}"
 
     def _described(self, sizes: list[int], candidate: Candidate | None = None) -> Network:
         """Reservoirs of these sizes side by side; values that are left open come from a candidate."""

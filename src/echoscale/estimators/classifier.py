@@ -30,6 +30,7 @@ from echoscale.readouts.logistic import TrainingHistory
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.pooling import Pools
 from echoscale.readouts.ridge import Readout
+from echoscale.timescales.candidates import Candidates
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
@@ -43,16 +44,17 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     X is an array (B, T, F) or a list of (T_b, F), y is (B,). For one label per step, see `ESNStepClassifier`. Every sequence
     begins from the zero state.
 
-    With nothing set, the input scaling, ranks of the inputs and the pools are chosen by sequences that are left out one by one,
-    and the ridge penalty by folds. Probabilities are calibrated on the sequences left out.
+    With nothing set, the leak rates, the input scaling, changes and ranks of the inputs and the pools are chosen by sequences
+    that are left out one by one, and the ridge penalty by folds. Probabilities are calibrated on the sequences left out.
 
     Parameters
     ----------
     units : int or tuple of int
         Number of neurons, of one reservoir or of each of several side by side.
     leak_rate : float, tuple or None
-        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: from 1 on the first reservoir to 0.03 on the
-        last, the others geometrically between them; 1 where there is one reservoir.
+        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: from 1 on the first reservoir to 0.3, 0.1 or
+        0.03 on the last, whichever is best on held-out sequences, the others geometrically between them; the same range for
+        the neurons of one reservoir.
     spectral_radius : float or tuple
         Spectral radius of the recurrent matrices.
     input_scaling : float, tuple or None
@@ -92,6 +94,9 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         The labels, sorted.
     transformer_ : ESNFeatures
         The features that were chosen.
+    candidates_ : Candidates or None
+        Leak rates and input scalings that were tried, each with the best pools, with `table` and `plot()`; None where they are
+        given.
     esn_ : ESN
         The network with its weights.
     readout_ : Readout
@@ -130,6 +135,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
     classes_: Array
     transformer_: ESNFeatures
+    candidates_: Candidates | None
     readout_: Readout
     ridge_: float
     ridge_curve_: RidgeCurve | None
@@ -331,7 +337,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         readout, ridge = class_labels.readout_of(self.readout), self._penalties()
         shared = {name: getattr(self, name) for name in ESNFeatures().get_params()}
         shared["random_state"] = seed_of(self.random_state)
-        made, rows = sequences.choose(shared, pools_of(self.pools), series, codes)
+        made, rows, self.candidates_ = sequences.choose(shared, pools_of(self.pools), series, codes)
         for name in ("rows_", "codes_", "history_"):
             self.__dict__.pop(name, None)  # of another fit before
         self.transformer_, self.esn_, self.scaling_, self.washout_ = made, made.esn_, made.scaling_, int(self.washout)

@@ -16,6 +16,7 @@ from echoscale._internal.types import Floats
 from echoscale.data.normal_scores import NormalScores, heard_of
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
+from echoscale.engine.hyper import Hyper
 from echoscale.estimators import _validation
 from echoscale.estimators._validation import RandomState
 from echoscale.estimators.base import ESNEstimator
@@ -45,7 +46,7 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
         Number of neurons, of one reservoir or of each of several side by side.
     leak_rate : float, tuple or None
         alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: from 1 on the first reservoir to 0.03 on the
-        last, the others geometrically between them; 1 where there is one reservoir.
+        last, the others geometrically between them; the same range for the neurons of one reservoir.
     spectral_radius : float or tuple
         Spectral radius of the recurrent matrices.
     input_scaling : float, tuple or None
@@ -195,14 +196,14 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
         """
         pools = pools_of(self.pools)
         checks.integer(self.washout, "washout")
-        heard = heard_of(series, pools.changes)
+        heard = heard_of(series, pools.with_changes)
         self.__dict__.pop("columns_", None)
         self.n_features_in_ = series.features
         self.scaling_ = NormalScores.of(heard.values) if pools.ranks else scaling_of(self.scale, heard)
         self.esn_ = self._build(heard.features)
         return self
 
-    def pool(self, series: Series, state: npt.ArrayLike | None = None) -> Floats:
+    def pool(self, series: Series, state: npt.ArrayLike | None = None, hyper: Hyper | None = None) -> Floats:
         """Features that are not standardised.
 
         Parameters
@@ -211,21 +212,30 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
             In units of the data.
         state : (N,) or (B, N), optional
             Where to start; zero unless given.
+        hyper : Hyper, optional
+            Other hyper-parameters of the network, for sequences; they may have lanes.
 
         Returns
         -------
-        (B, columns) or (T, N)
+        (B, columns) or (T, N), or (lanes, B, columns)
             Features.
         """
         pools = pools_of(self.pools)
-        heard = self.scaling_.apply(heard_of(series, pools.changes))
+        heard = self.scaling_.apply(heard_of(series, pools.with_changes))
         if series.kind == "one":
             self._name_columns({"states": slice(0, self.esn_.units)})
             return np.asarray(self.esn_.run(heard, state=state), np.float64)
         rows = pooling.pooled(
-            self.esn_, heard, pools.names, parts=pools.parts, every=pools.every, washout=self.washout, state=state
+            self.esn_,
+            heard,
+            pools.names,
+            parts=pools.parts,
+            every=pools.every,
+            washout=self.washout,
+            state=state,
+            hyper=hyper,
         )
-        self._name_columns(pools.columns(self.esn_.units, rows.shape[1]))
+        self._name_columns(pools.columns(self.esn_.units, rows.shape[-1]))
         return rows
 
     def _name_columns(self, columns: dict[str, slice]) -> None:

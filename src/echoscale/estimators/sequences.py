@@ -1,7 +1,8 @@
 """One label per sequence: which features a classifier sees.
 
-What a user leaves open (ranks, the input scaling, the pools) is chosen by the error of a ridge readout on sequences that are
-left out one by one, whatever readout follows.
+What a user leaves open (leak rates, input scaling, changes and ranks of the inputs, pools) is chosen by the error of a ridge
+readout on sequences that are left out one by one, whatever readout follows. The choice is made with few neurons: first of
+changes and ranks, then of leak rates and input scalings on the lanes of one run. Only the best is run in full.
 """
 
 from __future__ import annotations
@@ -16,39 +17,80 @@ import numpy as np
 from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
-from echoscale.estimators.features import ESNFeatures, pools_of
+from echoscale.estimators.features import ESNFeatures
 from echoscale.readouts.classes import least_error
 from echoscale.readouts.pooling import AUTO, WHOLE, Pools
 from echoscale.readouts.states import check_states
+from echoscale.timescales.candidates import Candidate, Candidates, fewer_units, side_by_side
 
-# Candidates, where a user leaves them open. Set on half of the data sets of benchmarks/classification.py.
+# Candidates, where a user leaves them open. Set on half of the data sets of benchmarks/classification.py, and on made sequences
+# of many classes with few examples each. Changes and ranks are chosen with the first leak rates and the first input scaling.
 IN_PARTS = ("segments", "std", "max", "min")
-INPUT_SCALINGS = (0.3, 1.0)
+SHAPE = ("skew", "positive", "variation")  # beside both sets of pools
+SLOWEST = (0.1, 0.03, 0.3)
+INPUT_SCALINGS = (1.0, 0.3)
 
 
-def choose(shared: dict[str, Any], pools: Pools, series: Series, codes: Floats) -> tuple[ESNFeatures, Floats]:
-    """The transformer with the least error on held-out sequences, and its rows (B, columns), which are not standardised.
+def choose(
+    shared: dict[str, Any], pools: Pools, series: Series, codes: Floats
+) -> tuple[ESNFeatures, Floats, Candidates | None]:
+    """The transformer with the least error on held-out sequences, its rows (B, columns), not standardised, and what was tried.
 
     shared  parameters of all transformers; the seed is one of them, so all have the same weights
     """
-    sets = [WHOLE, IN_PARTS] if pools.features == AUTO else [pools.names]
+    sets = [(*WHOLE, *SHAPE), (*IN_PARTS, *SHAPE)] if pools.features == AUTO else [pools.names]
+    changes = [True, False] if pools.changes is None and shared["network"] is None else [pools.with_changes]
     ranks = [False, True] if pools.ranks is None and shared["scale"] is not None else [bool(pools.ranks)]
-    open_scaling = shared["input_scaling"] is None and shared["network"] is None
-    scalings = INPUT_SCALINGS if open_scaling else [shared["input_scaling"]]
-    several, tried = len(sets) * len(ranks) * len(scalings) > 1, []
-    for each, scaling in product(ranks, scalings):
-        every = replace(pools, features=union(sets), ranks=each, standardise=False)
-        made = ESNFeatures(**{**shared, "input_scaling": scaling, "pools": every}).begin(series)
-        rows = made.pool(series)
-        where = every.columns(made.esn_.units, rows.shape[1])
-        for names in sets:
-            mine = np.concatenate([rows[:, where[name]] for name in names], axis=1)
-            tried.append((least_error(mine, codes) if several else 0.0, made, names, mine))
-    _, best, names, rows = min(tried, key=lambda one: one[0])
-    # From now on, only the pools that were chosen are computed.
-    chosen = replace(pools_of(best.pools), features=names)
-    best.pools, best.columns_ = chosen, chosen.columns(best.esn_.units, rows.shape[1])
-    return best, rows
+    heard = [replace(pools, changes=each, ranks=ranked, standardise=False) for each, ranked in product(changes, ranks)]
+    tried = open_candidates(shared, int(series.lengths.max()))
+    errors = np.zeros((1, 1))
+    if len(heard) * len(tried) * len(sets) > 1:
+        # Changes and ranks by the first candidate; then, with the best of them, all others.
+        first = [errors_of(shared, tried[:1], each, sets, series, codes) for each in heard]
+        best = int(np.argmin([each.min() for each in first]))
+        heard, errors = heard[best : best + 1], first[best]
+        if len(tried) > 1:
+            errors = np.concatenate([errors, errors_of(shared, tried[1:], heard[0], sets, series, codes)])
+    place, kept = np.unravel_index(errors.argmin(), errors.shape)
+    made = ESNFeatures(**{**shared, "pools": replace(heard[0], features=sets[kept])})
+    if not np.isnan(tried[place].fast):
+        made.set_params(leak_rate=tried[place].leak_rate(made._sizes()))
+    if not np.isnan(tried[place].input_scaling):
+        made.set_params(input_scaling=tried[place].input_scaling)
+    slow, fast, scaling = np.array(tried).T
+    found = Candidates(slow, fast, scaling, np.sqrt(errors.min(axis=1)), series.count, tie=0.0) if len(tried) > 1 else None
+    return made, made.begin(series).pool(series), found
+
+
+def errors_of(
+    shared: dict[str, Any],
+    tried: Sequence[Candidate],
+    pools: Pools,
+    sets: Sequence[tuple[str, ...]],
+    series: Series,
+    codes: Floats,
+) -> Floats:
+    """Errors on sequences left out one by one, (candidates, sets of pools): all candidates run on lanes, with few neurons."""
+    model, given = ESNFeatures(**shared), shared["network"]
+    networks = [model._described(fewer_units(model._sizes()), each) for each in tried] if given is None else [given]
+    # The weights are the same for all: a network that spreads its leak rates has all hyper-parameters that the others have.
+    widest = next((each for each in networks if each.spreads_leaks), networks[0])
+    options = {name: shared[name] for name in ("washout", "scale", "dtype", "device", "random_state")}
+    every = replace(pools, features=union(sets))
+    made = ESNFeatures(**options, network=widest, pools=every).begin(series)
+    lanes = made.pool(series, hyper=side_by_side(networks))
+    where = every.columns(made.esn_.units, lanes.shape[2])
+    found = [np.concatenate([rows[:, where[name]] for name in names], axis=1) for rows, names in product(lanes, sets)]
+    return np.array([least_error(rows, codes) for rows in found]).reshape(len(lanes), len(sets))
+
+
+def open_candidates(shared: dict[str, Any], longest: int) -> list[Candidate]:
+    """Leak rates and input scalings to try, NaN where they are given; no slower than the longest sequence."""
+    given = shared["network"] is not None
+    slowest = [each for each in SLOWEST if each * longest >= 1] or [1.0]
+    ranges = [(np.nan, np.nan)] if given or shared["leak_rate"] is not None else [(each, 1.0) for each in slowest]
+    scalings = (np.nan,) if given or shared["input_scaling"] is not None else INPUT_SCALINGS
+    return [Candidate(*each, scaling) for each, scaling in product(ranges, scalings)]
 
 
 def union(sets: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

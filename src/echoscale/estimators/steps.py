@@ -265,10 +265,6 @@ class StepEstimator(ESNEstimator):
         found = getattr(self, "candidates_", None)
         return candidates.FIRST if found is None else found.chosen
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
-        text, found = super().__repr__(N_CHAR_MAX), getattr(self, "candidates_", None)
-        return text if found is None else f"{text}\n{found.reason}"
-
     def _fitted_steps(self, **options: Any) -> Steps:
         """The network of the last fit."""
         return Steps(self.esn_, self.columns_, self.scaling_, self.target_scaling_, **options)

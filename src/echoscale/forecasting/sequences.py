@@ -186,12 +186,12 @@ class Plan(NamedTuple):
 
 
 def first_plans() -> list[Plan]:
-    """What `ESNClassifier` chooses from."""
+    """Some of what `ESNClassifier` chooses from, with the usual leak rates."""
     leaks = [float(f"{each:.3g}") for each in np.geomspace(1, SLOWEST, len(UNITS))]
     shared = {"spectral_radius": SPECTRAL_RADIUS, "bias_scaling": BIAS_SCALING}
     return [
         Plan(parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)
-        for ranks, strength in product((False, True), INPUT_SCALINGS)
+        for ranks, strength in product((False, True), sorted(INPUT_SCALINGS))
     ]
 
 

@@ -225,7 +225,8 @@ def fit_ridge(
     held_out = fit.splits_by_class(folds, codes.argmax(axis=1), several)
     groups = held_out.rows()
     parts = [of_rows(work.rows[rows], codes[rows]) for rows in groups]
-    found = fit.fit_readout(parts, held_out.splits, chosen_from, lambda: (work.rows, codes, groups))
+    # No tie: with many classes and few rows of each, all errors are near the variance, but a penalty too large hides classes.
+    found = fit.fit_readout(parts, held_out.splits, chosen_from, lambda: (work.rows, codes, groups), tie=0.0)
     readout = work.back(found.readout)
     coef = np.ascontiguousarray(readout.coef / scaling.spread)
     plain = Readout(coef, readout.intercept - coef @ scaling.mean, readout.ridge)

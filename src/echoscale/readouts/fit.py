@@ -48,10 +48,14 @@ def fit_readout(
     held_out: Sequence[Split],
     ridge: Floats | None,
     rows: Rows | None = None,
+    tie: float = penalties.TIE,
 ) -> Fitted:
-    """The readout of all parts together, with the penalty that held-out parts choose; ridge=None is "auto"."""
+    """The readout of all parts together, with the penalty that held-out parts choose; ridge=None is "auto".
+
+    tie  as in `RidgeCurve`
+    """
     whole = splits.total(parts)
-    penalty, curve = penalties.decide(ridge, splits.pairs(parts, held_out), whole)
+    penalty, curve = penalties.decide(ridge, splits.pairs(parts, held_out), whole, tie)
     # A choice near the end of the path may be rounding; a penalty that was given is not to be doubted before it is lost itself.
     lost = exact.FROM if ridge is None and curve is not None else penalties.RELATIVE[0] / 2
     fits = float(whole.count) * whole.mean.size * 8 <= exact.MOST_BYTES
@@ -61,7 +65,7 @@ def fit_readout(
     factors = [exact.factor(features[each], targets[each]) for each in groups]
     all_rows = splits.total(factors)
     if ridge is None:
-        curve = penalties.choose(splits.pairs(factors, held_out), all_rows, exact.EXACT_RELATIVE, exact.path_squares)
+        curve = penalties.choose(splits.pairs(factors, held_out), all_rows, exact.EXACT_RELATIVE, exact.path_squares, tie)
         penalty = curve.ridge
     return Fitted(whole, exact.path(all_rows, [penalty]).at(0), penalty, curve)
 

@@ -75,16 +75,19 @@ class RidgeCurve:
         Root mean squared error of the held-out folds, in standard deviations of the targets.
     unit : float
         The mean squared singular value over all data: ridge = relative * unit.
+    tie : float
+        Errors that are larger than the least by no more than this share count as equal: then the largest penalty is chosen.
     """
 
     relative: Floats
     errors: Floats
     unit: float
+    tie: float = TIE
 
     @property
     def place(self) -> int:
-        """Which penalty is chosen: the largest one whose error is within one per cent of the least."""
-        near = self.errors <= (1 + TIE) * least(self.errors).error
+        """Which penalty is chosen: the largest one whose error counts as the least."""
+        near = self.errors <= (1 + self.tie) * least(self.errors).error
         return int(np.argmax(np.where(near, self.relative, -1.0)))
 
     @property
@@ -96,7 +99,7 @@ class RidgeCurve:
     def table(self) -> Table:
         """Penalties and errors, a row each."""
         rows = zip((self.relative * self.unit).tolist(), self.relative.tolist(), self.errors.tolist(), strict=True)
-        note = f"Chosen: {self.ridge:.3g}, the largest penalty whose error is within {TIE:.0%} of the least."
+        note = f"Chosen: {self.ridge:.3g}, the largest penalty whose error is within {self.tie:.0%} of the least."
         return Table(("ridge", "relative", "error"), tuple(rows), "Error of held-out folds against the ridge penalty", (note,))
 
     def plot(self, axes: Axes | None = None) -> Axes:
@@ -183,13 +186,14 @@ def choose(
     whole: Piece,
     relative: Sequence[float] | Floats = RELATIVE,
     squares_of: SquaresOf[Any] = path_squares,
+    tie: float = TIE,
 ) -> RidgeCurve:
     """The curve of errors against penalties, for one network (no lanes); its `ridge` is the choice.
 
     squares_of  summed squared errors along the path: of Gram matrices, or of `exact.path_squares` for factors of the rows
     """
     squares = _over_variance(mean_squares(pairs, relative, squares_of), pairs).mean(axis=-1)
-    return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(whole.unit))
+    return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(whole.unit), tie)
 
 
 def _over_variance(squares: Floats, pairs: Sequence[tuple[Piece, Piece]]) -> Floats:
@@ -210,6 +214,7 @@ def decide(
     penalties: Floats | None,
     pairs: Sequence[tuple[Statistics, Statistics]],
     whole: Statistics,
+    tie: float = TIE,
 ) -> tuple[float, RidgeCurve | None]:
     """The penalty for all data, and the curve that chose it: None where there was nothing to choose, or too little data."""
     if penalties is not None and len(penalties) == 1:
@@ -220,7 +225,7 @@ def decide(
             raise ValueError(f"ridge holds {len(penalties)} penalties, but there is too little data to choose by: give one.")
         return UNCHOSEN * unit, None
     relative = RELATIVE if penalties is None else penalties / unit
-    curve = choose(pairs, whole, relative)
+    curve = choose(pairs, whole, relative, tie=tie)
     return float(curve.ridge if penalties is None else penalties[curve.place]), curve
 
 

@@ -3,6 +3,9 @@
     mean       1/T sum over t of x(t)
     std        the standard deviation of x(t) over t
     max, min   of every neuron over t
+    skew       the third moment of x(t) about its mean, over std^3
+    positive   the share of steps with x(t) > 0
+    variation  1/T sum over t of |x(t) - x(t-1)|
     last       x(T)
     segments   means over P parts of equal length, side by side
     snapshots  x(M), x(2M), ..., x(SM), side by side; or P of them at relative positions, x(ceil(k T / P)), k = 1, ..., P
@@ -32,12 +35,15 @@ from echoscale.engine.hyper import Hyper
 from echoscale.readouts.ridge import turned
 from echoscale.readouts.statistics import Statistics
 
-POOLS = ("mean", "std", "max", "min", "last", "segments", "snapshots")
+POOLS = ("mean", "std", "max", "min", "skew", "positive", "variation", "last", "segments", "snapshots")
 WHOLE = ("mean", "std", "max", "min")  # the pools of a sequence unless the user names others
+SUMS = {"mean", "std", "skew", "positive"}  # the pools that are sums over the steps
 AUTO = "auto"
 
 # Share of the largest spread of all features: a smaller variation is rounding of the states, and is not scaled up to size 1.
 LEAST_SPREAD = 1e-5
+# A state that varies less over a sequence has no skewness but that of rounding.
+LEAST_STD = 1e-4
 
 
 @dataclass(frozen=True)
@@ -49,15 +55,15 @@ class Pools:
     features : "auto", str or tuple of str
         Pools of the states of a sequence: "mean", "std", "max", "min", "last", "segments" (means of `parts` parts of equal
         length), "snapshots" (states at `parts` relative positions, or after every `every` steps); several stand side by side.
-        "auto": ("mean", "std", "max", "min"); a classifier tries ("segments", "std", "max", "min") too and takes the set that
-        is better on held-out sequences.
+        "auto": ("mean", "std", "max", "min"); a classifier adds ("skew", "positive", "variation"), tries "segments" in place
+        of "mean" too, and takes the set that is better on held-out sequences.
     every : int or None
         Steps from one snapshot to the next, for sequences of one length. None: `parts` snapshots at relative positions,
         x(ceil(k T / parts)), k = 1, 2, ..., whatever the length T.
     parts : int
         Number of segments, and of snapshots at relative positions.
-    changes : bool
-        Whether the network receives the changes u(t) - u(t-1) beside the inputs.
+    changes : bool or None
+        Whether the network receives the changes u(t) - u(t-1) beside the inputs. None: yes; a classifier tries both.
     ranks : bool or None
         Whether the network receives normal scores of the inputs, in place of `scale`: the rank of every value among the values
         of the training data as a normal variable. This suits inputs with few huge values. None: no; a classifier with
@@ -76,7 +82,7 @@ class Pools:
     features: str | Sequence[str] = AUTO
     every: int | None = None
     parts: int = 4
-    changes: bool = True
+    changes: bool | None = None
     ranks: bool | None = None
     standardise: bool = True
 
@@ -86,9 +92,14 @@ class Pools:
         if self.every is not None:
             checks.integer(self.every, "every", minimum=1)
         checks.integer(self.parts, "parts", minimum=1)
-        checks.choice(self.changes, (True, False), "changes")
+        checks.choice(self.changes, (True, False, None), "changes")
         checks.choice(self.ranks, (True, False, None), "ranks")
         checks.choice(self.standardise, (True, False), "standardise")
+
+    @property
+    def with_changes(self) -> bool:
+        """Whether the network receives changes; yes where it is open."""
+        return self.changes is not False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,7 +156,7 @@ def pooled(
     taken = _moments(lengths, parts, every) if "snapshots" in pools else np.zeros((count, 0), np.int64)
     where = columns(pools, units, parts, taken.shape[1])
     rows = np.zeros((count * (lanes or 1), sum(each.stop - each.start for each in where.values())))
-    total = np.zeros((len(rows), units))
+    total, squares, before = np.zeros((3, len(rows), units))  # before: the last states so far
     for name, worst in (("max", -np.inf), ("min", np.inf)):
         if name in where:
             rows[:, where[name]] = worst
@@ -154,16 +165,26 @@ def pooled(
         x, own = np.asarray(states, np.float64), which % count
         times = start + np.arange(len(x))
         live = (times[:, None] >= washout) & (times[:, None] < lengths[own])
-        if "mean" in where or "std" in where:
+        if not SUMS.isdisjoint(where):
             counted = x if live.all() else np.where(live[..., None], x, 0.0)
             total[which] += counted.sum(axis=0)
-            if "std" in where:
-                rows[which, where["std"]] += np.einsum("tbn,tbn->bn", counted, counted)
-        # Rows past the end of a sequence repeat its last state: they change neither extreme.
+            if "std" in where or "skew" in where:
+                squares[which] += np.einsum("tbn,tbn->bn", counted, counted)
+            if "skew" in where:
+                rows[which, where["skew"]] += np.einsum("tbn,tbn,tbn->bn", counted, counted, counted)
+            if "positive" in where:
+                rows[which, where["positive"]] += (counted > 0).sum(axis=0)
+        # Rows past the end of a sequence repeat its last state: they change neither extreme, and do not vary.
         for name, extreme in (("max", np.maximum), ("min", np.minimum)):
             if name in where and start + len(x) > washout:
                 found = extreme.reduce(x[max(washout - start, 0) :], axis=0)
                 rows[which, where[name]] = extreme(rows[which, where[name]], found)
+        if "variation" in where:
+            late = x[max(washout - start, 0) :]
+            rows[which, where["variation"]] += np.abs(late[1:] - late[:-1]).sum(axis=0)
+            if start > washout:
+                rows[which, where["variation"]] += np.abs(x[0] - before[which])
+            before[which] = x[-1]
         if "segments" in where:
             inside = (times >= first[own, :, None]) & (times < end[own, :, None])  # (b, P, t)
             rows[which, where["segments"]] += (inside.astype(np.float64) @ x.swapaxes(0, 1)).reshape(len(which), -1)
@@ -174,10 +195,17 @@ def pooled(
 
     last = esn.run_chunks(series, add, state=state, hyper=hyper)
     steps = np.tile(lengths - washout, lanes or 1)[:, None].astype(np.float64)
+    mean, std = total / steps, np.sqrt(np.maximum(squares / steps - (total / steps) ** 2, 0))
     if "mean" in where:
-        rows[:, where["mean"]] = total / steps
+        rows[:, where["mean"]] = mean
     if "std" in where:
-        rows[:, where["std"]] = np.sqrt(np.maximum(rows[:, where["std"]] / steps - (total / steps) ** 2, 0))
+        rows[:, where["std"]] = std
+    if "skew" in where:
+        third = rows[:, where["skew"]] / steps - 3 * mean * std**2 - mean**3
+        rows[:, where["skew"]] = np.where(std > LEAST_STD, third / np.maximum(std, LEAST_STD) ** 3, 0.0)
+    for name in ("positive", "variation"):
+        if name in where:
+            rows[:, where[name]] /= steps
     if "segments" in where:
         rows[:, where["segments"]] /= np.repeat(np.tile(end - first, (lanes or 1, 1)), units, axis=1)
     if "last" in where:

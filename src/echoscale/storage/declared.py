@@ -163,10 +163,11 @@ NETWORK = _network("F")
 
 
 READOUT = Record(Readout, "coef O C, intercept O", ridge=Array(least=0))
-CURVE = Record(RidgeCurve, "relative penalties", errors=Array("penalties", finite=False))
+CURVE = Record(RidgeCurve, "relative penalties", tie=SIZE, errors=Array("penalties", finite=False))
 CANDIDATES = Record(
     Candidates,
     folds=POSITIVE,
+    tie=SIZE,
     errors=Array("candidates", least=0),
     **_each(("slow", "fast", "input_scaling"), Array("candidates", finite=False)),
 )
@@ -255,7 +256,7 @@ def _finish_classifier(model: Any) -> None:
     model.make_network()
     made = model.transformer_
     made.esn_, made.scaling_, made.n_features_in_ = model.esn_, model.scaling_, model.n_features_in_
-    _check_pools(made, pools_of(made.pools).changes, model.n_features_in_, model.readout_)
+    _check_pools(made, pools_of(made.pools).with_changes, model.n_features_in_, model.readout_)
 
 
 # The network and the scaling of a classifier's transformer are the classifier's; nothing asks for its pools by name.
@@ -272,6 +273,7 @@ CLASSIFIER = _estimator(
     **OF_CLASSES,
     **FITTED,
     esn_=_network("heard"),
+    candidates_=Maybe(CANDIDATES),
     scaling_=HEARD,
     transformer_=TRANSFORMER,
     rows_=IfThere(Array("B C")),

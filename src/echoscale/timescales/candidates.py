@@ -64,7 +64,13 @@ class Candidate(NamedTuple):
         """The leak rates of one reservoir, whose neurons spread over the range, or of each of several."""
         if len(sizes) == 1 and sizes[0] > 1:
             return self.fast if self.slow == self.fast else LogUniform(self.slow, self.fast)
-        return [float(f"{each:.3g}") for each in np.geomspace(self.fast, self.slow, len(sizes))]
+        return [float(f"{each:.3g}") for each in self.levels(len(sizes))]
+
+    def levels(self, count: int, spread: bool = False) -> list[float]:
+        """Leak rates of levels, from fast to slow. A single level has the middle one, or the fast one if its neurons spread."""
+        if count == 1:
+            return [self.fast if spread else float(np.sqrt(self.fast * self.slow))]
+        return [float(each) for each in np.geomspace(self.fast, self.slow, count)]
 
     def __str__(self) -> str:
         rates = f"leak rate {self.fast:g}" if self.slow == self.fast else f"leak rates {self.slow:g} to {self.fast:g}"
@@ -88,7 +94,9 @@ class Candidates:
     errors : (n,)
         Root mean squared error on held-out data with the best ridge penalty, in standard deviations of the targets.
     folds : int
-        Number of blocks of time that were held out in turn.
+        Number of blocks of time, or of sequences, that were held out in turn.
+    tie : float
+        Errors that are larger than the least by no more than this share count as equal: then the earlier candidate is chosen.
     """
 
     slow: Floats
@@ -96,14 +104,15 @@ class Candidates:
     input_scaling: Floats
     errors: Floats
     folds: int
+    tie: float = TIE
 
     def __len__(self) -> int:
         return len(self.errors)
 
     @property
     def place(self) -> int:
-        """Number of the chosen candidate: the first whose error is within two per cent of the least."""
-        return int(np.argmax(self.errors <= (1 + TIE) * self.errors.min()))
+        """Number of the chosen candidate: the first whose error counts as the least."""
+        return int(np.argmax(self.errors <= (1 + self.tie) * self.errors.min()))
 
     @property
     def chosen(self) -> Candidate:

@@ -17,10 +17,11 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
 from echoscale.engine.hyper import Hyper, Parameter, chosen, put
+from echoscale.timescales.candidates import Candidate
 
 RIDGE, SHARPNESS = "ridge", "sharpness"
 BOUNDS = {
-    "leak_rate": (0.01, 1.0),
+    "leak_rate": (0.003, 1.0),
     "leak_spread": (0.01, 7.0),
     "spectral_radius": (0.01, 1.5),
     "input_scaling": (0.01, 10.0),
@@ -180,6 +181,19 @@ class Space:
         values += [penalty] * self.ridge + [FIRST_SHARPNESS] * self.sharpness
         with np.errstate(divide="ignore"):
             return np.asarray(np.clip(np.log(np.abs(values)), self.low, self.high))
+
+    def likely(self, tried: Sequence[Candidate], hyper: Hyper, penalty: float) -> Floats:
+        """The points of candidates, (C, P), each once: leak rates fall from level to level, the rest stays as it is."""
+        own = tuple(self.point(hyper, penalty))
+        single, points = len(hyper.leak_rate) == 1, []
+        for each in tried:
+            wanted = hyper._replace(
+                leak_rate=tuple(each.levels(len(hyper.leak_rate), spread=bool(hyper.leak_spread))),
+                leak_spread=(np.log(each.fast / each.slow),) if single and hyper.leak_spread else hyper.leak_spread,
+                input_scaling=tuple(each.input_scaling if old > 0 else old for old in hyper.input_scaling),
+            )
+            points.append(tuple(self.point(wanted, penalty)))
+        return np.array([each for each in dict.fromkeys(points) if each != own]).reshape(-1, len(own))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """Random points, (count, P): leak rates, their spreads and radii uniform, the others uniform in their logarithm."""

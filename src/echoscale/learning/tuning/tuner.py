@@ -30,6 +30,7 @@ from echoscale.network.description import check_network
 from echoscale.readouts.columns import STATES, Columns
 from echoscale.readouts.penalties import AUTO, ROBUST
 from echoscale.readouts.pooling import Pools
+from echoscale.timescales.candidates import candidates
 
 if TYPE_CHECKING:
     import xarray
@@ -215,15 +216,15 @@ def tune(
     task = replace(task, penalty=penalty)
     start = start_of(task, own, penalty / tuned.rows)
     rng = np.random.default_rng([seed, 1])
-    candidates = _candidates(space, esn.hyper, penalty, starts, rng)
+    points = _first_points(space, esn.hyper, penalty, starts, int(inputs.lengths.max()), rng)
     if given is None and space.ridge:
-        candidates = _with_best_penalties(task, candidates)
+        points = _with_best_penalties(task, points)
         if free:  # a free run may want a larger penalty than the next step
-            candidates[..., len(space.learned)] += np.log(10) * rng.integers(0, 6, candidates.shape[:2])
-            candidates = np.clip(candidates, space.low, space.high)
+            points[..., len(space.learned)] += np.log(10) * rng.integers(0, 6, points.shape[:2])
+            points = np.clip(points, space.low, space.high)
             if not isinstance(starts, Hyper):  # its own is chosen by free runs
-                candidates[0, 0] = space.point(esn.hyper, penalty)
-    search = Search.begin(task, candidates, rng)
+                points[0, 0] = space.point(esn.hyper, penalty)
+    search = Search.begin(task, points, rng)
     records = [_record(search, began, data.share)]
     try:
         with shown(progress, "tuning") as tell:
@@ -277,8 +278,10 @@ def _with_best_penalties(task: Loss, candidates: Floats) -> Floats:
     return points.reshape(candidates.shape)
 
 
-def _candidates(space: Space, hyper: Hyper, penalty: float, starts: int | Hyper, rng: np.random.Generator) -> Floats:
-    """(S, C, P): random points, with the network's own numbers for the first start; or the user's points, one each."""
+def _first_points(
+    space: Space, hyper: Hyper, penalty: float, starts: int | Hyper, steps: int, rng: np.random.Generator
+) -> Floats:
+    """(S, C, P): candidates and random points, with the network's own numbers for the first start; or the user's points."""
     if isinstance(starts, Hyper):
         if [len(leaves) for leaves in starts] != [len(leaves) for leaves in hyper]:
             raise ValueError("starts is a Hyper of another network: make it with network.build(...).hyper.replace(...).")
@@ -286,6 +289,10 @@ def _candidates(space: Space, hyper: Hyper, penalty: float, starts: int | Hyper,
     count = checks.integer(starts, "starts", minimum=1)
     points = space.draw(count * searching.SCREENED, rng).reshape(count, searching.SCREENED, -1)
     points[0, 0] = space.point(hyper, penalty)
+    # Up to half of the random points give way to the candidates from which estimators choose, dealt out to the starts in turn.
+    likely = space.likely(candidates(steps), hyper, penalty)[: count * (searching.SCREENED // 2)]
+    for number, point in enumerate(likely):
+        points[number % count, 1 + number // count] = point
     return points
 
 
