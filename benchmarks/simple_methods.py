@@ -21,9 +21,11 @@ import real_data
 from drawn_series import KINDS, drawn
 from threadpoolctl import threadpool_limits
 
-from echoscale.forecasting.selection import weights as rivals
-from echoscale.forecasting.selection.problem import ask
-from echoscale.forecasting.selection.search import Rounds, TimeRows
+from echoscale.forecasting.methods import SIMPLE, compare, final
+from echoscale.forecasting.model import model_of
+from echoscale.forecasting.problem import as_problem
+from echoscale.forecasting.rows import Steps
+from echoscale.forecasting.search import Search
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,18 +38,17 @@ OURS = "taken"
 def errors(series: Floats, horizon: int) -> dict[str, float]:
     """Of the simple methods, of their mean as it is taken, and of the two rivals, on the last quarter of a series."""
     split = real_data.Split("", horizon, series)
-    question = ask(split.u[: split.known], split.y[: split.known], None, "standard")
-    rows = TimeRows(question)
-    played = Rounds(rows, 0)
-    outputs, weights = rivals.answers(question, played)
+    problem = as_problem(split.u[: split.known], split.y[: split.known], None, "standard")
+    search = Search(Steps(problem), 0)
+    compared = compare(search)
 
     def error(shares: dict[str, float]) -> float:
-        linear, _ = rivals.final(played, rivals.SIMPLE, shares)
-        return split.of_model(rows.model(linear, ()))
+        linear, _ = final(search, compared._replace(weights=shares), SIMPLE)
+        return split.of_model(model_of(problem, search.steps.drive, linear, ()))
 
-    found = {name: error({name: 1.0}) for name in outputs if name != rivals.SIMPLE}
+    found = {name: error({name: 1.0}) for name in compared.maps}
     best = min(real_data.ridge(split, 0, 0)["error"], real_data.seasonal(split, 0, 0)["error"])
-    return {**found, OURS: error(weights), "rival": best}
+    return {**found, OURS: error(compared.weights), "rival": best}
 
 
 def measure(options: argparse.Namespace) -> common.Raw:

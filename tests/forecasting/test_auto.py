@@ -12,9 +12,7 @@ import echoscale as es
 from echoscale.data.lags import lagged
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import as_series
-from echoscale.forecasting import networks
-from echoscale.forecasting.selection import sequences, weights
-from echoscale.forecasting.selection.model import AutoModel
+from echoscale.forecasting import AutoModel, methods, networks, sequences
 
 
 def cosine_map(steps: int = 260) -> np.ndarray:
@@ -41,8 +39,8 @@ def error(model: AutoModel, series: np.ndarray, end: int, horizon: int = 1) -> f
 
 
 def test_a_map_that_no_line_fits_is_found(found: es.Found) -> None:
-    assert found.winner == weights.NETWORKS
-    ridge = dict(zip(found.table["method"], found.table["NRMSE"], strict=True))[weights.RIDGE]
+    assert found.winner == methods.NETWORKS
+    ridge = dict(zip(found.table["method"], found.table["NRMSE"], strict=True))[methods.RIDGE]
     assert found.error < 0.1 * ridge
     # What it says is about what comes.
     assert error(found.model, SERIES, TRAIN) < 3 * found.error
@@ -109,7 +107,7 @@ def test_gaps_in_targets_are_skipped() -> None:
     y[50:60] = np.nan
     y[120] = np.nan
     result = es.auto(SERIES[:TRAIN], y, rounds=1)
-    assert result.winner == weights.NETWORKS
+    assert result.winner == methods.NETWORKS
     assert error(result.model, SERIES, TRAIN) < 0.1
 
 
@@ -182,7 +180,7 @@ def test_few_sequences_and_inputs_that_stand_still_are_let_through() -> None:
     assert set(result.model.predict(rng.normal(size=(5, 20, 1)))) <= {0, 1}
     u = np.stack([SERIES, np.full(len(SERIES), 5.0)], axis=1)
     still = es.auto(u[:TRAIN], SERIES[1 : TRAIN + 1], rounds=1)
-    assert still.winner == weights.NETWORKS
+    assert still.winner == methods.NETWORKS
 
 
 def test_a_target_that_is_the_input_is_copied() -> None:
@@ -218,7 +216,7 @@ def test_a_simple_winner_is_returned() -> None:
     """A random walk: nothing is better than its last value, and what comes back is hardly worse."""
     x = np.cumsum(np.random.default_rng(7).standard_normal(460)) + 1000
     result = es.auto(x[:200], x[6:206], rounds=1)
-    assert result.winner == weights.SIMPLE
+    assert result.winner == methods.SIMPLE
     assert "networks were not clearly better" in str(result)
     forecasts = result.model.predict(x[200:-6], state=result.model.state_)
     assert es.nrmse(x[206:], forecasts) < 1.05 * es.nrmse(x[206:], x[200:-6])

@@ -5,19 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting.candidates import Candidate, Contest
-from echoscale.forecasting.data import Line
-from echoscale.forecasting.splits import timing
+from echoscale.forecasting.candidates import (
+    Candidate,
+    lag_candidates,
+    naive_candidates,
+    network_candidates,
+    smoothing_candidates,
+)
+from echoscale.forecasting.problem import HorizonProblem, Line
 
 
 def judged(z: np.ndarray, period: int | None) -> tuple[list[Candidate], int]:
     count = len(z)
     line = Line(z, np.ones(count, bool), np.empty((count, 0)), np.empty((count, 0)))
-    times = timing([count], 20, 5)
-    contest = Contest([line], period, 5, times)
-    smooth, _ = contest.smoothing()
-    lags, best = contest.lags()
-    return [*smooth, *contest.naive(), *lags, *contest.networks(best, 0)], int(times.judged(0)[0])
+    problem = HorizonProblem([line], period, 5)
+    smooth, _ = smoothing_candidates(problem)
+    lags, best = lag_candidates(problem)
+    found = [*smooth, *naive_candidates(problem), *lags, *network_candidates(problem, best, 0)]
+    return found, int(problem.cuts.judged(0)[0])
 
 
 def means(candidate: Candidate) -> np.ndarray:

@@ -16,7 +16,8 @@ import pytest
 import xarray as xr
 
 import echoscale as es
-from echoscale.forecasting.model import BLOCK
+from echoscale.forecasting.data import Data
+from echoscale.forecasting.readers import BLOCK, Reader
 
 
 def monthly(count: int = 96, seed: int = 0) -> pd.Series:
@@ -135,7 +136,7 @@ def long_series() -> np.ndarray:
 @pytest.fixture(scope="module")
 def with_network(long_series: np.ndarray) -> es.Forecaster:
     model = es.Forecaster(4).fit(long_series[:220])
-    assert any(part.reader is not None and part.reader.net is not None for part in model._cores[0].parts)
+    assert any(isinstance(part.method, Reader) and part.method.net is not None for part in model._cores[0].parts)
     return model
 
 
@@ -149,18 +150,18 @@ def test_single_updates_equal_one_and_equal_statistics_of_all(
         many.update([value])
     np.testing.assert_allclose(np.asarray(many.predict(4)), np.asarray(one.predict(4)), rtol=1e-8)
     # The same choices fitted to all data at once.
-    from echoscale.forecasting import lags
-    from echoscale.forecasting.lags import Rows
+    from echoscale.forecasting.rows import Origins, statistics
 
     [core] = one._cores
     for part in core.parts:
-        if part.reader is None:
+        reader = part.method
+        if not isinstance(reader, Reader):
             continue
-        line, recipe = core.views[part.view].lines[0], part.reader.recipe
-        states = None if part.reader.net is None else part.reader.net.states(recipe, line)
-        [whole] = lags.statistics([Rows(recipe, line, states)], [np.array([0, 260])], part.reader.horizons)
-        np.testing.assert_allclose(part.reader.statistics.count, whole.count)
-        np.testing.assert_allclose(part.reader.statistics.scatter, whole.scatter, rtol=1e-7, atol=1e-7)
+        line, recipe = core.views[part.view].lines[0], reader.recipe
+        states = None if reader.net is None else reader.net.states(recipe, line)
+        [whole] = statistics([Origins(recipe, line, states)], [np.array([0, 260])], reader.horizons)
+        np.testing.assert_allclose(reader.statistics.count, whole.count)
+        np.testing.assert_allclose(reader.statistics.scatter, whole.scatter, rtol=1e-7, atol=1e-7)
 
 
 def test_saved_forecasters_go_on_in_another_process(
@@ -182,7 +183,7 @@ def test_saved_forecasters_go_on_in_another_process(
 def test_saved_forecasters_are_small(long_series: np.ndarray, tmp_path: Path) -> None:
     """At most 300 bytes a row: a readout for every horizon, and no statistics of its many features."""
     model = es.Forecaster(12, mode="direct", difference="last").fit(long_series[:220])
-    assert any(part.reader is not None and part.reader.net is not None for part in model._cores[0].parts)
+    assert any(isinstance(part.method, Reader) and part.method.net is not None for part in model._cores[0].parts)
     assert es.save(model, tmp_path / "f.safetensors").stat().st_size < 300 * 220
 
 
@@ -318,20 +319,20 @@ def test_longer_forecasts_equal_those_of_a_longer_horizon(fitted: es.Forecaster)
 def test_an_update_during_a_forecast_is_kept(steps: int, level: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The update of another thread, put where it hurts: between the first and the last look of `predict` at its data."""
     model, alone, more = quick().fit(monthly()), quick().fit(monthly()), monthly(97).iloc[-1:]
-    expected, future = alone.predict(10, level=[80]).frame(), es.Forecaster._future
+    expected, future = alone.predict(10, level=[80]).frame(), Data.future
 
-    def interrupted(self: es.Forecaster, X: Any, steps: int) -> Any:
+    def interrupted(self: Data, X: Any, steps: int) -> Any:
         monkeypatch.undo()
         model.update(more)
         return future(self, X, steps)
 
-    monkeypatch.setattr(es.Forecaster, "_future", interrupted)
+    monkeypatch.setattr(Data, "future", interrupted)
     if level < 100:
         pd.testing.assert_frame_equal(model.predict(steps, level=[level]).frame(), expected, check_exact=True)
     else:
         with pytest.raises(ValueError, match="between 0 and 100"):
             model.predict(steps, level=[level])
-    assert len(model._values[0]) == 97
+    assert len(model._data.values[0]) == 97
     pd.testing.assert_frame_equal(model.predict(3).frame(), alone.update(more).predict(3).frame(), check_exact=True)
 
 

@@ -12,7 +12,7 @@ import pytest
 import echoscale as es
 from echoscale.forecasting import fit, intervals
 from echoscale.forecasting.model import Part
-from echoscale.forecasting.splits import timing
+from echoscale.forecasting.splits import of_origins
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,6 +59,22 @@ def test_coverage_and_width_of_an_autoregression() -> None:
     assert 0.9 < np.mean(widths) < 1.25
 
 
+@pytest.mark.parametrize("kind", ["walk", "season"])
+def test_coverage_of_drawn_series(kind: str) -> None:
+    """The shares inside, of short series that need a difference or a season, with all that is chosen."""
+    inside: dict[float, list[float]] = {80: [], 95: []}
+    t = np.arange(76)
+    for seed in range(20):
+        e = np.random.default_rng(seed).normal(size=76)
+        y = np.cumsum(e) if kind == "walk" else 10 * np.sin(2 * np.pi * t / 7) + e
+        forecast = es.Forecaster(6, networks=False).fit(y[:70]).predict(6)
+        for level, each in inside.items():
+            each.append(np.mean((forecast.lower(level) <= y[70:]) & (y[70:] <= forecast.upper(level))))
+    # 120 values, of which those of one series are alike: at least 40 count.
+    assert np.mean(inside[80]) == pytest.approx(0.8, abs=0.13)
+    assert np.mean(inside[95]) == pytest.approx(0.95, abs=0.07)
+
+
 def test_scatter_of_members_equals_a_loop_over_all_of_them() -> None:
     """Three forecasters with 1, 2 and 3 members; the second is missing at some origins, where it has weight."""
     rng = np.random.default_rng(0)
@@ -88,11 +104,11 @@ def test_intervals_are_wider_where_members_differ_more() -> None:
     forecast = model.predict(6)
     parts, alone = core.parts, []
     for part in parts:
-        core.parts = [Part(np.ones(6), part.view, part.trend, part.reader, part.trails)]
+        core.parts = [Part(np.ones(6), part.view, part.method)]
         alone.append(core.forecast(6, [np.empty((6, 0))])[0][0])
     core.parts = parts
     weights = np.stack([part.weights for part in parts])
-    origins = len(timing([120], fit.MORE, 6).judged(0))
+    origins = len(of_origins([120], None, 6).judged(0))
     scatter = (weights * (np.stack(alone) - forecast.mean) ** 2).sum(axis=0) / core.scales[0] ** 2
     assert core.share == pytest.approx(0.5 * origins / (origins + 200))
     g = np.sqrt(1 - core.share + core.share * np.minimum(scatter / core.usual, 4))

@@ -21,9 +21,10 @@ import echoscale as es
 from echoscale.data.scaling import Scaling
 from echoscale.engine.hyper import with_lanes
 from echoscale.forecasting import AutoModel, SequenceModel
+from echoscale.forecasting.lags import LinearMap
+from echoscale.forecasting.model import Group
 from echoscale.forecasting.networks import Drive
-from echoscale.forecasting.selection.lags import LinearMap
-from echoscale.forecasting.selection.model import Group, SequenceMember
+from echoscale.forecasting.sequences import SequenceMember
 from echoscale.network.fingerprint import fingerprint
 from echoscale.readouts import Pools
 from echoscale.readouts.features import FeaturesError
@@ -267,10 +268,10 @@ def _used(model: Any) -> Any:
 
 def _forecast(model: es.Forecaster) -> Any:
     """The next two steps, before and after one more."""
-    known = len(model._columns) - len(model._places)
+    known, columns = len(model.future_inputs_), len(model.inputs_)
     X = np.ones((2, known)) if known else None
     before = model.predict(2, X)
-    model.update(before.mean, np.ones((2, len(model._columns))) if model._columns else None)
+    model.update(before.mean, np.ones((2, columns)) if columns else None)
     return np.concatenate([each.frame().to_numpy().ravel() for each in (before, model.predict(2, X))])
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from echoscale.forecasting.splits import origins
+from echoscale.forecasting.splits import of_steps
 from echoscale.readouts import penalties, splits
 from echoscale.readouts.penalties import RELATIVE
 from echoscale.readouts.statistics import Statistics, of_rows
@@ -27,7 +27,7 @@ def rows_of(edges: np.ndarray, segments: tuple[int, ...]) -> np.ndarray:
 @pytest.mark.parametrize("gap", [1, 6])
 def test_errors_and_penalties_are_those_of_predictions_one_by_one(gap: int) -> None:
     x, y = data()
-    found_origins = origins([np.ones(300, bool)], 10, gap)
+    found_origins = of_steps([np.ones(300, bool)], 10, gap)
     edges = found_origins.edges[0]
     parts = [of_rows(x[low:high], y[low:high]) for low, high in itertools.pairwise(edges)]
     features = np.array([0, 2, 3, 4, 5, 8])

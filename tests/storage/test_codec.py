@@ -18,10 +18,11 @@ import echoscale as es
 from echoscale.data.scaling import Scaling
 from echoscale.engine.hyper import with_lanes
 from echoscale.forecasting import AutoModel, SequenceModel
+from echoscale.forecasting.lags import LinearMap, ProductMap
+from echoscale.forecasting.model import Group
 from echoscale.forecasting.networks import Drive
-from echoscale.forecasting.selection.lags import LinearMap, ProductMap
-from echoscale.forecasting.selection.model import Group, SequenceMember
-from echoscale.forecasting.selection.problem import Range
+from echoscale.forecasting.problem import Range
+from echoscale.forecasting.sequences import SequenceMember
 from echoscale.learning import Adam, Reinitialise
 from echoscale.learning.online.settings import LearnerSettings
 from echoscale.learning.online.stream import Stream
@@ -145,10 +146,10 @@ def outputs(made: Any) -> list[Any]:
             [made.predict(U[:20]), made.values, made.state, made.history.to_array().values] if made.stream is not None else []
         )
     if isinstance(made, es.Forecaster):
-        known = len(made._columns) - len(made._places)
+        known = len(made.future_inputs_)
         X: Any = np.ones((3, known)) if known else None
-        if made._form.shape == "dict" and known:
-            X = dict.fromkeys(made._form.labels, X)
+        if made._data.form.shape == "dict" and known:
+            X = dict.fromkeys(made._data.form.labels, X)
         return [made.predict(2 if X is None else 3, X).frame().to_numpy()]
     if isinstance(made, AutoModel):
         return [made.predict(BATCH[0] / 9, state=made.state_), made.predict(BATCH / 9)]
@@ -173,7 +174,7 @@ def go_on(made: Any) -> Any:
     elif isinstance(made, es.OnlineLearner):
         labels = made.settings.loss == "softmax"
         made.partial_fit(U[:40], U[:40, 0] > 0.2 if labels else Y[:40])
-    elif isinstance(made, es.Forecaster) and made._form.library == "array" and made._form.shape == "one":
+    elif isinstance(made, es.Forecaster) and made._data.form.library == "array" and made._data.form.shape == "one":
         made.update(WAVE[:5])
     elif isinstance(made, es.ESNRegressor) and made.n_features_in_ == 1 and made.state_.ndim == 1:
         made.set_params(ridge="auto").partial_fit(U[:40], Y[:40, 0] if made.flat_targets_ else Y[:40])

@@ -22,9 +22,9 @@ from sklearn.exceptions import NotFittedError
 import echoscale as es
 from echoscale.data.scaling import Scaling
 from echoscale.forecasting import AutoModel
+from echoscale.forecasting.lags import LinearMap, ProductMap
+from echoscale.forecasting.model import Group
 from echoscale.forecasting.networks import Drive
-from echoscale.forecasting.selection.lags import LinearMap, ProductMap
-from echoscale.forecasting.selection.model import Group
 from echoscale.storage.export.formula import formula_of
 from echoscale.storage.export.onnx import onnx_bytes
 

@@ -24,9 +24,10 @@ import echoscale as es
 from echoscale.data.scaling import Scaling
 from echoscale.engine.hyper import with_lanes
 from echoscale.forecasting import AutoModel, SequenceModel
+from echoscale.forecasting.lags import LinearMap
+from echoscale.forecasting.model import Group
 from echoscale.forecasting.networks import Drive
-from echoscale.forecasting.selection.lags import LinearMap
-from echoscale.forecasting.selection.model import Group, SequenceMember
+from echoscale.forecasting.sequences import SequenceMember
 from echoscale.readouts.ridge import Readout
 from echoscale.storage import save_load
 from echoscale.storage.save_load import FORMAT_VERSION, StorageError
@@ -312,7 +313,7 @@ MAY_BE_NAN = (
     "stream.history.loss",
     "stream.history.gradient",
     "stream.memory.",
-    "_values.",
+    "_data.values.",
     "last_target_",
     "_cores.0.floors",
 )
@@ -401,8 +402,8 @@ HOSTILE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "more labels than outputs": ("automatic", lambda about, tensors: tensors.update(classes_=np.arange(3))),
     "another horizon": ("forecaster", set_in("model", "horizon_", 10**9)),
     "a season that was not learned": ("forecaster", set_in("model", "_cores", 0, "period", 7)),
-    "times of no kind": ("forecaster", set_in("model", "_clocks", 0, "kind", "none")),
-    "two names for one series": ("forecaster", set_in("model", "_form", "names", ["a", "b"])),
+    "times of no kind": ("forecaster", set_in("model", "_data", "clocks", 0, "kind", "none")),
+    "two names for one series": ("forecaster", set_in("model", "_data", "form", "names", ["a", "b"])),
     "a spread of nothing": ("forecaster", set_in("model", "_cores", 0, "views", 0, "units", 0, "spread", 0.0)),
     "an index outside the matrix": ("network", set_index),
     "rows out of order": ("network", turn_rows),

@@ -1,33 +1,46 @@
-"""Candidates, each judged at origins that took no part in fitting it: smoothing, lags, networks; direct and in closed loop.
+"""Candidates: what is fitted at a split, with penalties that folds choose, and judged on what comes after it.
 
-What a candidate is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds
-of the time before it; the best few are averaged. So judged errors hold for the whole procedure.
+Of `es.auto`, a `Member` reads the states of one lane of a network, with or without lags of the input beside them, or lags
+alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors differ, and the
+choice of one would overfit the folds.
+
+Of `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or readers of lags, alone or beside networks. What it
+is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds of the time before
+it; the best few are averaged. So judged errors hold for the whole procedure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
 from echoscale.forecasting import smoothing
-from echoscale.forecasting.data import Line
-from echoscale.forecasting.lags import LEAST_ROWS, Recipe, Rows, penalties, some_horizons, spread_out, statistics
-from echoscale.forecasting.model import NAIVE, NAIVE_NAMES, Option, Reader
-from echoscale.forecasting.networks import Net, draw_network, run_lanes
-from echoscale.forecasting.splits import Timing
-from echoscale.readouts import splits
+from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, mean_of
+from echoscale.forecasting.model import NAIVE_NAMES, Method, Naive, Trend
+from echoscale.forecasting.networks import Net, draw_network, run_lanes, units_for
+from echoscale.forecasting.problem import HorizonProblem, Line, Problem
+from echoscale.forecasting.readers import LEAST_ROWS, Option, Reader
+from echoscale.forecasting.rows import Origins, Steps
+from echoscale.forecasting.weights import ALIKE
+from echoscale.readouts import penalties, splits
+from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
+from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics
 
+# Members in a mean, and a member's error over the best one's: worse ones would not help the mean.
+MEMBERS = 8
+ALLOWED = 1.15
+
+# Windows of lags that `Forecaster` tries, and rows for every lag, at the first cut.
 WINDOWS = (1, 2, 4, 8, 13, 21, 34, 49)
-# Rows for every lag, at the first cut.
 ROWS_PER_LAG = 5
 LONGEST_SEASON_WINDOW = 49
-# Options with fold errors this close to the best are averaged, at most this number.
-ALIKE, MOST_ALIKE = 1.03, 3
+# Options that the folds cannot tell from the best are averaged, at most this number.
+MOST_ALIKE = 3
 # Networks need this number of steps before the first cut.
 LEAST_FOR_NETWORKS = 80
 STRUCTURES = ("hierarchical", "ring", "single")
@@ -37,6 +50,148 @@ UNITS, STEPS_PER_UNIT = (20, 100), 5
 WINDOW_BESIDE, DIFFERENCES_OF_NETWORKS = 13, 2
 # Windows and lanes that go on after the first cut.
 WINDOWS_KEPT, LANES_KEPT = 5, 5
+
+
+# ---------------------------------------------------------------------------------------------------- a target every step
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A candidate that is fitted at one split.
+
+    error    of the folds, in standard deviations of the target
+    round    which network; lane: which hyper-parameters of it (-1: lags alone)
+    states   coef (O, columns of a network); None for lags alone
+    beside   what it makes of the lags, with the intercept
+    change   whether it was fitted to the change since now
+    """
+
+    error: float
+    round: int
+    lane: int
+    states: Floats | None
+    beside: LinearMap
+    change: bool
+
+    @property
+    def coef(self) -> Floats:
+        """The weights of the states."""
+        assert self.states is not None
+        return self.states
+
+
+def lag_members(steps: Steps, split: Split) -> list[Member]:
+    """Ridge on every set of lags; the best first."""
+    return _without_states(steps, steps.simple, split, [(chosen, steps.columns(chosen)) for chosen in steps.sets])
+
+
+def product_members(steps: Steps, split: Split) -> list[Member]:
+    """Ridge on the lags of every window and all products of two of them; the best first."""
+    if not steps.product_sets:
+        return []
+    widest = len(steps.product_sets[-1]) * steps.features
+    _, later = np.triu_indices(widest)
+    sets = []
+    for chosen in steps.product_sets:
+        size = len(chosen) * steps.features  # the nearest lags are the first columns
+        sets.append((chosen, np.concatenate([np.arange(size), widest + np.flatnonzero(later < size)])))
+    return _without_states(steps, steps.products, split, sets)
+
+
+def _without_states(
+    steps: Steps, parts: Sequence[Statistics], split: Split, sets: Sequence[tuple[Lags, Indices]]
+) -> list[Member]:
+    """Ridge on sets of lags with their columns, for the target and for its change; columns behind the lags are products."""
+    whole = splits.training(parts, split)
+    pairs, path = _folds(splits.pairs(parts, split.folds), whole)
+    kinds = steps.targets_after(whole.features)
+    found = []
+    for chosen, used in sets:
+        size = len(chosen) * steps.features
+        best = penalties.choose_by_group(pairs, used, kinds, path)
+        for kind, targets in enumerate(kinds):
+            readout = penalties.fit_columns(whole, used, targets, float(best.relative[kind]))
+            products = (ProductMap(chosen, readout.coef[:, size:]),) if len(used) > size else ()
+            linear = LinearMap(chosen, readout.coef[:, :size], readout.intercept, products)
+            linear = _with_present(linear, steps.problem, kind == 1)
+            found.append(Member(float(best.error[kind]), -1, -1, None, linear, kind == 1))
+    return sorted(found, key=lambda each: each.error)
+
+
+def network_members(
+    steps: Steps,
+    statistics: Sequence[Statistics],
+    split: Split,
+    beside: Sequence[Lags],
+    number: int,
+    bound: float,
+    lanes: Indices,
+    workers: int,
+) -> tuple[list[Member], Indices]:
+    """The best candidates of a round at a split, over sets of features and kinds of targets; and the lanes, best first."""
+    if len(lanes) < len(statistics[0].mean):
+        statistics = [each.lane(lanes) for each in statistics]
+    whole = splits.training(statistics, split)
+    pairs, path = _folds(splits.pairs(statistics, split.folds), whole)
+    units = whole.features
+    kinds = steps.targets_after(units + steps.width)
+    entries = []
+    for chosen in beside:
+        extra = units + steps.columns(chosen) if chosen else np.empty(0, np.int64)
+        used = np.concatenate([np.arange(units), extra])
+        best = penalties.choose_by_group(pairs, used, kinds, path, workers)
+        for kind in range(len(kinds)):
+            for lane in range(best.error.shape[0]):
+                error, relative = float(best.error[lane, kind]), float(best.relative[lane, kind])
+                entries.append((error, lane, kind, relative, chosen, used))
+    entries.sort(key=lambda each: each[:3])
+    order = lanes[list(dict.fromkeys(each[1] for each in entries))]
+    limit = min(bound, ALLOWED * entries[0][0]) if entries else bound
+    found = []
+    for error, lane, kind, relative, chosen, used in entries[:MEMBERS]:
+        if not error <= limit:
+            break
+        readout = penalties.fit_columns(whole.lane(lane), used, kinds[kind], relative)
+        states = np.ascontiguousarray(readout.coef[:, :units])
+        # Without lags the map holds the intercept alone, on the present step with coefficient 0.
+        coef = readout.coef[:, units:] if chosen else np.zeros((steps.problem.outputs, steps.features))
+        linear = _with_present(LinearMap(chosen or (0,), coef, readout.intercept), steps.problem, kind == 1)
+        found.append(Member(error, number, int(lanes[lane]), states, linear, kind == 1))
+    return found, order
+
+
+def best_of(members: Sequence[Member]) -> list[Member]:
+    """The best few, none of them much worse than the best."""
+    ordered = sorted(members, key=lambda each: (each.error, each.round, each.lane))[:MEMBERS]
+    return [each for each in ordered if each.error <= ALLOWED * ordered[0].error]
+
+
+def on_lags(members: Sequence[Member], change: bool) -> LinearMap:
+    """Ridge on lags: the mean over the windows that the folds cannot tell from the best one."""
+    kind = [each for each in members if each.change == change]
+    return mean_of([each.beside for each in kind if each.error <= ALIKE * kind[0].error])
+
+
+def _folds(pairs: penalties.Pairs, whole: Statistics) -> tuple[penalties.Pairs, Floats]:
+    """The folds and the path of penalties; of one part alone nothing can be held out, and the penalty is fixed."""
+    return (pairs, RELATIVE) if pairs else ([(whole, whole)], np.array([UNCHOSEN]))
+
+
+def _with_present(linear: LinearMap, problem: Problem, change: bool) -> LinearMap:
+    """The map of the target itself, where it was fitted to the change since now."""
+    if not change:
+        return linear
+    lags = linear.lags if 0 in linear.lags else (0, *linear.lags)
+    wide = linear.on(lags)
+    features = problem.series.features
+    coef = wide.coef.copy()
+    for o, each in enumerate(problem.ahead):
+        if each is not None:
+            coef[o, lags.index(0) * features + each.column] += 1
+    return replace(wide, coef=coef)
+
+
+# -------------------------------------------------------------------------------------------------- forecasts of horizons
 
 
 @dataclass(eq=False)
@@ -49,211 +204,139 @@ class Candidate:
         In words.
     judged : list of list of (M, O, H)
         For every series and cut: the forecasts of its M members at the origins that are judged.
-    readers : list of Reader
-        Fitted to all data; their mean is its forecast.
-    options : list of Option
-        Their features.
-    trend : int
-        Which of `smoothing.TRENDS` or of `NAIVE`; -1 for readers.
+    methods : list of Naive, Trend or Reader
+        Its members, fitted to all data; their mean is its forecast.
     """
 
     name: str
     judged: list[list[Floats]]
-    readers: list[Reader] = field(default_factory=list)
-    options: list[Option] = field(default_factory=list)
-    trend: int = -1
+    methods: Sequence[Method]
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can forecast: a reader that was never fitted cannot."""
+        return all(each.usable for each in self.methods if isinstance(each, Reader))
 
 
-class Contest:
-    """All candidates of some series.
+def smoothing_candidates(problem: HorizonProblem) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
+    """One candidate for every kind of trend, and the lanes of every series after its end."""
+    judged: list[list[list[Floats]]] = [[] for _ in smoothing.TRENDS]
+    ends = []
+    for b, line in enumerate(problem.lines):
+        lanes, found = smoothed(line, problem.period, problem.cuts.judged(b), problem.horizon)
+        ends.append(lanes)
+        for each, one in zip(judged, found, strict=True):
+            each.append([one[None]])
+    return [Candidate(name, judged[k], [Trend(name)]) for k, name in enumerate(smoothing.TRENDS)], ends
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        The series, which are learned together.
-    period : int or None
-        m.
-    horizon : int
-        H.
-    timing : Timing
-        Parts, cuts, origins.
-    used : sequence of str
-        Which of `differencing.DIFFERENCES`.
-    loops : sequence of bool
-        Direct (False), closed loop (True), or both.
+
+def naive_candidates(problem: HorizonProblem) -> list[Candidate]:
+    """Persistence, and the seasonal naive where there is a season."""
+    found = []
+    for difference in NAIVE_NAMES:
+        if difference == differencing.SEASON and problem.period is None:
+            continue
+        method = Naive(difference, problem.period)
+        judged = []
+        for b, line in enumerate(problem.lines):
+            origins = problem.cuts.judged(b)
+            out = np.full((len(origins), problem.horizon), np.nan)
+            good = origins >= (problem.period or 0)
+            out[good] = method.forecasts(line.values, origins[good], problem.horizon)
+            judged.append([out[None]])
+        found.append(Candidate(method.name, judged, [method]))
+    return found
+
+
+def lag_candidates(
+    problem: HorizonProblem, differences: Sequence[str] = differencing.DIFFERENCES, loops: Sequence[bool] = (False, True)
+) -> tuple[list[Candidate], dict[str, tuple[float, Recipe]]]:
+    """Ridge on lags with every difference, and the error and recipe of its best window at the first cut.
+
+    loops  direct (False), in closed loop (True), or both
     """
+    found, best = [], {}
+    for difference in differences:
+        recipes = _recipes(problem, difference)
+        if not recipes:
+            continue
+        options = [Option(problem, None, [Origins(recipe, line) for line in problem.lines]) for recipe in recipes]
+        ranked = _ranked(options, 0)
+        best[difference] = ranked[0].error(0), ranked[0].recipe
+        found += _of_options(problem, f"lags, {difference}", ranked[:WINDOWS_KEPT], loops)
+    return found, best
 
-    def __init__(
-        self,
-        lines: Sequence[Line],
-        period: int | None,
-        horizon: int,
-        timing: Timing,
-        used: Sequence[str] = differencing.DIFFERENCES,
-        loops: Sequence[bool] = (False, True),
-    ) -> None:
-        self.lines, self.period, self.horizon, self.timing, self.loops = list(lines), period, horizon, timing, tuple(loops)
-        self.used = [each for each in used if period is not None or each in differencing.WITHOUT_SEASON]
-        self.cut = min(blocks[0][0] + 1 for blocks in timing.blocks)
-        self.some = some_horizons(horizon)
-        self._parts: dict[int, list[Statistics]] = {}
-        self._few: dict[int, list[Statistics]] = {}
-        self._penalties: dict[tuple[int, int], tuple[Floats, Floats]] = {}
 
-    # ---------------------------------------------------------------------------------------------------------- smoothing
+def _recipes(problem: HorizonProblem, difference: str) -> list[Recipe]:
+    """All windows that the steps before the first cut allow; none where there is no season to take differences of."""
+    period, windows = problem.period, {*WINDOWS}
+    if period is None and difference not in differencing.WITHOUT_SEASON:
+        return []
+    if period is not None and period < LONGEST_SEASON_WINDOW:
+        windows.add(period + 1)
+    recipes = [Recipe(difference, window, period) for window in sorted(windows)]
+    most = max(problem.before // ROWS_PER_LAG, 1)
+    return [each for each in recipes if each.window <= most and each.memory + LEAST_ROWS < problem.before]
 
-    def smoothing(self) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
-        """One candidate for every kind of trend, and the lanes of every series after its end."""
-        judged: list[list[list[Floats]]] = [[] for _ in smoothing.TRENDS]
-        ends = []
-        for b, line in enumerate(self.lines):
-            lanes, found = smoothed(line, self.period, self.timing.judged(b), self.horizon)
-            ends.append(lanes)
-            for each, one in zip(judged, found, strict=True):
-                each.append([one[None]])
-        return [Candidate(name, judged[k], trend=k) for k, name in enumerate(smoothing.TRENDS)], ends
 
-    def naive(self) -> list[Candidate]:
-        """Persistence, and the seasonal naive where there is a season."""
-        found = []
-        for number, difference in NAIVE.items():
-            if difference == differencing.SEASON and self.period is None:
+def network_candidates(
+    problem: HorizonProblem, best: dict[str, tuple[float, Recipe]], seed: int, loops: Sequence[bool] = (False, True)
+) -> list[Candidate]:
+    """Networks beside lags, with the differences that do best with lags alone."""
+    if problem.before < LEAST_FOR_NETWORKS or not best:
+        return []
+    found = []
+    for place, difference in enumerate(sorted(best, key=lambda each: best[each][0])[:DIFFERENCES_OF_NETWORKS]):
+        recipe = best[difference][1]._replace(window=min(best[difference][1].window, WINDOW_BESIDE))
+        options = []
+        for number, structure in enumerate(STRUCTURES):
+            options += _lanes(problem, recipe, structure, [seed, len(STRUCTURES) * place + number])
+        found += _of_options(problem, f"network, {difference}", _ranked(options, 0)[:LANES_KEPT], loops)
+    return found
+
+
+def _lanes(problem: HorizonProblem, recipe: Recipe, structure: str, seed: Sequence[int]) -> list[Option]:
+    """A network with many hyper-parameters."""
+    # From the time before the first cut: what is judged later must not be known.
+    known = [line.values[: blocks[0][0] + 1] for line, blocks in zip(problem.lines, problem.cuts.blocks, strict=True)]
+    changes = np.concatenate([differencing.changes(recipe.difference, recipe.period, each) for each in known])
+    spread = float(changes.std()) or 1.0
+    features = 1 + problem.lines[0].future.shape[1] + problem.lines[0].past.shape[1]
+    lanes = LANES if sum(map(len, problem.lines)) < MANY_STEPS else FEW_LANES
+    esn, hyper = draw_network(structure, units_for(problem.before, STEPS_PER_UNIT, UNITS), lanes, features, seed)
+    states = [run_lanes(esn, hyper, spread, recipe, line) for line in problem.lines]
+    return [
+        Option(
+            problem,
+            Net(esn, hyper, lane, spread),
+            [Origins(recipe, line, each[lane]) for line, each in zip(problem.lines, states, strict=True)],
+        )
+        for lane in range(lanes)
+    ]
+
+
+def _of_options(problem: HorizonProblem, name: str, options: Sequence[Option], loops: Sequence[bool]) -> list[Candidate]:
+    """Direct and in closed loop, from the best few options at every cut."""
+    names = [f"{name}, {'closed loop' if loop else 'direct'}" for loop in loops]
+    made = [Candidate(each, [[] for _ in problem.lines], []) for each in names]
+    last = len(problem.cuts.splits) - 1
+    for cut in range(last + 1):
+        ranked = _ranked(options, cut)
+        best = ranked[0].error(cut)
+        chosen = [each for each in ranked[:MOST_ALIKE] if each.error(cut) <= ALIKE * best]
+        for candidate, loop in zip(made, loops, strict=True):
+            readers = [option.reader(loop, cut) for option in chosen]
+            if cut == last:
+                candidate.methods = readers
                 continue
-            judged = []
-            for b, line in enumerate(self.lines):
-                origins = self.timing.judged(b)
-                out = np.full((len(origins), self.horizon), np.nan)
-                good = np.flatnonzero(origins >= (self.period or 0))
-                for h in range(1, self.horizon + 1):
-                    out[good, h - 1] = differencing.start(difference, self.period, line.values, origins[good], h)
-                judged.append([out[None]])
-            found.append(Candidate(NAIVE_NAMES[difference], judged, trend=number))
-        return found
+            for b, judged in enumerate(candidate.judged):
+                judged.append(np.stack([one.judged(each, b, cut) for one, each in zip(chosen, readers, strict=True)]))
+    return made
 
-    # --------------------------------------------------------------------------------------------------------------- lags
 
-    def lags(self) -> tuple[list[Candidate], dict[str, tuple[float, Recipe]]]:
-        """Ridge on lags with every difference, and the error and recipe of its best window at the first cut."""
-        found, best = [], {}
-        for difference in self.used:
-            options = [
-                Option(recipe, None, [Rows(recipe, line) for line in self.lines]) for recipe in self._recipes(difference)
-            ]
-            if not options:
-                continue
-            ranked = self._ranked(options, 0)
-            best[difference] = ranked[0][0], options[ranked[0][1]].recipe
-            found += self._candidates(f"lags, {difference}", [options[k] for _, k in ranked[:WINDOWS_KEPT]])
-        return found, best
-
-    def _recipes(self, difference: str) -> list[Recipe]:
-        windows = {*WINDOWS}
-        if self.period is not None and self.period < LONGEST_SEASON_WINDOW:
-            windows.add(self.period + 1)
-        recipes = [Recipe(difference, window, self.period) for window in sorted(windows)]
-        most = max(self.cut // ROWS_PER_LAG, 1)
-        return [each for each in recipes if each.window <= most and each.memory + LEAST_ROWS < self.cut]
-
-    # ----------------------------------------------------------------------------------------------------------- networks
-
-    def networks(self, best: dict[str, tuple[float, Recipe]], seed: int) -> list[Candidate]:
-        """Networks beside lags, with the differences that do best with lags alone."""
-        if self.cut < LEAST_FOR_NETWORKS or not best:
-            return []
-        found = []
-        units = int(np.clip(self.cut // STEPS_PER_UNIT, *UNITS)) // 2 * 2
-        steps = sum(map(len, self.lines))
-        lanes = LANES if steps < MANY_STEPS else FEW_LANES
-        for place, difference in enumerate(sorted(best, key=lambda each: best[each][0])[:DIFFERENCES_OF_NETWORKS]):
-            recipe = best[difference][1]._replace(window=min(best[difference][1].window, WINDOW_BESIDE))
-            options = []
-            for number, structure in enumerate(STRUCTURES):
-                options += self._lanes(recipe, structure, units, lanes, seed, len(STRUCTURES) * place + number)
-            ranked = self._ranked(options, 0)
-            found += self._candidates(f"network, {difference}", [options[k] for _, k in ranked[:LANES_KEPT]])
-        return found
-
-    def _lanes(self, recipe: Recipe, structure: str, units: int, lanes: int, seed: int, number: int) -> list[Option]:
-        # From the time before the first cut: what is judged later must not be known.
-        known = [line.values[: blocks[0][0] + 1] for line, blocks in zip(self.lines, self.timing.blocks, strict=True)]
-        changes = np.concatenate([differencing.changes(recipe.difference, recipe.period, each) for each in known])
-        spread = float(changes.std()) or 1.0
-        features = 1 + self.lines[0].future.shape[1] + self.lines[0].past.shape[1]
-        esn, hyper = draw_network(structure, units, lanes, features, seed, number)
-        states = [run_lanes(esn, hyper, spread, recipe, line) for line in self.lines]
-        return [
-            Option(
-                recipe,
-                Net(esn, hyper, lane, spread),
-                [Rows(recipe, line, each[lane]) for line, each in zip(self.lines, states, strict=True)],
-            )
-            for lane in range(lanes)
-        ]
-
-    # ------------------------------------------------------------------------------------------------------------ judging
-
-    def _ranked(self, options: Sequence[Option], cut: int) -> list[tuple[float, int]]:
-        """Error of the folds before a cut, geometric mean over some horizons, and place; the best first."""
-        found = []
-        for place, option in enumerate(options):
-            _, errors = self._penalties_of(option, cut)
-            found.append((float(np.exp(np.log(np.maximum(errors, 1e-300)).mean())), place))
-        return sorted(found)
-
-    def _penalties_of(self, option: Option, cut: int) -> tuple[Floats, Floats]:
-        key = id(option), cut
-        if key not in self._penalties:
-            few = self._statistics_of(option, few=True)
-            self._penalties[key] = penalties(few, self.timing.origins.splits[cut], self.some)
-        return self._penalties[key]
-
-    def _statistics_of(self, option: Option, few: bool) -> list[Statistics]:
-        kept = self._few if few else self._parts
-        if id(option) not in kept:
-            steps = self.some if few else range(1, self.horizon + 1)
-            kept[id(option)] = statistics(option.rows, self.timing.origins.edges, steps)
-        return kept[id(option)]
-
-    def _candidates(self, name: str, options: Sequence[Option]) -> list[Candidate]:
-        """Direct and in closed loop, from the best few options at every cut."""
-        cuts = len(self.timing.origins.splits)
-        made = [Candidate(f"{name}, {'closed loop' if loop else 'direct'}", [[] for _ in self.lines]) for loop in self.loops]
-        for cut in range(cuts):
-            ranked = self._ranked(options, cut)
-            chosen = [options[k] for error, k in ranked[:MOST_ALIKE] if error <= ALIKE * ranked[0][0] or k == ranked[0][1]]
-            for candidate, loop in zip(made, self.loops, strict=True):
-                readers = [self._reader(option, loop, cut) for option in chosen]
-                if cut == cuts - 1:
-                    candidate.readers, candidate.options = readers, chosen
-                    continue
-                for b in range(len(self.lines)):
-                    candidate.judged[b].append(self._judged(readers, chosen, b, cut))
-        self._few.clear()
-        self._parts.clear()
-        self._penalties.clear()
-        return made
-
-    def _reader(self, option: Option, loop: bool, cut: int) -> Reader:
-        chosen, _ = self._penalties_of(option, cut)
-        if loop:
-            parts = [
-                each.lane(slice(0, 1)) for each in self._statistics_of(option, few=True)
-            ]  # the first of some horizons is one step
-            relative = 10.0 ** chosen[:1]
-        else:
-            parts = self._statistics_of(option, few=False)
-            relative = spread_out(chosen, self.some, self.horizon)
-        return Reader(option.recipe, option.net, loop, relative, splits.training(parts, self.timing.origins.splits[cut]))
-
-    def _judged(self, readers: Sequence[Reader], options: Sequence[Option], b: int, cut: int) -> Floats:
-        low, high = self.timing.blocks[b][cut]
-        found = np.full((len(readers), high - low, self.horizon), np.nan)
-        for out, reader, option in zip(found, readers, options, strict=True):
-            which = np.arange(low, high) - option.rows[b].at[0]
-            good = np.flatnonzero(which >= 0)
-            if len(good) and float(reader.statistics.count.min()) >= 2:
-                out[good] = reader.forecasts(option.rows[b], self.horizon, which[good])
-        return found
+def _ranked(options: Sequence[Option], cut: int) -> list[Option]:
+    """By the errors of the folds before a cut, the best first."""
+    return sorted(options, key=lambda option: option.error(cut))
 
 
 def smoothed(line: Line, period: int | None, origins: Indices, horizon: int) -> tuple[smoothing.Smoothing, Floats]:

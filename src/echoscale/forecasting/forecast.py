@@ -1,6 +1,7 @@
 """Forecasts with intervals, in the form of the data (`Forecast`), and forecasts of the past with their errors (`Backtest`).
 
-A backtest makes forecasts from earlier origins as if the future were unknown, and compares them with the values that came:
+A backtest makes forecasts from earlier origins as if the future were unknown, and compares them with the values that came.
+`beside` puts backtests of several methods into one table, with simple methods at the same origins of the same data:
 
     MASE = mean |y - forecast| / mean |y(t) - y(t-m)| of the training data        (Hyndman and Koehler 2006)
     pinball = 2 / |P| sum over p of max(p (y - q_p), (p - 1) (y - q_p)), over the same scale; P the bounds and the forecast
@@ -18,12 +19,21 @@ import numpy.typing as npt
 from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
+from echoscale.data import differencing
 from echoscale.data.clock import Clock
 from echoscale.data.frames import Form, returned
+from echoscale.forecasting.model import NAIVE_NAMES, Naive
+from echoscale.forecasting.problem import LEAST_STEPS, held
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from echoscale.forecasting.forecaster import Forecaster
+
+MOST_ORIGINS = 4
+ROUNDING = 1e-6  # a smaller MASE is rounding
+EXACT = "Errors are rounding errors: intervals have next to no width, and the shares inside them say nothing."
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +110,6 @@ class Forecast:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure unless given.
         """
-        from echoscale.forecasting.plots import draw_forecast
-
         axes = new_axes() if axes is None else axes
         draw_forecast(axes, self)
         return axes
@@ -213,8 +221,6 @@ class Backtest:
         series : int
             Which, from 0.
         """
-        from echoscale.forecasting.plots import draw_backtest
-
         axes = new_axes() if axes is None else axes
         draw_backtest(axes, self, series)
         return axes
@@ -229,3 +235,131 @@ def scale_of(values: Floats, period: int | None) -> float:
     changes = np.abs(values[lag:] - values[:-lag])
     mean = float(np.nanmean(changes)) if np.isfinite(changes).any() else 0.0
     return mean if mean > 0 else 1.0
+
+
+# ------------------------------------------------------------------------------------------------- beside other methods
+
+
+def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:
+    """Steps and origins that can be judged: the horizon of the model, or less where the data are few.
+
+    A horizon that nobody asked for gives way to three origins; one that was asked for is judged from as many as there are.
+    """
+    shortest = model._data.shortest
+    horizon = min(model.horizon_, shortest // (6 if model.horizon is None else 4), shortest - LEAST_STEPS)
+    if horizon < 1:
+        return 0, 0
+    return horizon, max(min(most, (shortest - max(LEAST_STEPS, 3 * horizon)) // horizon), 0)
+
+
+def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Table:
+    """One row for every method, the best first; persistence and the seasonal naive are added."""
+    judged = backtests[own]
+    forecasts = {name: [each.means for each in one.forecasts] for name, one in backtests.items()}
+    periods = [each for one in judged.seasons for each in one]
+    for difference, name in NAIVE_NAMES.items():
+        if difference == differencing.LAST or any(periods):
+            forecasts[name] = _naive(model, judged, difference)
+    names = model.targets_ if len(model.targets_) > 1 else ()
+    rows: list[tuple[object, ...]] = []
+    for name, each in forecasts.items():
+        errors = _mase(judged, each)
+        inside = [backtests[name].coverage(level) if name in backtests else None for level in judged.levels]
+        rows.append((name, float(np.mean(errors)), *(map(float, errors) if names else ()), *inside))
+    rows.sort(key=lambda row: row[1])  # type: ignore[arg-type,return-value]
+    heads = ("method", "MASE", *(f"MASE {name}" for name in names), *(f"inside {level:g} %" for level in judged.levels))
+    steps, count = len(judged.truths[0][0]), len(judged.truths)
+    title = f"Forecasts of {steps} step{'s' * (steps != 1)} from {count} earlier origin{'s' * (count != 1)}"
+    season = "a step" if not any(periods) else "a season" if all(periods) else "a season or a step"
+    note = f"MASE: mean absolute error over the mean absolute change of the training data in {season}; less is better."
+    notes = (note,) if float(rows[0][1]) > ROUNDING else (note, EXACT)  # type: ignore[arg-type]
+    return Table(heads, tuple(rows), title, notes)
+
+
+def _naive(model: Forecaster, judged: Backtest, difference: str) -> list[list[Floats]]:
+    """Forecasts that need no fit, for every origin and series; the last value where no season was known at the origin."""
+    found = []
+    steps = len(judged.truths[0][0])
+    for k, periods in enumerate(judged.seasons):
+        each = []
+        for values, period in zip(model._data.values, periods, strict=True):
+            history = held(values[: len(values) - (len(judged.seasons) - k) * steps])
+            each.append(Naive(difference if period else differencing.LAST, period).forecasts(history, -1, steps))
+        found.append(each)
+    return found
+
+
+def _mase(judged: Backtest, forecasts: Sequence[Sequence[Floats]]) -> Floats:
+    """MASE of every series, (B,)."""
+    found = []
+    for b in range(len(judged.truths[0])):
+        each = [
+            np.abs(truth[b] - means[b]) / scale[b]
+            for truth, means, scale in zip(judged.truths, forecasts, judged.scales, strict=True)
+        ]
+        known = np.concatenate(each)
+        known = known[~np.isnan(known)]
+        found.append(known.mean() if len(known) else np.nan)
+    return np.array(found)
+
+
+# -------------------------------------------------------------------------------------------------------------- pictures
+
+
+def places(index: Any) -> Any:
+    """What matplotlib draws times at: time stamps without a zone, or numbers."""
+    if hasattr(index, "to_timestamp"):
+        index = index.to_timestamp()
+    if getattr(index, "tz", None) is not None:
+        index = index.tz_localize(None)
+    return np.asarray(index)
+
+
+def name_dates(axes: Axes, index: Any) -> None:
+    """Few and short names of dates, so that they do not overlap; whole numbers of steps."""
+    if np.asarray(index[:1]).dtype.kind == "M" or hasattr(index, "to_timestamp") or hasattr(index, "tz"):
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+        return
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+
+
+def draw_history(axes: Axes, values: Floats, clock: Clock, name: str, color: str) -> None:
+    """The end of a series."""
+    axes.plot(places(clock.index(1 - len(values), 1)), values, color=color, linewidth=1, label=name)
+
+
+def draw_forecast(axes: Axes, forecast: Forecast, only: int | None = None, labels: bool = True) -> None:
+    """Forecasts as lines, intervals as bands."""
+    shown = range(len(forecast.means)) if only is None else [only]
+    for color, b in enumerate(shown):
+        times = places(forecast.clocks[b].index(1, len(forecast.means[b]) + 1))
+        hue = f"C{(2 * color + 1) % 10}"
+        for k, (level, bounds) in enumerate(sorted(forecast.bounds.items(), reverse=True)):
+            # Opaque, so that the legend has the colours of the bands where they lie over each other.
+            shade = _lighter(hue, 0.22 + 0.22 * k)
+            axes.fill_between(times, *bounds[b], color=shade, linewidth=0, label=f"{level:g} %" if labels else None)
+        axes.plot(times, forecast.means[b], color=hue, linewidth=1.5, label="forecast" if labels else None)
+    name_dates(axes, forecast.clocks[0].index(1, 2))
+
+
+def _lighter(color: str, share: float) -> tuple[float, float, float]:
+    """A colour mixed with white; this share of the colour stays."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (1 - (1 - each) * min(share, 1.0) for each in to_rgb(color))
+    return red, green, blue
+
+
+def draw_backtest(axes: Axes, backtest: Backtest, series: int) -> None:
+    """What came in black, every forecast from its origin."""
+    for k, (forecast, truth) in enumerate(zip(backtest.forecasts, backtest.truths, strict=True)):
+        times = places(forecast.clocks[series].index(1, len(truth[series]) + 1))
+        axes.plot(times, truth[series], color="black", linewidth=1, label=forecast.form.names[series] if k == 0 else None)
+        draw_forecast(axes, forecast, series, labels=k == 0)
+    axes.legend(frameon=False)

@@ -14,14 +14,12 @@ from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data import differencing
-from echoscale.data.clock import Clock
-from echoscale.data.frames import ONE, Form, Given, clocks_of, series_of, tables_of
-from echoscale.data.scaling import Scaling
 from echoscale.forecasting import intervals
-from echoscale.forecasting.data import held
-from echoscale.forecasting.fit import AUTO, LEAST_STEPS, MOST_STEPS, Choices, default_horizon, learn, longest_horizon, period_of
-from echoscale.forecasting.forecast import Backtest, Forecast, scale_of
+from echoscale.forecasting.data import Data
+from echoscale.forecasting.fit import AUTO, Choices, default_horizon, learn, longest_horizon, period_of
+from echoscale.forecasting.forecast import Backtest, Forecast, draw_forecast, draw_history, scale_of
 from echoscale.forecasting.model import Core
+from echoscale.forecasting.problem import LEAST_STEPS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,35 +127,14 @@ class Forecaster:
         Forecaster
             Itself.
         """
-        given = series_of(y)
-        clocks = clocks_of(given)
-        tables, columns = self._tables(X, given, clocks, 1 - np.array([len(each) for each in given.values]))
         new = copy(self)
-        new._take(given.form, clocks, columns, given.values, tables)
+        new._data = Data.of(y, X, self.past)
         new._learn(self.horizon)
         vars(self).update(vars(new))  # at once: a fit that fails changes nothing
         return self
 
-    def _take(
-        self, form: Form, clocks: list[Clock], columns: tuple[str, ...], given: Sequence[Floats], tables: Sequence[Floats]
-    ) -> None:
-        """Training data, and the scaling of their inputs."""
-        values, kept = [], []
-        for b, each in enumerate(given):
-            known = np.flatnonzero(~np.isnan(each))
-            what = "y" if form.shape == ONE else f"y[{form.names[b]!r}]"
-            if len(known) < LEAST_STEPS:
-                raise ValueError(f"{what} holds {len(known)} values, at least {LEAST_STEPS} are needed to judge a forecast.")
-            first = max(int(known[0]), len(each) - MOST_STEPS)
-            values.append(each[first:].copy())
-            kept.append(tables[b][first:])
-        self._form, self._clocks, self._columns = form, clocks, columns
-        self._values, self._tables_given = values, kept
-        self._places = self._past_places(columns)
-        self._scaling = Scaling.of([_with_number(each) for each in kept]) if columns else Scaling.none(0)
-
     def _check_horizon(self, horizon: int) -> None:
-        shortest = min(map(len, self._values))
+        shortest = self._data.shortest
         longest = longest_horizon([shortest])
         if horizon > longest:
             raise ValueError(
@@ -166,26 +143,23 @@ class Forecaster:
 
     def _learn(self, horizon: int | None) -> None:
         choices = Choices(self.season, self.mode, self.difference, self.log, self.networks, self.seed)
-        lengths = [len(each) for each in self._values]
-        groups = [list(range(len(lengths)))] if self.panel == "all" else [[b] for b in range(len(lengths))]
-        periods = [period_of([self._values[b] for b in group], choices) for group in groups]
+        values = self._data.values
+        groups = [list(range(len(values)))] if self.panel == "all" else [[b] for b in range(len(values))]
+        periods = [period_of([values[b] for b in group], choices) for group in groups]
         if choices.difference in (differencing.SEASON, differencing.BOTH) and None in periods:
             raise ValueError(f"difference={self.difference!r} needs a season, and none was found: give season=.")
-        if choices.log is True and not all((each[~np.isnan(each)] > 0).all() for each in self._values):
+        if choices.log is True and not all((each[~np.isnan(each)] > 0).all() for each in values):
             raise ValueError("log=True needs positive values, and y has others.")
         if horizon is None:
-            horizon = min(default_horizon([lengths[b] for b in group], p) for group, p in zip(groups, periods, strict=True))
+            lengths = [[len(values[b]) for b in group] for group in groups]
+            horizon = min(map(default_horizon, lengths, periods))
         else:
             self._check_horizon(horizon)
         self._groups, self.horizon_ = groups, horizon
         self.season_ = periods[0] if len(groups) == 1 else periods
-        self._cores = []
-        for group, period in zip(groups, periods, strict=True):
-            inputs = [self._split(self._tables_given[b]) for b in group]
-            values = [self._values[b] for b in group]
-            self._cores.append(
-                learn(values, [each[0] for each in inputs], [each[1] for each in inputs], horizon, period, choices)
-            )
+        self._cores = [
+            learn(self._data, group, horizon, period, choices) for group, period in zip(groups, periods, strict=True)
+        ]
 
     def update(self, y: Any, X: Any = None) -> Forecaster:
         """Take the next values: states and statistics move on, and what was chosen is kept.
@@ -206,27 +180,13 @@ class Forecaster:
             Itself.
         """
         self._check_fitted()
-        given = series_of(y)
-        if given.form.names != self._form.names and not (given.form.shape == self._form.shape == ONE):
-            raise ValueError(f"y must have the series {', '.join(self._form.names)}; got {', '.join(given.form.names)}.")
-        for b, index in enumerate(given.indices):
-            if index is not None:
-                self._clocks[b].check(index, 1, "y")
-            elif self._form.library != "array":
-                raise TypeError(f"y must be of {self._form.library}, as in fit: its times are checked.")
-        tables, _ = self._tables(X, given, self._clocks, np.ones(len(given.values), int))
+        values, tables = self._data.after(y, X)
         cores = []
         for core, group in zip(self._cores, self._groups, strict=True):
-            inputs = [self._split(_continued(self._tables_given[b], tables[b])) for b in group]
-            ahead, until_now = [each[0] for each in inputs], [each[1] for each in inputs]
-            cores.append(core.updated([given.values[b] for b in group], ahead, until_now))
+            future, past = zip(*(self._data.inputs_after(b, tables[b]) for b in group), strict=True)
+            cores.append(core.updated([values[b] for b in group], future, past))
         # At once: a forecast in another thread is made before the update or after it.
-        vars(self).update(
-            _cores=cores,
-            _values=[np.concatenate(pair) for pair in zip(self._values, given.values, strict=True)],
-            _tables_given=[np.concatenate(pair) for pair in zip(self._tables_given, tables, strict=True)],
-            _clocks=[clock.moved(len(more)) for clock, more in zip(self._clocks, given.values, strict=True)],
-        )
+        vars(self).update(_cores=cores, _data=self._data.continued(values, tables))
         return self
 
     # ------------------------------------------------------------------------------------------------------ forecasting
@@ -253,15 +213,16 @@ class Forecaster:
         steps, now = checks.integer(steps, "steps", minimum=1), copy(self)
         if steps > now.horizon_:
             now._check_horizon(steps)
-        future, levels = now._future(X, steps), _levels(level)
+        future, levels = now._data.future(X, steps), _levels(level)
         if steps > now.horizon_:
             now._learn(steps)
         return now._forecast(steps, future, levels)
 
     def _forecast(self, steps: int, future: Sequence[Floats], levels: tuple[float, ...]) -> Forecast:
         """From the scaled known inputs of these steps, at most `horizon_`."""
-        means: list[Floats] = [np.empty(0)] * len(self._values)
-        bounds: dict[float, list[Floats]] = {each: [np.empty(0)] * len(self._values) for each in levels}
+        data = self._data
+        means: list[Floats] = [np.empty(0)] * len(data.values)
+        bounds: dict[float, list[Floats]] = {each: [np.empty(0)] * len(data.values) for each in levels}
         for core, group in zip(self._cores, self._groups, strict=True):
             found = core.forecast(steps, [future[b] for b in group])
             for place, b in enumerate(group):
@@ -270,7 +231,7 @@ class Forecaster:
                 for each in levels:
                     tails = [intervals.at(core.table, 0.5 + sign * each / 200)[:steps] for sign in (-1, 1)]
                     bounds[each][b] = np.maximum(means[b] + size * np.stack(tails), core.floors[place])
-        return Forecast(means, bounds, tuple(self._clocks), self._form)
+        return Forecast(means, bounds, tuple(data.clocks), data.form)
 
     def backtest(
         self, horizon: int, origins: int = 4, level: Sequence[float] = LEVELS, *, progress: bool | Progress = False
@@ -296,7 +257,7 @@ class Forecaster:
         self._check_fitted()
         horizon = checks.integer(horizon, "horizon", minimum=1)
         origins = checks.integer(origins, "origins", minimum=1)
-        shortest = min(map(len, self._values))
+        shortest = self._data.shortest
         left = shortest - horizon * origins
         if left < max(LEAST_STEPS, 3 * horizon):
             raise ValueError(
@@ -307,14 +268,15 @@ class Forecaster:
         with shown(progress, "backtest") as tell:
             for k in range(origins, 0, -1):
                 back = horizon * k
-                earlier = self._until(back)
-                earlier._learn(max(horizon, min(self.horizon or 0, longest_horizon([len(v) for v in earlier._values]))))
-                known = [each[len(each) - back : len(each) - back + horizon] for each in self._tables_given]
-                future = [earlier._split(_continued(e, more))[0] for e, more in zip(earlier._tables_given, known, strict=True)]
+                earlier = copy(self)
+                earlier._data = self._data.until(back)
+                earlier._learn(max(horizon, min(self.horizon or 0, longest_horizon([earlier._data.shortest]))))
+                values, tables = self._data.steps_after(back, horizon)
+                future = [earlier._data.inputs_after(b, each)[0] for b, each in enumerate(tables)]
                 forecasts.append(earlier._forecast(horizon, future, _levels(level)))
-                truths.append([each[len(each) - back : len(each) - back + horizon] for each in self._values])
-                seasons.append(earlier.season_ if isinstance(earlier.season_, list) else [earlier.season_] * len(self._values))
-                scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._values, seasons[-1], strict=True)]))
+                truths.append(values)
+                seasons.append(earlier.season_ if isinstance(earlier.season_, list) else [earlier.season_] * len(values))
+                scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._data.values, seasons[-1], strict=True)]))
                 tell(origins + 1 - k, origins, "")
         return Backtest(tuple(forecasts), tuple(truths), tuple(scales), tuple(seasons))
 
@@ -332,16 +294,14 @@ class Forecaster:
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure unless given.
         """
-        from echoscale.forecasting.plots import draw_forecast, draw_history
-
         self._check_fitted()
         forecast = self.predict(self.horizon_ if steps is None else steps, X, level)
         axes = new_axes() if axes is None else axes
-        for b, values in enumerate(self._values):
-            shown = values[-5 * len(forecast) :]
-            color = "black" if len(self._values) == 1 else f"C{2 * b % 10}"
-            draw_history(axes, shown, self._clocks[b], self._form.names[b], color)
-        draw_forecast(axes, forecast, labels=len(self._values) == 1)
+        data = self._data
+        for b, values in enumerate(data.values):
+            color = "black" if len(data.values) == 1 else f"C{2 * b % 10}"
+            draw_history(axes, values[-5 * len(forecast) :], data.clocks[b], data.form.names[b], color)
+        draw_forecast(axes, forecast, labels=len(data.values) == 1)
         axes.legend(frameon=False)
         return axes
 
@@ -356,19 +316,19 @@ class Forecaster:
     def targets_(self) -> tuple[str, ...]:
         """Names of the series."""
         self._check_fitted()
-        return self._form.names
+        return self._data.form.names
 
     @property
     def inputs_(self) -> tuple[str, ...]:
         """Columns of X, in the order that `fit` got them."""
         self._check_fitted()
-        return self._columns
+        return self._data.columns
 
     @property
     def future_inputs_(self) -> tuple[str, ...]:
         """Those of `inputs_` whose future `predict` wants."""
         self._check_fitted()
-        return tuple(name for k, name in enumerate(self._columns) if k not in self._places)
+        return self._data.known_ahead
 
     def times(self, steps: int, series: int = 0) -> pd.Index[Any]:
         """The times of the next steps.
@@ -381,98 +341,16 @@ class Forecaster:
             Which, from 0.
         """
         self._check_fitted()
-        found: pd.Index[Any] = self._clocks[series].index(1, checks.integer(steps, "steps", minimum=1) + 1)
-        return found
-
-    # ------------------------------------------------------------------------------------------------------------- data
-
-    def _until(self, back: int) -> Forecaster:
-        """The same settings with the data up to `back` steps before the end. Inputs are scaled by their values up to there."""
-        other = copy(self)
-        clocks = [clock.moved(-back) for clock in self._clocks]
-        values = [each[: len(each) - back] for each in self._values]
-        other._take(self._form, clocks, self._columns, values, [each[: len(each) - back] for each in self._tables_given])
-        return other
-
-    def _tables(self, X: Any, given: Given, clocks: Sequence[Clock], first: Any) -> tuple[list[Floats], tuple[str, ...]]:
-        """X of the steps of y, checked against its times; tables without columns where there is no X."""
-        known = getattr(self, "_columns", None) if hasattr(self, "_cores") and X is not None else None
-        if hasattr(self, "_cores") and self._columns and X is None and first[0] == 1:
-            raise ValueError(f"X is missing: the model was fitted with inputs {', '.join(self._columns)}.")
-        if X is None:
-            return [np.empty((len(each), 0)) for each in given.values], ()
-        tables = tables_of(X, given.form)
-        if first[0] == 1 and known is not None and tables.columns != known:
-            raise ValueError(f"X must have the columns {list(known)} in this order; got {list(tables.columns)}.")
-        for b, table in enumerate(tables.values):
-            what = "X" if given.form.shape == ONE else f"X of {given.form.names[b]!r}"
-            if len(table) != len(given.values[b]):
-                raise ValueError(f"{what} has {len(table)} rows, y has {len(given.values[b])}: give one for every step.")
-            if tables.indices[b] is not None and given.indices[b] is not None:
-                clocks[b].check(tables.indices[b], int(first[b]), what)
-        return [each.copy() for each in tables.values], tables.columns
-
-    def _past_places(self, columns: tuple[str, ...]) -> tuple[int, ...]:
-        found = []
-        for each in self.past:
-            if isinstance(each, str) and each in columns:
-                found.append(columns.index(each))
-            elif isinstance(each, int) and not isinstance(each, bool) and -len(columns) <= each < len(columns):
-                found.append(each % len(columns))
-            else:
-                raise ValueError(f"past names column {each!r}, which X does not have: its columns are {list(columns)}.")
-        return tuple(sorted(set(found)))
-
-    def _split(self, table: Floats) -> tuple[Floats, Floats]:
-        """Scaled inputs whose future is known, and those known up to now; gaps hold the last value."""
-        scaled = held(self._scaling.forward(table)) if table.shape[1] else table
-        past = list(self._places)
-        return np.delete(scaled, past, axis=1), scaled[:, past]
-
-    def _future(self, X: Any, steps: int) -> list[Floats]:
-        """The scaled known inputs of the next steps."""
-        wanted = list(self.future_inputs_)
-        if not wanted:
-            if X is not None:
-                why = "all its inputs are known only up to now" if self._columns else "it was fitted without X"
-                raise ValueError(f"this model takes no X for the future: {why}.")
-            return [np.empty((steps, 0))] * len(self._values)
-        if X is None:
-            raise ValueError(f"X is missing: give the next {steps} values of {', '.join(wanted)}.")
-        tables = tables_of(X, self._form)
-        if list(tables.columns) != wanted:
-            if set(tables.columns) == set(self._columns) and len(tables.columns) == len(self._columns):
-                raise ValueError(f"X holds {list(tables.columns)}: give only {wanted}, whose future is known, in this order.")
-            raise ValueError(f"X must have the columns {wanted} in this order; got {list(tables.columns)}.")
-        found = []
-        for b, table in enumerate(tables.values):
-            what = "X" if self._form.shape == ONE else f"X of {self._form.names[b]!r}"
-            if len(table) != steps:
-                raise ValueError(f"{what} has {len(table)} rows for {steps} steps: give one for each.")
-            gaps = np.argwhere(np.isnan(table))
-            if len(gaps):
-                raise ValueError(
-                    f"{what} has a gap at row {gaps[0][0]}, column {wanted[gaps[0][1]]!r}: the future must be known."
-                )
-            if tables.indices[b] is not None and self._form.library != "array":
-                self._clocks[b].check(tables.indices[b], 1, what)
-            places = [k for k in range(len(self._columns)) if k not in self._places]
-            found.append((table - self._scaling.mean[places]) / self._scaling.spread[places])
+        found: pd.Index[Any] = self._data.clocks[series].index(1, checks.integer(steps, "steps", minimum=1) + 1)
         return found
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_cores"):
             raise ValueError("this Forecaster is not fitted yet: call fit first.")
 
+    _data: Data
     _cores: list[Core]
     _groups: list[list[int]]
-    _values: list[Floats]
-    _tables_given: list[Floats]
-    _clocks: list[Clock]
-    _form: Form
-    _columns: tuple[str, ...]
-    _places: tuple[int, ...]
-    _scaling: Scaling
     horizon_: int
     season_: int | list[int | None] | None
 
@@ -489,15 +367,3 @@ def _levels(level: Sequence[float]) -> tuple[float, ...]:
                 f"to show rarer ones; give level={intervals.MOST_LEVEL:g} or less."
             )
     return found
-
-
-def _with_number(table: Floats) -> Floats:
-    """A column without any number counts as 0."""
-    return np.where(np.isnan(table).all(axis=0), 0.0, table)
-
-
-def _continued(before: Floats, more: Floats) -> Floats:
-    """Rows that follow others: a gap at their start holds the last value before."""
-    if not more.shape[1]:
-        return more
-    return held(np.concatenate([held(before)[-1:], more]))[1:]

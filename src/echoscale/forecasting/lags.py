@@ -1,35 +1,41 @@
-"""Direct forecasts: a ridge readout for every horizon h, from features of the history that ends at the origin t.
+"""Earlier values as features: of the inputs, with the linear maps of them, and of the history that ends at an origin.
 
-    z(t+h) = start(t, h) + w_h . f(t, h) + c_h
+Of `es.auto`, for a target at every step t:
+
+    y(t) = A (u(t - l_1), ..., u(t - l_n)) + b         ridge on lags
+    y(t) = ... + sum of B_ij z_i z_j                   ridge on products of lags, z = (u(t - l_1), ..., u(t - l_n))
+    y(t) = u_f(t)                                      persistence: nothing changes
+    y(t) = u_f(t + h - m ceil(h / m))                  seasonal naive: as m steps before
+
+Of `Forecaster`, for the value h steps after the origin t:
+
     f(t, h) = d(t), d(t-1), ...;  d about one season before t + h;  the phase of the season;  known inputs at t + h, changed as
-              z is;  inputs known up to now;  states of a network
+              z is;  inputs known up to now
 
 Fits, forecasts, closed loops and updates use the same functions of histories, so their features cannot differ.
-
-    w_h, c_h = argmin sum over t of (z(t+h) - start(t, h) - w . f(t, h) - c)^2 + r_h unit |w|^2
-
-The statistics of this fit add up over parts of time and over series. The penalty r_h is chosen at a few horizons, by folds that
-are blocks of time. Between these horizons it is interpolated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
-from echoscale.data.lags import season_lag
-from echoscale.engine.devices import one_thread
-from echoscale.forecasting.data import Line
-from echoscale.readouts import splits
-from echoscale.readouts.penalties import UNCHOSEN, choose_by_group, in_units
-from echoscale.readouts.ridge import Readout, ridge
-from echoscale.readouts.splits import Split
-from echoscale.readouts.statistics import Statistics
+from echoscale.data.lags import lagged, latest, season_lag
+from echoscale.forecasting.problem import Line, Problem
+
+Lags = tuple[int, ...]
+
+# Windows of lags that `es.auto` tries, columns of one of them at most, and rows for every column of the longest.
+WINDOWS = (1, 2, 3, 5, 8, 13, 21, 34, 49)
+MOST_COLUMNS = 120
+ROWS_PER_COLUMN = 5
+# Columns of lags and their products, and rows that are multiplied out together.
+MOST_PRODUCTS, BLOCK = 400, 4096
 
 # Harmonics of the phase of a season: more follow a sharper form, and need more seasons to be fitted.
 HARMONICS = 3
@@ -37,19 +43,141 @@ HARMONICS = 3
 ABOUT = (-1, 0, 1)
 # Lags of the inputs that are known up to now: more of them cost features.
 PAST_LAGS = (0, 1, 2)
-# Relative penalties to choose from: a finer path takes longer, and the errors of the folds hardly tell its penalties apart.
-RELATIVE = 10.0 ** np.arange(-9, 3.1, 0.5)
-# Training rows of a fold, at least: fewer say nothing of penalties.
-LEAST_ROWS = 8
-# Mean square of a feature up to which it counts as constant: its variation is rounding.
-STILL = 1e-20
-# Forecasts stay within this many times the largest value of a history: a smaller bound would cut off real growth, a larger one
-# lets closed loops run away.
-FAR = 10.0
+
+
+# ------------------------------------------------------------------------------------------------ inputs at every step
+
+
+def windows(problem: Problem) -> list[Lags]:
+    """The sets of lags that are tried: the last L steps, and where there is a longer season, the steps about one season ago."""
+    features = problem.series.features
+    most = max(min(MOST_COLUMNS // features, problem.rows // (ROWS_PER_COLUMN * features)), 1)
+    found = [tuple(range(length)) for length in WINDOWS if length <= most]
+    period = problem.season
+    if period is not None:
+        whole = period + 1
+        if WINDOWS[-1] < whole <= most:
+            found.append(tuple(range(whole)))
+        ahead = [each.steps for each in problem.ahead if each]
+        back = [season_lag(h, period) for h in sorted(set(ahead))]
+        seasonal = {lag for at in back for lag in (at - 1, at, at + 1) if lag >= 0}
+        for length in (1, 3, 8):
+            lags = tuple(sorted({*range(length), *seasonal}))
+            if len(lags) <= most and lags not in found:
+                found.append(lags)
+    return found
+
+
+def product_windows(problem: Problem) -> list[Lags]:
+    """The last L steps whose products are tried, the shortest first; none where there are too few rows."""
+    most = min(MOST_PRODUCTS, problem.rows // ROWS_PER_COLUMN)
+    sizes = [length * problem.series.features for length in WINDOWS]
+    return [tuple(range(length)) for length, size in zip(WINDOWS, sizes, strict=True) if size * (size + 3) // 2 <= most]
+
+
+def products(z: Floats) -> Floats:
+    """z_i z_j for i <= j, (rows, n (n + 1) / 2)."""
+    i, j = np.triu_indices(z.shape[1])
+    return np.asarray(z[:, i] * z[:, j])
+
+
+def every(sets: Sequence[Lags]) -> Lags:
+    """All lags of several sets, the nearest first."""
+    return tuple(sorted({lag for each in sets for lag in each}))
+
+
+def columns(lags: Sequence[int], among: Sequence[int], features: int) -> Indices:
+    """The columns of `lags` in a matrix with lags `among`."""
+    place = {lag: at for at, lag in enumerate(among)}
+    return np.concatenate([np.arange(features) + features * place[lag] for lag in lags]).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductMap:
+    """y = coef (z_i z_j, i <= j), z = (u(t - l_1), ..., u(t - l_n)): coef (O, n F (n F + 1) / 2)."""
+
+    lags: tuple[int, ...]
+    coef: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap:
+    """y = coef (u(t - l_1), ..., u(t - l_n)) + intercept: coef (O, lags * F), intercept (O,); and products of some lags."""
+
+    lags: tuple[int, ...]
+    coef: Floats
+    intercept: Floats
+    products: tuple[ProductMap, ...] = ()
+
+    def outputs(self, features: Floats) -> Floats:
+        """(rows, O) from a matrix of these lags."""
+        made = np.asarray(features @ self.coef.T + self.intercept)
+        for each in self.products:
+            used = columns(each.lags, self.lags, self.coef.shape[1] // len(self.lags))
+            for low in range(0, len(made), BLOCK):
+                made[low : low + BLOCK] += products(features[low : low + BLOCK, used]) @ each.coef.T
+        return made
+
+    def along(self, values: Floats, past: Floats | None = None) -> Floats:
+        """(T, O) along a series (T, F), block by block; past (most, F) are the steps before it, the newest first, or 0."""
+        most = max(self.lags)
+        found = np.empty((len(values), len(self.coef)))
+        for low in range(0, len(values), BLOCK):
+            before = latest(values[max(low - most, 0) : low], most, past)
+            found[low : low + BLOCK] = self.outputs(lagged(values[low : low + BLOCK], self.lags, before))
+        return found
+
+    def on(self, lags: Lags) -> LinearMap:
+        """The same map written on more lags."""
+        features = self.coef.shape[1] // max(len(self.lags), 1)
+        coef = np.zeros((len(self.coef), len(lags) * features))
+        coef[:, columns(self.lags, lags, features)] = self.coef
+        return LinearMap(lags, coef, self.intercept, self.products)
+
+
+def mean_of(maps: Sequence[LinearMap], weights: Sequence[float] | None = None) -> LinearMap:
+    """The mean of several maps, all alike or with weights that add up to 1."""
+    lags = every([each.lags for each in maps])
+    wide = [each.on(lags) for each in maps]
+    coef = np.average([each.coef for each in wide], axis=0, weights=weights)
+    shares = [1 / len(maps)] * len(maps) if weights is None else weights
+    scaled = [ProductMap(one.lags, w * one.coef) for each, w in zip(maps, shares, strict=True) for one in each.products]
+    return LinearMap(lags, coef, np.average([each.intercept for each in wide], axis=0, weights=weights), tuple(scaled))
+
+
+def persistence(problem: Problem) -> LinearMap:
+    """Nothing changes; every output is the future of an input."""
+    return of_weights(problem, [{0: 1.0}] * problem.outputs)
+
+
+def seasonal_naive(problem: Problem, period: int) -> LinearMap:
+    """As one season before; every output is the future of an input."""
+    return of_weights(problem, [{season_lag(each.steps, period): 1.0} for each in problem.ahead if each])
+
+
+def constant(problem: Problem) -> LinearMap:
+    """The mean of the targets, or the shares of the classes."""
+    rows = np.concatenate(list(problem.targets.values))
+    return LinearMap((0,), np.zeros((problem.outputs, problem.series.features)), np.nanmean(rows, axis=0))
+
+
+def of_weights(problem: Problem, weights: Sequence[Mapping[int, float]]) -> LinearMap:
+    """For every output, weights of the lags of the input whose future it is."""
+    used = every([tuple(each) for each in weights])
+    features = problem.series.features
+    coef = np.zeros((problem.outputs, len(used) * features))
+    for o, (each, ahead) in enumerate(zip(weights, problem.ahead, strict=True)):
+        assert ahead is not None
+        for lag, weight in each.items():
+            coef[o, used.index(lag) * features + ahead.column] = weight
+    return LinearMap(used, coef, np.zeros(problem.outputs))
+
+
+# ---------------------------------------------------------------------------------------------- histories before an origin
 
 
 class Recipe(NamedTuple):
-    """Which features.
+    """Which features a history has.
 
     Attributes
     ----------
@@ -72,11 +200,6 @@ class Recipe(NamedTuple):
         if self.period is not None:
             back = max(back, self.period + 1)
         return back + differencing.reach(self.difference, self.period) + 1
-
-
-def far(history: Floats) -> Floats:
-    """Bound on the forecasts from every history, (R,): many times the largest value seen. Forecasts are held there."""
-    return np.asarray(FAR * np.maximum(np.abs(history).max(axis=-1), 1.0))
 
 
 def common(recipe: Recipe, values: Floats, at: int | Indices, times: Indices) -> Floats:
@@ -117,117 +240,3 @@ def inputs(recipe: Recipe, line: Line, at: Indices, steps: int, seen: Indices | 
         latest = at if seen is None else seen
         found += [line.past[np.maximum(np.minimum(at - lag, latest), 0)] for lag in PAST_LAGS]
     return np.concatenate(found, axis=1)
-
-
-class Rows:
-    """All origins of one line.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Which features.
-    line : Line
-        The series.
-    states : (T, N), optional
-        States of a network at every step.
-    """
-
-    def __init__(self, recipe: Recipe, line: Line, states: Floats | None = None) -> None:
-        self.recipe, self.line = recipe, line
-        self.at = np.arange(recipe.memory - 1, len(line))
-        self.shared = common(recipe, line.values, self.at, line.first + self.at)
-        if states is not None:
-            self.shared = np.concatenate([states[self.at], self.shared], axis=1)
-
-    def history(self, rows: Indices) -> Floats:
-        """The last values before some origins, (R, memory), the newest last."""
-        return np.asarray(self.line.values[self.at[rows, None] + np.arange(1 - self.recipe.memory, 1)])
-
-    def features(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
-        """f(t, h) of some origins, (R, F)."""
-        recipe, line, at = self.recipe, self.line, self.at[rows]
-        parts = [self.shared[rows], ahead(recipe, line.values, at, steps), inputs(recipe, line, at, steps)]
-        return np.concatenate(parts, axis=1)
-
-    def starts(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
-        """start(t, h) of some origins, (R,)."""
-        return differencing.start(self.recipe.difference, self.recipe.period, self.line.values, self.at[rows], steps)
-
-    def learned(self, steps: int) -> tuple[Floats, Floats, Indices]:
-        """Features (R, F), what has to be added to the start (R,), and the times of the targets (R,), gaps left out."""
-        count = max(len(self.at) - steps, 0)
-        targets = self.at[:count] + steps
-        use = np.flatnonzero(self.line.known[targets])
-        return (
-            self.features(steps, use),
-            self.line.values[targets[use]] - self.starts(steps, use),
-            targets[use],
-        )
-
-
-def some_horizons(horizon: int) -> list[int]:
-    """The first, one between, the last: where penalties are chosen."""
-    return sorted({1, -(-horizon // 3), horizon})
-
-
-def statistics(rows: Sequence[Rows], edges: Sequence[npt.NDArray[np.int64]], steps: Sequence[int]) -> list[Statistics]:
-    """Statistics of every segment of time, all series together, with a leading axis of horizons."""
-    segments = len(edges[0]) - 1
-    width = rows[0].features(1, slice(0, 0)).shape[1]
-    count = np.zeros((segments, len(steps)))
-    mean = np.zeros((segments, len(steps), width + 1))
-    scatter = np.zeros((segments, len(steps), width + 1, width + 1))
-    with one_thread():  # products of some hundred rows: waking other threads takes longer
-        for k, each in enumerate(steps):
-            found = [one.learned(each) for one in rows]
-            for s in range(segments):
-                parts = []
-                for (features, targets, times), edge in zip(found, edges, strict=True):
-                    low, high = np.searchsorted(times, edge[s : s + 2])
-                    if low < high:
-                        parts.append(np.concatenate([features[low:high], targets[low:high, None]], axis=1))
-                if parts:
-                    piece = np.concatenate(parts)
-                    count[s, k], mean[s, k] = len(piece), piece.mean(axis=0)
-                    apart = piece - mean[s, k]
-                    scatter[s, k] = apart.T @ apart
-    return [Statistics(count[s], mean[s], scatter[s], width) for s in range(segments)]
-
-
-def penalties(parts: Sequence[Statistics], origin: Split, horizons: Sequence[int]) -> tuple[Floats, Floats]:
-    """log10 of the relative penalty, and the root mean squared error of the folds, at every one of the horizons."""
-    width = parts[0].features
-    pairs = [pair for pair in splits.pairs(parts, origin.folds) if np.min(pair[0].count) >= LEAST_ROWS]
-    if not pairs:
-        return np.full(len(horizons), np.log10(UNCHOSEN)), np.full(len(horizons), np.inf)
-    best = choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)
-    return np.log10(best.relative[..., 0]), best.error[..., 0]
-
-
-def spread_out(chosen: Floats, some: Sequence[int], horizon: int) -> Floats:
-    """The relative penalty of every horizon 1 .. H, on straight lines between logarithms."""
-    return np.asarray(10.0 ** np.interp(np.log(np.arange(1, horizon + 1)), np.log(some), chosen))
-
-
-def solve(whole: Statistics, relative: Floats) -> Readout:
-    """w_h and c_h of every horizon: coef (H, 1, F), intercept (H, 1)."""
-    f = whole.features
-    squares = np.einsum("hff->h", whole.scatter[:, :f, :f])
-    # Series are standardised: features that vary by rounding alone say nothing.
-    still = squares <= STILL * np.maximum(whole.count, 1)
-    scatter = np.where(still[:, None, None], 0.0, whole.scatter)
-    return ridge(in_units(Statistics(whole.count, whole.mean, scatter, f)), relative)
-
-
-def forecasts(rows: Rows, readout: Readout, steps: Sequence[int], which: npt.NDArray[np.int64]) -> Floats:
-    """z(t+h) of some origins, (R, H); those whose known inputs are not there yet are NaN."""
-    found = np.full((len(which), len(steps)), np.nan)
-    bounds = far(rows.history(which))
-    limit = len(rows.line.future) - 1 if rows.line.future.shape[1] else np.inf
-    for k, each in enumerate(steps):
-        use = np.flatnonzero(rows.at[which] + each <= limit)
-        if len(use):
-            some = which[use]
-            value = rows.starts(each, some) + rows.features(each, some) @ readout.coef[k, 0] + readout.intercept[k, 0]
-            found[use, k] = np.clip(value, -bounds[use], bounds[use])
-    return found

@@ -1,52 +1,302 @@
-"""The fitted forecasting model: the forecasters in use, their weights, and their states at the end of the series.
+"""The fitted models: weighted candidates, each in the form that forecasts.
+
+`AutoModel`, of `es.auto`, is a linear map of recent inputs and readouts of some networks, whatever method won: the simple
+methods have no networks. Inputs and outputs are in units of the data:
+
+    y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum over networks and lanes of W_m x_m(t)
+
+`Core`, of `Forecaster`, holds the parts in use, their weights, and where the series ended:
 
     forecast = sum over parts of weight * part,   interval = forecast + scale * g * quantile of the judged errors
     g from the scatter of the parts about the forecast, see `intervals`
 
-A part is exponential smoothing, a naive forecast or a `Reader`: a ridge readout of lags, alone or beside a network. A reader
-forecasts every horizon directly, or works in closed loop. In closed loop it forecasts one step, takes the forecast for the
-truth, and continues:
-
-    z(t+1) = start(t, 1) + w . f(t, 1) + c,   then the history ends at t + 1, and the network receives the change
-
-Closed loops follow many origins at once. Inputs that are known only up to now stand still.
-
-A new value moves everything on: states and smoothing by one step, statistics by the rows that have this value as their target.
-Statistics grow by blocks of time, and the last block is summed again at every update. They depend on the data and on the length
-at fit, not on the sizes of the updates. A file therefore does not hold statistics: the first update after loading computes the
-same bits.
+A part is a naive forecast, exponential smoothing or a `Reader`. A new value moves all of them on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal import checks
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
-from echoscale.forecasting import intervals, lags, smoothing
-from echoscale.forecasting.data import Line, Units
-from echoscale.forecasting.lags import Recipe, Rows
-from echoscale.forecasting.networks import Net, heard
-from echoscale.forecasting.smoothing import Smoothing
-from echoscale.readouts import splits
-from echoscale.readouts.ridge import Readout
-from echoscale.readouts.statistics import Statistics
+from echoscale.data.lags import latest
+from echoscale.data.scaling import Scaling
+from echoscale.data.series import Series, SeriesLike, as_series
+from echoscale.engine import feed
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.forecasting import intervals
+from echoscale.forecasting.lags import LinearMap
+from echoscale.forecasting.networks import Drive
+from echoscale.forecasting.problem import Line, Problem, Range, Units, warn_of_range
+from echoscale.forecasting.readers import Reader
+from echoscale.forecasting.smoothing import TRENDS, Smoothing
+from echoscale.readouts.states import at_rest
 
-# Steps of a block. Fewer make an update faster, more make the first update after loading faster.
-BLOCK = 64
-# Forecasts that need no fit; their numbers follow the numbers of `smoothing.TRENDS`.
-NAIVE = {len(smoothing.TRENDS): differencing.LAST, len(smoothing.TRENDS) + 1: differencing.SEASON}
 NAIVE_NAMES = {differencing.LAST: "persistence", differencing.SEASON: "seasonal naive"}
+
+
+# ---------------------------------------------------------------------------------------------------- a target every step
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A network, some lanes of it, and what is read out of each.
+
+    Attributes
+    ----------
+    esn : ESN
+        The network with its weights.
+    hyper : Hyper
+        Hyper-parameters of M lanes.
+    coef : (M, O, N)
+        Weights of every lane, already divided by the number of members.
+    """
+
+    esn: ESN
+    hyper: Hyper
+    coef: Floats
+
+
+@dataclass(eq=False)
+class AutoModel:
+    """y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum_m W_m x_m(t), in units of the data; made by `es.auto`.
+
+    Attributes
+    ----------
+    linear : LinearMap
+        A and b, in units of the network.
+    groups : tuple of Group
+        The networks; none where a simple method won.
+    scaling, target_scaling : Scaling
+        Units of inputs and of targets.
+    classes_ : array or None
+        The labels in the order of the outputs; None for numbers.
+    flat : bool
+        Whether predictions have no axis of outputs, as y had none.
+    drive : Drive
+        Which inputs the networks hear as changes.
+    state_ : (S,) or (B, S) array
+        Where the training data ended: the inputs before, the newest first, then the states of all networks, lane by lane.
+    feature_names_in_ : tuple of str
+        Names of the input columns, where the training data were a data frame; `predict` refuses other columns.
+    range_ : Range or None
+        The lowest and the highest training input, in units of the network; `predict` warns where new inputs leave it. Infinite
+        for an input with a trend whose future is predicted.
+    """
+
+    linear: LinearMap
+    groups: tuple[Group, ...]
+    scaling: Scaling
+    target_scaling: Scaling
+    classes_: npt.NDArray[Any] | None
+    flat: bool
+    drive: Drive
+    state_: Floats
+    feature_names_in_: tuple[str, ...] = ()
+    range_: Range | None = None
+
+    @property
+    def n_features_in_(self) -> int:
+        """F."""
+        return len(self.scaling.mean)
+
+    @property
+    def past(self) -> int:
+        """Inputs before the present one that are needed."""
+        return max(*self.linear.lags, int(bool(self.groups) and self.drive.changes.any()))
+
+    @property
+    def state_size(self) -> int:
+        """S."""
+        return self.past * self.n_features_in_ + sum(len(group.coef) * group.esn.units for group in self.groups)
+
+    @property
+    def rest(self) -> Floats:
+        """Where a series begins whose past is not known, (S,): past inputs at their mean, networks at rest."""
+        parts = [np.zeros(self.past * self.n_features_in_)]
+        for group in self.groups:
+            found = at_rest(group.esn, group.hyper)
+            parts.append(np.zeros(len(group.coef) * group.esn.units) if found is None else np.ravel(found).astype(np.float64))
+        return np.concatenate(parts)
+
+    def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
+        """The target at every step of X; row t has seen X[t].
+
+        Parameters
+        ----------
+        X : (T,), (T, F), (B, T, F) or list of (T_b, F)
+            Inputs, in units of the data.
+        state : (S,) or (B, S), or None
+            Where to begin: `state_` carries on from the end of the training data; None: as after a long
+            time at the mean inputs.
+        return_state : bool
+            Also return where it ended, for the next piece.
+
+        Returns
+        -------
+        (T, O), (B, T, O) or list of (T_b, O)
+            Targets, without the last axis where y had none; or labels, (T,), (B, T) or list. With `return_state`, also the
+            state.
+        """
+        series = self._series(X)
+        outputs, last = self._run(series, state)
+        found = [self._finished(each) for each in outputs]
+        given: Any = found if series.kind == "list" else found[0] if series.kind == "one" else np.stack(found)
+        return (given, last) if return_state else given
+
+    def predict_scores(self, X: SeriesLike, *, state: npt.ArrayLike | None = None) -> Any:
+        """The outputs before the largest is taken: near 1 for the right class, near 0 for the others. For labels.
+
+        Parameters
+        ----------
+        X : (T,), (T, F), (B, T, F) or list of (T_b, F)
+            Inputs.
+        state : (S,) or (B, S), or None
+            Where to begin.
+        """
+        if self.classes_ is None:
+            raise ValueError("this model predicts numbers, not labels: use predict.")
+        series = self._series(X)
+        outputs = [checks.finite(each, "scores") for each in self._run(series, state)[0]]
+        return outputs if series.kind == "list" else outputs[0] if series.kind == "one" else np.stack(outputs)
+
+    def _finished(self, outputs: Floats) -> npt.NDArray[Any]:
+        if self.classes_ is not None:
+            return np.asarray(self.classes_[np.argmax(checks.finite(outputs, "scores"), axis=-1)])
+        values = checks.finite(self.target_scaling.back(outputs), "predictions")
+        return values[:, 0] if self.flat else values
+
+    def after(self, series: Series) -> Floats:
+        """The state after series in units of the network, from the beginning.
+
+        Parameters
+        ----------
+        series : Series
+            In units of the network.
+        """
+        return self._run(series, None)[1]
+
+    def _series(self, X: SeriesLike) -> Series:
+        series = self.scaling.apply(as_series(X, self.n_features_in_, name="X", columns=self.feature_names_in_))
+        if self.range_ is not None:
+            warn_of_range(self.range_, list(series.values), self.feature_names_in_)
+        return series
+
+    def _run(self, series: Series, state: npt.ArrayLike | None) -> tuple[list[Floats], Floats]:
+        count, features = series.count, series.features
+        start, fresh = self._start(state, series), state is None
+        past = start[:, : self.past * features].reshape(count, self.past, features)
+        outputs = [self.linear.along(np.asarray(values), past[b]) for b, values in enumerate(series.values)]
+        ends = [latest(np.asarray(values), self.past, past[b]).ravel() for b, values in enumerate(series.values)]
+        place = self.past * features
+        if self.groups:
+            heard = [
+                self.drive.heard(np.asarray(values), None if fresh or not self.past else past[b, 0])
+                for b, values in enumerate(series.values)
+            ]
+            driven = Series(heard if series.kind == "list" else np.stack(heard), series.kind, series.name)
+        for group in self.groups:
+            lanes, units = group.coef.shape[0], group.esn.units
+            states = start[:, place : place + lanes * units].reshape(count, lanes, units).swapaxes(0, 1)
+            last = add_outputs(group, driven, np.ascontiguousarray(states), outputs)
+            ends = [np.concatenate([end, last[:, b].ravel()]) for b, end in enumerate(ends)]
+            place += lanes * units
+        stacked = np.stack(ends)
+        return outputs, stacked[0] if series.kind == "one" else stacked
+
+    def _start(self, state: npt.ArrayLike | None, series: Series) -> Floats:
+        size = self.state_size
+        if state is None:
+            return np.broadcast_to(self.rest, (series.count, size))
+        given = np.asarray(state, np.float64)
+        if given.shape not in ((size,), (series.count, size)):
+            raise ValueError(f"state must have shape ({size},) or ({series.count}, {size}), got {given.shape}.")
+        return np.broadcast_to(given, (series.count, size))
+
+
+def model_of(problem: Problem, drive: Drive, linear: LinearMap, groups: Sequence[Group]) -> AutoModel:
+    """What was fitted to a problem, with its state at the end of the data."""
+    made = AutoModel(
+        linear,
+        tuple(groups),
+        problem.scaling,
+        problem.target_scaling,
+        problem.classes,
+        problem.flat,
+        drive,
+        np.empty(0),
+        problem.columns,
+        problem.range,
+    )
+    made.state_ = made.after(problem.series)
+    return made
+
+
+def add_outputs(group: Group, series: Series, states: Floats | None, outputs: list[Floats]) -> Floats:
+    """Add the readouts of all lanes of a group to the outputs; returns the last states (M, B, N). States None: 0."""
+    lanes, size = group.coef.shape[:2]
+    parts, collect = feed.into_outputs(series, size, lambda lane, b, steps, rows: rows @ group.coef[lane].T, lanes)
+    start = states[:, 0] if states is not None and series.kind == "one" else states
+    last = group.esn.run_chunks(series, collect, hyper=group.hyper, state=start)
+    for lane in parts:
+        for b, part in enumerate(lane):
+            outputs[b] += part
+    return np.asarray(last, np.float64).reshape(lanes, series.count, group.esn.units)
+
+
+# -------------------------------------------------------------------------------------------------- forecasts of horizons
+
+
+class Naive(NamedTuple):
+    """A forecast that needs no fit: the last value, or the value a season ago.
+
+    Attributes
+    ----------
+    difference : str
+        Whose start value it is, one of `differencing.DIFFERENCES`.
+    period : int or None
+        m.
+    """
+
+    difference: str
+    period: int | None
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return NAIVE_NAMES[self.difference]
+
+    def forecasts(self, values: Floats, at: int | Indices, steps: int) -> Floats:
+        """From some origins, (..., steps)."""
+        ahead = range(1, steps + 1)
+        return np.stack([differencing.start(self.difference, self.period, values, at, h) for h in ahead], axis=-1)
+
+
+class Trend(NamedTuple):
+    """Exponential smoothing.
+
+    Attributes
+    ----------
+    name : str
+        One of `smoothing.TRENDS`.
+    """
+
+    name: str
+
+
+Method: TypeAlias = Naive | Trend | Reader
 
 
 @dataclass(eq=False)
 class Part:
-    """A forecaster in use.
+    """A candidate in use.
 
     Attributes
     ----------
@@ -54,20 +304,13 @@ class Part:
         Of its forecasts, in units of the data, by horizon.
     view : int
         Which units it works in, a place in `Core.views`.
-    trend : int
-        Which of `smoothing.TRENDS`, or of `NAIVE`; -1 for a reader.
-    reader : Reader or None
-        None for smoothing.
-    trails : list of (K, N)
-        States of its network at the last K steps of every series, the newest last: as many as its next update needs, or one
-        after loading.
+    method : Naive, Trend or Reader
+        What forecasts.
     """
 
     weights: Floats
     view: int
-    trend: int
-    reader: Reader | None
-    trails: list[Floats]
+    method: Method
 
 
 @dataclass(eq=False)
@@ -87,6 +330,27 @@ class View:
     units: list[Units]
     lines: list[Line]
     lanes: list[Smoothing]
+
+    def forecast(self, method: Method, b: int, steps: int, future: Floats) -> Floats:
+        """z(t+1), ..., z(t+steps) after the end of series b, with the known inputs of these steps."""
+        if isinstance(method, Naive):
+            return method.forecasts(self.lines[b].values, -1, steps)
+        if isinstance(method, Trend):
+            return np.asarray(self.lanes[b].forecasts(steps)[TRENDS.index(method.name)])
+        return method.forecast(self.lines[b], b, steps, future)
+
+    def copied(self) -> View:
+        """The same, with its own of all that an update changes in place."""
+        return View(self.units, list(self.lines), [replace(lanes, seasons=lanes.seasons.copy()) for lanes in self.lanes])
+
+    def update(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> None:
+        """Take more values, in units of the data, and the inputs beside them."""
+        for b, more in enumerate(values):
+            z = self.units[b].forward(more)
+            self.lines[b] = self.lines[b].continued(z, future[b], past[b])
+            if self.lanes:
+                for each in z.tolist():
+                    self.lanes[b].step(each)
 
 
 @dataclass(eq=False)
@@ -117,8 +381,6 @@ class Core:
         All that were judged, the best first; errors in `scales`, mean over horizons.
     edges : list of (S + 1,)
         Edges of the parts of time at fit, of every series; the last is its length.
-    blocks : int
-        Whole blocks since the fit that are settled.
     """
 
     period: int | None
@@ -132,251 +394,31 @@ class Core:
     floors: Floats
     candidates: tuple[tuple[str, float, float], ...]
     edges: list[Indices]
-    blocks: int = 0
 
     def forecast(self, steps: int, future: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
         """Forecasts of every series, (steps,), in units of the data; and the factors on the quantiles of errors."""
         found = []
-        for b in range(len(self.scales)):
-            each, weights = [], []
+        weights = [part.weights[:steps] for part in self.parts]
+        for b, scale in enumerate(self.scales):
+            each = []
             for part in self.parts:
                 view = self.views[part.view]
-                if part.trend in NAIVE:
-                    difference, z = NAIVE[part.trend], view.lines[b].values
-                    ahead = np.array([differencing.start(difference, self.period, z, -1, h) for h in range(1, steps + 1)])
-                elif part.reader is None:
-                    ahead = view.lanes[b].forecasts(steps)[part.trend]
-                else:
-                    line = view.lines[b]
-                    line = replace(line, future=np.concatenate([line.future[: len(line)], future[b]]))
-                    rows = _rows(part, line, b, len(line) - part.reader.recipe.memory)
-                    ahead = part.reader.forecasts(rows, steps, np.array([len(rows.at) - 1]))[0]
-                each.append(view.units[b].back(ahead))
-                weights.append(part.weights[:steps])
+                each.append(view.units[b].back(view.forecast(part.method, b, steps, future[b])))
             total = np.sum([w * one for w, one in zip(weights, each, strict=True)], axis=0)
             with np.errstate(over="ignore"):  # of a logarithm that ran away
-                apart = [((one - total) / self.scales[b]) ** 2 for one in each]
+                apart = [((one - total) / scale) ** 2 for one in each]
                 scatter = np.sum([np.where(w > 0, w * one, 0.0) for w, one in zip(weights, apart, strict=True)], axis=0)
             wider = intervals.wider(scatter, self.usual[:steps], self.share)
-            found.append((np.maximum(total, self.floors[b]), self.scales[b] * wider))
+            found.append((np.maximum(total, self.floors[b]), scale * wider))
         return found
 
     def updated(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> Core:
         """With more values of every series."""
-        core = self._copied()
-        core._update(values, future, past)
-        return core
-
-    def _copied(self) -> Core:
-        """The same, with its own of all that an update changes in place."""
-        views = [
-            View(each.units, list(each.lines), [replace(lanes, seasons=lanes.seasons.copy()) for lanes in each.lanes])
-            for each in self.views
-        ]
-        parts = [
-            replace(each, reader=None if each.reader is None else replace(each.reader), trails=list(each.trails))
-            for each in self.parts
-        ]
+        views = [view.copied() for view in self.views]
+        parts = [replace(each, method=each.method.copied()) if isinstance(each.method, Reader) else each for each in self.parts]
+        for view in views:
+            view.update(values, future, past)
+        for part in parts:
+            if isinstance(part.method, Reader):
+                part.method.update(views[part.view].lines, self.edges, [len(more) for more in values])
         return replace(self, views=views, parts=parts)
-
-    def _update(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> None:
-        fresh = [len(more) for more in values]
-        if any(part.reader is not None and part.reader.settled is None for part in self.parts):
-            self._settle()
-            fresh = [n + len(line) - edge[-1] for n, line, edge in zip(fresh, self.views[0].lines, self.edges, strict=True)]
-        for view in self.views:
-            for b, more in enumerate(values):
-                line = view.lines[b]
-                z = view.units[b].forward(more)
-                known = ~np.isnan(z)
-                # A gap holds the last value.
-                filled = np.concatenate([line.values[-1:], z])
-                place = np.maximum.accumulate(np.where(np.isnan(filled), 0, np.arange(len(filled))))
-                view.lines[b] = replace(
-                    line,
-                    values=np.concatenate([line.values, filled[place][1:]]),
-                    known=np.concatenate([line.known, known]),
-                    future=np.concatenate([line.future[: len(line)], future[b]]),
-                    past=np.concatenate([line.past, past[b]]),
-                )
-                if view.lanes:
-                    for each in z.tolist():
-                        view.lanes[b].step(each)
-        since = [len(line) - edge[-1] for line, edge in zip(self.views[0].lines, self.edges, strict=True)]
-        whole, end = min(since) // BLOCK, -(-max(since) // BLOCK)
-        for part in self.parts:
-            if part.reader is None:
-                continue
-            for b, count in enumerate(fresh):
-                self._step(part, self.views[part.view].lines[b], b, count)
-            part.reader.learn((self._block(part, k) for k in range(self.blocks, end)), whole - self.blocks)
-            for b, count in enumerate(since):
-                part.trails[b] = part.trails[b][-(count - whole * BLOCK + len(part.reader.relative) + 1) :]
-        self.blocks = whole
-
-    def _settle(self) -> None:
-        """Statistics and states at the end of the fit, from the data."""
-        self.blocks = 0
-        for part in self.parts:
-            if part.reader is None:
-                continue
-            net, recipe = part.reader.net, part.reader.recipe
-            rows = []
-            for b, (line, edge) in enumerate(zip(self.views[part.view].lines, self.edges, strict=True)):
-                fitted = line.between(0, int(edge[-1]))
-                states = None if net is None else net.states(recipe, fitted)
-                rows.append(Rows(recipe, fitted, states))
-                part.trails[b] = np.empty((1, 0)) if states is None else states[-(len(part.reader.relative) + 1) :]
-            part.reader.settled = splits.total(lags.statistics(rows, self.edges, part.reader.horizons))
-
-    def _block(self, part: Part, k: int) -> Statistics:
-        """Statistics of the rows whose targets lie in block k after the fit, all series together."""
-        assert part.reader is not None
-        recipe, horizons = part.reader.recipe, part.reader.horizons
-        rows, edges = [], []
-        for b, (line, edge) in enumerate(zip(self.views[part.view].lines, self.edges, strict=True)):
-            first = min(int(edge[-1]) + k * BLOCK, len(line))
-            end = min(first + BLOCK, len(line))
-            start = max(first - len(horizons) - recipe.memory + 1, 0)
-            rows.append(_rows(part, line, b, start, end))
-            edges.append(np.array([first, end]) - start)
-        [found] = lags.statistics(rows, edges, horizons)
-        return found
-
-    def _step(self, part: Part, line: Line, b: int, count: int) -> None:
-        """States of the last `count` steps of a line, after those that are known."""
-        assert part.reader is not None
-        net, recipe = part.reader.net, part.reader.recipe
-        if net is None or not count:
-            return
-        state, found = part.trails[b][-1:], [part.trails[b]]
-        for each in heard(recipe, line.last(count + recipe.memory), net.spread)[-count:]:
-            state = net.step(state, each[None])
-            found.append(state)
-        part.trails[b] = np.concatenate(found)
-
-
-@dataclass(eq=False)
-class Reader:
-    """z(t+h) = start(t, h) + w_h . f(t, h) + c_h for every horizon, or for one step that is fed back.
-
-    Attributes
-    ----------
-    recipe : Recipe
-        Which features.
-    net : Net or None
-        Whose states are features too.
-    loop : bool
-        Whether one step is fitted, and forecasts are fed back.
-    relative : (H,) or (1,)
-        Penalties, in units of the mean squared singular value.
-    settled : Statistics or None
-        Statistics of the data at fit and of the whole blocks since then, with a leading axis of horizons. None in a reader
-        from a file: the first update computes them from the data.
-    recent : Statistics or None
-        Statistics of the rows after these blocks.
-    """
-
-    recipe: Recipe
-    net: Net | None
-    loop: bool
-    relative: Floats
-    settled: Statistics | None = None
-    recent: Statistics | None = None
-
-    @property
-    def horizons(self) -> range:
-        """Those that are fitted."""
-        return range(1, len(self.relative) + 1)
-
-    @property
-    def statistics(self) -> Statistics:
-        """Statistics of all rows."""
-        assert self.settled is not None
-        return self.settled if self.recent is None else self.settled + self.recent
-
-    @cached_property
-    def readout(self) -> Readout:
-        """Readout of every horizon that is fitted."""
-        return lags.solve(self.statistics, self.relative)
-
-    def forecasts(self, rows: Rows, steps: int, which: Indices) -> Floats:
-        """Forecasts from some origins, (R, steps)."""
-        if self.loop:
-            return closed_loop(rows, self.readout, steps, which, self.net)
-        return lags.forecasts(rows, self.readout, range(1, steps + 1), which)
-
-    def learn(self, blocks: Iterable[Statistics], whole: int) -> None:
-        """Add the rows of some blocks, in place of the recent ones."""
-        assert self.settled is not None
-        self.recent = None
-        for place, each in enumerate(blocks):
-            if place < whole:
-                self.settled = self.settled + each
-            else:
-                self.recent = each if self.recent is None else self.recent + each
-        self.__dict__.pop("readout", None)
-
-
-@dataclass(frozen=True, eq=False)
-class Option:
-    """Features that a reader may have.
-
-    Attributes
-    ----------
-    recipe : Recipe
-        Recipe of the lags.
-    net : Net or None
-        Network of the states.
-    rows : list of Rows
-        Data of every series.
-    """
-
-    recipe: Recipe
-    net: Net | None
-    rows: list[Rows]
-
-
-def closed_loop(rows: Rows, readout: Readout, steps: int, which: npt.NDArray[np.int64], net: Net | None = None) -> Floats:
-    """z(t+1) .. z(t+steps) of some origins, (R, steps)."""
-    recipe, line = rows.recipe, rows.line
-    history, at = rows.history(which), rows.at[which]
-    states = rows.shared[which][:, : net.esn.units] if net is not None else None
-    # Known inputs end somewhere: what lies beyond is not forecast.
-    limit = len(line.future) - 1 if line.future.shape[1] else np.inf
-    far = lags.far(history)
-    found = np.full((len(which), steps), np.nan)
-    for step in range(steps):
-        now = at + step
-        live = np.flatnonzero(now + 1 <= limit)
-        if not len(live):
-            break
-        features = [lags.common(recipe, history.T, -1, line.first + now), lags.ahead(recipe, history.T, -1, 1)]
-        if states is not None:
-            features.insert(0, states)
-        safe = now if limit == np.inf else np.minimum(now, int(limit) - 1)
-        features.append(lags.inputs(recipe, line, safe, 1, at))
-        value = differencing.start(recipe.difference, recipe.period, history.T, -1, 1)
-        value = value + np.concatenate(features, axis=1) @ readout.coef[0, 0] + readout.intercept[0, 0]
-        value = np.clip(value, -far, far)
-        found[live, step] = value[live]
-        history = np.concatenate([history[:, 1:], value[:, None]], axis=1)
-        if net is not None and states is not None and step + 1 < steps:
-            change = differencing.change(recipe.difference, recipe.period, history.T, -1) / net.spread
-            past = line.past[at]
-            known = line.future[np.minimum(now + 1, len(line.future) - 1)] if line.future.shape[1] else past[:, :0]
-            states = net.step(states, np.concatenate([change[:, None], known, past], axis=1))
-    return found
-
-
-def _rows(part: Part, line: Line, b: int, start: int, end: int | None = None) -> Rows:
-    """The origins of a line between two places; states that are not in the trail are 0."""
-    assert part.reader is not None
-    short = line.between(start, end)
-    if part.reader.net is None:
-        return Rows(part.reader.recipe, short)
-    states = np.zeros((len(short), part.reader.net.esn.units))
-    before = len(line) - len(part.trails[b])  # steps without a state
-    known = part.trails[b][max(start - before, 0) : max(start + len(short) - before, 0)]
-    states[len(short) - len(known) :] = known
-    return Rows(part.reader.recipe, short, states)

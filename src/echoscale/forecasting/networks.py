@@ -21,18 +21,16 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from echoscale._internal.types import Floats
+from echoscale._internal.types import Flags, Floats
 from echoscale.data import differencing
 from echoscale.data.differencing import LAST
 from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
-from echoscale.forecasting.data import Line
 from echoscale.forecasting.lags import Recipe
+from echoscale.forecasting.problem import Line, Problem
 from echoscale.network import Network, hierarchical, parallel, single
-from echoscale.timescales.season import trend
 
 # Structures of `es.auto`, in the order in which they are tried: each takes a round, and suits other data.
 STRUCTURES = ("hierarchical", "residual", "ring", "parallel", "single", "delay line")
@@ -49,8 +47,6 @@ UNITS = (20, 200)
 ROWS_PER_UNIT = 4
 # Lanes of a round, at least and at most.
 LANES = (4, 16)
-# Share of the variance of an input that a straight line explains, above which the network receives its changes.
-TREND = 0.6
 # Steps times lanes of a round: more lanes where series are short.
 STEPS = 80_000
 
@@ -58,16 +54,14 @@ STEPS = 80_000
 class Drive(NamedTuple):
     """Which inputs are heard as changes, (F,), and the standard deviation of these changes, (F,)."""
 
-    changes: npt.NDArray[np.bool_]
+    changes: Flags
     spread: Floats
 
     @classmethod
-    def of(cls, series: Series) -> Drive:
-        """By the trends of the longest series."""
-        longest = np.asarray(max(series.values, key=len))
-        changes = np.array([len(longest) > 2 and trend(column) > TREND for column in longest.T], bool)
-        spread = np.std(np.concatenate([np.diff(np.asarray(each), axis=0) for each in series.values]), axis=0)
-        return cls(changes, np.where(changes & (spread > 0), spread, 1.0))
+    def of(cls, problem: Problem) -> Drive:
+        """Inputs with a trend are heard as changes."""
+        spread = np.std(np.concatenate([np.diff(np.asarray(each), axis=0) for each in problem.series.values]), axis=0)
+        return cls(problem.trends, np.where(problem.trends & (spread > 0), spread, 1.0))
 
     def heard(self, values: Floats, before: Floats | None = None) -> Floats:
         """s(t) of every step, (T, F)."""
@@ -142,11 +136,19 @@ def run_lanes(esn: ESN, hyper: Hyper, spread: float, recipe: Recipe, line: Line)
     return found
 
 
-def draw_network(structure: str, units: int, lanes: int, features: int, seed: int, number: int) -> tuple[ESN, Hyper]:
-    """A network of this structure and hyper-parameters on lanes."""
-    rng = np.random.default_rng([seed, number])
-    esn = network(structure, units).build(features, seed=int(rng.integers(2**31)), dtype="float64")
-    return esn, draw_lanes(esn.hyper, structure, lanes, features, rng)
+def draw_network(
+    structure: str,
+    units: int,
+    lanes: int,
+    features: int,
+    seed: Sequence[int],
+    good: Sequence[Hyper] = (),
+    dtype: str = "float64",
+) -> tuple[ESN, Hyper]:
+    """A network of this structure, and hyper-parameters on lanes: near good ones, where there are some."""
+    rng = np.random.default_rng(seed)
+    esn = network(structure, units).build(features, seed=int(rng.integers(2**31)), dtype=dtype)
+    return esn, near(good, lanes, rng) if good else draw_lanes(esn.hyper, structure, lanes, features, rng)
 
 
 def network(structure: str, units: int) -> Network:
@@ -164,9 +166,9 @@ def network(structure: str, units: int) -> Network:
     return made[structure]()
 
 
-def units_for(rows: int) -> int:
-    """Number of neurons for a number of rows: a quarter of it, within limits, and even."""
-    return int(np.clip(rows // ROWS_PER_UNIT, *UNITS)) // 2 * 2
+def units_for(rows: int, rows_per_unit: int = ROWS_PER_UNIT, limits: tuple[int, int] = UNITS) -> int:
+    """Number of neurons for a number of rows: a share of it, within limits, and even."""
+    return int(np.clip(rows // rows_per_unit, *limits)) // 2 * 2
 
 
 def lanes_for(steps: int) -> int:

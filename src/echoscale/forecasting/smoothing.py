@@ -15,23 +15,24 @@ errors count and k is the penalty of Akaike: m with a season, 0 without. No lane
     s(t) = sum_j g_j u(t - j m),   j = 1, 2, ...        the same phase of the last seasons; 0 without a season
     y(t) = s(t + h) + c sum_k f_k (u(t - k) - s(t - k))
 
-f_k is the response of a smoother (Holt 1957; Gardner and McKenzie 1985) to an impulse k steps ago. Its factors are from a small
-grid. Smoothers whose errors before an origin cannot be told from the least error are averaged.
+f_k is the response of a lane without a season to an impulse k steps ago. Its factors are from a small grid. Smoothers whose
+errors before a split cannot be told from the least error are averaged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from echoscale._internal.types import Floats
+from echoscale._internal.types import Floats, Indices
 from echoscale.data.lags import lagged, season_lag
 from echoscale.data.targets import Ahead
-from echoscale.forecasting.selection.candidates import ALIKE
-from echoscale.forecasting.selection.lags import LinearMap, every
-from echoscale.forecasting.selection.problem import Question
-from echoscale.readouts.splits import Split, Splits
+from echoscale.forecasting.lags import LinearMap, every, of_weights
+from echoscale.forecasting.problem import Problem
+from echoscale.forecasting.weights import ALIKE
+from echoscale.readouts.splits import Split
 
 # Smoothing factors of the lanes: a finer grid takes longer, and its lanes forecast nearly the same.
 ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 0.999)
@@ -49,6 +50,7 @@ MEMORY = 500
 LEVELS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)  # alpha without a slope
 SLOPES = ((0.2, 0.05), (0.2, 0.2), (0.5, 0.05), (0.5, 0.2), (0.9, 0.05), (0.9, 0.2))  # alpha and beta of a damped slope
 DAMPING = 0.95  # phi of these slopes
+FILTERS = (*((alpha, 0.0, 1.0) for alpha in LEVELS), *((alpha, beta, DAMPING) for alpha, beta in SLOPES))
 SEASONS = ((1.0,), (2 / 3, 1 / 3), (0.46, 0.32, 0.22))  # g
 SHARES = (0.3, 0.6, 1.0)  # c, where there is a season
 MOST_LAGS = 40  # k
@@ -117,9 +119,10 @@ class Smoothing:
         weights = self.weights()
         used = np.flatnonzero(weights.max(axis=0) > 0)
         ahead = np.arange(1, steps + 1)[:, None]
-        phi = self.factors[2, used]
-        sums = np.where(phi < 1, phi * (1 - phi**ahead) / np.where(phi < 1, 1 - phi, 1), ahead)
-        found = self.level[used] + sums * self.slope[used] + self.seasons[(self.time + ahead[:, 0] - 1) % self.period][:, used]
+        slopes = _slopes(self.factors[2, used], ahead)
+        found = (
+            self.level[used] + slopes * self.slope[used] + self.seasons[(self.time + ahead[:, 0] - 1) % self.period][:, used]
+        )
         return np.asarray(weights[:, used] @ found.T)
 
     def weights(self) -> Floats:
@@ -171,27 +174,33 @@ def begin(values: Floats, period: int | None) -> Smoothing:
     )
 
 
-def answers(alpha: float, beta: float, phi: float, horizon: int, count: int) -> Floats:
-    """f_k, k = 0, 1, ...: what an impulse k steps ago adds to the forecast. They add up to 1: a constant stays as it is.
+def responses(factors: Sequence[tuple[float, float, float]], horizon: int, count: int) -> list[Floats]:
+    """f_k, k = 0, 1, ..., of every (alpha, beta, phi): what an impulse k steps ago adds to the forecast of `horizon` steps.
 
-    e = u - l - phi b,   l <- l + phi b + alpha e,   b <- phi b + alpha beta e,   y(t + h) = l + (phi + ... + phi^h) b
+    They add up to 1: a constant stays as it is.
     """
-    ahead = sum(phi**i for i in range(1, horizon + 1))
-    level, slope, found = alpha, alpha * beta, []
-    for _ in range(count):
-        found.append(level + ahead * slope)
-        error = -level - phi * slope
-        level, slope = level + phi * slope + alpha * error, phi * slope + alpha * beta * error
-    left = np.cumsum(np.abs(found)[::-1])[::-1]
-    kept = np.array(found)[left > LEAST * left[0]]
-    return np.asarray(kept / kept.sum())
+    alpha, beta, phi = np.array(factors).T
+    none = np.zeros(len(factors))
+    lanes = Smoothing(1, 0, np.stack([alpha, beta, phi, none, none]), none, none, np.zeros((1, len(factors))), none, 0.0, count)
+    slopes = _slopes(phi, horizon)
+    found = np.empty((count, len(factors)))
+    for k in range(count):
+        lanes.step(float(k == 0))
+        found[k] = lanes.level + slopes * lanes.slope
+    left = np.cumsum(np.abs(found)[::-1], axis=0)[::-1]
+    kept = [each[rest > LEAST * rest[0]] for each, rest in zip(found.T, left.T, strict=True)]
+    return [each / each.sum() for each in kept]
+
+
+def _slopes(phi: Floats, ahead: int | Indices) -> Floats:
+    """phi + ... + phi^h: how much of the slope is in the forecast of h steps."""
+    return np.where(phi < 1, phi * (1 - phi**ahead) / np.where(phi < 1, 1 - phi, 1), ahead)
 
 
 def grid(horizon: int, season: int | None, reach: int) -> list[Weights]:
     """All smoothers whose lags lie within the reach."""
     count = max(min(MOST_LAGS, reach), 1)
-    filters = [answers(alpha, 0.0, 1.0, horizon, count) for alpha in LEVELS]
-    filters += [answers(alpha, beta, DAMPING, horizon, count) for alpha, beta in SLOPES]
+    filters = responses(FILTERS, horizon, count)
     found = [dict(enumerate(each.tolist())) for each in filters]
     if season:
         back = season_lag(horizon, season)
@@ -201,30 +210,20 @@ def grid(horizon: int, season: int | None, reach: int) -> list[Weights]:
     return [each for each in found if max(each) <= reach]
 
 
-def smoothing(question: Question, origins: Splits, origin: Split) -> LinearMap | None:
-    """The mean of the best smoothers by their errors before an origin; None where an output is not the future of an input."""
-    if any(each is None for each in question.ahead):
-        return None
-    reach = int(REACH * question.series.lengths.min())
-    ends = [int(each[origin.train[-1] + 1]) for each in origins.edges]
-    chosen = [_chosen(question, o, each, reach, ends) for o, each in enumerate(question.ahead) if each]
-    lags = every([tuple(each) for each in chosen])
-    features = question.series.features
-    coef = np.zeros((question.outputs, len(lags) * features))
-    for o, (each, ahead) in enumerate(zip(chosen, question.ahead, strict=True)):
-        assert ahead is not None
-        for lag, weight in each.items():
-            coef[o, lags.index(lag) * features + ahead.column] = weight
-    return LinearMap(lags, coef, np.zeros(question.outputs))
+def smoothing(problem: Problem, split: Split) -> LinearMap:
+    """The mean of the best smoothers by their errors before a split; every output is the future of an input."""
+    reach = int(REACH * problem.series.lengths.min())
+    ends = [int(each[split.train[-1] + 1]) for each in problem.splits.edges]
+    return of_weights(problem, [_chosen(problem, o, each, reach, ends) for o, each in enumerate(problem.ahead) if each])
 
 
-def _chosen(question: Question, output: int, ahead: Ahead, reach: int, ends: list[int]) -> Weights:
+def _chosen(problem: Problem, output: int, ahead: Ahead, reach: int, ends: list[int]) -> Weights:
     """The mean of an output's best smoothers."""
-    found = grid(ahead.steps, question.season, reach)
+    found = grid(ahead.steps, problem.season, reach)
     lags = every([tuple(each) for each in found])
     weights = np.array([[each.get(lag, 0.0) for lag in lags] for each in found])
     squares = np.zeros(len(found))
-    for u, y, end in zip(question.series.values, question.targets.values, ends, strict=True):
+    for u, y, end in zip(problem.series.values, problem.targets.values, ends, strict=True):
         begin = max(lags[-1], end - MOST_ROWS)
         column = np.asarray(u)[max(begin - lags[-1], 0) : end, ahead.column : ahead.column + 1]
         truth = np.asarray(y)[begin:end, output]

@@ -28,15 +28,15 @@ from echoscale.engine.hyper import Hyper, checked, without_lanes
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
 from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
-from echoscale.forecasting.data import Line, Units
+from echoscale.forecasting.data import Data
 from echoscale.forecasting.intervals import GRID
-from echoscale.forecasting.lags import LEAST_ROWS, Recipe
-from echoscale.forecasting.model import Core, Part, Reader, View
+from echoscale.forecasting.lags import LinearMap, ProductMap, Recipe
+from echoscale.forecasting.model import NAIVE_NAMES, Core, Group, Naive, Part, Trend, View
 from echoscale.forecasting.networks import Drive, Net
-from echoscale.forecasting.selection.lags import LinearMap, ProductMap
-from echoscale.forecasting.selection.model import Group, SequenceMember
-from echoscale.forecasting.selection.problem import Range
-from echoscale.forecasting.smoothing import Smoothing
+from echoscale.forecasting.problem import Line, Range, Units
+from echoscale.forecasting.readers import LEAST_ROWS, Reader
+from echoscale.forecasting.sequences import SequenceMember
+from echoscale.forecasting.smoothing import TRENDS, Smoothing
 from echoscale.learning import OnlineLearner
 from echoscale.learning.online.adam import Adam
 from echoscale.learning.online.history import History
@@ -412,8 +412,10 @@ def _check_net(net: Net) -> None:
     checks.choice(net.lane, range(net.lanes.lanes or 1), "lane")
 
 
-def _last_states(part: Part) -> Part:
-    return replace(part, trails=[trail[-1:] for trail in part.trails])
+def _last_states(reader: Reader) -> Reader:
+    shown = reader.copied()
+    shown.trails = [trail[-1:] for trail in reader.trails]
+    return shown
 
 
 NET = Record(Net, esn=NETWORK, lanes=HYPER, spread=Plain(_above_zero), finish=_check_net)
@@ -424,16 +426,13 @@ READER = Record(
     net=Maybe(NET),
     relative=Array("fits", least=0),
     readout=Record(Readout, "coef fits 1 ?, intercept fits 1", ridge=Array("fits", least=0)),
-    left_out=("settled", "recent"),
-)
-PART = Record(
-    Part,
-    "weights H",
-    trend=Plain(partial(checks.integer, minimum=-1)),
-    reader=Maybe(READER),
     trails=Many(Array("1 ?"), list),
     kept=_last_states,
+    left_out=("settled", "recent", "blocks"),
 )
+NAIVE = Record(Naive, difference=one_of(*NAIVE_NAMES), period=Maybe(POSITIVE))
+METHOD = OneOf({"Naive": NAIVE, "Trend": Record(Trend, name=one_of(*TRENDS)), "Reader": READER})
+PART = Record(Part, "weights H", method=METHOD)
 
 
 def _check_core(core: Core) -> None:
@@ -448,10 +447,12 @@ def _check_core(core: Core) -> None:
             raise ValueError("edges must bound parts of time with gaps between them, equally many in every series")
     for part in core.parts:
         shortest = min(int(edges[-1]) for edges in core.edges)
-        if part.reader is not None and part.reader.recipe.memory + LEAST_ROWS >= shortest:
-            raise ValueError(f"{part.reader.recipe.memory} lags cannot have been learned from {shortest} steps")
-        if len(part.trails) != (len(core.scales) if part.reader is not None else 0):
-            raise ValueError(f"there are {len(part.trails)} last states for {len(core.scales)} series")
+        if not isinstance(part.method, Reader):
+            continue
+        if part.method.recipe.memory + LEAST_ROWS >= shortest:
+            raise ValueError(f"{part.method.recipe.memory} lags cannot have been learned from {shortest} steps")
+        if len(part.method.trails) != len(core.scales):
+            raise ValueError(f"there are {len(part.method.trails)} last states for {len(core.scales)} series")
     if not all(len(each) == 3 and isinstance(each[0], str) for each in core.candidates):
         raise ValueError("candidates must have a name, an error and a weight")
 
@@ -470,16 +471,32 @@ CORE = Record(
     parts=Many(PART, list),
     candidates=SETTING,
     finish=_check_core,
-    left_out=("blocks",),
+)
+
+
+def _check_data(data: Data) -> None:
+    wide = len(data.columns)
+    if any(len(table) != len(values) for table, values in zip(data.tables, data.values, strict=True)):
+        raise ValueError("X and y must hold the same steps")
+    if not all(place < wide for place in data.past):
+        raise ValueError(f"places {data.past} of {wide} columns")
+
+
+DATA = Record(
+    Data,
+    form=FORM,
+    clocks=Many(CLOCK, list, "series"),
+    columns=Many(TEXT, size="K"),
+    past=Many(COUNT),
+    values=Many(Array("?", finite=False), list, "series"),
+    tables=Many(Array("? K", finite=False), list, "series"),
+    scaling=_scaling("K"),
+    finish=_check_data,
 )
 
 
 def _finish_forecaster(model: Any) -> None:
-    count, wide, horizon = len(model._values), len(model._columns), model.horizon_
-    if any(len(table) != len(values) for table, values in zip(model._tables_given, model._values, strict=True)):
-        raise ValueError("X and y must hold the same steps")
-    if not all(place < wide for place in model._places):
-        raise ValueError(f"places {model._places} of {wide} columns")
+    count, ahead, horizon = len(model._data.values), len(model._data.known_ahead), model.horizon_
     if sorted(b for group in model._groups for b in group) != list(range(count)) or len(model._cores) != len(model._groups):
         raise ValueError("groups must hold every series once, each with its own fit")
     model.season_ = list(model.season_) if isinstance(model.season_, tuple) else model.season_
@@ -488,7 +505,7 @@ def _finish_forecaster(model: Any) -> None:
         if core.period != period or len(core.scales) != len(group):
             raise ValueError("the fit belongs to another season, or to other series")
         # Shapes that do not fit each other show here, and not at a user's call.
-        for each in core.forecast(horizon, [np.zeros((horizon, wide - len(model._places)))] * len(group)):
+        for each in core.forecast(horizon, [np.zeros((horizon, ahead))] * len(group)):
             if any(part.shape != (horizon,) or not np.isfinite(part).all() for part in each):
                 raise ValueError("the fit does not forecast")
 
@@ -497,13 +514,7 @@ FORECASTER = _estimator(
     Forecaster,
     horizon_=_positive("H"),
     season_=SETTING,
-    _columns=Many(TEXT, size="K"),
-    _values=Many(Array("?", finite=False), list, "series"),
-    _tables_given=Many(Array("? K", finite=False), list, "series"),
-    _clocks=Many(CLOCK, list, "series"),
-    _form=FORM,
-    _places=Many(COUNT),
-    _scaling=_scaling("K"),
+    _data=DATA,
     _groups=Many(Many(COUNT, list), list),
     _cores=Many(CORE, list),
     finish=_finish_forecaster,

@@ -24,9 +24,8 @@ from echoscale.app.report import fits as fit_pages
 from echoscale.data import tables
 from echoscale.data.tables import DataFile, Notation, listed, when
 from echoscale.forecasting.candidates import LEAST_FOR_NETWORKS
-from echoscale.forecasting.comparison import beside, reach
-from echoscale.forecasting.data import held
-from echoscale.forecasting.fit import LEAST_STEPS
+from echoscale.forecasting.forecast import beside, reach
+from echoscale.forecasting.problem import LEAST_STEPS, held
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Floats
 from echoscale.data.tables import DataFile
-from echoscale.forecasting.data import held
+from echoscale.forecasting.problem import held
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from echoscale.data.metrics import nrmse
 from echoscale.data.scaling import is_constant
 from echoscale.data.tables import DataFile, Notation, when
 from echoscale.forecasting import AutoModel, Forecaster
-from echoscale.forecasting.data import held
+from echoscale.forecasting.problem import held
 from echoscale.storage import save_load
 
 if TYPE_CHECKING:

@@ -128,7 +128,9 @@ def of_model(model: Any, source: Path) -> tuple[Table, Axes]:
 def networks_of(model: Any) -> list[tuple[ESN, Hyper | None]]:
     """The built networks of a model, each once, with the hyper-parameters of its lane if they differ from its own."""
     if isinstance(model, es.Forecaster):
-        readers = [part.reader for core in model._cores for part in core.parts if part.reader is not None]
+        from echoscale.forecasting.readers import Reader
+
+        readers = [part.method for core in model._cores for part in core.parts if isinstance(part.method, Reader)]
         nets = {id(each.net): each.net for each in readers if each.net is not None}
         return [(net.esn, net.hyper) for net in nets.values()]
     if isinstance(model, es.forecasting.AutoModel):

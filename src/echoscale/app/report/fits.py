@@ -64,18 +64,18 @@ def forecast_picture(model: Forecaster, forecast: Forecast | None, judged: Backt
     """For every target the end of the data and its forecast, or past forecasts if there is none."""
     from matplotlib.figure import Figure
 
-    from echoscale.forecasting.plots import draw_backtest, draw_forecast, draw_history
+    from echoscale.forecasting.forecast import draw_backtest, draw_forecast, draw_history
 
     names = model.targets_[:MOST_PANELS]
     figure = Figure(figsize=(7.0, 2.4 * len(names) + 0.2), layout="constrained")
     for b, (ax, name) in enumerate(zip(figure.subplots(len(names), 1, squeeze=False)[:, 0], names, strict=True)):
         if forecast is not None:
-            draw_history(ax, model._values[b][-max(5 * len(forecast), 60) :], model._clocks[b], name, "black")
+            draw_history(ax, model._data.values[b][-max(5 * len(forecast), 60) :], model._data.clocks[b], name, "black")
             draw_forecast(ax, forecast, b)
         elif judged is not None:
             draw_backtest(ax, judged, b)
         else:
-            draw_history(ax, model._values[b], model._clocks[b], name, "black")
+            draw_history(ax, model._data.values[b], model._data.clocks[b], name, "black")
         ax.set_ylabel(name)
         ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
     return drawn(figure, ending)
@@ -163,7 +163,7 @@ def same_row_picture(
     """PNG of the errors of all methods, and of the end of every target with its model, which has seen these data."""
     from matplotlib.figure import Figure
 
-    from echoscale.forecasting.plots import name_dates, places
+    from echoscale.forecasting.forecast import name_dates, places
 
     shown = 0 if guess is None else min(len(names), MOST_PANELS)
     figure = Figure(figsize=(7.0, 2.2 * (1 + shown) + 0.2), layout="constrained")

@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 
 from echoscale.data.lags import lagged
-from echoscale.forecasting.selection import lags
-from echoscale.forecasting.selection.lags import LinearMap, ProductMap
-from echoscale.forecasting.selection.problem import ask
+from echoscale.forecasting import lags
+from echoscale.forecasting.lags import LinearMap, ProductMap
+from echoscale.forecasting.problem import as_problem
 
 
 @pytest.mark.parametrize("horizon", [1, 5, 12, 17])
 def test_seasonal_naive_repeats_the_last_season_that_is_known(horizon: int) -> None:
     season = np.random.default_rng(0).normal(size=12)
     u = np.tile(season, 20)
-    question = ask(u[:-horizon], u[horizon:], None, None)
-    assert question.season == 12
-    made = lags.seasonal_naive(question)
-    assert made is not None
+    problem = as_problem(u[:-horizon], u[horizon:], None, None)
+    assert problem.season == 12
+    made = lags.seasonal_naive(problem, 12)
     assert max(made.lags) < 12
     out = made.outputs(lagged(u[:-horizon, None], made.lags))[:, 0]
     np.testing.assert_array_equal(out[12:], u[horizon:][12:])
@@ -26,11 +25,10 @@ def test_seasonal_naive_repeats_the_last_season_that_is_known(horizon: int) -> N
 
 def test_persistence_is_the_present() -> None:
     u = np.random.default_rng(0).normal(size=(50, 3))
-    question = ask(u[:-2], u[2:, [2, 0]], None, "standard")
-    made = lags.persistence(question)
-    assert made is not None
-    out = made.outputs(lagged(np.asarray(question.series.values[0]), made.lags))
-    np.testing.assert_allclose(question.target_scaling.back(out), u[:-2, [2, 0]], rtol=1e-12)
+    problem = as_problem(u[:-2], u[2:, [2, 0]], None, "standard")
+    made = lags.persistence(problem)
+    out = made.outputs(lagged(np.asarray(problem.series.values[0]), made.lags))
+    np.testing.assert_allclose(problem.target_scaling.back(out), u[:-2, [2, 0]], rtol=1e-12)
 
 
 def test_the_mean_of_maps_has_the_mean_of_their_outputs() -> None:
@@ -55,3 +53,12 @@ def test_products_are_part_of_a_map_and_of_means_of_maps() -> None:
     both = lags.mean_of([made, plain], [0.3, 0.7])
     other = lagged(u, (1,)) @ plain.coef.T
     np.testing.assert_allclose(both.outputs(lagged(u, both.lags)), 0.3 * wanted + 0.7 * other)
+
+
+def test_blocks_of_a_series_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    u, past = rng.normal(size=(50, 2)), rng.normal(size=(9, 2))
+    made = lags.LinearMap((0, 2, 9), rng.normal(size=(3, 6)), rng.normal(size=3))
+    monkeypatch.setattr(lags, "BLOCK", 8)
+    np.testing.assert_allclose(made.along(u, past), made.outputs(lagged(u, made.lags, past)), rtol=1e-12)
+    np.testing.assert_allclose(made.along(u), made.outputs(lagged(u, made.lags)), rtol=1e-12)

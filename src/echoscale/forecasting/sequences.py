@@ -3,33 +3,36 @@
     z_b = sum over members m of u_m (W_m f_m,b + b_m)
 
 f_m,b are pooled states of network m (`ESNFeatures`). Every network is judged by its outputs for sequences that are left out one
-by one; the shares u_m come from these errors (`of_errors`). The rival is a ridge on a summary of the inputs: mean, standard
-deviation, first and last value.
+by one; the shares u_m come from these errors (`of_errors`). A ridge on a summary of the inputs (mean, standard deviation, first
+and last value) is taken instead where it is better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal import checks
 from echoscale._internal.progress import Progress
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
+from echoscale.data.losses import probabilities
 from echoscale.data.normal_scores import ONLY, heard_of
-from echoscale.data.series import Series
+from echoscale.data.scaling import Scaling
+from echoscale.data.series import Series, SeriesLike, as_series
 from echoscale.estimators.base import BIAS_SCALING, SLOWEST
 from echoscale.estimators.features import SPECTRAL_RADIUS, UNITS, ESNFeatures, pools_of
 from echoscale.estimators.sequences import IN_PARTS, INPUT_SCALINGS, union
-from echoscale.forecasting.selection.found import Found
-from echoscale.forecasting.selection.model import SequenceMember, SequenceModel, summary_of
-from echoscale.forecasting.selection.problem import Budget, Question
-from echoscale.forecasting.selection.weights import of_errors
+from echoscale.forecasting.methods import NETWORKS, Found
+from echoscale.forecasting.problem import Problem
+from echoscale.forecasting.search import Budget
+from echoscale.forecasting.weights import of_errors, without_small
 from echoscale.network import Network, hierarchical, parallel
 from echoscale.readouts import splits
 from echoscale.readouts.classes import RowReadout, fit_ridge, steepness
@@ -53,7 +56,115 @@ HEARD: tuple[tuple[bool | str, bool], ...] = (
 )
 # Number of first networks that later ones are drawn near; the share of hierarchical ones.
 NEAR, HIERARCHICAL = 2, 0.25
-NETWORKS, SUMMARY, SHARES = "networks", "ridge on a summary", "shares of the classes"
+SUMMARY, SHARES = "ridge on a summary", "shares of the classes"
+
+
+class SequenceMember(NamedTuple):
+    """A network with its pools, and the readout of them.
+
+    Attributes
+    ----------
+    transformer : ESNFeatures
+        Pools the states of the network, which receives the inputs as `heard_of` prepares them.
+    readout : Readout
+        W and b.
+    changes : bool or "only"
+        Whether the network receives the changes of the inputs beside the inputs, not at all, or alone.
+    backwards : bool
+        Whether the network receives every sequence from its end to its start.
+    """
+
+    transformer: ESNFeatures
+    readout: Readout
+    changes: bool | str = False
+    backwards: bool = False
+
+    def scores(self, series: Series) -> Floats:
+        """W f + b of every sequence, (B, O)."""
+        return self.readout.predict(self.transformer.pool(heard_of(series, self.changes, self.backwards)))
+
+
+@dataclass(eq=False)
+class SequenceModel:
+    """class of sequence b = argmax of the sum over members of W_m f_m,b + b_m; made by `es.auto` for one label per sequence.
+
+    Attributes
+    ----------
+    members : tuple of SequenceMember
+        The networks, each with its share in W_m and b_m; none where a ridge on a summary of the inputs won.
+    summary : Readout or None
+        Of the summary, where it won.
+    scaling : Scaling
+        Units of the inputs of both.
+    classes_ : array
+        The labels in the order of the outputs.
+    steepness : float
+        beta in p = softmax(beta z).
+    state_ : None
+        Every sequence begins anew.
+    feature_names_in_ : tuple of str
+        Names of the input columns, where the training data were data frames; `predict` refuses other columns.
+    """
+
+    members: tuple[SequenceMember, ...]
+    summary: Readout | None
+    scaling: Scaling
+    classes_: npt.NDArray[Any]
+    steepness: float
+    state_: None = None
+    feature_names_in_: tuple[str, ...] = ()
+
+    def predict(self, X: SeriesLike, *, state: None = None) -> npt.NDArray[Any]:
+        """The label of every sequence.
+
+        Parameters
+        ----------
+        X : (B, T, F) or list of (T_b, F)
+            Sequences, in units of the data.
+        state : None
+            Every sequence begins anew.
+
+        Returns
+        -------
+        (B,)
+            Labels.
+        """
+        return np.asarray(self.classes_[np.argmax(self.predict_scores(X, state=state), axis=1)])
+
+    def predict_proba(self, X: SeriesLike) -> Floats:
+        """softmax(beta z), (B, classes), calibrated on sequences left out one by one.
+
+        Parameters
+        ----------
+        X : (B, T, F) or list of (T_b, F)
+            Sequences, in units of the data.
+        """
+        return probabilities("softmax", self.steepness * self.predict_scores(X))
+
+    def predict_scores(self, X: SeriesLike, *, state: None = None) -> Floats:
+        """The outputs before the largest is taken, (B, classes): near 1 for the right class, near 0 for the others.
+
+        Parameters
+        ----------
+        X : (B, T, F) or list of (T_b, F)
+            Sequences.
+        state : None
+            Every sequence begins anew.
+        """
+        if state is not None:
+            raise ValueError("state must be None: every sequence begins anew.")
+        series = self.scaling.apply(as_series(X, len(self.scaling.mean), name="X", columns=self.feature_names_in_))
+        if series.kind == "one":
+            raise ValueError("this model labels whole sequences: pass (B, T, F) or a list of (T, F), for one sequence X[None].")
+        if self.summary is not None:
+            return checks.finite(self.summary.predict(summary_of(series)), "scores")
+        return checks.finite(np.sum([each.scores(series) for each in self.members], axis=0), "scores")
+
+
+def summary_of(series: Series) -> Floats:
+    """Mean, standard deviation, first and last value of every input, (B, 4 F)."""
+    rows = [np.asarray(each) for each in series.values]
+    return np.stack([np.concatenate([each.mean(axis=0), each.std(axis=0), each[0], each[-1]]) for each in rows])
 
 
 class Judged(NamedTuple):
@@ -96,31 +207,31 @@ def later_plan(number: int, good: Sequence[Plan], rng: np.random.Generator) -> P
     return Plan(make(list(UNITS), input_scaling=strength, **options), near.ranks, changes, backwards)
 
 
-def find(question: Question, budget: Budget, rounds: int | None, seed: int, tell: Progress) -> Found:
+def find(problem: Problem, budget: Budget, rounds: int | None, seed: int, tell: Progress) -> Found:
     """The best mean of networks, or the ridge on a summary where that is better."""
-    series, classes = question.series, question.classes
+    series, classes = problem.series, problem.classes
     if series.count < LEAST_SEQUENCES:
         raise ValueError(f"{series.count} sequences are too few to choose by: give at least {LEAST_SEQUENCES}.")
     assert classes is not None
-    codes = np.concatenate([np.asarray(each) for each in question.targets.values])
+    codes = np.concatenate([np.asarray(each) for each in problem.targets.values])
     simple = fit_ridge(summary_of(series), codes, None, splits.FOLDS)
     total, lasted, judged = rounds or MOST_ROUNDS, list[float](), list[Judged]()
     first, rng, errors = first_plans(), np.random.default_rng([seed, 16]), list[float]()
-    for played in range(1, total + 1):
-        before, later = budget.spent, played - len(first) - 1
+    for number in range(1, total + 1):
+        before, later = budget.spent, number - len(first) - 1
         good = [first[k] for k in np.argsort(errors[: len(first)], kind="stable")[:NEAR]]
         # The first have the weights of `ESNClassifier`; each later one has weights of its own.
-        plan, weights = (first[played - 1], seed) if later < 0 else (later_plan(later, good, rng), seed * MOST_ROUNDS + played)
-        found = judge(series, codes, plan, played, weights)
+        plan, weights = (first[number - 1], seed) if later < 0 else (later_plan(later, good, rng), seed * MOST_ROUNDS + number)
+        found = judge(series, codes, plan, number, weights)
         judged += found
         errors.append(min(each.error for each in found))
         best = best_mean(judged, codes)
         # What was compiled early is not compiled again: long ago counts less.
         lasted = [each / 2 for each in lasted[-2:]] + [budget.spent - before]
-        tell(played, total, f"error of sequences left out {best.error:.4g}")
+        tell(number, total, f"error of sequences left out {best.error:.4g}")
         if budget.ends_with(lasted, 0):
             break
-    made = _result(question, codes, simple, judged, classes, played)
+    made = _result(problem, codes, simple, judged, classes, number)
     return replace(made, seconds=budget.spent)
 
 
@@ -163,9 +274,8 @@ def best_mean(judged: Sequence[Judged], codes: Floats) -> Mean:
         by_network[each.network] = by_network.get(each.network, 0.0) + share
     best = sorted(by_network, key=lambda network: -by_network[network])[:MOST_MEMBERS]
     kept = [k for k, each in enumerate(judged) if each.network in best]
-    found = of_errors(errors[kept])
-    found = np.where(found >= LEAST_SHARE, found, 0.0)
-    members = [(float(share), judged[k]) for share, k in zip(found / found.sum(), kept, strict=True) if share > 0]
+    found = without_small(of_errors(errors[kept]), LEAST_SHARE)
+    members = [(float(share), judged[k]) for share, k in zip(found, kept, strict=True) if share > 0]
     outputs = np.sum([share * each.outputs for share, each in members], axis=0)
     return Mean(members, outputs, float((((outputs - codes) / spread) ** 2).mean()))
 
@@ -205,7 +315,7 @@ def _few(codes: Floats) -> list[str]:
 
 
 def _result(
-    question: Question,
+    problem: Problem,
     codes: Floats,
     simple: RowReadout,
     judged: list[Judged],
@@ -220,10 +330,10 @@ def _result(
     model = SequenceModel(
         joined(best.members) if winner == NETWORKS else (),
         simple.readout if winner == SUMMARY else None,
-        question.scaling,
+        problem.scaling,
         classes,
         steepness(outputs[winner], right),
-        feature_names_in_=question.columns,
+        feature_names_in_=problem.columns,
     )
     rows = tuple(
         (name, wrong[name], squares[name], "taken" if name == winner else "")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.forecasting.comparison import beside, reach
+from echoscale.forecasting.forecast import beside, reach
 
 
 def test_errors_are_those_of_the_closed_form() -> None:

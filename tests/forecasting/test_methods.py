@@ -8,77 +8,80 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.forecasting.selection import weights as rivals
-from echoscale.forecasting.selection.problem import ask
-from echoscale.forecasting.selection.search import Rounds, TimeRows
+from echoscale.forecasting import AutoModel, methods
+from echoscale.forecasting.methods import Compared
+from echoscale.forecasting.model import model_of
+from echoscale.forecasting.problem import as_problem
+from echoscale.forecasting.rows import Steps
+from echoscale.forecasting.search import Search
 
 RNG = np.random.default_rng(0)
+
+
+def searched(u: np.ndarray, y: np.ndarray) -> tuple[Search, Compared]:
+    """Without a network."""
+    search = Search(Steps(as_problem(u, y, None, "standard")), 0)
+    return search, methods.compare(search)
+
+
+def fitted(search: Search, compared: Compared, weights: dict[str, float]) -> AutoModel:
+    """The mean of simple methods with these weights."""
+    linear, groups = methods.final(search, compared._replace(weights=weights), methods.SIMPLE)
+    assert groups == []
+    return model_of(search.steps.problem, search.steps.drive, linear, [])
 
 
 def test_weights_fall_with_the_fourth_power_of_the_error() -> None:
     noise = RNG.standard_normal(50) ** 2
     errors = {"a": noise, "b": 1.1 * noise[::-1]}
-    weights = rivals.weights_of(errors)
+    weights = methods.weights_of(errors)
     assert sum(weights.values()) == pytest.approx(1)
     assert weights["b"] / weights["a"] == pytest.approx(1.1**-4)
 
 
 def test_a_weight_below_a_hundredth_is_none() -> None:
     noise = RNG.standard_normal(400) ** 2
-    weights = rivals.weights_of({"a": noise, "b": 2 * noise, "c": noise[::-1], "d": 4 * noise})
+    weights = methods.weights_of({"a": noise, "b": 2 * noise, "c": noise[::-1], "d": 4 * noise})
     total = 2 + 2.0**-4
     assert weights == pytest.approx({"a": 1 / total, "b": 2.0**-4 / total, "c": 1 / total})
-    assert rivals.weights_of({"a": np.zeros(9), "b": np.ones(9)}) == {"a": 1.0}
+    assert methods.weights_of({"a": np.zeros(9), "b": np.ones(9)}) == {"a": 1.0}
 
 
 def test_the_final_map_is_the_weighted_mean_of_the_methods() -> None:
     x = np.cumsum(RNG.standard_normal(300))
-    question = ask(x[:-6], x[6:], None, "standard")
-    rows = TimeRows(question)
-    played = Rounds(rows, 0)
-    outputs, weights = rivals.answers(question, played)
-    assert rivals.SIMPLE in outputs
-    assert set(weights) <= set(outputs)
-    linear, groups = rivals.final(played, rivals.SIMPLE, weights)
-    assert groups == []
-
-    def predictions(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        alone, _ = rivals.final(played, name, {name: 1.0})
-        return np.ravel(rows.model(alone, []).predict(x))
-
-    wanted = sum(weight * predictions(name) for name, weight in weights.items())
-    np.testing.assert_allclose(np.ravel(rows.model(linear, []).predict(x)), wanted, rtol=1e-10, atol=1e-10)
+    search, compared = searched(x[:-6], x[6:])
+    weights = compared.weights
+    assert methods.SIMPLE in compared.outputs
+    assert set(weights) <= set(compared.outputs)
+    wanted = sum(weight * fitted(search, compared, {name: 1.0}).predict(x) for name, weight in weights.items())
+    np.testing.assert_allclose(fitted(search, compared, weights).predict(x), wanted, rtol=1e-10, atol=1e-10)
 
 
 def test_an_origin_is_judged_with_the_weights_of_the_others() -> None:
     """Two origins: the first method is right at one of them, the second at the other."""
     zero, one = np.zeros((40, 1)), np.ones((40, 1))
-    truth = [(zero, zero), (zero, one)]
+    truth = [zero, one]
     found = {"a": [zero, zero], "b": [one, one]}
-    made = rivals._averaged(found, truth)
+    made = methods._averaged(found, truth)
     np.testing.assert_array_equal(made[0], one)
     np.testing.assert_array_equal(made[1], zero)
 
 
-@pytest.mark.parametrize(("gain", "winner"), [(0.5, rivals.NETWORKS), (0.0, rivals.RIDGE)])
+@pytest.mark.parametrize(("gain", "winner"), [(0.5, methods.NETWORKS), (0.0, methods.RIDGE)])
 def test_networks_must_be_clearly_better(gain: float, winner: str) -> None:
     ridge = 1 + 0.1 * RNG.standard_normal(200)
     networks = ridge - gain + 0.01 * RNG.standard_normal(200)
-    errors = {rivals.RIDGE: ridge, rivals.NETWORKS: networks, rivals.BOTH: (ridge + networks) / 2}
-    assert rivals.winner_of(errors, {rivals.RIDGE: 1.0}, horizon=1) == winner
+    errors = {methods.RIDGE: ridge, methods.NETWORKS: networks, methods.BOTH: (ridge + networks) / 2}
+    assert methods.winner_of(errors, methods.RIDGE, horizon=1) == winner
 
 
 def test_a_product_of_lags_is_found_and_saved(tmp_path: Path) -> None:
     """y(t) = u_t u_{t-2} + u_{t-1} without noise: products explain it all, lines the last term alone."""
     u = np.random.default_rng(1).standard_normal((400, 1))
     y = np.roll(u, 1) + u * np.roll(u, 2)
-    question = ask(u[2:], y[2:], None, "standard")
-    rows = TimeRows(question)
-    played = Rounds(rows, 0)
-    _, weights = rivals.answers(question, played)
-    assert weights == {rivals.PRODUCTS: 1.0}
-    linear, _ = rivals.final(played, rivals.PRODUCTS, weights)
-    model = rows.model(linear, [])
+    search, compared = searched(u[2:], y[2:])
+    assert compared.weights == {methods.PRODUCTS: 1.0}
+    model = fitted(search, compared, compared.weights)
     np.testing.assert_allclose(model.predict(u)[2:], y[2:], atol=1e-4)
     again = es.load(es.save(model, tmp_path / "model.safetensors"))
     np.testing.assert_array_equal(again.predict(u), model.predict(u))
@@ -88,8 +91,8 @@ def test_a_product_of_lags_is_found_and_saved(tmp_path: Path) -> None:
 
 
 def test_products_are_left_out_where_an_input_has_a_trend() -> None:
-    question = ask(np.arange(300.0) + RNG.standard_normal(300), None, None, "standard")
-    assert TimeRows(question).product_sets == []
+    problem = as_problem(np.arange(300.0) + RNG.standard_normal(300), None, None, "standard")
+    assert Steps(problem).product_sets == []
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
@@ -98,21 +101,18 @@ def test_the_mean_of_simple_methods_is_left_where_one_of_them_is_clearly_better(
     rng = np.random.default_rng(seed)
     u = rng.standard_normal(1500)
     y = np.convolve(u, 0.8 ** np.arange(30))[: len(u)] + 0.5 * rng.standard_normal(1500)
-    question = ask(u, y, None, "standard")
-    played = Rounds(TimeRows(question), 0)
-    outputs, weights = rivals.answers(question, played)
-    truth = [played.rows.judged(origin) for origin in played.rows.origins.splits[:-1]]
-    errors = {name: rivals.squares(each, truth) for name, each in outputs.items()}
-    winner = rivals.winner_of(errors, weights, question.gap)
+    search, compared = searched(u, y)
+    errors, weights = compared.errors, compared.weights
+    winner = methods.winner_of(errors, compared.simple, search.steps.problem.gap)
     # Student's t of the paired differences: independent of the formula of the library, and far from its bar for these seeds.
-    paired = errors[rivals.SIMPLE] - errors[rivals.RIDGE]
+    paired = errors[methods.SIMPLE] - errors[methods.RIDGE]
     t = paired.mean() / (paired.std(ddof=1) / np.sqrt(len(paired)))
     assert (t > 2.2) == (seed > 0)
-    assert winner == (rivals.RIDGE if t > 2.2 else rivals.SIMPLE)
-    assert (weights == {rivals.RIDGE: 1.0}) == (t > 2.2)
+    assert winner == (methods.RIDGE if t > 2.2 else methods.SIMPLE)
+    assert (weights == {methods.RIDGE: 1.0}) == (t > 2.2)
 
 
 def test_the_mean_of_simple_methods_stays_where_none_is_clearly_better() -> None:
     noise = RNG.standard_normal(400) ** 2
-    assert rivals.best_alone({"a": noise, "b": 1.2 * noise}, noise + RNG.standard_normal(400), 1) is None
-    assert rivals.best_alone({"a": noise, "b": 1.2 * noise}, 1.1 * noise, 1) == {"a": 1.0}
+    assert methods.best_alone({"a": noise, "b": 1.2 * noise}, noise + RNG.standard_normal(400), 1) is None
+    assert methods.best_alone({"a": noise, "b": 1.2 * noise}, 1.1 * noise, 1) == {"a": 1.0}

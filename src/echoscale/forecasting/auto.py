@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
-from echoscale._internal.types import Floats
 from echoscale.data.series import SeriesLike
 from echoscale.engine.hyper import chosen, into_network
+from echoscale.forecasting import sequences
+from echoscale.forecasting.methods import BOTH, NETWORKS, RIDGE, SIMPLE, Compared, Found, compare, final, winner_of
+from echoscale.forecasting.model import Group, model_of
 from echoscale.forecasting.networks import units_for
-from echoscale.forecasting.selection import sequences
-from echoscale.forecasting.selection.found import Found
-from echoscale.forecasting.selection.model import Group
-from echoscale.forecasting.selection.problem import Budget, Question, ask, called
-from echoscale.forecasting.selection.search import OutOfTimeError, Rounds, TimeRows
-from echoscale.forecasting.selection.weights import BOTH, NETWORKS, RIDGE, SIMPLE, answers, final, squares, winner_of
-from echoscale.forecasting.splits import standard_errors
+from echoscale.forecasting.problem import Problem, as_problem, called
+from echoscale.forecasting.rows import Steps
+from echoscale.forecasting.search import Budget, Search
+from echoscale.forecasting.weights import standard_errors
 from echoscale.network import EchoStateWarning, Network
 from echoscale.timescales.memory import counted
 from echoscale.timescales.suggest import Suggested, suggest
 
-# Limits on the number of rounds: with few rows, the best of many networks is chance.
-ROUNDS, ROWS_PER_ROUND = (5, 40), 25
 # Seconds: with less, the time is better spent on rounds.
 LEAST_FOR_SUGGESTION = 10.0
 LEAST_FOR_SUGGESTING = 50  # steps
@@ -79,7 +74,7 @@ def auto(
     Returns
     -------
     Found
-        `.model`, fitted to all data; `.table` of rivals; printed, the reasons.
+        `.model`, fitted to all data; `.table` of all methods; printed, the reasons.
 
     Examples
     --------
@@ -97,73 +92,48 @@ def auto(
     seed = checks.integer(seed, "seed")
     most = None if rounds is None else checks.integer(rounds, "rounds", minimum=1)
     budget = Budget(limit if most is None else None)
-    question = ask(u, y, labels, scale)
-    if question.per_sequence:
+    problem = as_problem(u, y, labels, scale)
+    if problem.per_sequence:
         with shown(progress, "auto") as tell:
-            return sequences.find(question, budget, most, seed, tell)
-    rows = TimeRows(question)
-    suggested = _suggestion(question, rows, seed) if most or limit >= LEAST_FOR_SUGGESTION else None
-    played = Rounds(rows, seed, suggested)
+            return sequences.find(problem, budget, most, seed, tell)
+    steps = Steps(problem)
+    suggested = _suggestion(steps, seed) if most or limit >= LEAST_FOR_SUGGESTION else None
+    search = Search(steps, seed, suggested)
     try:
         with shown(progress, "auto") as tell:
-            _play(played, budget, most, tell)
+            search.run(budget, most, tell)
     except KeyboardInterrupt:
         warnings.warn("interrupted: this is the result of the rounds so far.", UserWarning, stacklevel=2)
-    return replace(_result(question, played), seconds=budget.spent)
+    return replace(_result(search), seconds=budget.spent)
 
 
-def _suggestion(question: Question, rows: Any, seed: int) -> Suggested | None:
-    """The suggestion from data before the first origin; None for labels, gaps, trends and short data."""
-    if question.classes is not None or question.series.count > 1 or rows.drive.changes.any():
+def _suggestion(steps: Steps, seed: int) -> Suggested | None:
+    """The suggestion from data before the first split; None for labels, gaps, trends and short data."""
+    problem = steps.problem
+    if problem.classes is not None or problem.series.count > 1 or problem.trends.any():
         return None
-    end = int(rows.origins.edges[0][rows.origins.splits[0].train[-1] + 1])
-    u, y = (np.asarray(each.values[0])[:end] for each in (rows.heard, question.targets))
+    end = int(problem.splits.edges[0][problem.splits.splits[0].train[-1] + 1])
+    u, y = (np.asarray(each.values[0])[:end] for each in (steps.heard, problem.targets))
     still = any((np.ptp(each, axis=0) == 0).any() for each in (u, y))
     if end < LEAST_FOR_SUGGESTING or np.isnan(y).any() or still:
         return None
-    return suggest(u, y, units=units_for(question.rows), seed=seed, scale=None)
+    return suggest(u, y, units=units_for(problem.rows), seed=seed, scale=None)
 
 
-def _play(played: Rounds, budget: Budget, most: int | None, tell: Progress) -> None:
-    total = most or int(np.clip(played.rows.question.rows // ROWS_PER_ROUND, *ROUNDS))
-    lasted: list[float] = []
-
-    def late(tuning: bool = False) -> bool:
-        used = {member.round for members in played.members for member in members}
-        return budget.ends_with(lasted, len(used), tuning=tuning)
-
-    while len(played.tried) < total:
-        before, tuning = budget.spent, played.tunes_next()
-        try:
-            played.play(late)
-        except OutOfTimeError:
-            return
-        if not tuning:  # which takes its own time, and comes once
-            lasted.append(budget.spent - before)
-        best = min((each.error for each in played.members[-1]), default=np.inf)
-        tell(len(played.tried), total, f"error of folds {best:.4g}")
-        if late(played.tunes_next()):
-            return
-
-
-def _result(question: Question, played: Rounds) -> Found:
-    rows = played.rows
-    truth = [rows.judged(origin) for origin in rows.origins.splits[:-1]]
-    answered, weights = answers(question, played)
-    errors = {name: squares(outputs, truth) for name, outputs in answered.items()}
-    winner = winner_of(errors, weights, question.gap)
-    linear, groups = final(played, winner, weights)
-    model = rows.model(linear, groups)
+def _result(search: Search) -> Found:
+    problem, compared = search.steps.problem, compare(search)
+    winner = winner_of(compared.errors, compared.simple, problem.gap)
+    linear, groups = final(search, compared, winner)
     networks = tuple(_described(group, lane) for group in groups for lane in range(len(group.coef)))
-    error = _shown(question, answered[winner], truth)
+    error = _shown(problem, compared, winner)
     return Found(
-        model,
+        model_of(problem, search.steps.drive, linear, groups),
         winner,
         error,
-        _table(question, answered, errors, truth, winner),
-        tuple(_reasons(question, played, errors, weights, winner, error, networks)),
+        _table(problem, compared, winner),
+        tuple(_reasons(search, compared, winner, error, networks)),
         networks,
-        len(played.tried),
+        len(search.tried),
         seconds=0.0,
     )
 
@@ -177,34 +147,34 @@ def _described(group: Group, lane: int) -> Network:
         return into_network(group.esn.network, learned, [float(each.of(hyper)) for each in learned])
 
 
-def _shown(question: Question, outputs: list[Floats], truth: list[tuple[Floats, Floats]]) -> float:
-    """The NRMSE, or the share of wrong labels."""
-    guess, y = np.concatenate(outputs), np.concatenate([each for _, each in truth])
+def _shown(problem: Problem, compared: Compared, name: str) -> float:
+    """The NRMSE of a method, or its share of wrong labels."""
+    guess, y = np.concatenate(compared.outputs[name]), np.concatenate(compared.truth)
     known = ~np.isnan(y).any(axis=1)
-    if question.classes is not None:
+    if problem.classes is not None:
         return float((guess[known].argmax(axis=1) != y[known].argmax(axis=1)).mean())
     spread = y[known].var(axis=0)
     return float(np.sqrt((((guess - y)[known] ** 2).mean(axis=0) / np.where(spread > 0, spread, 1.0)).mean()))
 
 
-def _table(
-    question: Question,
-    answers: Mapping[str, list[Floats]],
-    errors: Mapping[str, Floats],
-    truth: list[tuple[Floats, Floats]],
-    winner: str,
-) -> Table:
-    word = "NRMSE" if question.classes is None else "wrong_labels"
-    order = sorted(answers, key=lambda name: float(errors[name].mean()))
+def _of_ridge(compared: Compared, name: str) -> float:
+    """Error of a method over that of ridge on lags."""
+    errors = compared.errors
+    return float(np.sqrt(errors[name].mean() / max(errors[RIDGE].mean(), np.finfo(float).tiny)))
+
+
+def _table(problem: Problem, compared: Compared, winner: str) -> Table:
+    word = "NRMSE" if problem.classes is None else "wrong_labels"
+    errors = compared.errors
     rows = tuple(
         (
             name,
-            _shown(question, answers[name], truth),
-            float(np.sqrt(errors[name].mean() / max(errors[RIDGE].mean(), np.finfo(float).tiny))),
-            standard_errors(errors[name], errors[RIDGE], question.gap) if name != RIDGE else None,
+            _shown(problem, compared, name),
+            _of_ridge(compared, name),
+            standard_errors(errors[name], errors[RIDGE], problem.gap) if name != RIDGE else None,
             "taken" if name == winner else "",
         )
-        for name in order
+        for name in sorted(compared.outputs, key=lambda name: float(errors[name].mean()))
     )
     count = len(errors[RIDGE])
     return Table(
@@ -215,35 +185,28 @@ def _table(
     )
 
 
-def _reasons(
-    question: Question,
-    played: Rounds,
-    errors: Mapping[str, Floats],
-    weights: Mapping[str, float],
-    winner: str,
-    error: float,
-    networks: tuple[Network, ...],
-) -> list[str]:
+def _reasons(search: Search, compared: Compared, winner: str, error: float, networks: tuple[Network, ...]) -> list[str]:
     reasons = []
-    word = "NRMSE" if question.classes is None else "share of wrong labels"
-    ratio = float(np.sqrt(errors[winner].mean() / max(errors[RIDGE].mean(), np.finfo(float).tiny)))
+    problem, errors, weights = search.steps.problem, compared.errors, compared.weights
+    word = "NRMSE" if problem.classes is None else "share of wrong labels"
     said = f"{winner[0].upper()}{winner[1:]}"
     if winner in (NETWORKS, BOTH):
-        far = standard_errors(errors[winner], errors[RIDGE], question.gap)
+        far = standard_errors(errors[winner], errors[RIDGE], problem.gap)
+        ratio = _of_ridge(compared, winner)
         reasons.append(f"{said}: {ratio:.3g} of the error of ridge on lags, {far:.1f} standard errors below it.")
     else:
         why = "networks were not clearly better" if NETWORKS in errors else "no network was tried"
         reasons.append(f"{said}: {why}.")
     if len(weights) == 1 and SIMPLE in errors:
         [best] = weights
-        far = standard_errors(errors[best], errors[SIMPLE], question.gap)
+        far = standard_errors(errors[best], errors[SIMPLE], problem.gap)
         reasons.append(f"The mean of the simple methods is {far:.1f} standard errors worse than {best} alone.")
     if winner in (SIMPLE, BOTH) and len(weights) > 1:
         shares = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
         reasons.append(f"Weights of the simple methods: {shares}.")
     reasons.append(f"Expect an error like {error:.3g} ({word}) on new data of the same kind.")
-    inputs, targets = played.rows.drift()
-    moving = [called(question.columns, f) for f in np.flatnonzero(inputs).tolist()] + [
+    inputs, targets = problem.drift()
+    moving = [called(problem.columns, f) for f in np.flatnonzero(inputs).tolist()] + [
         f"output {o}" for o in np.flatnonzero(targets)
     ]
     if moving:
@@ -251,22 +214,22 @@ def _reasons(
             f"Do not rely on this error: the level of {', '.join(moving)} moves between the earlier and the later part of the "
             "data. The error may be much larger where the level moves on."
         )
-    for o, each in enumerate(question.ahead):
+    for o, each in enumerate(problem.ahead):
         if each is not None:
             reasons.append(f"Output {o} is input {each.column}, {counted(each.steps)} later.")
-    if networks and played.rows.drive.changes.any():
-        which = ", ".join(map(str, np.flatnonzero(played.rows.drive.changes)))
+    if networks and problem.trends.any():
+        which = ", ".join(map(str, np.flatnonzero(problem.trends)))
         reasons.append(f"Input {which} has a trend: the networks hear its changes.")
-    if played.suggested is not None:
-        reasons.append(played.suggested.reasons[0])
-    if question.season is not None:
-        reasons.append(f"The series has a season of {counted(question.season)}.")
+    if search.suggested is not None:
+        reasons.append(search.suggested.reasons[0])
+    if problem.season is not None:
+        reasons.append(f"The series has a season of {counted(problem.season)}.")
     if networks:
         slow = [1 / r.leak_rate for network in networks for r in network.reservoirs]
-        structures = ", ".join(sorted({played.tried[member.round][2] for member in played.members[-1]}))
+        structures = ", ".join(sorted({search.tried[member.round].structure for member in search.members[-1]}))
         used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
         reasons.append(f"{used} ({structures}); the neurons' timescales reach from {min(slow):.3g} to {max(slow):.3g} steps.")
-    lanes = sum(len(np.atleast_1d(hyper.leak_rate[0])) for _, hyper, _ in played.tried)
-    many = len(played.tried)
-    reasons.append(f"{many} round{'s' * (many != 1)}, {lanes} networks tried; seed {played.seed}.")
+    lanes = sum(len(np.atleast_1d(each.hyper.leak_rate[0])) for each in search.tried)
+    many = len(search.tried)
+    reasons.append(f"{many} round{'s' * (many != 1)}, {lanes} networks tried; seed {search.seed}.")
     return reasons

@@ -1,0 +1,197 @@
+"""The rows that candidates learn from and are judged on: time steps of `es.auto`, origins of `Forecaster`.
+
+A row of `Steps` holds the states of a network, lags of the inputs and the targets of one time step. A row of `Origins` holds
+the features of the history that ends at an origin, for one horizon h, and what the target is away from the start:
+
+    f(t, h),   z(t+h) - start(t, h)
+
+Both are kept as statistics of parts of time. Statistics add up, so a fit to some parts, or to several series, costs a solve.
+Only the lags grow with the length of a series: states are summed up or read out chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from echoscale._internal.types import Array, Floats, Indices
+from echoscale.data import differencing
+from echoscale.data.lags import lagged
+from echoscale.data.series import Series
+from echoscale.engine.devices import one_thread
+from echoscale.engine.esn import ESN
+from echoscale.engine.hyper import Hyper
+from echoscale.forecasting import lags
+from echoscale.forecasting.lags import Lags, LinearMap, Recipe
+from echoscale.forecasting.networks import Drive
+from echoscale.forecasting.problem import Line, Problem
+from echoscale.readouts.splits import Split
+from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
+
+
+class Steps:
+    """The time steps of a problem with a target at every step.
+
+    Columns of the statistics: states (N), lags (lag by lag), targets (O), targets less the present (O).
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.sets = lags.windows(problem)
+        self.lags = lags.every(self.sets)
+        self.drive = Drive.of(problem)
+        self.heard = self.drive.over(problem.series)
+
+    @cached_property
+    def beside(self) -> Series:
+        """What stands beside the states, (T_b, lags * F + 2 O): lags, targets, and targets less the present."""
+        values, series = [], self.problem.series
+        for u, y in zip(series.values, self.problem.targets.values, strict=True):
+            now = np.zeros_like(y)
+            for o, each in enumerate(self.problem.ahead):
+                if each is not None:
+                    now[:, o] = u[:, each.column]
+            values.append(lagged(u, self.lags, beside=np.concatenate([y, y - now], axis=1)))
+        return Series(values, series.kind, "beside")
+
+    @property
+    def features(self) -> int:
+        """Columns of one lag."""
+        return self.problem.series.features
+
+    @property
+    def width(self) -> int:
+        """Columns of all lags."""
+        return len(self.lags) * self.features
+
+    def columns(self, chosen: Lags) -> Indices:
+        """Which of the lag columns belong to a set of lags."""
+        return lags.columns(chosen, self.lags, self.features)
+
+    def targets_after(self, features: int) -> list[Indices]:
+        """Columns of the targets, and of their changes, after this number of columns of features."""
+        outputs = self.problem.outputs
+        kinds = [features + np.arange(outputs)]
+        if any(each is not None for each in self.problem.ahead):
+            kinds.append(features + outputs + np.arange(outputs))
+        return kinds
+
+    @cached_property
+    def simple(self) -> list[Statistics]:
+        """Statistics of lags and targets alone, for every segment."""
+        return [_summed(rows[:, : self.width], rows[:, self.width :]) for rows in self._segments()]
+
+    @cached_property
+    def product_sets(self) -> list[Lags]:
+        """Windows whose products are tried; none where an input has a trend, which products would carry away."""
+        return [] if self.problem.trends.any() else lags.product_windows(self.problem)
+
+    @cached_property
+    def products(self) -> list[Statistics]:
+        """Statistics of the lags of the longest of these windows, their products, and targets, for every segment."""
+        found, used = [], self.columns(self.product_sets[-1])
+        for rows in self._segments():
+            z = rows[:, used]
+            found.append(_summed(np.concatenate([z, lags.products(z)], axis=1), rows[:, self.width :]))
+        return found
+
+    def _segments(self) -> list[Floats]:
+        """Lags, targets and changes of the steps of every segment that have a target."""
+        edges, found = self.problem.splits.edges, []
+        for s in range(len(edges[0]) - 1):
+            parts = [np.asarray(values[cuts[s] : cuts[s + 1]]) for values, cuts in zip(self.beside.values, edges, strict=True)]
+            rows = np.concatenate(parts)
+            found.append(rows[~np.isnan(rows).any(axis=1)])
+        return found
+
+    def statistics(self, esn: ESN, hyper: Hyper) -> list[Statistics]:
+        """Statistics of states, lags and targets, for every segment, with lanes."""
+        found, _ = split_statistics(esn, self.heard, self.beside, self.problem.splits.edges, hyper=hyper)
+        return found
+
+    def held_out(self, series: Sequence[Array] | Array, split: Split) -> Floats:
+        """The steps that judge a split, of all series one below the other."""
+        cut = zip(series, self.problem.splits.held_out(split), strict=True)
+        return np.concatenate([np.asarray(values[low:high]) for values, (low, high) in cut])
+
+    def truth(self, split: Split) -> Floats:
+        """Targets of the steps that judge a split, (rows, O), gaps included."""
+        return self.held_out(self.problem.targets.values, split)
+
+    def answered(self, linear: LinearMap, split: Split) -> Floats:
+        """What a map of lags makes of the steps that judge a split, (rows, O)."""
+        cut = zip(self.problem.series.values, self.problem.splits.held_out(split), strict=True)
+        return np.concatenate([linear.along(values[low:high], values[:low][::-1]) for values, (low, high) in cut])
+
+
+class Origins:
+    """All origins of one line.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Which features.
+    line : Line
+        The series.
+    states : (T, N), optional
+        States of a network at every step.
+    """
+
+    def __init__(self, recipe: Recipe, line: Line, states: Floats | None = None) -> None:
+        self.recipe, self.line = recipe, line
+        self.at = np.arange(recipe.memory - 1, len(line))
+        self.shared = lags.common(recipe, line.values, self.at, line.first + self.at)
+        if states is not None:
+            self.shared = np.concatenate([states[self.at], self.shared], axis=1)
+
+    def history(self, rows: Indices) -> Floats:
+        """The last values before some origins, (R, memory), the newest last."""
+        return np.asarray(self.line.values[self.at[rows, None] + np.arange(1 - self.recipe.memory, 1)])
+
+    def features(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
+        """f(t, h) of some origins, (R, F)."""
+        recipe, line, at = self.recipe, self.line, self.at[rows]
+        parts = [self.shared[rows], lags.ahead(recipe, line.values, at, steps), lags.inputs(recipe, line, at, steps)]
+        return np.concatenate(parts, axis=1)
+
+    def starts(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
+        """start(t, h) of some origins, (R,)."""
+        return differencing.start(self.recipe.difference, self.recipe.period, self.line.values, self.at[rows], steps)
+
+    def learned(self, steps: int) -> tuple[Floats, Indices]:
+        """f(t, h) and what has to be added to the start, (R, F + 1), and the times of the targets, (R,), gaps left out."""
+        count = max(len(self.at) - steps, 0)
+        targets = self.at[:count] + steps
+        use = np.flatnonzero(self.line.known[targets])
+        apart = self.line.values[targets[use]] - self.starts(steps, use)
+        return np.concatenate([self.features(steps, use), apart[:, None]], axis=1), targets[use]
+
+
+def statistics(origins: Sequence[Origins], edges: Sequence[Indices], steps: Sequence[int]) -> list[Statistics]:
+    """Statistics of every segment of time, all series together, with a leading axis of horizons."""
+    segments, width = len(edges[0]) - 1, origins[0].features(1, slice(0, 0)).shape[1]
+    count = np.zeros((segments, len(steps)))
+    mean = np.zeros((segments, len(steps), width + 1))
+    scatter = np.zeros((segments, len(steps), width + 1, width + 1))
+    with one_thread():  # products of some hundred rows: waking other threads takes longer
+        for k, each in enumerate(steps):
+            learned = [one.learned(each) for one in origins]
+            cuts = [np.searchsorted(times, edge) for (_, times), edge in zip(learned, edges, strict=True)]
+            for s in range(segments):
+                parts = [rows[cut[s] : cut[s + 1]] for (rows, _), cut in zip(learned, cuts, strict=True)]
+                piece = np.concatenate(parts) if len(parts) > 1 else parts[0]
+                if len(piece):
+                    count[s, k], mean[s, k] = len(piece), piece.mean(axis=0)
+                    apart = piece - mean[s, k]
+                    scatter[s, k] = apart.T @ apart
+    return [Statistics(count[s], mean[s], scatter[s], width) for s in range(segments)]
+
+
+def _summed(features: Floats, targets: Floats) -> Statistics:
+    """The statistics of rows, of none too."""
+    if len(features):
+        return of_rows(features, targets)
+    columns = features.shape[1] + targets.shape[1]
+    return Statistics(np.zeros(()), np.zeros(columns), np.zeros((columns, columns)), features.shape[1])

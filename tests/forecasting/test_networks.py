@@ -1,0 +1,66 @@
+"""Networks: draws within their ranges, and a step of one lane against a run of all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from echoscale.forecasting import networks
+from echoscale.forecasting.candidates import STRUCTURES
+from echoscale.forecasting.lags import Recipe
+from echoscale.forecasting.networks import Drive, Net
+from echoscale.forecasting.problem import Line, as_problem
+
+
+@pytest.mark.parametrize("structure", networks.STRUCTURES)
+def test_draws_lie_in_their_ranges_and_near_good_ones(structure: str) -> None:
+    esn, hyper = networks.draw_network(structure, 21, 200, 4, [0, 1])
+    assert esn.units == 21
+    assert hyper.lanes == 200
+    radii = networks.CYCLIC_RADII if structure in ("ring", "delay line") else networks.RADII
+    for name, (low, high), size in (
+        ("leak_rate", networks.LEAK_RATES, 1.0),
+        ("spectral_radius", radii, 1.0),
+        ("input_scaling", (networks.LATER_INPUTS[0], networks.INPUTS[1]), 0.5),  # 4 inputs: each half as strong
+        ("bias_scaling", networks.BIASES, 1.0),
+        ("coupling", networks.COUPLINGS, 1.0),
+    ):
+        for leaf in getattr(hyper, name):
+            assert low * size <= leaf.min() <= leaf.max() <= high * size
+    other, near = networks.draw_network(structure, 21, 200, 4, [0, 1], good=[hyper.lane(3)])
+    np.testing.assert_array_equal(other.drawn.inputs[0], esn.drawn.inputs[0])
+    for leaf, one in zip(near.input_scaling, hyper.lane(3).input_scaling, strict=True):
+        assert np.log(leaf / float(one)).std() == pytest.approx(networks.JITTER, rel=0.2)
+    assert max(leaf.max() for leaf in near.leak_rate) <= 1
+    assert max(leaf.max() for leaf in near.spectral_radius) <= networks.LARGEST_RADIUS
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("difference", ["none", "both"])
+def test_a_step_is_a_step_of_the_run(structure: str, difference: str) -> None:
+    rng = np.random.default_rng(0)
+    line = Line(rng.normal(size=40), np.ones(40, bool), rng.normal(size=(45, 2)), rng.normal(size=(40, 1)))
+    recipe = Recipe(difference, 2, 4)
+    net = Net(*networks.draw_network(structure, 12, 3, 4, [0, 0]), 1, 0.7)
+    states = net.states(recipe, line)
+    first = 5 if difference == "both" else 0
+    assert not states[:first].any()
+    z = line.values
+    before = np.zeros((1, 12))
+    for t in range(first, 40):
+        change = z[t] if difference == "none" else z[t] - z[t - 4] - z[t - 1] + z[t - 5]
+        before = net.step(before, np.array([[change / 0.7, *line.future[t], *line.past[t]]]))
+        np.testing.assert_allclose(before[0], states[t], rtol=1e-9, atol=1e-12)
+
+
+def test_a_trend_is_heard_as_changes() -> None:
+    rng = np.random.default_rng(0)
+    u = np.stack([np.arange(80.0) + rng.normal(size=80), rng.normal(size=80)], axis=1)
+    problem = as_problem(u, u[:, 1] ** 2, None, None)
+    drive = Drive.of(problem)
+    assert drive.changes.tolist() == [True, False]
+    heard = drive.heard(u)
+    np.testing.assert_allclose(heard[1:, 0], np.diff(u[:, 0]) / np.diff(u[:, 0]).std())
+    assert heard[0, 0] == 0
+    np.testing.assert_array_equal(heard[:, 1], u[:, 1])
+    np.testing.assert_array_equal(drive.heard(u[30:], before=u[29]), heard[30:])

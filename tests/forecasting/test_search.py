@@ -1,0 +1,106 @@
+"""The search: its budget of time, by a clock that moves only in a round, and the outputs of what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from echoscale.data.lags import lagged
+from echoscale.forecasting.problem import as_problem
+from echoscale.forecasting.rows import Steps
+from echoscale.forecasting.search import FINISH_SECONDS, Budget, Search, next_round
+
+
+@dataclass
+class Clocks:
+    """Wall time, and the time of a processor that is shared with other programs."""
+
+    share: float = 1.0
+    now: float = 0.0
+
+    def work(self, cpu: float) -> None:
+        self.now += cpu / self.share
+
+    def budget(self, seconds: float | None) -> Budget:
+        return Budget(seconds, wall=lambda: self.now, cpu=lambda: self.now * self.share)
+
+
+@dataclass
+class Clocked:
+    """Rounds that take time and do nothing; each brings a network into use."""
+
+    clocks: Clocks
+    first: float
+    growth: float
+    tuning: float = 0.0
+    tried: list[int] = field(default_factory=list)
+    members: list[list[Any]] = field(default_factory=lambda: [[]])
+    steps: Any = field(default_factory=lambda: SimpleNamespace(problem=SimpleNamespace(rows=10_000)))
+
+    def tunes_next(self) -> bool:
+        return self.tuning > 0 and len(self.tried) == 6
+
+    def run_round(self, late: Any) -> None:
+        number = len(self.tried)
+        self.clocks.work(self.tuning if self.tunes_next() else self.first * self.growth**number)
+        self.tried.append(number)
+        self.members[0].append(SimpleNamespace(round=number, error=1.0))
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+@pytest.mark.parametrize(("first", "growth"), [(0.5, 1.0), (3.0, 1.0), (0.5, 1.25), (1.0, 1.8), (2.0, 0.8)])
+@pytest.mark.parametrize("seconds", [20.0, 60.0, 200.0])
+@pytest.mark.parametrize("tuning", [0.0, 3.0])
+def test_all_ends_within_the_budget(seconds: float, first: float, growth: float, share: float, tuning: float) -> None:
+    clocks = Clocks(share)
+    budget, search = clocks.budget(seconds), Clocked(clocks, first, growth, tuning)
+    clocks.work(1.0)  # reading the data
+    Search.run(search, budget, None, lambda done, total, note: None)  # type: ignore[arg-type]
+    clocks.work(FINISH_SECONDS * len(search.tried))
+    assert budget.spent <= max(1.2 * seconds, (1.0 + first + FINISH_SECONDS) / share), "there is one round in any case"
+    if 0.8 <= growth <= 1.0 and len(search.tried) < 40:
+        assert budget.spent > 0.5 * seconds, "time is left that another round would have used"
+
+
+def test_rounds_that_get_longer_are_foreseen() -> None:
+    assert next_round([2.0]) == pytest.approx(1.3 * 2)
+    assert next_round([4.0, 1.0, 1.0]) == pytest.approx(1.3 * 4)
+    assert next_round([1.0, 1.5]) == pytest.approx(1.3 * 1.5**2)
+    assert next_round([1.0, 9.0]) == pytest.approx(1.3 * 2 * 9), "one slow round is no trend"
+
+
+def test_a_number_of_rounds_has_no_deadline() -> None:
+    clocks = Clocks()
+    search = Clocked(clocks, 100.0, 2.0)
+    Search.run(search, clocks.budget(None), 5, lambda done, total, note: None)  # type: ignore[arg-type]
+    assert search.tried == list(range(5))
+
+
+def test_outputs_are_the_mean_of_the_members() -> None:
+    """Two series and two outputs, with the states of `ESN.run`, member by member and split by split."""
+    rng = np.random.default_rng(0)
+    u = [rng.normal(size=(count, 1)) for count in (90, 70)]
+    y = [np.concatenate([np.tanh(each), np.roll(each, 1) ** 2], axis=1) for each in u]
+    problem = as_problem(u, y, None, "standard")
+    search = Search(Steps(problem), 0)
+    for _ in range(2):
+        search.run_round()
+    # Not the best members, but some of both rounds, and two of the same lane.
+    first = search.members[0][0]
+    other = replace(first, round=1, lane=2, states=2 * first.coef)
+    search.members = [[*members[:2], other, replace(other, states=-first.coef)] for members in search.members]
+    for members, split, found in zip(search.members, problem.splits.splits, search.outputs(), strict=False):
+        wanted = []
+        for values, (low, high) in zip(problem.series.values, problem.splits.held_out(split), strict=True):
+            each = []
+            for member in members:
+                esn, hyper, _ = search.tried[member.round]
+                states = esn.run(np.asarray(values), hyper=hyper.lane(member.lane))
+                each.append(lagged(np.asarray(values), member.beside.lags) @ member.beside.coef.T + states @ member.coef.T)
+                each[-1] += member.beside.intercept
+            wanted.append(np.mean(each, axis=0)[low:high])
+        np.testing.assert_allclose(found, np.concatenate(wanted), rtol=1e-9, atol=1e-9)
