@@ -176,6 +176,8 @@ def test_it_is_shown(slow: ESNRegressor) -> None:
     axes = found.plot()
     assert axes.get_xlabel() == "input scaling"
     assert len(axes.get_lines()) == len(LEAK_RATES) + 1
+    given = ESNRegressor(UNITS, input_scaling=0.3, random_state=0).fit(*product())
+    assert given.candidates_.plot().get_xlabel() == "leak rates"  # type: ignore[union-attr]
 
 
 def test_scikit_learn_searches_and_copies(slow: ESNRegressor) -> None:

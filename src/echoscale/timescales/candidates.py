@@ -11,7 +11,7 @@ the list begins with the quickest memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -142,37 +142,44 @@ class Candidates:
         return f"{found}; the next best has {abs(gap):.0%} {'less' if gap > 0 else 'more'} error"
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Held-out error against the input scaling, a line for every range of leak rates.
+        """Held-out error against the input scaling, a line for every range of leak rates; or against the leak rates alone.
 
         Parameters
         ----------
         axes : matplotlib Axes or None
             Where to plot; None: a new figure.
         """
-        from matplotlib.ticker import LogFormatter
+        from matplotlib.ticker import LogLocator, NullLocator
 
         axes = new_axes(4.5) if axes is None else axes
-        for slow, fast in dict.fromkeys(zip(self.slow.tolist(), self.fast.tolist(), strict=True)):
-            mine = np.flatnonzero((self.slow == slow) & (self.fast == fast))
-            mine = mine[np.argsort(self.input_scaling[mine])]
-            axes.plot(
-                self.input_scaling[mine],
-                self.errors[mine],
-                ".-",
-                label=f"{slow:g}" if slow == fast else f"{slow:g} to {fast:g}",
-            )
-        axes.plot(self.chosen.input_scaling, self.error, "o", color="black", fillstyle="none", markersize=10, label="chosen")
-        axes.set(xscale="log", yscale="log", xlabel="input scaling", ylabel="error of held-out folds")
-        tried = np.unique(self.input_scaling)
-        axes.set_xticks(tried, [f"{each:g}" for each in tried], minor=False)
-        axes.set_xticks([], minor=True)
-        for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-            which(LogFormatter(minor_thresholds=(2, 0.4)))
-        axes.legend(frameon=False, fontsize="small", title="leak rates")
+        rates = [str(each._replace(input_scaling=np.nan)) for each in self]
+        if np.isnan(self.input_scaling).any():
+            ranges = [each.removeprefix("leak rates ").removeprefix("leak rate ") for each in rates]
+            axes.plot(ranges, self.errors, ".-")
+            axes.plot(ranges[self.place], self.error, "o", color="black", fillstyle="none", markersize=10, label="chosen")
+            axes.set(xlabel="leak rates")
+        else:
+            for label in dict.fromkeys(rates):
+                mine = np.flatnonzero([each == label for each in rates])
+                mine = mine[np.argsort(self.input_scaling[mine])]
+                axes.plot(self.input_scaling[mine], self.errors[mine], ".-", label=label or None)
+            place = self.chosen.input_scaling, self.error
+            axes.plot(*place, "o", color="black", fillstyle="none", markersize=10, label="chosen")
+            axes.set(xscale="log", xlabel="input scaling")
+            axes.set_xticks(np.unique(self.input_scaling), [f"{each:g}" for each in np.unique(self.input_scaling)])
+            axes.set_xticks([], minor=True)
+        axes.set(yscale="log", ylabel="error of held-out folds")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.legend(frameon=False, fontsize="small")
         return axes
 
     def __getitem__(self, place: int) -> Candidate:
         return Candidate(float(self.slow[place]), float(self.fast[place]), float(self.input_scaling[place]))
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return (self[place] for place in range(len(self)))
 
     def __repr__(self) -> str:
         return str(self.table)
