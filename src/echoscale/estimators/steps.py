@@ -68,7 +68,7 @@ class Steps:
     ) -> tuple[list[Statistics], Array]:
         """The statistics of segments of time of prepared series, and the state after the last step."""
         parts, after = split_statistics(self.esn, heard, wanted, edges, columns=self.columns, state=state)
-        return [with_noise(each, self.noise**2, self.esn.units) for each in parts] if self.noise else parts, after
+        return [with_noise(each, self.noise * self.noise, self.esn.units) for each in parts] if self.noise else parts, after
 
     def fitted(
         self, series: Series, targets: Series, washout: int, ridge: Floats | None, folds: int, tie: float
@@ -140,7 +140,7 @@ class Steps:
     def check_states(self, found: Statistics) -> None:
         """Warn of states that are saturated or hardly move."""
         units = self.esn.units
-        squares = np.diagonal(found.scatter)[:units] / found.count - self.noise**2  # the noise is not theirs
+        squares = np.diagonal(found.scatter)[:units] / found.count - self.noise * self.noise  # the noise is not theirs
         check_states(found.mean[:units], squares, self.esn)
 
     def joined(self, state: Array, targets: Series) -> Array:

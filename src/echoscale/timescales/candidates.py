@@ -231,7 +231,7 @@ def choose(
     esn = spread.build(inputs.features, **build)
     beside = Columns(min(int(columns.inputs or 0), max(MOST_COLUMNS // inputs.features, 1)))
     parts, _ = split_statistics(esn, inputs, targets, held_out.edges, columns=beside, hyper=side_by_side(networks))
-    parts = [with_noise(each, noise**2, esn.units) for each in parts] if noise else parts
+    parts = [with_noise(each, noise * noise, esn.units) for each in parts] if noise else parts
     squares = penalties.fold_errors(splits.pairs(parts, held_out.splits), PENALTIES).mean(axis=-1)
     errors = np.sqrt(penalties.least(squares).error)
     slow, fast, scaling = np.array(tried).T
