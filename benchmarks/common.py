@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from echoscale._internal.files import write_atomically
 from echoscale.engine.devices import cores
@@ -245,6 +246,22 @@ def mean_and_error(values: Sequence[float], digits: int = 3) -> str:
         return "–"
     mean = f"{np.mean(values):.{digits}f}"
     return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1) / len(values) ** 0.5:.{digits}f}"
+
+
+def ratio_with_interval(logs: Sequence[float], digits: int = 3) -> str:
+    """Geometric mean of ratios from their logarithms, one a problem, with a 95 % interval over problems."""
+    values = np.asarray(logs)
+    low, mean, high = np.exp(values.mean() + interval_of(values) * np.array([-1, 0, 1]))
+    if len(values) < 2:
+        return f"{mean:.{digits}f}"
+    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def interval_of(values: npt.NDArray[np.float64]) -> float:
+    """Half of the 95 % interval of a mean, by Student's distribution."""
+    if len(values) < 2:
+        return 0.0
+    return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
 
 
 # ----------------------------------------------------------------------------------------------------------------- timing
