@@ -248,9 +248,9 @@ def mean_and_error(values: Sequence[float], digits: int = 3) -> str:
     return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1) / len(values) ** 0.5:.{digits}f}"
 
 
-def ratio_with_interval(logs: Sequence[float], digits: int = 3) -> str:
+def ratio_with_interval(logs: npt.ArrayLike, digits: int = 3) -> str:
     """Geometric mean of ratios from their logarithms, one a problem, with a 95 % interval over problems."""
-    values = np.asarray(logs)
+    values = np.asarray(logs, np.float64)
     low, mean, high = np.exp(values.mean() + interval_of(values) * np.array([-1, 0, 1]))
     if len(values) < 2:
         return f"{mean:.{digits}f}"

@@ -49,8 +49,8 @@ def regressor(u: Floats, y: Floats, v: Floats, seed: int, seconds: float) -> Flo
 
 
 def tuned(u: Floats, y: Floats, v: Floats, seed: int, seconds: float) -> Floats:
-    few = {} if seconds >= SECONDS else {"starts": 1, "rounds": 2}  # a look alone
-    found = es.tune(es.timescales.suggest(u, y, seed=seed), u, y, seed=seed, **few)
+    few: dict[str, Any] = {} if seconds >= SECONDS else {"starts": 1, "rounds": 2}  # a look alone
+    found = es.tune(es.timescales.suggest(u, y, seed=seed).network, u, y, seed=seed, **few)
     return continued(found.estimator().fit(u, y), v)
 
 
@@ -146,7 +146,7 @@ def table(raw: common.Raw) -> str:
         "",
     ]
     rivals = {each: [each] for each in methods if each != OURS}
-    pairs = [each for each in ("ridge on lags", "LightGBM on lags") if each in methods]
+    pairs: list[str] = [each for each in ("ridge on lags", "LightGBM on lags") if each in methods]
     if len(pairs) == 2:
         rivals["the better of ridge on lags and LightGBM"] = pairs
     body = []

@@ -114,3 +114,17 @@ MADE: dict[str, Problem] = {
     "epidemic": driven(epidemic),
     "friction": driven(friction),
 }
+# Weather, clock or air in, what people or nature make of it out.
+REAL: dict[str, Problem] = {
+    name: of_record(name)
+    for name in (
+        "bicycles from weather and clock",
+        "road traffic from weather and clock",
+        "Beijing dust from weather",
+        "gas of a house from weather",
+        "electricity demand from weather and clock",
+        "inflow of a lake from weather",
+        "deaths from weather and air",
+        "new fish from air pressure",
+    )
+}

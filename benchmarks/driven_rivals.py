@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 Rival = Callable[[Floats, Floats, Floats, int, float], Floats]
 
 WINDOWS = (1, 2, 5, 10, 20, 40, 80, 160)
-TIME_CONSTANTS = 2.0 ** np.arange(10)  # of leaky integrals, in steps
+TIME_CONSTANTS: Floats = 2.0 ** np.arange(10, dtype=np.float64)  # of leaky integrals, in steps
 MOST_COLUMNS = 800
 VALIDATION = 4  # the last of so many parts of the training data
 SEARCH = 0.8  # of the seconds: the rest is for the last fit
@@ -37,10 +37,10 @@ def lags(u: Floats, window: int, stride: int = 1) -> Floats:
     return np.concatenate([padded[(window - k) * stride :][: len(u)] for k in range(window)], axis=1)
 
 
-def integrals(u: Floats) -> Floats:
-    """Exponential means of every input, and the input itself."""
-    shifted = u - u[:1]
-    each = [lfilter([1 - np.exp(-1 / tau)], [1, -np.exp(-1 / tau)], shifted, axis=0) for tau in TIME_CONSTANTS]
+def integrals(u: Floats, constants: Floats) -> Floats:
+    """Exponential means of every input, and the input itself: the mean of the inputs stands before the start."""
+    shifted = u - u.mean(axis=0)
+    each = [lfilter([1 - np.exp(-1 / tau)], [1, -np.exp(-1 / tau)], shifted, axis=0) for tau in constants]
     return np.concatenate([shifted, *each], axis=1)
 
 
@@ -75,11 +75,12 @@ def of_lags(u: Floats) -> Iterator[Floats]:
 
 
 def of_integrals(u: Floats) -> Iterator[Floats]:
-    """Leaky integrals of the inputs, and their products where there are few."""
-    x = integrals(u)
-    yield x
-    if x.shape[1] * (x.shape[1] + 3) / 2 <= MOST_COLUMNS:
-        yield with_products(x)
+    """Leaky integrals of the inputs up to several time constants, and their products where there are few."""
+    for count in (4, 6, 8, 10):
+        x = integrals(u, TIME_CONSTANTS[:count])
+        yield x
+        if x.shape[1] * (x.shape[1] + 3) / 2 <= MOST_COLUMNS:
+            yield with_products(x)
 
 
 def of_products(u: Floats) -> Iterator[Floats]:

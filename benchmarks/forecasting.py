@@ -109,6 +109,7 @@ def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=common.HERE.parent / "out" / "forecasting", help="resumes from it")
     parser.add_argument("--processes", type=int, default=0, help="jobs at a time, each on one core (0: one after another)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no job begins later than that")
+    parser.add_argument("--origins", nargs="*", type=int, default=list(range(ORIGINS)), help="from 0, the earliest")
     parser.add_argument("--only", nargs="*", help="groups of problems")
     parser.add_argument(
         "--methods", nargs="*", default=list(JOBS), choices=JOBS, metavar="METHOD", help=f"of {', '.join(JOBS)}"
@@ -127,7 +128,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
         common.say("statsforecast is not installed: its methods are left out.")
         methods.remove("statistical")
     jobs = {}
-    for origin in range(1 if options.quick else ORIGINS):
+    for origin in options.origins[: 1 if options.quick else None]:
         for method in methods:
             for group, names in problems.items():
                 # Without panels there is nothing to be learned together; panels have no dates.
@@ -160,9 +161,11 @@ TITLES = {
 }
 
 
-def mean_of(raw: common.Raw, name: str, method: str, what: str) -> float | None:
-    """Over the origins at which the method forecast."""
-    each = [raw["results"].get(f"{name}|{method}|{origin}", {}).get(what) for origin in range(ORIGINS)]
+def mean_of(raw: common.Raw, name: str, method: str, what: str, beside: str = "") -> float | None:
+    """Over the origins at which the method, and another one beside it, forecast."""
+    found = raw["results"]
+    origins = [origin for origin in range(ORIGINS) if not beside or f"{name}|{beside}|{origin}" in found]
+    each = [found.get(f"{name}|{method}|{origin}", {}).get(what) for origin in origins]
     values = [value for value in each if value is not None and math.isfinite(value)]
     return float(np.mean(values)) if values else None
 
@@ -175,7 +178,8 @@ def means_of(raw: common.Raw, group: str, method: str, what: str) -> list[float]
 
 def log_ratios(raw: common.Raw, group: str, what: str, rival: str, method: str = OURS) -> list[float]:
     """Logarithm of ours over a rival's, for every series of a group."""
-    pairs = [(mean_of(raw, name, method, what), mean_of(raw, name, rival, what)) for name in raw["problems"].get(group, [])]
+    names = raw["problems"].get(group, [])
+    pairs = [(mean_of(raw, name, method, what, rival), mean_of(raw, name, rival, what, method)) for name in names]
     return [math.log(mine / theirs) for mine, theirs in pairs if mine and theirs]
 
 

