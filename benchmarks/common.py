@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import importlib.metadata
 import json
+import multiprocessing
 import os
 import platform
 import statistics
@@ -297,6 +298,15 @@ def median(values: Sequence[float]) -> float:
 
 
 # ------------------------------------------------------------------------------------------------------------------- jobs
+
+
+def pin_to_one_core() -> None:
+    """In a process of its own: stay on one core, with all threads of JAX. Processes take the cores in turn."""
+    identity = multiprocessing.current_process()._identity
+    if identity and hasattr(os, "sched_setaffinity"):
+        allowed = sorted(os.sched_getaffinity(0))
+        if len(allowed) > 1:
+            os.sched_setaffinity(0, {allowed[identity[0] % len(allowed)]})
 
 
 def resumed(

@@ -65,6 +65,7 @@ CHANCE = (OURS, NETWORK, TUNED, *BY_CHANCE)
 
 def contest(name: str, method: str, seed: int, seconds: float) -> dict[str, Floats]:
     """One method on one problem: its error, and the seconds of the processor and of the clock."""
+    common.pin_to_one_core()
     u, y, first = (MADE | REAL)[name](seed)
     began, used = time.perf_counter(), time.process_time()
     with warnings.catch_warnings(), threadpool_limits(1):
