@@ -27,7 +27,7 @@ from typing import Any
 import common
 import numpy as np
 import numpy.typing as npt
-from forecasting_rivals import KINDS, MEDIAN, QUANTILES, RIVALS, forecasts, used
+from forecasting_rivals import KINDS, MEDIAN, NEEDS, QUANTILES, RIVALS, forecasts, used
 from more_series import Known, groups, known
 from threadpoolctl import threadpool_limits
 
@@ -124,10 +124,10 @@ def measure(options: argparse.Namespace) -> common.Raw:
         problems = {**groups(), "panels": tuple(PANELS)}
     if options.only:
         problems = {group: names for group, names in problems.items() if group in options.only}
-    methods = list(options.methods)
-    if importlib.util.find_spec("statsforecast") is None and "statistical" in methods:
-        common.say("statsforecast is not installed: its methods are left out.")
-        methods.remove("statistical")
+    absent = [each for each in options.methods if each in NEEDS and importlib.util.find_spec(NEEDS[each]) is None]
+    methods = [each for each in options.methods if each not in absent]
+    if absent:
+        common.say(f"Not installed and left out: {', '.join(NEEDS[each] for each in absent)}.")
     jobs = {}
     for origin in options.origins[: 1 if options.quick else None]:
         for method in methods:
@@ -249,7 +249,13 @@ def table(raw: common.Raw) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> common.Raw:
     return common.main(
-        "forecasting", __doc__, measure, table, arguments=arguments, libraries=("scikit-learn", "statsforecast"), extend=extend
+        "forecasting",
+        __doc__,
+        measure,
+        table,
+        arguments=arguments,
+        libraries=("scikit-learn", "statsforecast", "lightgbm"),
+        extend=extend,
     )
 
 

@@ -105,13 +105,45 @@ def mstl(y: Floats, horizon: int, seasons: Seasons) -> Floats:
     )
 
 
+def boosting(y: Floats, horizon: int, seasons: Seasons) -> Floats:
+    """LightGBM with its defaults on lags, one step ahead and fed back; normal intervals from errors in the last quarter.
+
+    Lags and target are differences from the last value: trees cannot continue a trend.
+    """
+    reach = sorted({*range(1, min(24, len(y) // 4) + 1), *(s + k for s in seasons if 3 * s < len(y) for k in (-1, 0, 1))})
+
+    def fitted(end: int) -> Any:
+        import lightgbm as lgb
+
+        rows = np.arange(reach[-1], end)
+        x = np.stack([y[rows - lag] for lag in reach], axis=1)
+        settings = {"objective": "l2", "min_data_in_leaf": min(20, max(len(rows) // 10, 2)), "num_threads": 1, "verbosity": -1}
+        return lgb.train(settings, lgb.Dataset(x - x[:, :1], y[rows] - x[:, 0]), 100)
+
+    def fed_back(model: Any, origins: npt.NDArray[np.int64]) -> Floats:
+        """(origins, horizon): an origin is the first step that is not known."""
+        known = np.stack([y[origin - reach[-1] : origin] for origin in origins])
+        for _ in range(horizon):
+            x = np.stack([known[:, -lag] for lag in reach], axis=1)
+            known = np.column_stack([known, known[:, -1] + model.predict(x - x[:, :1])])
+        return known[:, reach[-1] :]
+
+    cut = max(len(y) - max(len(y) // 4, horizon), reach[-1] + 10)
+    origins = np.unique(np.linspace(cut, max(len(y) - horizon, cut), 10).astype(int))
+    ahead = np.minimum(origins[:, None] + np.arange(horizon), len(y) - 1)
+    spread = np.sqrt(((fed_back(fitted(cut), origins) - y[ahead]) ** 2).mean(axis=0))
+    return np.asarray(fed_back(fitted(len(y)), np.array([len(y)]))[0] + NORMAL[:, None] * spread)
+
+
 # Rivals that run together, in one job.
 KINDS: dict[str, dict[str, Callable[[Floats, int, Seasons], Floats]]] = {
     "simple": {"seasonal naive": seasonal_naive, "naive, longest season": naive_of_longest, "ridge on lags": ridge_on_lags},
     "statistical": {"AutoETS": ets, "AutoARIMA": arima, "AutoTheta": theta, "MSTL": mstl},
+    "boosting": {"LightGBM on lags": boosting},
 }
 IN_MEDIAN = ("AutoETS", "AutoARIMA", "AutoTheta")
-RIVALS = (MEDIAN, *KINDS["statistical"], *KINDS["simple"])
+RIVALS = (MEDIAN, *KINDS["statistical"], *KINDS["simple"], *KINDS["boosting"])
+NEEDS = {"statistical": "statsforecast", "boosting": "lightgbm"}
 
 
 def forecasts(kind: str, y: Floats, horizon: int, seasons: Seasons) -> dict[str, tuple[Floats, float]]:
