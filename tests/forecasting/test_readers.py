@@ -140,8 +140,8 @@ def test_a_network_equals_running_it_on_its_own_forecasts(structure: str) -> Non
     line = Line(z, np.ones(120, bool), np.empty((120, 0)), np.empty((120, 0)))
     recipe = Recipe("none", 2, None)
     esn, hyper = networks.draw_network(structure, 20, 2, 1, [3, 0])
-    net = Net(esn, hyper, 1, 0.8)
-    rows = Origins(recipe, line, net.states(recipe, line))
+    net = Net(esn, hyper.lane(1), 0.8)
+    rows = Origins(recipe, line, networks.states([net], recipe, line)[0])
     [whole] = statistics([rows], [np.array([0, 120])], [1])
     readout = solve(whole, np.array([1e-4]))
     found = closed_loop(rows, readout, 6, np.array([len(rows.at) - 1]), net)[0]

@@ -21,13 +21,13 @@ from echoscale.data import differencing
 from echoscale.forecasting import smoothing
 from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, mean_of
 from echoscale.forecasting.model import NAIVE_NAMES, Method, Naive, Trend
-from echoscale.forecasting.networks import Net, draw_network, run_lanes, units_for
+from echoscale.forecasting.networks import Net, draw_network, states, units_for
 from echoscale.forecasting.problem import HorizonProblem, Line, Problem
 from echoscale.forecasting.readers import LEAST_ROWS, Option, Reader
-from echoscale.forecasting.rows import Origins, Steps
+from echoscale.forecasting.rows import Steps
 from echoscale.forecasting.weights import ALIKE
 from echoscale.readouts import penalties, splits
-from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
+from echoscale.readouts.penalties import RELATIVE, UNCHOSEN, take_columns
 from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics
 
@@ -260,11 +260,22 @@ def lag_candidates(
         recipes = _recipes(problem, difference)
         if not recipes:
             continue
-        options = [Option(problem, None, [Origins(recipe, line) for line in problem.lines]) for recipe in recipes]
-        ranked = _ranked(options, 0)
+        ranked = _ranked(lag_options(problem, recipes), 0)
         best[difference] = ranked[0].error(0), ranked[0].recipe
         found += _of_options(problem, f"lags, {difference}", ranked[:WINDOWS_KEPT], loops)
     return found, best
+
+
+def lag_options(problem: HorizonProblem, recipes: Sequence[Recipe]) -> list[Option]:
+    """Windows of one difference, the longest one last: all are judged on its rows, whose statistics hold theirs."""
+    longest = recipes[-1].window
+    widest = Option(problem, recipes[-1])
+    features = widest.few[0].features
+    found = []
+    for recipe in recipes:
+        used = np.append(np.arange(recipe.window), np.arange(longest, features))
+        found.append(Option(problem, recipe, few=[take_columns(each, used, np.array([features])) for each in widest.few]))
+    return found
 
 
 def _recipes(problem: HorizonProblem, difference: str) -> list[Recipe]:
@@ -304,15 +315,9 @@ def _lanes(problem: HorizonProblem, recipe: Recipe, structure: str, seed: Sequen
     features = 1 + problem.lines[0].future.shape[1] + problem.lines[0].past.shape[1]
     lanes = LANES if sum(map(len, problem.lines)) < MANY_STEPS else FEW_LANES
     esn, hyper = draw_network(structure, units_for(problem.before, STEPS_PER_UNIT, UNITS), lanes, features, seed)
-    states = [run_lanes(esn, hyper, spread, recipe, line) for line in problem.lines]
-    return [
-        Option(
-            problem,
-            Net(esn, hyper, lane, spread),
-            [Origins(recipe, line, each[lane]) for line, each in zip(problem.lines, states, strict=True)],
-        )
-        for lane in range(lanes)
-    ]
+    nets = [Net(esn, hyper.lane(lane), spread) for lane in range(lanes)]
+    found = [states(nets, recipe, line) for line in problem.lines]
+    return [Option(problem, recipe, net, [each[lane] for each in found]) for lane, net in enumerate(nets)]
 
 
 def _of_options(problem: HorizonProblem, name: str, options: Sequence[Option], loops: Sequence[bool]) -> list[Candidate]:

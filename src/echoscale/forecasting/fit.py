@@ -142,7 +142,7 @@ def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, ch
     sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
     names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
     report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
-    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report), problem.cuts.edges)
+    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report), problem.cuts.ends)
 
 
 def _candidates(problem: HorizonProblem, choices: Choices, first: bool) -> tuple[list[Candidate], list[Smoothing]]:

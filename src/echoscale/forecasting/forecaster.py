@@ -14,6 +14,7 @@ from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data import differencing
+from echoscale.engine.devices import one_thread
 from echoscale.forecasting import intervals
 from echoscale.forecasting.data import Data
 from echoscale.forecasting.fit import AUTO, Choices, default_horizon, learn, longest_horizon, period_of
@@ -157,9 +158,10 @@ class Forecaster:
             self._check_horizon(horizon)
         self._groups, self.horizon_ = groups, horizon
         self.season_ = periods[0] if len(groups) == 1 else periods
-        self._cores = [
-            learn(self._data, group, horizon, period, choices) for group, period in zip(groups, periods, strict=True)
-        ]
+        with one_thread():  # many small products: other threads would only wait for each other
+            self._cores = [
+                learn(self._data, group, horizon, period, choices) for group, period in zip(groups, periods, strict=True)
+            ]
 
     def update(self, y: Any, X: Any = None) -> Forecaster:
         """Take the next values: states and statistics move on, and what was chosen is kept.

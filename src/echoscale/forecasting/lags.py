@@ -216,12 +216,12 @@ def common(recipe: Recipe, values: Floats, at: int | Indices, times: Indices) ->
     return np.concatenate([changes, np.stack(columns, axis=-1)], axis=-1) if columns else changes
 
 
-def ahead(recipe: Recipe, values: Floats, at: int | Indices, steps: int) -> Floats:
+def ahead(recipe: Recipe, values: Floats, at: int | Indices, steps: int | Indices) -> Floats:
     """The changes about one season before the target, (R, 3 or 0), for origins `at` in z = `values`."""
     m = recipe.period
     if m is None:
         return np.empty((*np.shape(values[at]), 0))
-    return _changes(recipe, values, at, np.maximum(season_lag(steps, m) - np.array(ABOUT), 0))
+    return _changes(recipe, values, at, np.maximum(season_lag(np.asarray(steps), m)[..., None] - np.array(ABOUT), 0))
 
 
 def _changes(recipe: Recipe, values: Floats, at: int | Indices, lags: Indices) -> Floats:
@@ -230,13 +230,14 @@ def _changes(recipe: Recipe, values: Floats, at: int | Indices, lags: Indices) -
     return np.ascontiguousarray(found.T) if np.ndim(at) == 0 else found
 
 
-def inputs(recipe: Recipe, line: Line, at: Indices, steps: int, seen: Indices | None = None) -> Floats:
+def inputs(recipe: Recipe, line: Line, at: Indices, steps: int | Indices, seen: Indices | None = None) -> Floats:
     """Known inputs at t + h, changed as the series is, and the inputs known up to now with their lags, (R, K + 3 Q)."""
     x = line.future
-    found = [np.empty((len(at), 0))]
+    found = [np.empty((*at.shape, 0))]
     if x.shape[1]:
-        found.append(x[at + steps] - differencing.start(recipe.difference, recipe.period, x, at, steps))
+        now, then = (np.minimum(each, len(x) - 1) for each in (at, at + steps))
+        found.append(x[then] - differencing.start(recipe.difference, recipe.period, x, now, steps))
     if line.past.shape[1]:
         latest = at if seen is None else seen
         found += [line.past[np.maximum(np.minimum(at - lag, latest), 0)] for lag in PAST_LAGS]
-    return np.concatenate(found, axis=1)
+    return np.concatenate(found, axis=-1)

@@ -70,13 +70,18 @@ class OriginSplits:
         Parts of time of every series, with gaps between them.
     splits : tuple of Split
         One at every cut; the last one trains on everything.
-    blocks : list of list of (first, end)
-        For every series and cut: the origins that are judged.
+    ends : (B, K + 2)
+        For every series: its first step, where it is cut, and its end.
     """
 
     edges: list[Indices]
     splits: tuple[Split, ...]
-    blocks: list[list[tuple[int, int]]]
+    ends: Indices
+
+    @property
+    def blocks(self) -> list[list[tuple[int, int]]]:
+        """For every series and cut: the first origin that is judged, and the end of them."""
+        return [[(first - 1, end - 1) for first, end in itertools.pairwise(each[1:])] for each in self.ends.tolist()]
 
     def judged(self, b: int) -> Indices:
         """All judged origins of series b."""
@@ -92,11 +97,8 @@ def of_origins(lengths: Sequence[int], period: int | None, horizon: int) -> Orig
     share = max(0.5, 1 - MOST_JUDGED / shortest, min(least / shortest, 0.8))
     first = int(np.clip(np.ceil(share * parts), 2, parts - 1))
     ends = np.unique(np.linspace(first, parts, min(CUTS, parts - first) + 1).round().astype(int)).tolist()
-    blocks = []
-    for edge, length in zip(edges, lengths, strict=True):
-        cuts = [int(edge[2 * end - 1]) for end in ends[:-1]]
-        blocks.append([(cut - 1, after - 1) for cut, after in itertools.pairwise([*cuts, length])])
-    return OriginSplits(edges, splits.rolling(ends, ORIGIN_FOLDS), blocks)
+    cuts = np.array([0, *(2 * end - 1 for end in ends)])
+    return OriginSplits(edges, splits.rolling(ends, ORIGIN_FOLDS), np.stack(edges)[:, cuts])
 
 
 def least_before(period: int | None) -> int:

@@ -408,8 +408,7 @@ VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), l
 
 
 def _check_net(net: Net) -> None:
-    _check_hyper(net.lanes, net.esn.hyper)
-    checks.choice(net.lane, range(net.lanes.lanes or 1), "lane")
+    _check_hyper(net.hyper, net.esn.hyper)
 
 
 def _last_states(reader: Reader) -> Reader:
@@ -418,7 +417,7 @@ def _last_states(reader: Reader) -> Reader:
     return shown
 
 
-NET = Record(Net, esn=NETWORK, lanes=HYPER, spread=Plain(_above_zero), finish=_check_net)
+NET = Record(Net, esn=NETWORK, hyper=HYPER, spread=Plain(_above_zero), finish=_check_net)
 RECIPE = Record(Recipe, difference=one_of(*DIFFERENCES), period=Maybe(POSITIVE))
 READER = Record(
     Reader,
@@ -441,12 +440,11 @@ def _check_core(core: Core) -> None:
         raise ValueError("all views must hold the same steps")
     if any(len(line.future) < len(line) for view in core.views for line in view.lines):
         raise ValueError("inputs that are known ahead are shorter than the series")
-    for edges, length in zip(core.edges, lengths[0], strict=True):
-        wrong = not len(edges) or len(edges) % 2 or edges[0] or edges[-1] > length or (np.diff(edges) < 0).any()
-        if wrong or len(edges) != len(core.edges[0]):
-            raise ValueError("edges must bound parts of time with gaps between them, equally many in every series")
+    edges = core.edges
+    if edges.shape[1] < 2 or edges[:, 0].any() or (edges[:, -1] > lengths[0]).any() or (np.diff(edges) < 0).any():
+        raise ValueError("edges must bound parts of time in the series")
     for part in core.parts:
-        shortest = min(int(edges[-1]) for edges in core.edges)
+        shortest = int(edges[:, -1].min())
         if not isinstance(part.method, Reader):
             continue
         if part.method.recipe.memory + LEAST_ROWS >= shortest:
@@ -466,7 +464,7 @@ CORE = Record(
     floors=Array("B", finite=False),
     usual=Array("H", least=0),
     share=Plain(lambda value, name: min(checks.non_negative(value, name), 1.0)),
-    edges=Many(Array("?", kind="i", least=0), list, "B"),
+    edges=Array("B ?", kind="i", least=0),
     views=Many(VIEW, list),
     parts=Many(PART, list),
     candidates=SETTING,
