@@ -48,8 +48,6 @@ LANES, FEW_LANES, MANY_STEPS = 6, 4, 3000
 UNITS, STEPS_PER_UNIT = (20, 100), 5
 # Windows of lags beside a network; differences that networks try.
 WINDOW_BESIDE, DIFFERENCES_OF_NETWORKS = 13, 2
-# Windows and lanes that go on after the first cut.
-WINDOWS_KEPT, LANES_KEPT = 5, 5
 
 
 # ---------------------------------------------------------------------------------------------------- a target every step
@@ -260,9 +258,9 @@ def lag_candidates(
         recipes = _recipes(problem, difference)
         if not recipes:
             continue
-        ranked = _ranked(lag_options(problem, recipes), 0)
-        best[difference] = ranked[0].error(0), ranked[0].recipe
-        found += _of_options(problem, f"lags, {difference}", ranked[:WINDOWS_KEPT], loops)
+        ranked = _ranked(lag_options(problem, recipes))
+        best[difference] = ranked[0].error, ranked[0].recipe
+        found += _of_options(problem, f"lags, {difference}", ranked, loops)
     return found, best
 
 
@@ -302,7 +300,7 @@ def network_candidates(
         options = []
         for number, structure in enumerate(STRUCTURES):
             options += _lanes(problem, recipe, structure, [seed, len(STRUCTURES) * place + number])
-        found += _of_options(problem, f"network, {difference}", _ranked(options, 0)[:LANES_KEPT], loops)
+        found += _of_options(problem, f"network, {difference}", _ranked(options), loops)
     return found
 
 
@@ -321,14 +319,12 @@ def _lanes(problem: HorizonProblem, recipe: Recipe, structure: str, seed: Sequen
 
 
 def _of_options(problem: HorizonProblem, name: str, options: Sequence[Option], loops: Sequence[bool]) -> list[Candidate]:
-    """Direct and in closed loop, from the best few options at every cut."""
+    """Direct and in closed loop, from the best few options."""
     names = [f"{name}, {'closed loop' if loop else 'direct'}" for loop in loops]
     made = [Candidate(each, [[] for _ in problem.lines], []) for each in names]
-    last = len(problem.cuts.splits) - 1
+    chosen = [each for each in options[:MOST_ALIKE] if each.error <= ALIKE * options[0].error]
+    last = problem.cuts.ends.shape[1] - 2
     for cut in range(last + 1):
-        ranked = _ranked(options, cut)
-        best = ranked[0].error(cut)
-        chosen = [each for each in ranked[:MOST_ALIKE] if each.error(cut) <= ALIKE * best]
         for candidate, loop in zip(made, loops, strict=True):
             readers = [option.reader(loop, cut) for option in chosen]
             if cut == last:
@@ -339,9 +335,9 @@ def _of_options(problem: HorizonProblem, name: str, options: Sequence[Option], l
     return made
 
 
-def _ranked(options: Sequence[Option], cut: int) -> list[Option]:
-    """By the errors of the folds before a cut, the best first."""
-    return sorted(options, key=lambda option: option.error(cut))
+def _ranked(options: Sequence[Option]) -> list[Option]:
+    """By the errors of the folds, the best first."""
+    return sorted(options, key=lambda option: option.error)
 
 
 def smoothed(line: Line, period: int | None, origins: Indices, horizon: int) -> tuple[smoothing.Smoothing, Floats]:

@@ -207,7 +207,7 @@ class Option:
     states : list of (T, N), optional
         States of the network in every series.
     few : list of Statistics, optional
-        Statistics of every part of time at some horizons, if they are known.
+        Statistics of every fold and gap at some horizons, if they are known.
     """
 
     def __init__(
@@ -222,8 +222,7 @@ class Option:
         self.recipe, self.net, self.states = recipe, net, states
         # The first, one between, the last: where penalties are chosen.
         self.some = sorted({1, -(-self.horizon // 3), self.horizon})
-        self.few = rows.statistics(self.origins, self.cuts.edges, self.some) if few is None else few
-        self._penalties: dict[int, tuple[Floats, Floats]] = {}
+        self.few = rows.statistics(self.origins, self.cuts.folds.edges, self.some) if few is None else few
 
     @cached_property
     def origins(self) -> list[Origins]:
@@ -236,26 +235,24 @@ class Option:
         """Statistics of all rows before every cut, and before the end, at all horizons."""
         return list(accumulate(rows.statistics(self.origins, self.cuts.ends, range(1, self.horizon + 1))))
 
-    def penalties(self, cut: int) -> tuple[Floats, Floats]:
-        """log10 of the relative penalty, and the root mean squared error of the folds before a cut, at some horizons."""
-        if cut not in self._penalties:
-            self._penalties[cut] = choose_penalties(self.few, self.cuts.splits[cut])
-        return self._penalties[cut]
+    @cached_property
+    def chosen(self) -> tuple[Floats, Floats]:
+        """log10 of the relative penalty, and the root mean squared error of the folds, at some horizons."""
+        return choose_penalties(self.few, self.cuts.folds.splits)
 
-    def error(self, cut: int) -> float:
-        """Error of the folds before a cut, geometric mean over some horizons."""
-        _, errors = self.penalties(cut)
-        return float(np.exp(np.log(np.maximum(errors, 1e-300)).mean()))
+    @property
+    def error(self) -> float:
+        """Error of the folds, geometric mean over some horizons."""
+        return float(np.exp(np.log(np.maximum(self.chosen[1], 1e-300)).mean()))
 
     def reader(self, loop: bool, cut: int) -> Reader:
-        """Fitted to what lies before a cut."""
-        chosen, _ = self.penalties(cut)
-        if loop:
-            known, relative = self.before[cut].lane(slice(0, 1)), 10.0 ** chosen[:1]  # the first horizon: one step
-        else:
-            # On straight lines between logarithms.
-            between = np.interp(np.log(np.arange(1, self.horizon + 1)), np.log(self.some), chosen)
-            known, relative = self.before[cut], np.asarray(10.0**between)
+        """Fitted to what lies before a cut; a penalty chosen for fewer rows is smaller for more rows."""
+        known = self.before[cut]
+        # On straight lines between logarithms.
+        between = np.interp(np.log(np.arange(1, self.horizon + 1)), np.log(self.some), self.chosen[0])
+        relative = 10.0**between * (self.before[0].count / np.maximum(known.count, 1))
+        if loop:  # the first horizon: one step
+            known, relative = known.lane(slice(0, 1)), relative[:1]
         units = 0 if self.net is None else self.net.esn.units
         trails = [origins.shared[-(len(relative) + 1) :, :units].copy() for origins in self.origins]
         return Reader(self.recipe, self.net, loop, relative, known, trails=trails)
@@ -271,10 +268,10 @@ class Option:
         return found
 
 
-def choose_penalties(parts: Sequence[Statistics], split: Split) -> tuple[Floats, Floats]:
-    """log10 of the relative penalty, and the root mean squared error of the folds of a split, at every horizon."""
+def choose_penalties(parts: Sequence[Statistics], folds: Sequence[Split]) -> tuple[Floats, Floats]:
+    """log10 of the relative penalty, and the root mean squared error of the folds, at every horizon."""
     width, horizons = parts[0].features, len(parts[0].count)
-    pairs = [pair for pair in splits.pairs(parts, split.folds) if np.min(pair[0].count) >= LEAST_ROWS]
+    pairs = [pair for pair in splits.pairs(parts, folds) if np.min(pair[0].count) >= LEAST_ROWS]
     if not pairs:
         return np.full(horizons, np.log10(UNCHOSEN)), np.full(horizons, np.inf)
     best = choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)
