@@ -40,7 +40,7 @@ def test_draws_lie_in_their_ranges_and_near_good_ones(structure: str) -> None:
 def test_a_step_is_a_step_of_the_run(structure: str, difference: str) -> None:
     rng = np.random.default_rng(0)
     line = Line(rng.normal(size=40), np.ones(40, bool), rng.normal(size=(45, 2)), rng.normal(size=(40, 1)))
-    recipe = Recipe(difference, 2, 4)
+    recipe = Recipe(difference, 2, (4,))
     esn, hyper = networks.draw_network(structure, 12, 3, 4, [0, 0])
     nets = [Net(esn, hyper.lane(lane), 0.7) for lane in range(3)]
     several, net = networks.states(nets, recipe, line), nets[1]

@@ -15,9 +15,10 @@ from echoscale.data import differencing
 from echoscale.forecasting import intervals
 from echoscale.forecasting.candidates import (
     Candidate,
-    lag_candidates,
+    best_lags,
+    best_network,
+    judged,
     naive_candidates,
-    network_candidates,
     smoothing_candidates,
 )
 from echoscale.forecasting.data import Data
@@ -43,8 +44,8 @@ class Choices:
 
     Attributes
     ----------
-    period : int, None or "auto"
-        Of the season.
+    season : tuple of int or "auto"
+        Periods, the shortest first; none without a season.
     mode : "auto", "direct" or "closed loop"
         Which readers.
     difference : "auto" or one of `differencing.DIFFERENCES`
@@ -57,7 +58,7 @@ class Choices:
         Of all that is drawn.
     """
 
-    period: int | str | None = AUTO
+    season: tuple[int, ...] | str = AUTO
     mode: str = AUTO
     difference: str = AUTO
     log: bool | str = AUTO
@@ -75,32 +76,31 @@ def longest_horizon(lengths: Sequence[int]) -> int:
     return min(lengths) // SHARE
 
 
-def default_horizon(lengths: Sequence[int], period: int | None) -> int:
+def default_horizon(lengths: Sequence[int], periods: Sequence[int]) -> int:
     """24 steps, or a season that is not much longer, if errors can be judged there."""
-    season = period if period is not None and period <= LONGEST_DEFAULT else 0
+    season = max((m for m in periods if m <= LONGEST_DEFAULT), default=0)
     return min(max(DEFAULT_HORIZON, season), max(longest_horizon(lengths), 1))
 
 
-def period_of(values: Sequence[Floats], choices: Choices) -> int | None:
-    """The season of all series: as chosen, or what most of them show."""
+def periods_of(values: Sequence[Floats], choices: Choices) -> tuple[int, ...]:
+    """The seasons of all series, the shortest first: as chosen, or what most of them show."""
     shortest = min(map(len, values))
-    if choices.period != AUTO:
-        period = choices.period
-        assert not isinstance(period, str)
-        if period is not None and period * 2 + 2 > shortest:
-            raise ValueError(
-                f"season={period} is too long for {shortest} values: two seasons and two values more are needed at least."
-            )
-        return None if period == 1 else period
+    if choices.season != AUTO:
+        for period in choices.season:
+            if period * 2 + 2 > shortest:
+                raise ValueError(
+                    f"season={period} is too long for {shortest} values: two seasons and two values more are needed at least."
+                )
+        return tuple(choices.season)
     found = [season_of(each) for each in values]
     seen = [each for each in found if each is not None and least_before(each) <= shortest * 0.8]
     if 2 * len(seen) < len(found) or not seen:
-        return None
+        return ()
     kinds, counts = np.unique(seen, return_counts=True)
-    return int(kinds[np.argmax(counts)])
+    return (int(kinds[np.argmax(counts)]),)
 
 
-def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, choices: Choices) -> Core:
+def learn(data: Data, group: Sequence[int], horizon: int, periods: tuple[int, ...], choices: Choices) -> Core:
     """All that is known of some series, together."""
     values = [data.values[b] for b in group]
     inputs = [data.inputs(b) for b in group]
@@ -116,21 +116,21 @@ def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, ch
         lines = [
             Line(held(unit.forward(y)), ~np.isnan(y), *beside) for unit, y, beside in zip(units, values, inputs, strict=True)
         ]
-        problem = HorizonProblem(lines, period, horizon)
+        problem = HorizonProblem(lines, periods, horizon)
         candidates, lanes = _candidates(problem, choices, first=log == logs[0])
         found += [(len(views), each) for each in candidates]
         views.append(View(units, lines, lanes))
     scales = np.array([_scale(each) for each in values])
     floors = np.array([0.0 if np.nanmin(each) >= 0 else -np.inf for each in values])
-    judged = [_members(views[view], candidate) for view, candidate in found]
-    means = [[np.maximum(each[0], floor) for each, floor in zip(one, floors, strict=True)] for one in judged]
+    members = [_members(views[view], candidate) for view, candidate in found]
+    means = [[np.maximum(each[0], floor) for each, floor in zip(one, floors, strict=True)] for one in members]
     truth = [_truth(y, problem.cuts.judged(b), horizon) for b, y in enumerate(values)]
     errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in means]
     weights = without_small(by_horizon(errors, np.array([candidate.usable for _, candidate in found])), LEAST_WEIGHT)
     used = np.flatnonzero(weights.any(axis=1))
     together = sum(np.where(weights[k] > 0, weights[k] * errors[k], 0.0) for k in used)
     order = _in_time(truth)
-    scatter = _scatter([judged[k] for k in used], weights[used], scales)
+    scatter = _scatter([members[k] for k in used], weights[used], scales)
     usual = intervals.usual(scatter)
     share = intervals.share_of(len(scatter))
     wider = intervals.wider(scatter, usual, share)
@@ -142,16 +142,20 @@ def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, ch
     sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
     names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
     report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
-    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report), problem.cuts.ends)
+    return Core(periods, horizon, views, parts, scales, table, usual, share, floors, tuple(report), problem.cuts.ends)
 
 
 def _candidates(problem: HorizonProblem, choices: Choices, first: bool) -> tuple[list[Candidate], list[Smoothing]]:
     """Candidates in the first units, or those that differ in other units; and the lanes of smoothing."""
     differences = differencing.DIFFERENCES if choices.difference == AUTO else (choices.difference,)
     loops = {"auto": (False, True), "direct": (False,), "closed loop": (True,)}[choices.mode]
-    readers, best = lag_candidates(problem, differences, loops)
-    if choices.networks and first:
-        readers += network_candidates(problem, best, choices.seed, loops)
+    best = best_lags(problem, differences)
+    readers = [each for name, option in best.items() for each in judged(problem, f"lags, {name}", option, loops)]
+    if choices.networks and first and best:
+        name, option = next(iter(best.items()))
+        network = best_network(problem, option.recipe, choices.seed)
+        if network is not None:
+            readers += judged(problem, f"network, {name}", network, loops)
     if choices.only_readers and readers:
         return readers, []
     found, lanes = smoothing_candidates(problem)

@@ -185,28 +185,30 @@ class Recipe(NamedTuple):
         One of `differencing.DIFFERENCES`.
     window : int
         How many of the last changes.
-    period : int or None
-        m.
+    periods : tuple of int
+        m of every season; differences are taken over the first one.
     """
 
     difference: str
     window: int
-    period: int | None
+    periods: tuple[int, ...] = ()
+
+    @property
+    def period(self) -> int | None:
+        """The season that differences are taken over."""
+        return self.periods[0] if self.periods else None
 
     @property
     def memory(self) -> int:
         """W, the values of a history that are looked at."""
-        back = self.window - 1
-        if self.period is not None:
-            back = max(back, self.period + 1)
+        back = max(self.window - 1, *(m + 1 for m in self.periods), 0)
         return back + differencing.reach(self.difference, self.period) + 1
 
 
 def common(recipe: Recipe, values: Floats, at: int | Indices, times: Indices) -> Floats:
     """The features that all horizons share but for states and inputs, (R, ...), for origins `at` in z = `values`."""
-    m = recipe.period
     columns = []
-    if m is not None:
+    for m in recipe.periods:
         for k in range(1, min(HARMONICS, m // 2) + 1):
             angle = 2 * np.pi * k * times / m
             columns.append(np.cos(angle))
@@ -217,11 +219,11 @@ def common(recipe: Recipe, values: Floats, at: int | Indices, times: Indices) ->
 
 
 def ahead(recipe: Recipe, values: Floats, at: int | Indices, steps: int | Indices) -> Floats:
-    """The changes about one season before the target, (R, 3 or 0), for origins `at` in z = `values`."""
-    m = recipe.period
-    if m is None:
+    """The changes about one season before the target, (R, 3 for every season), for origins `at` in z = `values`."""
+    lags = [np.maximum(season_lag(np.asarray(steps), m)[..., None] - np.array(ABOUT), 0) for m in recipe.periods]
+    if not lags:
         return np.empty((*np.shape(values[at]), 0))
-    return _changes(recipe, values, at, np.maximum(season_lag(np.asarray(steps), m)[..., None] - np.array(ABOUT), 0))
+    return _changes(recipe, values, at, np.concatenate(lags, axis=-1))
 
 
 def _changes(recipe: Recipe, values: Floats, at: int | Indices, lags: Indices) -> Floats:

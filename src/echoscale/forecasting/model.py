@@ -359,8 +359,8 @@ class Core:
 
     Attributes
     ----------
-    period : int or None
-        m.
+    periods : tuple of int
+        m of every season, the shortest first.
     horizon : int
         H.
     views : list of View
@@ -383,7 +383,7 @@ class Core:
         Edges of the parts of time that were summed up at fit, of every series; the last is its length.
     """
 
-    period: int | None
+    periods: tuple[int, ...]
     horizon: int
     views: list[View]
     parts: list[Part]

@@ -220,9 +220,7 @@ class Option:
     ) -> None:
         self.problem, self.cuts, self.horizon = problem, problem.cuts, problem.horizon
         self.recipe, self.net, self.states = recipe, net, states
-        # The first, one between, the last: where penalties are chosen.
-        self.some = sorted({1, -(-self.horizon // 3), self.horizon})
-        self.few = rows.statistics(self.origins, self.cuts.folds.edges, self.some) if few is None else few
+        self.few = rows.statistics(self.origins, self.cuts.folds.edges, self.problem.some) if few is None else few
 
     @cached_property
     def origins(self) -> list[Origins]:
@@ -249,7 +247,7 @@ class Option:
         """Fitted to what lies before a cut; a penalty chosen for fewer rows is smaller for more rows."""
         known = self.before[cut]
         # On straight lines between logarithms.
-        between = np.interp(np.log(np.arange(1, self.horizon + 1)), np.log(self.some), self.chosen[0])
+        between = np.interp(np.log(np.arange(1, self.horizon + 1)), np.log(self.problem.some), self.chosen[0])
         relative = 10.0**between * (self.before[0].count / np.maximum(known.count, 1))
         if loop:  # the first horizon: one step
             known, relative = known.lane(slice(0, 1)), relative[:1]

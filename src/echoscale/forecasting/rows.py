@@ -140,11 +140,13 @@ class Origins:
         The series.
     states : (T, N), optional
         States of a network at every step.
+    first : int
+        Origins before this step are left out.
     """
 
-    def __init__(self, recipe: Recipe, line: Line, states: Floats | None = None) -> None:
-        self.recipe, self.line = recipe, line
-        self.at = np.arange(recipe.memory - 1, len(line))
+    def __init__(self, recipe: Recipe, line: Line, states: Floats | None = None, first: int = 0) -> None:
+        self.recipe, self.line, self.first = recipe, line, max(recipe.memory - 1, first)
+        self.at = np.arange(self.first, len(line))
         self.shared = lags.common(recipe, line.values, self.at, line.first + self.at)
         if states is not None:
             self.shared = np.concatenate([states[self.at], self.shared], axis=1)
@@ -169,9 +171,8 @@ class Origins:
 
     def learned(self, steps: Indices, low: int, high: int) -> tuple[Floats, Flags]:
         """f(t, h) and what has to be added to the start, (H, R, F + 1), of the targets at low to high; and which are known."""
-        first = self.recipe.memory - 1
-        targets = np.arange(max(low, first + int(steps.min())), high)
-        rows = targets - steps[:, None] - first
+        targets = np.arange(max(low, self.first + int(steps.min())), high)
+        rows = targets - steps[:, None] - self.first
         use = (rows >= 0) & self.line.known[targets]
         rows = np.where(use, rows, 0)
         apart = self.line.values[targets] - self.starts(steps[:, None], rows)

@@ -86,7 +86,7 @@ class OriginSplits:
         return np.arange(self.ends[b, 1] - 1, self.ends[b, -1] - 1)
 
 
-def of_origins(lengths: Sequence[int], period: int | None, horizon: int) -> OriginSplits:
+def of_origins(lengths: Sequence[int], period: int, horizon: int) -> OriginSplits:
     """The splits of `Forecaster`: cuts over the second half of every series, or less of long ones."""
     shortest = min(lengths)
     share = max(0.5, 1 - MOST_JUDGED / shortest, min(least_before(period) / shortest, 0.8))
@@ -100,9 +100,9 @@ def of_origins(lengths: Sequence[int], period: int | None, horizon: int) -> Orig
     return OriginSplits(Splits(edges, splits.in_turn(range(0, 2 * ORIGIN_FOLDS, 2))), ends)
 
 
-def least_before(period: int | None) -> int:
-    """Steps before the first cut, at least."""
-    return SEASONS * (period or 0) + MORE
+def least_before(period: int) -> int:
+    """Steps before the first cut, at least; a period of 0 is none."""
+    return SEASONS * period + MORE
 
 
 def _times(known: Flags, washout: int, parts: int, gap: int) -> Indices:

@@ -418,7 +418,7 @@ def _last_states(reader: Reader) -> Reader:
 
 
 NET = Record(Net, esn=NETWORK, hyper=HYPER, spread=Plain(_above_zero), finish=_check_net)
-RECIPE = Record(Recipe, difference=one_of(*DIFFERENCES), period=Maybe(POSITIVE))
+RECIPE = Record(Recipe, difference=one_of(*DIFFERENCES), periods=Many(POSITIVE))
 READER = Record(
     Reader,
     recipe=RECIPE,
@@ -458,7 +458,7 @@ def _check_core(core: Core) -> None:
 CORE = Record(
     Core,
     horizon=_positive("H"),
-    period=Maybe(POSITIVE),
+    periods=Many(POSITIVE),
     scales=Array("B", least=0),
     table=Array(f"{len(GRID)} H"),
     floors=Array("B", finite=False),
@@ -497,11 +497,9 @@ def _finish_forecaster(model: Any) -> None:
     count, ahead, horizon = len(model._data.values), len(model._data.known_ahead), model.horizon_
     if sorted(b for group in model._groups for b in group) != list(range(count)) or len(model._cores) != len(model._groups):
         raise ValueError("groups must hold every series once, each with its own fit")
-    model.season_ = list(model.season_) if isinstance(model.season_, tuple) else model.season_
-    periods = model.season_ if len(model._groups) > 1 else [model.season_]
-    for core, group, period in zip(model._cores, model._groups, periods, strict=True):
-        if core.period != period or len(core.scales) != len(group):
-            raise ValueError("the fit belongs to another season, or to other series")
+    for core, group in zip(model._cores, model._groups, strict=True):
+        if len(core.scales) != len(group):
+            raise ValueError("the fit belongs to other series")
         # Shapes that do not fit each other show here, and not at a user's call.
         for each in core.forecast(horizon, [np.zeros((horizon, ahead))] * len(group)):
             if any(part.shape != (horizon,) or not np.isfinite(part).all() for part in each):
@@ -511,7 +509,6 @@ def _finish_forecaster(model: Any) -> None:
 FORECASTER = _estimator(
     Forecaster,
     horizon_=_positive("H"),
-    season_=SETTING,
     _data=DATA,
     _groups=Many(Many(COUNT, list), list),
     _cores=Many(CORE, list),
