@@ -41,7 +41,7 @@ def start(difference: str, period: int | None, values: Array, at: int | Indices,
     if difference == LAST:
         return np.asarray(values[at])
     assert period is not None
-    lag = season_lag(ahead, period)
+    lag = season_lag(np.asarray(ahead), period)
     before = values[at - lag]
     if difference == SEASON:
         return np.asarray(before)

@@ -8,14 +8,11 @@ l = m ceil(h / m) - h                `season_lag`: t + h lies whole seasons of m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal.types import Array, Indices
-
-Steps = TypeVar("Steps", int, Indices)
+from echoscale._internal.types import AnyInt, Array
 
 
 def lagged(values: Array, lags: Sequence[int], before: npt.ArrayLike | None = None, beside: Array | None = None) -> Array:
@@ -34,7 +31,7 @@ def latest(values: Array, count: int, before: npt.ArrayLike | None = None) -> Ar
     return _continued(values, count, before)[::-1][:count]
 
 
-def season_lag(ahead: Steps, period: int) -> Steps:
+def season_lag(ahead: AnyInt, period: int) -> AnyInt:
     """The smallest l >= 0 for which t + ahead lies whole seasons after t - l."""
     return -ahead % period
 

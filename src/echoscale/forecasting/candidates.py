@@ -266,12 +266,17 @@ def best_lags(problem: HorizonProblem, differences: Sequence[str] = differencing
     return dict(sorted(found.items(), key=lambda each: each[1].error))
 
 
+def least_error(problem: HorizonProblem) -> float:
+    """Error of ridge on the best lags before the first cut."""
+    return min((option.error for option in best_lags(problem).values()), default=np.inf)
+
+
 def _windows(problem: HorizonProblem, difference: str, periods: tuple[int, ...]) -> list[Option]:
     """Windows that the steps before the first cut allow, judged on the rows of the longest: its statistics hold theirs."""
     windows = {*WINDOWS, *(m + 1 for m in periods if m < LONGEST_SEASON_WINDOW)}
     recipes = [Recipe(difference, window, periods) for window in sorted(windows)]
     most, before = max(problem.before // ROWS_PER_LAG, 1), problem.before
-    recipes = [each for each in recipes if each.window <= most and each.memory + max(LEAST_ROWS, problem.skip) < before]
+    recipes = [each for each in recipes if each.window <= most and max(each.memory, problem.skip) + LEAST_ROWS < before]
     if not recipes:
         return []
     origins = [Origins(recipes[-1], line, first=problem.skip) for line in problem.lines]

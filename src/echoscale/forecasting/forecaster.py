@@ -145,7 +145,7 @@ class Forecaster:
         choices = Choices(_periods(self.season), self.mode, self.difference, self.log, self.networks, self.seed)
         values = self._data.values
         groups = [list(range(len(values)))] if self.panel == "all" else [[b] for b in range(len(values))]
-        periods = [periods_of([values[b] for b in group], choices) for group in groups]
+        periods = [periods_of(self._data, group, horizon, choices) for group in groups]
         if choices.difference in (differencing.SEASON, differencing.BOTH) and () in periods:
             raise ValueError(f"difference={self.difference!r} needs a season, and none was found: give season=.")
         if choices.log is True and not all((each[~np.isnan(each)] > 0).all() for each in values):
@@ -275,9 +275,8 @@ class Forecaster:
                 future = [earlier._data.inputs_after(b, each)[0] for b, each in enumerate(tables)]
                 forecasts.append(earlier._forecast(horizon, future, _levels(level)))
                 truths.append(values)
-                each = zip(earlier._cores, earlier._groups, strict=True)
-                shortest = {b: min(core.periods, default=None) for core, group in each for b in group}
-                seasons.append([shortest[b] for b in range(len(values))])
+                found = [earlier._cores[0 if len(earlier._cores) == 1 else b].periods for b in range(len(values))]
+                seasons.append([min(each, default=None) for each in found])
                 scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._data.values, seasons[-1], strict=True)]))
                 tell(origins + 1 - k, origins, "")
         return Backtest(tuple(forecasts), tuple(truths), tuple(scales), tuple(seasons))

@@ -225,8 +225,8 @@ class Option:
     @cached_property
     def origins(self) -> list[Origins]:
         """The rows of every series."""
-        lines = self.problem.lines
-        return [Origins(self.recipe, *each) for each in zip(lines, self.states or [None] * len(lines), strict=True)]
+        every = self.states if self.states is not None else [None] * len(self.problem.lines)
+        return [Origins(self.recipe, line, each) for line, each in zip(self.problem.lines, every, strict=True)]
 
     @cached_property
     def before(self) -> list[Statistics]:
@@ -317,8 +317,8 @@ def closed_loop(origins: Origins, readout: Readout, steps: int, which: Indices, 
             past = line.past[at]
             known = line.future[np.minimum(now + 1, len(line.future) - 1)] if line.future.shape[1] else past[:, :0]
             states = net.step(states, np.concatenate([change[:, None], known, past], axis=1))
-    known = at + np.arange(1, steps + 1)[:, None] <= _last_known(line)
-    return np.asarray(np.where(known, values[memory:], np.nan).T)
+    there = at + np.arange(1, steps + 1)[:, None] <= _last_known(line)
+    return np.asarray(np.where(there, values[memory:], np.nan).T)
 
 
 def _last_known(line: Line) -> float:

@@ -182,7 +182,7 @@ class Origins:
 def statistics(origins: Sequence[Origins], edges: Indices | Sequence[Indices], steps: Sequence[int]) -> list[Statistics]:
     """Statistics of every segment of time, all series together, with a leading axis of horizons."""
     found = []
-    for low, high in itertools.pairwise(np.stack(edges, axis=1)):  # of every series
+    for low, high in itertools.pairwise(np.stack(list(edges), axis=1)):  # of every series
         starts = [low + k for k in range(0, max(int((high - low).max()), 1), PIECE)]
         pieces = [np.minimum([start, start + PIECE], high) for start in starts]
         found.append(total([_of_targets(origins, each.T.tolist(), np.asarray(steps)) for each in pieces]))
