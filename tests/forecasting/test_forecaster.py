@@ -150,6 +150,7 @@ def test_single_updates_equal_one_and_equal_statistics_of_all(
         many.update([value])
     np.testing.assert_allclose(np.asarray(many.predict(4)), np.asarray(one.predict(4)), rtol=1e-8)
     # The same choices fitted to all data at once.
+    from echoscale.forecasting import networks
     from echoscale.forecasting.rows import Origins, statistics
 
     [core] = one._cores
@@ -158,7 +159,7 @@ def test_single_updates_equal_one_and_equal_statistics_of_all(
         if not isinstance(reader, Reader):
             continue
         line, recipe = core.views[part.view].lines[0], reader.recipe
-        states = None if reader.net is None else reader.net.states(recipe, line)
+        states = None if reader.net is None else networks.states([reader.net], recipe, line)[0]
         [whole] = statistics([Origins(recipe, line, states)], [np.array([0, 260])], reader.horizons)
         np.testing.assert_allclose(reader.statistics.count, whole.count)
         np.testing.assert_allclose(reader.statistics.scatter, whole.scatter, rtol=1e-7, atol=1e-7)

@@ -40,9 +40,14 @@ def test_draws_lie_in_their_ranges_and_near_good_ones(structure: str) -> None:
 def test_a_step_is_a_step_of_the_run(structure: str, difference: str) -> None:
     rng = np.random.default_rng(0)
     line = Line(rng.normal(size=40), np.ones(40, bool), rng.normal(size=(45, 2)), rng.normal(size=(40, 1)))
-    recipe = Recipe(difference, 2, 4)
-    net = Net(*networks.draw_network(structure, 12, 3, 4, [0, 0]), 1, 0.7)
-    states = net.states(recipe, line)
+    recipe = Recipe(difference, 2, (4,))
+    esn, hyper = networks.draw_network(structure, 12, 3, 4, [0, 0])
+    nets = [Net(esn, hyper.lane(lane), 0.7) for lane in range(3)]
+    several, net = networks.states(nets, recipe, line), nets[1]
+    states = several[1]
+    np.testing.assert_array_equal(networks.states([net], recipe, line)[0], states)
+    heard = networks.heard(recipe, line, 0.7)
+    np.testing.assert_allclose(states[-len(heard) :], esn.run(heard, hyper=net.hyper), rtol=1e-9, atol=1e-12)
     first = 5 if difference == "both" else 0
     assert not states[:first].any()
     z = line.values

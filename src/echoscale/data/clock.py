@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 
 STEPS, DATES, PERIODS = "steps", "dates", "periods"
+# Days of the cycles of a calendar; they may miss a whole number of steps by this share of a step: a year has 52.18 weeks.
+CYCLES = (1 / 24, 1.0, 7.0, 365.2425)
+NEARLY = 0.25
+LEAST_STEPS = 3.5  # of a cycle: half an hour has none, a quarter of a year has one of four
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,18 @@ class Clock:
         ahead = pd.date_range(stamp, periods=on + 1, freq=offset)
         whole = past.append(ahead[1:])[first + back : end + back]
         return pd.DatetimeIndex(whole, freq=offset, name=self.name)
+
+    def periods(self, steps: int) -> tuple[int, ...]:
+        """Steps in an hour, a day, a week and a year, where these are whole numbers; none where steps have no dates.
+
+        steps  number of steps up to the last one, from which the mean length of a step is taken
+        """
+        if self.kind == STEPS:
+            return ()
+        ends = [self.index(k, k + 1) for k in (1 - steps, 0)]
+        first, last = ((each.to_timestamp() if self.kind == PERIODS else each)[0] for each in ends)
+        counts = [cycle * 86400 * (steps - 1) / (last - first).total_seconds() for cycle in CYCLES]
+        return tuple(round(each) for each in counts if each > LEAST_STEPS and abs(each - round(each)) < NEARLY)
 
     def moved(self, steps: int) -> Clock:
         """So many steps later."""

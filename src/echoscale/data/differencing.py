@@ -34,18 +34,19 @@ def reach(difference: str, period: int | None) -> int:
     return {NONE: 0, LAST: 1, SEASON: m, BOTH: m + 1}[difference]
 
 
-def start(difference: str, period: int | None, values: Array, at: int | Indices, ahead: int) -> Array:
+def start(difference: str, period: int | None, values: Array, at: int | Indices, ahead: int | Indices) -> Array:
     """The start of the prediction of z(t + ahead), (..., F), with t = `at` and z = `values` (T, F), along the first axis."""
     if difference == NONE:
         return np.zeros_like(values[at])
     if difference == LAST:
         return np.asarray(values[at])
     assert period is not None
-    lag = season_lag(ahead, period)
+    lag = season_lag(np.asarray(ahead), period)
     before = values[at - lag]
     if difference == SEASON:
         return np.asarray(before)
-    return np.asarray(before + (ahead + lag) // period * (values[at] - values[at - period]))
+    seasons = np.asarray((ahead + lag) // period)
+    return np.asarray(before + seasons.reshape(seasons.shape + (1,) * (values.ndim - 1)) * (values[at] - values[at - period]))
 
 
 def change(difference: str, period: int | None, values: Array, at: int | Indices) -> Array:

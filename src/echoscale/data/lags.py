@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal.types import Array
+from echoscale._internal.types import AnyInt, Array
 
 
 def lagged(values: Array, lags: Sequence[int], before: npt.ArrayLike | None = None, beside: Array | None = None) -> Array:
@@ -31,7 +31,7 @@ def latest(values: Array, count: int, before: npt.ArrayLike | None = None) -> Ar
     return _continued(values, count, before)[::-1][:count]
 
 
-def season_lag(ahead: int, period: int) -> int:
+def season_lag(ahead: AnyInt, period: int) -> AnyInt:
     """The smallest l >= 0 for which t + ahead lies whole seasons after t - l."""
     return -ahead % period
 

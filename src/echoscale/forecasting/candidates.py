@@ -20,14 +20,14 @@ from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
 from echoscale.forecasting import smoothing
 from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, mean_of
-from echoscale.forecasting.model import NAIVE_NAMES, Method, Naive, Trend
-from echoscale.forecasting.networks import Net, draw_network, run_lanes, units_for
+from echoscale.forecasting.model import Method, Naive, Trend
+from echoscale.forecasting.networks import Net, draw_network, states, units_for
 from echoscale.forecasting.problem import HorizonProblem, Line, Problem
 from echoscale.forecasting.readers import LEAST_ROWS, Option, Reader
-from echoscale.forecasting.rows import Origins, Steps
+from echoscale.forecasting.rows import Origins, Steps, statistics
 from echoscale.forecasting.weights import ALIKE
 from echoscale.readouts import penalties, splits
-from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
+from echoscale.readouts.penalties import RELATIVE, UNCHOSEN, take_columns
 from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics
 
@@ -39,17 +39,13 @@ ALLOWED = 1.15
 WINDOWS = (1, 2, 4, 8, 13, 21, 34, 49)
 ROWS_PER_LAG = 5
 LONGEST_SEASON_WINDOW = 49
-# Options that the folds cannot tell from the best are averaged, at most this number.
-MOST_ALIKE = 3
 # Networks need this number of steps before the first cut.
 LEAST_FOR_NETWORKS = 80
 STRUCTURES = ("hierarchical", "ring", "single")
 LANES, FEW_LANES, MANY_STEPS = 6, 4, 3000
 UNITS, STEPS_PER_UNIT = (20, 100), 5
-# Windows of lags beside a network; differences that networks try.
-WINDOW_BESIDE, DIFFERENCES_OF_NETWORKS = 13, 2
-# Windows and lanes that go on after the first cut.
-WINDOWS_KEPT, LANES_KEPT = 5, 5
+# Lags beside a network, at most.
+WINDOW_BESIDE = 13
 
 
 # ---------------------------------------------------------------------------------------------------- a target every step
@@ -223,120 +219,106 @@ def smoothing_candidates(problem: HorizonProblem) -> tuple[list[Candidate], list
     judged: list[list[list[Floats]]] = [[] for _ in smoothing.TRENDS]
     ends = []
     for b, line in enumerate(problem.lines):
-        lanes, found = smoothed(line, problem.period, problem.cuts.judged(b), problem.horizon)
+        lanes, found = _smoothed(problem, b, line)
         ends.append(lanes)
         for each, one in zip(judged, found, strict=True):
             each.append([one[None]])
     return [Candidate(name, judged[k], [Trend(name)]) for k, name in enumerate(smoothing.TRENDS)], ends
 
 
+def _smoothed(problem: HorizonProblem, b: int, line: Line) -> tuple[smoothing.Smoothing, Floats]:
+    """The lanes after a line, and forecasts at the judged origins, (trends, O, H), with the best season at the first cut."""
+    found = [smoothed(line, m, problem.cuts.judged(b), problem.horizon) for m in problem.periods or (None,)]
+    low, high = problem.cuts.blocks[b][0]
+    origins, ahead = np.arange(low, high)[:, None], np.arange(1, problem.horizon + 1)
+    then = np.minimum(origins + ahead, high)  # no value after the first block
+    errors = [np.abs(each[:, : high - low] - line.values[then])[:, origins + ahead <= high].mean() for _, each in found]
+    return found[int(np.argmin(errors))]
+
+
 def naive_candidates(problem: HorizonProblem) -> list[Candidate]:
-    """Persistence, and the seasonal naive where there is a season."""
+    """Persistence, and a seasonal naive for every season."""
     found = []
-    for difference in NAIVE_NAMES:
-        if difference == differencing.SEASON and problem.period is None:
-            continue
-        method = Naive(difference, problem.period)
-        judged = []
+    for method in (Naive(differencing.LAST, None), *(Naive(differencing.SEASON, m) for m in problem.periods)):
+        forecasts = []
         for b, line in enumerate(problem.lines):
             origins = problem.cuts.judged(b)
             out = np.full((len(origins), problem.horizon), np.nan)
-            good = origins >= (problem.period or 0)
+            good = origins >= (method.period or 0)
             out[good] = method.forecasts(line.values, origins[good], problem.horizon)
-            judged.append([out[None]])
-        found.append(Candidate(method.name, judged, [method]))
+            forecasts.append([out[None]])
+        name = f"{method.name} {method.period}" if method.period and len(problem.periods) > 1 else method.name
+        found.append(Candidate(name, forecasts, [method]))
     return found
 
 
-def lag_candidates(
-    problem: HorizonProblem, differences: Sequence[str] = differencing.DIFFERENCES, loops: Sequence[bool] = (False, True)
-) -> tuple[list[Candidate], dict[str, tuple[float, Recipe]]]:
-    """Ridge on lags with every difference, and the error and recipe of its best window at the first cut.
-
-    loops  direct (False), in closed loop (True), or both
-    """
-    found, best = [], {}
+def best_lags(problem: HorizonProblem, differences: Sequence[str] = differencing.DIFFERENCES) -> dict[str, Option]:
+    """Ridge on the best window of lags of every difference, by its name; the best difference first."""
+    found = {}
     for difference in differences:
-        recipes = _recipes(problem, difference)
-        if not recipes:
-            continue
-        options = [Option(problem, None, [Origins(recipe, line) for line in problem.lines]) for recipe in recipes]
-        ranked = _ranked(options, 0)
-        best[difference] = ranked[0].error(0), ranked[0].recipe
-        found += _of_options(problem, f"lags, {difference}", ranked[:WINDOWS_KEPT], loops)
-    return found, best
+        seasonal = difference not in differencing.WITHOUT_SEASON
+        for m in problem.periods if seasonal else problem.periods[:1] or (0,):
+            periods = (m, *(each for each in problem.periods if each != m)) if m else ()
+            options = _windows(problem, difference, periods)
+            if options:
+                name = f"{difference} {m}" if seasonal and len(periods) > 1 else difference
+                found[name] = min(options, key=lambda option: option.error)
+    return dict(sorted(found.items(), key=lambda each: each[1].error))
 
 
-def _recipes(problem: HorizonProblem, difference: str) -> list[Recipe]:
-    """All windows that the steps before the first cut allow; none where there is no season to take differences of."""
-    period, windows = problem.period, {*WINDOWS}
-    if period is None and difference not in differencing.WITHOUT_SEASON:
+def least_error(problem: HorizonProblem) -> float:
+    """Error of ridge on the best lags before the first cut."""
+    return min((option.error for option in best_lags(problem).values()), default=np.inf)
+
+
+def _windows(problem: HorizonProblem, difference: str, periods: tuple[int, ...]) -> list[Option]:
+    """Windows that the steps before the first cut allow, judged on the rows of the longest: its statistics hold theirs."""
+    windows = {*WINDOWS, *(m + 1 for m in periods if m < LONGEST_SEASON_WINDOW)}
+    recipes = [Recipe(difference, window, periods) for window in sorted(windows)]
+    most, before = max(problem.before // ROWS_PER_LAG, 1), problem.before
+    recipes = [each for each in recipes if each.window <= most and max(each.memory, problem.skip) + LEAST_ROWS < before]
+    if not recipes:
         return []
-    if period is not None and period < LONGEST_SEASON_WINDOW:
-        windows.add(period + 1)
-    recipes = [Recipe(difference, window, period) for window in sorted(windows)]
-    most = max(problem.before // ROWS_PER_LAG, 1)
-    return [each for each in recipes if each.window <= most and each.memory + LEAST_ROWS < problem.before]
-
-
-def network_candidates(
-    problem: HorizonProblem, best: dict[str, tuple[float, Recipe]], seed: int, loops: Sequence[bool] = (False, True)
-) -> list[Candidate]:
-    """Networks beside lags, with the differences that do best with lags alone."""
-    if problem.before < LEAST_FOR_NETWORKS or not best:
-        return []
-    found = []
-    for place, difference in enumerate(sorted(best, key=lambda each: best[each][0])[:DIFFERENCES_OF_NETWORKS]):
-        recipe = best[difference][1]._replace(window=min(best[difference][1].window, WINDOW_BESIDE))
-        options = []
-        for number, structure in enumerate(STRUCTURES):
-            options += _lanes(problem, recipe, structure, [seed, len(STRUCTURES) * place + number])
-        found += _of_options(problem, f"network, {difference}", _ranked(options, 0)[:LANES_KEPT], loops)
+    origins = [Origins(recipes[-1], line, first=problem.skip) for line in problem.lines]
+    few = statistics(origins, problem.cuts.folds.edges, problem.some)
+    found, features = [], few[0].features
+    for recipe in recipes:
+        used = np.append(np.arange(recipe.window), np.arange(recipes[-1].window, features))
+        found.append(Option(problem, recipe, few=[take_columns(each, used, np.array([features])) for each in few]))
     return found
+
+
+def best_network(problem: HorizonProblem, recipe: Recipe, seed: int) -> Option | None:
+    """The best network beside lags; None where there are too few steps."""
+    if problem.before < LEAST_FOR_NETWORKS:
+        return None
+    beside = recipe._replace(window=min(recipe.window, WINDOW_BESIDE))
+    options = [each for k, structure in enumerate(STRUCTURES) for each in _lanes(problem, beside, structure, [seed, k])]
+    return min(options, key=lambda option: option.error)
 
 
 def _lanes(problem: HorizonProblem, recipe: Recipe, structure: str, seed: Sequence[int]) -> list[Option]:
     """A network with many hyper-parameters."""
     # From the time before the first cut: what is judged later must not be known.
-    known = [line.values[: blocks[0][0] + 1] for line, blocks in zip(problem.lines, problem.cuts.blocks, strict=True)]
+    known = [line.values[:end] for line, end in zip(problem.lines, problem.cuts.ends[:, 1], strict=True)]
     changes = np.concatenate([differencing.changes(recipe.difference, recipe.period, each) for each in known])
     spread = float(changes.std()) or 1.0
     features = 1 + problem.lines[0].future.shape[1] + problem.lines[0].past.shape[1]
     lanes = LANES if sum(map(len, problem.lines)) < MANY_STEPS else FEW_LANES
     esn, hyper = draw_network(structure, units_for(problem.before, STEPS_PER_UNIT, UNITS), lanes, features, seed)
-    states = [run_lanes(esn, hyper, spread, recipe, line) for line in problem.lines]
-    return [
-        Option(
-            problem,
-            Net(esn, hyper, lane, spread),
-            [Origins(recipe, line, each[lane]) for line, each in zip(problem.lines, states, strict=True)],
-        )
-        for lane in range(lanes)
-    ]
+    nets = [Net(esn, hyper.lane(lane), spread) for lane in range(lanes)]
+    found = [states(nets, recipe, line) for line in problem.lines]
+    return [Option(problem, recipe, net, [each[lane] for each in found]) for lane, net in enumerate(nets)]
 
 
-def _of_options(problem: HorizonProblem, name: str, options: Sequence[Option], loops: Sequence[bool]) -> list[Candidate]:
-    """Direct and in closed loop, from the best few options at every cut."""
-    names = [f"{name}, {'closed loop' if loop else 'direct'}" for loop in loops]
-    made = [Candidate(each, [[] for _ in problem.lines], []) for each in names]
-    last = len(problem.cuts.splits) - 1
-    for cut in range(last + 1):
-        ranked = _ranked(options, cut)
-        best = ranked[0].error(cut)
-        chosen = [each for each in ranked[:MOST_ALIKE] if each.error(cut) <= ALIKE * best]
-        for candidate, loop in zip(made, loops, strict=True):
-            readers = [option.reader(loop, cut) for option in chosen]
-            if cut == last:
-                candidate.methods = readers
-                continue
-            for b, judged in enumerate(candidate.judged):
-                judged.append(np.stack([one.judged(each, b, cut) for one, each in zip(chosen, readers, strict=True)]))
-    return made
-
-
-def _ranked(options: Sequence[Option], cut: int) -> list[Option]:
-    """By the errors of the folds before a cut, the best first."""
-    return sorted(options, key=lambda option: option.error(cut))
+def judged(problem: HorizonProblem, name: str, option: Option, loops: Sequence[bool] = (False, True)) -> list[Candidate]:
+    """A reader judged at every cut: direct (False), in closed loop (True), or both."""
+    found, last = [], problem.cuts.ends.shape[1] - 2
+    for loop in loops:
+        readers = [option.reader(loop, cut) for cut in range(last + 1)]
+        forecasts = [[option.judged(readers[cut], b, cut)[None] for cut in range(last)] for b in range(len(problem.lines))]
+        found.append(Candidate(f"{name}, {'closed loop' if loop else 'direct'}", forecasts, readers[-1:]))
+    return found
 
 
 def smoothed(line: Line, period: int | None, origins: Indices, horizon: int) -> tuple[smoothing.Smoothing, Floats]:

@@ -14,9 +14,10 @@ from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data import differencing
+from echoscale.engine.devices import one_thread
 from echoscale.forecasting import intervals
 from echoscale.forecasting.data import Data
-from echoscale.forecasting.fit import AUTO, Choices, default_horizon, learn, longest_horizon, period_of
+from echoscale.forecasting.fit import AUTO, Choices, default_horizon, learn, longest_horizon, periods_of
 from echoscale.forecasting.forecast import Backtest, Forecast, draw_forecast, draw_history, scale_of
 from echoscale.forecasting.model import Core
 from echoscale.forecasting.problem import LEAST_STEPS
@@ -42,8 +43,9 @@ class Forecaster:
     ----------
     horizon : int or None
         The steps ahead that are judged together. None: 24, or a season where that is longer, as far as the data can judge it.
-    season : int, None or "auto"
-        Steps of the season; None: there is none; "auto": `es.timescales.season` looks for it.
+    season : int, sequence of int, None or "auto"
+        Steps of the season, or of several, as [24, 168] for a day and a week of hours; None: there is none; "auto": the data
+        show which.
     mode : "auto", "direct" or "closed loop"
         One readout for every horizon, or one step fed back; "auto" weighs both, with exponential smoothing beside them.
     difference : "auto", "none", "last", "season" or "both"
@@ -63,8 +65,8 @@ class Forecaster:
     ----------
     horizon_ : int
         Steps ahead that were judged.
-    season_ : int, None, or list of them
-        Of every series that was learned by itself.
+    season_ : int, tuple of int, None, or list of them
+        Steps of the season, a tuple of several, or None; a list where several series were learned each by itself.
 
     Examples
     --------
@@ -83,7 +85,7 @@ class Forecaster:
         self,
         horizon: int | None = None,
         *,
-        season: int | str | None = AUTO,
+        season: int | Sequence[int] | str | None = AUTO,
         mode: str = AUTO,
         difference: str = AUTO,
         log: bool | str = AUTO,
@@ -93,8 +95,6 @@ class Forecaster:
         seed: int = 0,
     ) -> None:
         self.horizon = None if horizon is None else checks.integer(horizon, "horizon", minimum=1)
-        if season is not None and season != AUTO:
-            checks.integer(season, "season", minimum=1)
         self.season = season
         self.mode = checks.choice(mode, MODES, "mode")
         self.difference = checks.choice(difference, (AUTO, *differencing.DIFFERENCES), "difference")
@@ -106,7 +106,7 @@ class Forecaster:
         self.past = tuple(past)
         self.panel = checks.choice(panel, PANELS, "panel")
         self.seed = checks.integer(seed, "seed")
-        if self.difference in (differencing.SEASON, differencing.BOTH) and season is None:
+        if self.difference in (differencing.SEASON, differencing.BOTH) and not _periods(season):
             raise ValueError(f"difference={difference!r} needs a season, and season=None says that there is none.")
 
     # --------------------------------------------------------------------------------------------------------- learning
@@ -142,11 +142,11 @@ class Forecaster:
             )
 
     def _learn(self, horizon: int | None) -> None:
-        choices = Choices(self.season, self.mode, self.difference, self.log, self.networks, self.seed)
+        choices = Choices(_periods(self.season), self.mode, self.difference, self.log, self.networks, self.seed)
         values = self._data.values
         groups = [list(range(len(values)))] if self.panel == "all" else [[b] for b in range(len(values))]
-        periods = [period_of([values[b] for b in group], choices) for group in groups]
-        if choices.difference in (differencing.SEASON, differencing.BOTH) and None in periods:
+        periods = [periods_of(self._data, group, horizon, choices) for group in groups]
+        if choices.difference in (differencing.SEASON, differencing.BOTH) and () in periods:
             raise ValueError(f"difference={self.difference!r} needs a season, and none was found: give season=.")
         if choices.log is True and not all((each[~np.isnan(each)] > 0).all() for each in values):
             raise ValueError("log=True needs positive values, and y has others.")
@@ -156,10 +156,10 @@ class Forecaster:
         else:
             self._check_horizon(horizon)
         self._groups, self.horizon_ = groups, horizon
-        self.season_ = periods[0] if len(groups) == 1 else periods
-        self._cores = [
-            learn(self._data, group, horizon, period, choices) for group, period in zip(groups, periods, strict=True)
-        ]
+        with one_thread():  # many small products: other threads would only wait for each other
+            self._cores = [
+                learn(self._data, group, horizon, each, choices) for group, each in zip(groups, periods, strict=True)
+            ]
 
     def update(self, y: Any, X: Any = None) -> Forecaster:
         """Take the next values: states and statistics move on, and what was chosen is kept.
@@ -275,7 +275,8 @@ class Forecaster:
                 future = [earlier._data.inputs_after(b, each)[0] for b, each in enumerate(tables)]
                 forecasts.append(earlier._forecast(horizon, future, _levels(level)))
                 truths.append(values)
-                seasons.append(earlier.season_ if isinstance(earlier.season_, list) else [earlier.season_] * len(values))
+                found = [earlier._cores[0 if len(earlier._cores) == 1 else b].periods for b in range(len(values))]
+                seasons.append([min(each, default=None) for each in found])
                 scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._data.values, seasons[-1], strict=True)]))
                 tell(origins + 1 - k, origins, "")
         return Backtest(tuple(forecasts), tuple(truths), tuple(scales), tuple(seasons))
@@ -304,6 +305,13 @@ class Forecaster:
         draw_forecast(axes, forecast, labels=len(data.values) == 1)
         axes.legend(frameon=False)
         return axes
+
+    @property
+    def season_(self) -> Any:
+        """Steps of the season, a tuple of several, or None; a list where several series were learned each by itself."""
+        self._check_fitted()
+        found = [core.periods if len(core.periods) > 1 else next(iter(core.periods), None) for core in self._cores]
+        return found[0] if len(found) == 1 else found
 
     @property
     def candidates_(self) -> Table:
@@ -352,7 +360,14 @@ class Forecaster:
     _cores: list[Core]
     _groups: list[list[int]]
     horizon_: int
-    season_: int | list[int | None] | None
+
+
+def _periods(season: Any) -> tuple[int, ...] | str:
+    """The periods of a season, the shortest first; none for a season of one step."""
+    if season is None or (isinstance(season, str) and season == AUTO):
+        return AUTO if season is not None else ()
+    several = [season] if isinstance(season, (int, np.integer, str)) else list(season)
+    return tuple(sorted({checks.integer(each, "season", minimum=1) for each in several} - {1}))
 
 
 def _levels(level: Sequence[float]) -> tuple[float, ...]:

@@ -359,8 +359,8 @@ class Core:
 
     Attributes
     ----------
-    period : int or None
-        m.
+    periods : tuple of int
+        m of every season, the shortest first.
     horizon : int
         H.
     views : list of View
@@ -379,11 +379,11 @@ class Core:
         0 for series that were never negative, else minus infinity: no forecast lies below.
     candidates : tuple of (name, error, weight)
         All that were judged, the best first; errors in `scales`, mean over horizons.
-    edges : list of (S + 1,)
-        Edges of the parts of time at fit, of every series; the last is its length.
+    edges : (B, S + 1)
+        Edges of the parts of time that were summed up at fit, of every series; the last is its length.
     """
 
-    period: int | None
+    periods: tuple[int, ...]
     horizon: int
     views: list[View]
     parts: list[Part]
@@ -393,7 +393,7 @@ class Core:
     share: float
     floors: Floats
     candidates: tuple[tuple[str, float, float], ...]
-    edges: list[Indices]
+    edges: Indices
 
     def forecast(self, steps: int, future: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
         """Forecasts of every series, (steps,), in units of the data; and the factors on the quantiles of errors."""

@@ -26,6 +26,7 @@ from echoscale._internal.types import Flags, Floats
 from echoscale.data import differencing
 from echoscale.data.differencing import LAST
 from echoscale.data.series import Series
+from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.forecasting.lags import Recipe
@@ -80,42 +81,30 @@ class Drive(NamedTuple):
 
 @dataclass(eq=False)
 class Net:
-    """One lane of a network.
+    """A network.
 
     Attributes
     ----------
     esn : ESN
         The network with its weights.
-    lanes : Hyper
-        Hyper-parameters of all lanes that were run together.
-    lane : int
-        Place of this one among them.
+    hyper : Hyper
+        Its hyper-parameters.
     spread : float
         Spread of the changes.
     """
 
     esn: ESN
-    lanes: Hyper
-    lane: int
+    hyper: Hyper
     spread: float
-
-    @cached_property
-    def hyper(self) -> Hyper:
-        """Hyper-parameters of this lane."""
-        return self.lanes.lane(self.lane)
-
-    def states(self, recipe: Recipe, line: Line) -> Floats:
-        """x(t) of every step of a line, (T, N); 0 before the first change. All lanes run, as in the fit: the same bits."""
-        return np.asarray(run_lanes(self.esn, self.lanes, self.spread, recipe, line)[self.lane])
 
     @cached_property
     def matrices(self) -> tuple[Floats, Floats, Floats, Floats]:
         """W^T, W_in^T, bias and leak rates."""
         found = self.esn.matrices(self.hyper)
-        return found.W.toarray().T, found.W_in.T, found.bias, found.leak_rate
+        return found.W.toarray().T.copy(), found.W_in.T.copy(), found.bias, found.leak_rate
 
     def step(self, states: Floats, heard: Floats) -> Floats:
-        """x(t+1), (R, N), of many networks at once; one step is over before a compiled one is called."""
+        """x(t+1), (R, N), of many states at once."""
         W, W_in, bias, leak = self.matrices
         return np.asarray((1 - leak) * states + leak * np.tanh(states @ W + heard @ W_in + bias))
 
@@ -127,13 +116,23 @@ def heard(recipe: Recipe, line: Line, spread: float) -> Floats:
     return np.concatenate([changes[:, None], line.future[first:count], line.past[first:]], axis=1)
 
 
-def run_lanes(esn: ESN, hyper: Hyper, spread: float, recipe: Recipe, line: Line) -> Floats:
-    """States of all lanes, (lanes or 1, T, N); 0 before the first change."""
-    driven = heard(recipe, line, spread)
-    states = np.asarray(esn.run(driven, hyper=hyper), np.float64)
-    found = np.zeros((hyper.lanes or 1, len(line), esn.units))
-    found[:, len(line) - len(driven) :] = states
-    return found
+def states(nets: Sequence[Net], recipe: Recipe, line: Line) -> Floats:
+    """x(t) of networks of equal size with one spread, (networks, T, N); 0 before the first change.
+
+    Series are short: a loop is over before a compiled one could start. A network gives the same bits alone and among others.
+    """
+    W, W_in, bias, leak = (np.stack(each) for each in zip(*(net.matrices for net in nets), strict=True))
+    driven, keep = heard(recipe, line, nets[0].spread), (1 - leak)[:, None]
+    found = np.zeros((len(line) + 1, *bias[:, None].shape))
+    with one_thread():
+        inputs = np.moveaxis(driven @ W_in + bias[:, None], 1, 0)[:, :, None]
+        for t, each in enumerate(inputs, len(line) - len(driven)):
+            np.matmul(found[t], W, out=found[t + 1])
+            found[t + 1] += each
+            np.tanh(found[t + 1], out=found[t + 1])
+            found[t + 1] *= leak[:, None]
+            found[t + 1] += keep * found[t]
+    return np.moveaxis(found[1:, :, 0], 1, 0)
 
 
 def draw_network(

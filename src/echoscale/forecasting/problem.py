@@ -43,6 +43,9 @@ LEAST_RATIO = 1.3
 # The largest exponent: e^700 is still a finite number.
 MOST = 700.0
 
+# Share of the steps before the first cut that is left out at most where seasons are compared: the others must tell them apart.
+COMPARED = 0.6
+
 # A small margin warns of stationary data, a large one is late. Set on drawn stationary series: normal, uniform, Student's t
 # with 2 and 3 degrees of freedom, Cauchy, log-normal, AR(1). With 300 training steps that hold at least 30 correlation times,
 # 100 new steps are reported in at most 3 of 100 cases.
@@ -304,25 +307,38 @@ class HorizonProblem:
     ----------
     lines : list of Line
         The series.
-    period : int or None
-        m.
+    periods : tuple of int
+        m of every season.
     horizon : int
         H.
+    compared : int
+        The longest season where problems with different seasons are compared: then all have the same cuts and rows.
     """
 
     lines: list[Line]
-    period: int | None
+    periods: tuple[int, ...]
     horizon: int
+    compared: int = 0
 
     @cached_property
     def cuts(self) -> OriginSplits:
         """Parts of time, and the cuts that candidates are judged at."""
-        return splits.of_origins([len(line) for line in self.lines], self.period, self.horizon)
+        return splits.of_origins([len(line) for line in self.lines], max(self.compared, *self.periods, 0), self.horizon)
 
     @property
     def before(self) -> int:
         """Steps before the first cut, in the series where it comes first."""
-        return min(blocks[0][0] + 1 for blocks in self.cuts.blocks)
+        return int(self.cuts.ends[:, 1].min())
+
+    @property
+    def skip(self) -> int:
+        """Steps at the start that are left out where problems are compared: some of them look back by two seasons."""
+        return min(2 * self.compared + 2, int(COMPARED * self.before)) if self.compared else 0
+
+    @property
+    def some(self) -> list[int]:
+        """The first horizon, one between, and the last: where penalties are chosen."""
+        return sorted({1, -(-self.horizon // 3), self.horizon})
 
 
 class RangeWarning(UserWarning):

@@ -408,8 +408,7 @@ VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), l
 
 
 def _check_net(net: Net) -> None:
-    _check_hyper(net.lanes, net.esn.hyper)
-    checks.choice(net.lane, range(net.lanes.lanes or 1), "lane")
+    _check_hyper(net.hyper, net.esn.hyper)
 
 
 def _last_states(reader: Reader) -> Reader:
@@ -418,8 +417,8 @@ def _last_states(reader: Reader) -> Reader:
     return shown
 
 
-NET = Record(Net, esn=NETWORK, lanes=HYPER, spread=Plain(_above_zero), finish=_check_net)
-RECIPE = Record(Recipe, difference=one_of(*DIFFERENCES), period=Maybe(POSITIVE))
+NET = Record(Net, esn=NETWORK, hyper=HYPER, spread=Plain(_above_zero), finish=_check_net)
+RECIPE = Record(Recipe, difference=one_of(*DIFFERENCES), periods=Many(POSITIVE))
 READER = Record(
     Reader,
     recipe=RECIPE,
@@ -441,12 +440,11 @@ def _check_core(core: Core) -> None:
         raise ValueError("all views must hold the same steps")
     if any(len(line.future) < len(line) for view in core.views for line in view.lines):
         raise ValueError("inputs that are known ahead are shorter than the series")
-    for edges, length in zip(core.edges, lengths[0], strict=True):
-        wrong = not len(edges) or len(edges) % 2 or edges[0] or edges[-1] > length or (np.diff(edges) < 0).any()
-        if wrong or len(edges) != len(core.edges[0]):
-            raise ValueError("edges must bound parts of time with gaps between them, equally many in every series")
+    edges = core.edges
+    if edges.shape[1] < 2 or edges[:, 0].any() or (edges[:, -1] > lengths[0]).any() or (np.diff(edges) < 0).any():
+        raise ValueError("edges must bound parts of time in the series")
     for part in core.parts:
-        shortest = min(int(edges[-1]) for edges in core.edges)
+        shortest = int(edges[:, -1].min())
         if not isinstance(part.method, Reader):
             continue
         if part.method.recipe.memory + LEAST_ROWS >= shortest:
@@ -460,13 +458,13 @@ def _check_core(core: Core) -> None:
 CORE = Record(
     Core,
     horizon=_positive("H"),
-    period=Maybe(POSITIVE),
+    periods=Many(POSITIVE),
     scales=Array("B", least=0),
     table=Array(f"{len(GRID)} H"),
     floors=Array("B", finite=False),
     usual=Array("H", least=0),
     share=Plain(lambda value, name: min(checks.non_negative(value, name), 1.0)),
-    edges=Many(Array("?", kind="i", least=0), list, "B"),
+    edges=Array("B ?", kind="i", least=0),
     views=Many(VIEW, list),
     parts=Many(PART, list),
     candidates=SETTING,
@@ -499,11 +497,9 @@ def _finish_forecaster(model: Any) -> None:
     count, ahead, horizon = len(model._data.values), len(model._data.known_ahead), model.horizon_
     if sorted(b for group in model._groups for b in group) != list(range(count)) or len(model._cores) != len(model._groups):
         raise ValueError("groups must hold every series once, each with its own fit")
-    model.season_ = list(model.season_) if isinstance(model.season_, tuple) else model.season_
-    periods = model.season_ if len(model._groups) > 1 else [model.season_]
-    for core, group, period in zip(model._cores, model._groups, periods, strict=True):
-        if core.period != period or len(core.scales) != len(group):
-            raise ValueError("the fit belongs to another season, or to other series")
+    for core, group in zip(model._cores, model._groups, strict=True):
+        if len(core.scales) != len(group):
+            raise ValueError("the fit belongs to other series")
         # Shapes that do not fit each other show here, and not at a user's call.
         for each in core.forecast(horizon, [np.zeros((horizon, ahead))] * len(group)):
             if any(part.shape != (horizon,) or not np.isfinite(part).all() for part in each):
@@ -513,7 +509,6 @@ def _finish_forecaster(model: Any) -> None:
 FORECASTER = _estimator(
     Forecaster,
     horizon_=_positive("H"),
-    season_=SETTING,
     _data=DATA,
     _groups=Many(Many(COUNT, list), list),
     _cores=Many(CORE, list),

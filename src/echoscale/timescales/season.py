@@ -57,8 +57,21 @@ def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
     >>> es.timescales.season(noise.cumsum()) is None
     True
     """
-    rest = without_line(bridged(values)[-MOST_STEPS:])
+    return next(iter(seasons(values, longest, 1)), None)
+
+
+def seasons(values: npt.ArrayLike, longest: int | None = None, most: int = 2) -> list[int]:
+    """The season of a series, the season of what its phase means leave, and so on: at most this number."""
+    rest, found = without_line(bridged(values)[-MOST_STEPS:]), list[int]()
     last = min(len(rest) // CYCLES, LONGEST if longest is None else checks.integer(longest, "longest", minimum=2))
+    while len(found) < most and (period := _strongest(rest, last)) is not None:
+        found.append(period)
+        rest = rest - phase_means(rest, period)[np.arange(len(rest)) % period]
+    return found
+
+
+def _strongest(rest: Floats, last: int) -> int | None:
+    """The most significant season of a series without a trend."""
     if last < 2 or not rest.any():
         return None
     e = whitened(rest)
@@ -78,6 +91,12 @@ def season(values: npt.ArrayLike, longest: int | None = None) -> int | None:
     return int(likely[best]) if chance[best] < np.log(LEVEL / len(periods)) else None
 
 
+def phase_means(e: Floats, period: int) -> Floats:
+    """Means of the phases, (period,)."""
+    phase = np.arange(len(e)) % period
+    return np.bincount(phase, e, period) / np.bincount(phase, minlength=period)
+
+
 def log_chance(e: Floats, periods: npt.NDArray[np.int64]) -> Floats:
     """For every period, the logarithm of the probability that white noise has phases as different as e has."""
     from scipy.special import fdtrc  # scipy.stats would take a second to import
@@ -85,9 +104,7 @@ def log_chance(e: Floats, periods: npt.NDArray[np.int64]) -> Floats:
     e = (e - e.mean()) / np.sqrt(((e - e.mean()) ** 2).sum())
     shares = []
     for p in periods.tolist():
-        whole = np.concatenate([e, np.zeros(-len(e) % p)]).reshape(-1, p)
-        counts = len(e) // p + (np.arange(p) < len(e) % p)
-        shares.append(float((whole.sum(axis=0) ** 2 / counts).sum()))
+        shares.append(float(phase_means(e, p)[np.arange(len(e)) % p] @ e))
     R = np.minimum(shares, 1 - 1e-15)
     freedom = periods - 1, len(e) - periods
     with np.errstate(divide="ignore"):

@@ -355,7 +355,8 @@ def _beside(
 
 def _season(model: Forecaster) -> str:
     periods = model.season_ if isinstance(model.season_, list) else [model.season_]
-    said = ["none found" if each is None else f"{each} steps" for each in periods]
+    several = [each if isinstance(each, tuple) else (each,) for each in periods]
+    said = ["none found" if each == (None,) else f"{' and '.join(map(str, each))} steps" for each in several]
     if len(set(said)) == 1:
         return said[0]
     return ", ".join(f"{name} {each}" for name, each in zip(model.targets_, said, strict=True))
