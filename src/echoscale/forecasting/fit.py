@@ -93,7 +93,7 @@ def period_of(values: Sequence[Floats], choices: Choices) -> int | None:
             )
         return None if period == 1 else period
     found = [season_of(each) for each in values]
-    seen = [each for each in found if each is not None and least_before(each) <= shortest * 0.8]
+    seen = [each for each in found if each is not None]
     if 2 * len(seen) < len(found) or not seen:
         return None
     kinds, counts = np.unique(seen, return_counts=True)
