@@ -21,12 +21,20 @@ def test_quantiles_of_many_errors_are_the_known_ones() -> None:
     rng = np.random.default_rng(0)
     spread = np.sqrt(np.arange(1, 9))
     table = intervals.quantiles(rng.normal(size=(40_000, 8)) * spread)
-    for p in (0.1, 0.9):
+    for p in (0.025, 0.1, 0.9, 0.975):
         expected = intervals.CHOSEN * NormalDist().inv_cdf(p) * spread
         np.testing.assert_allclose(intervals.at(table, p), expected, rtol=0.08)
-    for p in (0.025, 0.975):
-        expected = intervals.CHOSEN * intervals.TAIL * NormalDist().inv_cdf(p) * spread
-        np.testing.assert_allclose(intervals.at(table, p), expected, rtol=0.08)
+
+
+def test_quantiles_of_few_errors_are_those_of_student() -> None:
+    """With 8 errors of a horizon, mean quantiles over many draws: between the t distribution with 8 degrees and the normal one."""
+    from scipy.stats import t
+
+    rng = np.random.default_rng(0)
+    tables = [intervals.quantiles(rng.normal(size=(8, 1))) for _ in range(400)]
+    upper = np.mean([intervals.at(table, 0.95)[0] for table in tables])
+    wider = intervals.CHOSEN * (1 + intervals.FEW / 8)
+    assert wider * NormalDist().inv_cdf(0.95) < upper < wider * t.ppf(0.95, 8)
 
 
 def test_sides_are_those_of_the_data() -> None:

@@ -21,7 +21,7 @@ from echoscale.forecasting.candidates import (
     smoothing_candidates,
 )
 from echoscale.forecasting.data import Data
-from echoscale.forecasting.model import Core, Part, Trend, View
+from echoscale.forecasting.model import Core, Part, Trend, View, shares_of
 from echoscale.forecasting.problem import HorizonProblem, Line, Units, held, worth_a_logarithm
 from echoscale.forecasting.smoothing import Smoothing
 from echoscale.forecasting.splits import least_before
@@ -128,13 +128,17 @@ def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, ch
     errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in means]
     weights = without_small(by_horizon(errors, np.array([candidate.usable for _, candidate in found])), LEAST_WEIGHT)
     used = np.flatnonzero(weights.any(axis=1))
-    together = sum(np.where(weights[k] > 0, weights[k] * errors[k], 0.0) for k in used)
-    order = _in_time(truth)
+    shares = shares_of(len(views), [view for view, _ in found], weights)
+    together = []
+    for b, (t, scale) in enumerate(zip(truth, scales, strict=True)):
+        total = np.sum([np.where(weights[k] > 0, weights[k] * means[k][b], 0.0) for k in used], axis=0)
+        growth = np.prod([view.growth(b, total, share) for view, share in zip(views, shares, strict=True)], axis=0)
+        together.append((t - total) / (scale * growth))
     scatter = _scatter([judged[k] for k in used], weights[used], scales)
     usual = intervals.usual(scatter)
     share = intervals.share_of(len(scatter))
     wider = intervals.wider(scatter, usual, share)
-    table = intervals.quantiles((np.asarray(together) / np.where(np.isfinite(wider), wider, 1.0))[order])
+    table = intervals.quantiles(np.concatenate(together) / np.where(np.isfinite(wider), wider, 1.0))
     parts = [Part(weights[k] / len(found[k][1].methods), found[k][0], each) for k in used for each in found[k][1].methods]
     for place, view in enumerate(views):
         if not any(part.view == place and isinstance(part.method, Trend) for part in parts):
@@ -188,12 +192,6 @@ def _truth(values: Floats, origins: Indices, horizon: int) -> Floats:
     """y(t+h) at the judged origins, (O, H); NaN in gaps and after the end."""
     padded = np.concatenate([values, np.full(horizon, np.nan)])
     return np.asarray(padded[origins[:, None] + np.arange(1, horizon + 1)])
-
-
-def _in_time(truth: Sequence[Floats]) -> Indices:
-    """The rows of several series below each other, in the order of time: by how far each lies before its end."""
-    before = np.concatenate([np.arange(len(each))[::-1] for each in truth])
-    return np.argsort(-before, kind="stable")
 
 
 def _scale(values: Floats) -> float:
