@@ -141,7 +141,7 @@ def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, ch
     usual = intervals.usual(scatter)
     share = intervals.share_of(len(scatter))
     wider = intervals.wider(scatter, usual, share)
-    table = intervals.quantiles(np.concatenate(together) / np.where(np.isfinite(wider), wider, 1.0))
+    table = intervals.quantiles((np.concatenate(together) / np.where(np.isfinite(wider), wider, 1.0))[_in_time(truth)])
     parts = [Part(weights[k] / len(found[k][1].methods), found[k][0], each) for k in used for each in found[k][1].methods]
     for place, view in enumerate(views):
         if not any(part.view == place and isinstance(part.method, Trend) for part in parts):
@@ -198,6 +198,12 @@ def _truth(values: Floats, origins: Indices, horizon: int) -> Floats:
     """y(t+h) at the judged origins, (O, H); NaN in gaps and after the end."""
     padded = np.concatenate([values, np.full(horizon, np.nan)])
     return np.asarray(padded[origins[:, None] + np.arange(1, horizon + 1)])
+
+
+def _in_time(truth: Sequence[Floats]) -> Indices:
+    """The rows of several series below each other, in the order of time: by how far each lies before its end."""
+    before = np.concatenate([np.arange(len(each))[::-1] for each in truth])
+    return np.argsort(-before, kind="stable")
 
 
 def _scale(values: Floats) -> float:
