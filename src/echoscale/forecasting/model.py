@@ -8,7 +8,7 @@ methods have no networks. Inputs and outputs are in units of the data:
 `Core`, of `Forecaster`, holds the parts in use, their weights, and where the series ended:
 
     forecast = sum over parts of weight * part,   interval = forecast + scale * g * quantile of the judged errors
-    g from the scatter of the parts about the forecast, see `intervals`
+    g from the growth of the series and from the scatter of the parts about the forecast, see `intervals`
 
 A part is a naive forecast, exponential smoothing or a `Reader`. A new value moves all of them on.
 """
@@ -339,6 +339,14 @@ class View:
             return np.asarray(self.lanes[b].forecasts(steps)[TRENDS.index(method.name)])
         return method.forecast(self.lines[b], b, steps, future)
 
+    def growth(self, b: int, forecast: Floats, share: Floats) -> Floats:
+        """(forecast / geometric mean)^share of a series in logarithms, else 1: what the errors of series b grow with."""
+        units = self.units[b]
+        if not units.log:
+            return np.ones_like(forecast)
+        lowest = units.back(self.lines[b].values.min())
+        return np.asarray(np.exp(share * (np.log(np.maximum(forecast, lowest)) - units.mean)))
+
     def copied(self) -> View:
         """The same, with its own of all that an update changes in place."""
         return View(self.units, list(self.lines), [replace(lanes, seasons=lanes.seasons.copy()) for lanes in self.lanes])
@@ -351,6 +359,13 @@ class View:
             if self.lanes:
                 for each in z.tolist():
                     self.lanes[b].step(each)
+
+
+def shares_of(views: int, which: Sequence[int], weights: Floats) -> Floats:
+    """Weight of every view, (views, H), from the view and the weight (H,) of every forecaster."""
+    found = np.zeros((views, weights.shape[1]))
+    np.add.at(found, list(which), weights)
+    return found
 
 
 @dataclass(eq=False)
@@ -399,6 +414,7 @@ class Core:
         """Forecasts of every series, (steps,), in units of the data; and the factors on the quantiles of errors."""
         found = []
         weights = [part.weights[:steps] for part in self.parts]
+        shares = shares_of(len(self.views), [part.view for part in self.parts], np.array(weights))
         for b, scale in enumerate(self.scales):
             each = []
             for part in self.parts:
@@ -409,7 +425,8 @@ class Core:
                 apart = [((one - total) / scale) ** 2 for one in each]
                 scatter = np.sum([np.where(w > 0, w * one, 0.0) for w, one in zip(weights, apart, strict=True)], axis=0)
             wider = intervals.wider(scatter, self.usual[:steps], self.share)
-            found.append((np.maximum(total, self.floors[b]), scale * wider))
+            growth = [view.growth(b, total, share) for view, share in zip(self.views, shares, strict=True)]
+            found.append((np.maximum(total, self.floors[b]), scale * wider * np.prod(growth, axis=0)))
         return found
 
     def updated(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> Core:

@@ -1,11 +1,9 @@
 """Weights of candidates in a mean, from their errors on held-out data, and whether one candidate is clearly better.
 
-`of_errors` takes into account which errors cancel, `of_sizes` the sizes of errors alone. `by_horizon` takes the mean of both,
-for `Forecaster`:
+`of_errors` takes into account which errors cancel, `of_sizes` the sizes of errors alone. `by_horizon` gives the weights of
+`Forecaster`:
 
-    w = (u + v) / 2
-    u = argmin mean over origins and horizons of (sum_k u_k e_k)^2 + sum_k u_k^2 mean e_k^2,   u >= 0,   sum u = 1
-    v_k proportional to (error_k / least error)^-8, 0 for errors far above the least
+    w = argmin mean over origins and horizons of (sum_k w_k e_k)^2 + sum_k w_k^2 mean e_k^2,   w >= 0,   sum w = 1
 
 Errors are in units of the least error of their horizon, so that all horizons count alike. Errors far from the other errors of a
 candidate are clipped. Short and long horizons have their own weights.
@@ -22,14 +20,12 @@ from echoscale._internal.types import Flags, Floats
 
 # Candidates of one kind whose errors before a split are this close to the best cannot be told from it, and are averaged.
 ALIKE = 1.03
-# The exponent of v, and the error above which v is 0, in least errors: larger exponents trust the best candidate more.
-POWER, WORST = 8.0, 1.3
-# Errors beyond this many mean absolute errors of their candidate are clipped: a few of them would decide u.
+# Errors beyond this many mean absolute errors of their candidate are clipped: a few of them would decide.
 FAR = 4.0
 # Horizons up to these share weights, which come from the horizons from two thirds of the first to one and a half of the last.
 GROUPS = (2, 6, 12, 24, 48)
 ABOUT = 1.5
-# Candidates that may share u, the best first: among more of them, chance decides.
+# Candidates that may have weights, the best first: among more of them, chance decides.
 MOST = 12
 # Judged rows that a candidate must have, as a share of the largest number that a candidate has.
 LEAST_SHARE = 0.8
@@ -96,17 +92,14 @@ def of_horizons(errors: Sequence[Floats], usable: Flags) -> Floats:
     some = some[:, :, np.isfinite(some).any(axis=(0, 1))]
     size = np.nanmean(np.abs(some), axis=1)
     least = np.where(size.min(axis=0) > 0, size.min(axis=0), 1.0)
-    score = np.exp(np.log(np.maximum(size / least, 1e-12)).mean(axis=1))
-    v = of_sizes(np.where(score <= WORST * score.min(), score, np.inf), POWER)
+    score = np.log(np.maximum(size / least, 1e-12)).mean(axis=1)
     best = np.argsort(score, kind="stable")[:MOST]
-    u = np.zeros(len(good))
-    u[best] = _least_squares(some[best] / least)
-    found[good] = (u + v) / 2
+    found[good[best]] = _least_squares(some[best] / least)
     return found
 
 
 def _least_squares(errors: Floats) -> Floats:
-    """u of candidates (K, O, H)."""
+    """w of candidates (K, O, H)."""
     both = np.isfinite(errors).all(axis=0)
     far = FAR * np.nanmean(np.abs(errors), axis=1, keepdims=True)
     return of_errors(np.clip(errors, -far, far)[:, both])
