@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from sklearn.base import clone
 
 import echoscale as es
 from echoscale.forecasting.data import Data
@@ -110,6 +111,17 @@ def test_known_inputs_are_used_and_inputs_of_the_past_too() -> None:
     assert np.abs(found[1:] - expected[1:]).max() < 0.4  # a coefficient knows 0.5 / sqrt(300)
     wrong = quick(past=["leading"], season=None, difference="none", mode="direct").fit(pd.Series(y), X)
     assert np.abs(wrong.predict(6, -future).mean.to_numpy() - expected).max() > 2
+
+
+def test_any_column_of_an_array_may_be_known_up_to_now_only() -> None:
+    rng = np.random.default_rng(1)
+    y, X = rng.normal(size=60).cumsum(), rng.normal(size=(63, 3))
+    found = quick(past=[0]).fit(y, X[:60]).predict(3, X[60:, 1:])
+    named = quick(past=["0"]).fit(pd.Series(y), pd.DataFrame(X[:60], columns=["0", "1", "2"]))
+    expected = named.predict(3, pd.DataFrame(X[60:, 1:], index=range(60, 63), columns=["1", "2"]))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    with pytest.raises(ValueError, match=r"give only \['1', '2'\], whose future is known"):
+        quick(past=[0]).fit(y, X[:60]).predict(3, X[60:])
 
 
 def test_gaps_are_skipped() -> None:
@@ -334,6 +346,56 @@ def test_an_update_during_a_forecast_is_kept(steps: int, level: float, monkeypat
             model.predict(steps, level=[level])
     assert len(model._data.values[0]) == 97
     pd.testing.assert_frame_equal(model.predict(3).frame(), alone.update(more).predict(3).frame(), check_exact=True)
+
+
+# ----------------------------------------------------------------------------------------------------------- scikit-learn
+
+
+def test_parameters_are_those_of_scikit_learn() -> None:
+    past = ["a"]
+    model = es.Forecaster(6, networks=False, past=past)
+    assert model.get_params()["past"] is past
+    assert repr(model) == "Forecaster(horizon=6, networks=False, past=['a'])"
+    copied = clone(model)
+    assert copied.get_params() == model.get_params()
+    y, X = monthly(), pd.DataFrame({"a": np.arange(96.0)}, index=monthly().index)
+    np.testing.assert_array_equal(copied.fit(y, X).predict(3), model.fit(y, X).predict(3))
+    assert not hasattr(clone(model), "horizon_")
+    with pytest.raises(ValueError, match="Invalid parameter 'periods'"):
+        model.set_params(periods=12).fit(y)
+    with pytest.raises(ValueError, match="mode must be"):
+        model.set_params(mode="loop").fit(y)
+
+
+def test_a_fitted_forecaster_tells_what_it_uses(fitted: es.Forecaster) -> None:
+    first, second = repr(fitted).splitlines()
+    assert first == "Forecaster(horizon=6, networks=False)"
+    [core] = fitted._cores
+    name, _, weight = max(core.candidates, key=lambda each: each[2])
+    used = sum(each[2] > 0 for each in core.candidates)
+    assert second.startswith(f"season 12, horizon 6; {weight:.0%} {name}; ")
+    assert second.endswith(f"; {used - 3} more")
+    noise = np.random.default_rng(0).normal(size=(96, 2))
+    several = quick(season=None).fit({"a": monthly().to_numpy(), "b": noise[:, 0], "c": noise[:, 1]})
+    assert repr(several).splitlines()[1].startswith("3 series, season None, horizon 6; ")
+    for name, error, weight in several.candidates_.rows:
+        each = [row for core in several._cores for row in core.candidates if row[0] == name]
+        assert error == pytest.approx(np.mean([row[1] for row in each]))
+        assert weight == pytest.approx(sum(row[2] for row in each) / 3)
+
+
+@pytest.mark.parametrize("level", [80, 95, 50, 61.7])
+def test_quantiles_are_the_bounds_of_intervals(level: float, fitted: es.Forecaster) -> None:
+    forecast = fitted.predict(6, level=[80])
+    for side, probability in ((forecast.lower, 0.5 - level / 200), (forecast.upper, 0.5 + level / 200)):
+        pd.testing.assert_series_equal(side(level), forecast.quantile(probability))
+    pd.testing.assert_series_equal(forecast.quantile(0.5), forecast.mean)
+    several = np.array([forecast.quantile(each) for each in np.linspace(0.005, 0.995, 67)])
+    assert (np.diff(several, axis=0) >= 0).all()
+    assert list(forecast.frame()) == ["forecast", "lower 80", "upper 80"]
+    for probability in (0.0, 0.004, 1.0, np.nan):
+        with pytest.raises(ValueError, match="probability must"):
+            forecast.quantile(probability)
 
 
 def test_modes_differences_and_plots(fitted: es.Forecaster) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
+from echoscale.data.series import held
 from echoscale.forecasting import intervals
 from echoscale.forecasting.candidates import (
     Candidate,
@@ -22,7 +23,7 @@ from echoscale.forecasting.candidates import (
 )
 from echoscale.forecasting.data import Data
 from echoscale.forecasting.model import Core, Part, Trend, View
-from echoscale.forecasting.problem import HorizonProblem, Line, Units, held, worth_a_logarithm
+from echoscale.forecasting.problem import HorizonProblem, Line, Units, worth_a_logarithm
 from echoscale.forecasting.smoothing import Smoothing
 from echoscale.forecasting.splits import least_before
 from echoscale.forecasting.weights import by_horizon, without_small

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Flags, Floats
 from echoscale.data.scaling import Scaling, scaling_of
-from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, washout_steps
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, held, washout_steps
 from echoscale.data.targets import Ahead, are_labels, entries_of, future_of, labels_of
 from echoscale.forecasting import splits
 from echoscale.forecasting.splits import OriginSplits
@@ -285,15 +285,6 @@ def worth_a_logarithm(values: Floats) -> bool:
         return False
     low, high = np.quantile(known, [0.05, 0.95])
     return bool(high > LEAST_RATIO * low)
-
-
-def held(values: Floats) -> Floats:
-    """Gaps (NaN) filled with the last value before them: what is known at the time, and no later."""
-    table = values[:, None] if values.ndim == 1 else values
-    known = ~np.isnan(table)
-    place = np.maximum.accumulate(np.where(known, np.arange(len(table))[:, None], 0), axis=0)
-    found = np.nan_to_num(np.take_along_axis(table, place, axis=0))
-    return found[:, 0] if values.ndim == 1 else found
 
 
 @dataclass(frozen=True, eq=False)

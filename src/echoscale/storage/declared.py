@@ -19,7 +19,7 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale.data.clock import DATES, PERIODS, STEPS, Clock
 from echoscale.data.differencing import DIFFERENCES
-from echoscale.data.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
+from echoscale.data.frames import ARRAY, COLUMNS, DICT, LEVELS, LIST, LONG, ONE, PANDAS, XARRAY, Form
 from echoscale.data.normal_scores import ONLY, NormalScores, columns_heard
 from echoscale.data.scaling import Scaling
 from echoscale.engine.drawn import Drawn
@@ -382,10 +382,11 @@ CLOCK = Record(
 )
 FORM = Record(
     Form,
-    shape=one_of(ONE, COLUMNS, DICT, LIST),
+    shape=one_of(ONE, COLUMNS, DICT, LIST, LONG, LEVELS),
     library=one_of(ARRAY, PANDAS, XARRAY),
     names=Many(TEXT, size="series"),
     labels=Many(SETTING, size="series"),
+    dims=Many(SETTING),
     kept=_plain_labels,
 )
 LINE = Record(Line, "values T, future ? ?, past T ?", known=Array("T", kind="b"))
@@ -496,6 +497,7 @@ DATA = Record(
 
 
 def _finish_forecaster(model: Any) -> None:
+    model._check_parameters()
     count, ahead, horizon = len(model._data.values), len(model._data.known_ahead), model.horizon_
     if sorted(b for group in model._groups for b in group) != list(range(count)) or len(model._cores) != len(model._groups):
         raise ValueError("groups must hold every series once, each with its own fit")

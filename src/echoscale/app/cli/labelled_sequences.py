@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal.types import Floats
+from echoscale.data.series import held
 from echoscale.data.tables import DataFile
-from echoscale.forecasting.problem import held
 
 if TYPE_CHECKING:
     import pandas as pd
