@@ -24,6 +24,7 @@ from echoscale.forecasting.candidates import (
 from echoscale.forecasting.data import Data
 from echoscale.forecasting.model import Core, Part, Trend, View
 from echoscale.forecasting.problem import HorizonProblem, Line, Units, worth_a_logarithm
+from echoscale.forecasting.readers import Reader
 from echoscale.forecasting.smoothing import Smoothing
 from echoscale.forecasting.splits import least_before
 from echoscale.forecasting.weights import by_horizon, without_small
@@ -136,7 +137,11 @@ def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, ch
     share = intervals.share_of(len(scatter))
     wider = intervals.wider(scatter, usual, share)
     table = intervals.quantiles((np.asarray(together) / np.where(np.isfinite(wider), wider, 1.0))[order])
-    parts = [Part(weights[k] / len(found[k][1].methods), found[k][0], each) for k in used for each in found[k][1].methods]
+    parts = [
+        Part(weights[k] / len(found[k][1].methods), found[k][0], each.light() if isinstance(each, Reader) else each)
+        for k in used
+        for each in found[k][1].methods
+    ]
     for place, view in enumerate(views):
         if not any(part.view == place and isinstance(part.method, Trend) for part in parts):
             view.lanes = []

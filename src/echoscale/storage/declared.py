@@ -27,7 +27,7 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, checked, without_lanes
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
-from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
+from echoscale.forecasting import AutoModel, Forecaster, SequenceModel, smoothing
 from echoscale.forecasting.data import Data
 from echoscale.forecasting.intervals import GRID
 from echoscale.forecasting.lags import LinearMap, ProductMap, Recipe
@@ -36,7 +36,7 @@ from echoscale.forecasting.networks import Drive, Net
 from echoscale.forecasting.problem import Line, Range, Units
 from echoscale.forecasting.readers import LEAST_ROWS, Reader
 from echoscale.forecasting.sequences import SequenceMember
-from echoscale.forecasting.smoothing import TRENDS, Smoothing
+from echoscale.forecasting.smoothing import TRENDS
 from echoscale.learning import OnlineLearner
 from echoscale.learning.online.adam import Adam
 from echoscale.learning.online.history import History
@@ -390,12 +390,6 @@ FORM = Record(
     kept=_plain_labels,
 )
 LINE = Record(Line, "values T, future ? ?, past T ?", known=Array("T", kind="b"))
-SMOOTHING = Record(
-    Smoothing,
-    "factors 5 lanes, level lanes, slope lanes, seasons m lanes, squares lanes",
-    period=_positive("m"),
-    count=SIZE,
-)
 
 
 def _above_zero(value: Any, name: str) -> float:
@@ -405,18 +399,12 @@ def _above_zero(value: Any, name: str) -> float:
 
 
 UNITS = Record(Units, spread=Plain(_above_zero))
-VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), lanes=Many(SMOOTHING, list, "B", or_none=True))
+VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), left_out=("lanes",))
 
 
 def _check_net(net: Net) -> None:
     _check_hyper(net.lanes, net.esn.hyper)
     checks.choice(net.lane, range(net.lanes.lanes or 1), "lane")
-
-
-def _last_states(reader: Reader) -> Reader:
-    shown = reader.copied()
-    shown.trails = [trail[-1:] for trail in reader.trails]
-    return shown
 
 
 NET = Record(Net, esn=NETWORK, lanes=HYPER, spread=Plain(_above_zero), finish=_check_net)
@@ -428,7 +416,7 @@ READER = Record(
     relative=Array("fits", least=0),
     readout=Record(Readout, "coef fits 1 ?, intercept fits 1", ridge=Array("fits", least=0)),
     trails=Many(Array("1 ?"), list),
-    kept=_last_states,
+    kept=Reader.light,
     left_out=("settled", "recent", "blocks"),
 )
 NAIVE = Record(Naive, difference=one_of(*NAIVE_NAMES), period=Maybe(POSITIVE))
@@ -436,7 +424,8 @@ METHOD = OneOf({"Naive": NAIVE, "Trend": Record(Trend, name=one_of(*TRENDS)), "R
 PART = Record(Part, "weights H", method=METHOD)
 
 
-def _check_core(core: Core) -> None:
+def _finish_core(core: Core) -> None:
+    """Parts that fit each other; and exponential smoothing, which is computed from the data again."""
     lengths = [[len(line) for line in view.lines] for view in core.views]
     if not lengths or any(each != lengths[0] for each in lengths):
         raise ValueError("all views must hold the same steps")
@@ -456,6 +445,13 @@ def _check_core(core: Core) -> None:
             raise ValueError(f"there are {len(part.method.trails)} last states for {len(core.scales)} series")
     if not all(len(each) == 3 and isinstance(each[0], str) for each in core.candidates):
         raise ValueError("candidates must have a name, an error and a weight")
+    if (core.period or 1) > min(int(edges[-1]) for edges in core.edges):
+        raise ValueError(f"a season of {core.period} steps cannot have been learned from fewer")
+    for place, view in enumerate(core.views):
+        if any(part.view == place and isinstance(part.method, Trend) for part in core.parts):
+            view.lanes = [
+                smoothing.after(line, core.period, int(edges[-1])) for line, edges in zip(view.lines, core.edges, strict=True)
+            ]
 
 
 CORE = Record(
@@ -471,7 +467,7 @@ CORE = Record(
     views=Many(VIEW, list),
     parts=Many(PART, list),
     candidates=SETTING,
-    finish=_check_core,
+    finish=_finish_core,
 )
 
 
