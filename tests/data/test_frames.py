@@ -60,7 +60,7 @@ def test_the_remedy_of_a_refused_table_gives_its_series_and_dates(y: Any, series
         LONG.rename(columns={"unique_id": "shop", "ds": "day", "y": "sold"}),
         NUMBERED,
         LEVELS["y"],
-        pd.Series(LONG["y"].to_numpy(), pd.MultiIndex.from_arrays([LONG["unique_id"], LONG["ds"]], names=[None, None])),
+        pd.Series(LONG["y"].to_numpy(), pd.MultiIndex.from_arrays([LONG["unique_id"].to_numpy(), DAYS.append(DAYS)])),
     ],
     ids=["long", "by date", "categories", "periods", "other names", "numbers", "levels", "unnamed"],
 )

@@ -88,6 +88,19 @@ def test_panels_of_unequal_length(panel: str) -> None:
         assert np.abs(forecast.mean[name] - y.iloc[-12:-9].to_numpy()).max() < 0.15 * y.mean()
 
 
+def test_fits_of_many_series_tell_how_far_they_are_and_can_be_interrupted(fitted: es.Forecaster) -> None:
+    seen, model = [], deepcopy(fitted)
+    quick().fit(np.stack([monthly()] * 3, axis=1), progress=lambda *each: seen.append(each))
+    assert seen == [(1, 3, ""), (2, 3, ""), (3, 3, "")]
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(np.stack([monthly()] * 3, axis=1), progress=interrupt)
+    pd.testing.assert_frame_equal(model.predict(6).frame(), fitted.predict(6).frame())
+
+
 def test_units_of_the_data_do_not_matter() -> None:
     y = monthly().to_numpy()
     one, other = (quick(log=False).fit(each).predict(6) for each in (y, 1e6 * y + 1e7))

@@ -123,16 +123,19 @@ class Forecaster(BaseEstimator):
 
     # --------------------------------------------------------------------------------------------------------- learning
 
-    def fit(self, y: Any, X: Any = None) -> Forecaster:
+    def fit(self, y: Any, X: Any = None, *, progress: bool | Progress = False) -> Forecaster:
         """Learn from series, and judge.
 
         Parameters
         ----------
         y : (T,), (T, B), Series, DataFrame, DataArray, or dict or list of series
-            What is forecast; columns are separate series. Gaps are NaN: they are no targets, and as features they hold the
-            last value. Of more than 10,000 values, the last count.
+            What is forecast; columns are separate series. A DataFrame in long form has a row for each name and time: columns
+            of names, times and values, or a Series with an index of names and times. Gaps are NaN: they are no targets, and as
+            features they hold the last value. Of more than 10,000 values, the last count.
         X : (T, F), DataFrame, DataArray, or dict or list of them, optional
-            Inputs of the same steps. Gaps hold the last value.
+            Inputs of the same steps; in long form where y is. Gaps hold the last value.
+        progress : bool or function
+            True shows a bar, for series that are learned one by one; a function gets (series done, series, "").
 
         Returns
         -------
@@ -142,7 +145,7 @@ class Forecaster(BaseEstimator):
         self._check_parameters()
         new = copy(self)
         new._data = Data.of(y, X, tuple(self.past))
-        new._learn(None if self.horizon is None else int(self.horizon))
+        new._learn(None if self.horizon is None else int(self.horizon), progress)
         self.__dict__.update(vars(new))  # at once: a fit that fails changes nothing
         return self
 
@@ -154,7 +157,7 @@ class Forecaster(BaseEstimator):
                 f"a horizon of {horizon} steps cannot be judged by {shortest} values: at most {longest}, a third of them."
             )
 
-    def _learn(self, horizon: int | None) -> None:
+    def _learn(self, horizon: int | None, progress: bool | Progress = False) -> None:
         choices = Choices(self.season, self.mode, self.difference, self.log, self.networks, self.seed)
         values = self._data.values
         groups = [list(range(len(values)))] if self.panel == "all" else [[b] for b in range(len(values))]
@@ -170,9 +173,12 @@ class Forecaster(BaseEstimator):
             self._check_horizon(horizon)
         self._groups, self.horizon_ = groups, horizon
         self.season_ = periods[0] if len(groups) == 1 else periods
-        self._cores = [
-            learn(self._data, group, horizon, period, choices) for group, period in zip(groups, periods, strict=True)
-        ]
+        cores: list[Core] = []
+        with shown(progress, "fit") as tell:
+            for group, period in zip(groups, periods, strict=True):
+                cores.append(learn(self._data, group, horizon, period, choices))
+                tell(len(cores), len(groups), "")
+        self._cores = cores
 
     def update(self, y: Any, X: Any = None) -> Forecaster:
         """Take the next values: states and statistics move on, and what was chosen is kept.

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from echoscale._internal.types import Flags, Floats
 from echoscale.data.scaling import Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, held, washout_steps
+from echoscale.data.several import refuse_joined
 from echoscale.data.targets import Ahead, are_labels, entries_of, future_of, labels_of
 from echoscale.forecasting import splits
 from echoscale.forecasting.splits import OriginSplits
@@ -162,7 +163,10 @@ def as_problem(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: 
         y = y if series.kind != "one" else y[0]
     scaling = scaling_of(scale, series)
     raw, per_sequence = entries_of(y, series)
-    if are_labels(raw, per_sequence, series, labels):
+    labelled = are_labels(raw, per_sequence, series, labels)
+    if not per_sequence:
+        refuse_joined(u, raw[0] if labelled else None)
+    if labelled:
         found = labels_of(raw, per_sequence, series, "Pass labels=False for numbers.")
         outputs = len(found.classes)
         targets, none = Series(found.codes(), "list", "y"), Scaling.none(outputs)

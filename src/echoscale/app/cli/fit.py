@@ -21,7 +21,7 @@ from echoscale._internal.files import make_folder, write_atomically
 from echoscale.app.cli import labelled_sequences as sequences
 from echoscale.app.cli.output import STOPPED, check_file, check_folder, note, note_filled, print_json, say, silent, working
 from echoscale.app.report import fits as fit_pages
-from echoscale.data import tables
+from echoscale.data import several, tables
 from echoscale.data.series import held
 from echoscale.data.tables import DataFile, Notation, listed, when
 
@@ -186,9 +186,9 @@ class Columns:
         inputs, past = asked.inputs, asked.past
         same_row = bool(text) or asked.horizon == 0
         if asked.sequence is None:
-            sequences.check_one_series(data, targets, [*inputs, *past], same_row)
+            sequences.check_one_series(data, targets, [*inputs, *past])
         if same_row:
-            others = [name for name in data.numeric() if name not in targets and not sequences.is_name(name)]
+            others = [name for name in data.numeric() if name not in targets and not several.is_name(name)]
             inputs = [*inputs, *past] or others
             past = []
             if not inputs:

@@ -262,7 +262,10 @@ def _check_order(data: DataFile) -> None:
     twice = np.flatnonzero(index.duplicated())
     if len(twice):
         row = int(twice[0])
-        raise ValueError(f"{data.path}: {when(index[row])} stands twice in column {name!r}, again at row {row + 1}.")
+        raise ValueError(
+            f"{data.path}: {when(index[row])} stands twice in column {name!r}, again at row {row + 1}. Several series need a "
+            "column each; --sequence NAME learns a label for each sequence, where column NAME names them."
+        )
     back = np.flatnonzero(np.asarray(index[1:] < index[:-1]))
     if len(back):
         row = int(back[0]) + 1
