@@ -472,6 +472,10 @@ def bad_inputs() -> list[tuple[str, Any, str]]:
         ),
         ("zones of a panel", lambda: quick().fit({"a": y, "b": y.tz_localize("UTC")}), "different time zones: None and UTC"),
         ("short", lambda: quick().fit(y.iloc[:9]), "9 values, at least 12"),
+        ("huge", lambda: quick().fit(1e200 * y), "y holds 2e+202 at row 0: squares of such numbers are too large"),
+        ("tiny", lambda: quick().fit(-1e-200 * y), "squares of such numbers are too small to be added up"),
+        ("huge update", lambda: plain().update(y.iloc[:1] * 1e200), "squares of such numbers are too large"),
+        ("two values", lambda: quick().fit(y.iloc[:2]), "series 'sales' holds 2 values, at least 12"),
         ("infinite", lambda: quick().fit(np.append(np.inf, np.arange(50.0))), "infinite value at row 0"),
         (
             "later update",
@@ -491,6 +495,32 @@ def test_bad_input_is_named(call: Any, words: str) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("factor", [1e-90, 1e90, -1e90])
+def test_units_may_be_tiny_or_large(factor: float) -> None:
+    y = monthly().to_numpy()
+    one, other = (quick(log=False).fit(each).predict(6) for each in (y * np.sign(factor), y * factor))
+    np.testing.assert_allclose(other.mean / abs(factor), one.mean, rtol=1e-6)
+    np.testing.assert_allclose(other.upper(95) / abs(factor), one.upper(95), rtol=1e-3)
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -1e90])
+def test_constants_are_forecast_without_width(value: float) -> None:
+    forecast = es.Forecaster(4).fit(np.full(200, value)).predict(4)
+    np.testing.assert_allclose(forecast.frame(), value, rtol=1e-14)
+
+
+def test_gaps_anywhere_leave_finite_forecasts_and_errors() -> None:
+    for gaps in (slice(0, 30), slice(40, 60), slice(84, 90), slice(90, 96), slice(0, 96, 2)):
+        y = monthly()
+        y.iloc[gaps] = np.nan
+        model = quick().fit({"gaps": y, "whole": monthly()})
+        assert np.isfinite(model.predict(6).frame()).all(axis=None)
+        judged = model.backtest(6, 2)
+        assert np.isfinite([judged.mase(), judged.pinball(), judged.coverage(80)]).all()
+    nothing = quick().fit(monthly().where(monthly().index < "2022")).backtest(6, 2)
+    assert np.isnan([nothing.mase(), nothing.pinball(), nothing.coverage(80)]).all()
 
 
 def test_labels_come_back_as_they_were(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from echoscale.data.series import as_numbers, axes, refuse_twice
 ONE, COLUMNS, DICT, LIST = "one", "columns", "dict", "list"
 LONG, LEVELS = "long", "levels"
 ARRAY, PANDAS, XARRAY = "array", "pandas", "xarray"
+# Squares of larger numbers may be infinite in a sum.
+LARGEST = 1e100
 # Columns of names and times that long frames have in statsforecast and others.
 NAMES, TIMES = "unique_id", "ds"
 # What pandas.api.types.infer_dtype calls columns of dates, and of names.
@@ -400,6 +402,12 @@ def _check(values: Floats, what: str) -> None:
     bad = np.flatnonzero(np.isinf(values))
     if len(bad):
         raise ValueError(f"{what} must be finite, found an infinite value at row {bad[0]}; gaps are NaN.")
+    large = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(large):
+        raise ValueError(
+            f"{what} holds {values[large[0]]:.3g} at row {large[0]}: squares of such numbers are too large to be added up. Give it "
+            "in other units."
+        )
 
 
 def _index_of(value: Any) -> Any:

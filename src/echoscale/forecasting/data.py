@@ -17,6 +17,8 @@ from echoscale.forecasting.problem import LEAST_STEPS
 
 # The last values of a series that are used: more take longer, and older values may mislead.
 MOST_STEPS = 10_000
+# Squares of smaller numbers may be 0.
+SMALLEST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,12 @@ class Data:
                 count = f"{len(known)} value{'s' * (len(known) != 1)}"
                 raise ValueError(
                     f"series {form.names[b]!r} holds {count}, at least {LEAST_STEPS} are needed to judge a forecast."
+                )
+            size = np.abs(each[known]).max()
+            if 0 < size < SMALLEST:
+                raise ValueError(
+                    f"series {form.names[b]!r} reaches {size:.3g} only: squares of such numbers are too small to be added up. "
+                    "Give it in other units."
                 )
             first = max(int(known[0]), len(each) - MOST_STEPS)
             series.append(each[first:].copy())

@@ -188,20 +188,26 @@ class Backtest:
         return self.forecasts[0].levels
 
     def mase(self) -> float:
-        """Mean absolute error over the mean absolute change of the training data in a season (a step, where there is none)."""
-        return float(np.nanmean([[np.abs(t - f) / s for t, f, s in each] for each in self._each()]))
+        """Mean absolute error over the mean absolute change of the training data in a season, or in a step without a season.
+
+        NaN where no value came; so are the pinball loss and the coverage.
+        """
+        errors = np.array([[np.abs(t - f) / s for t, f, s in each] for each in self._each()])
+        return _mean(errors[~np.isnan(errors)])
 
     def pinball(self) -> float:
         """Mean pinball loss of the forecast and of all bounds, over the same scale."""
         losses = []
         for forecast, truth, scale in zip(self.forecasts, self.truths, self.scales, strict=True):
             for b, y in enumerate(truth):
+                if np.isnan(y).all():
+                    continue
                 quantiles = [(0.5, forecast.means[b])]
                 for level, bounds in forecast.bounds.items():
                     quantiles += [(0.5 - level / 200, bounds[b][0]), (0.5 + level / 200, bounds[b][1])]
                 each = [np.maximum(p * (y - q), (p - 1) * (y - q)) for p, q in quantiles]
                 losses.append(2 * np.nanmean(each) / scale[b])
-        return float(np.nanmean(losses))
+        return _mean(np.array(losses))
 
     def coverage(self, level: float) -> float:
         """The share of values inside the interval.
@@ -295,6 +301,11 @@ class Backtest:
 
     def __repr__(self) -> str:
         return str(self.table)
+
+
+def _mean(values: Floats) -> float:
+    """The mean; NaN of nothing."""
+    return float(values.mean()) if values.size else float("nan")
 
 
 def _scale(values: Floats, period: int | None) -> float:

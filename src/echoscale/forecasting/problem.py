@@ -171,9 +171,11 @@ def as_problem(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: 
         outputs = len(found.classes)
         targets, none = Series(found.codes(), "list", "y"), Scaling.none(outputs)
         nothing, names = (None,) * outputs, series.columns
-        return Problem(
+        problem = Problem(
             scaling.apply(series), targets, scaling, none, nothing, found.classes, per_sequence, flat=True, columns=names
         )
+        _check_rows(problem)
+        return problem
     flat = _is_flat(y, series)
     values = list(as_targets(y, series, gaps=True).values)
     _check_targets(values)
@@ -187,12 +189,16 @@ def as_problem(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: 
     own = Scaling(mean, spread)
     targets = Series([own.forward(each) for each in values], "list", "y")
     problem = Problem(scaling.apply(series), targets, scaling, own, ahead, None, False, flat, series.columns)
-    if problem.rows < LEAST_STEPS:
+    _check_rows(problem)
+    return problem
+
+
+def _check_rows(problem: Problem) -> None:
+    if not problem.per_sequence and problem.rows < LEAST_STEPS:
         raise ValueError(
             f"{problem.rows} steps with a target are too few to choose by, after the first {problem.washout}: give at least "
             f"{LEAST_STEPS}."
         )
-    return problem
 
 
 @dataclass(frozen=True, eq=False)
