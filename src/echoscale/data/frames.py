@@ -405,8 +405,8 @@ def _check(values: Floats, what: str) -> None:
     large = np.flatnonzero(np.abs(values) > LARGEST)
     if len(large):
         raise ValueError(
-            f"{what} holds {values[large[0]]:.3g} at row {large[0]}: squares of such numbers are too large to be added up. Give it "
-            "in other units."
+            f"{what} holds {values[large[0]]:.3g} at row {large[0]}: squares of such numbers are too large to be added up. "
+            "Give it in other units."
         )
 
 
