@@ -288,7 +288,7 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
     "a word": (GOOD.replace("2024-01-09,2", "2024-01-09,two"), ["-t", "y"], "'two' at row 9 (2024-01-09), column 'y'"),
     "a word, and no target": ("y\n" + "1\n2\n" * 9 + "two\n", [], "'two' at row 19, column 'y', is no number"),
     "a constant": (GOOD, ["-t", "flat"], "column 'flat' is constant (5)"),
-    "one row": ("y\n1\n", [], "holds 1 number, at least 12 are needed"),
+    "one row": ("y\n1\n", [], "series 'y' holds 1 value, at least 12 are needed"),
     "labels ahead": (GOOD, ["-t", "word", "--horizon", "3"], "labels are predicted for the same row"),
     "a horizon too long": (GOOD, ["-t", "y", "--horizon", "20"], "at most 9, a third of them"),
     "no file": ("", ["-t", "y"], "there is no file"),

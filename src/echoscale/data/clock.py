@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 STEPS, DATES, PERIODS = "steps", "dates", "periods"
 # Days of the cycles of a calendar; they may miss a whole number of steps by this share of a step: a year has 52.18 weeks.
@@ -66,8 +67,9 @@ class Clock:
         if isinstance(index, pd.DatetimeIndex):
             return cls._of_dates(index, what, name)
         if index.dtype.kind in "iu":
-            step = int(index[1] - index[0]) if len(index) > 1 else 1
-            gaps = np.flatnonzero(np.diff(np.asarray(index)) != step)
+            steps = np.diff(np.asarray(index))
+            step = usual(steps) if len(steps) else 1
+            gaps = np.flatnonzero(steps != step)
             if len(gaps):
                 raise ValueError(_uneven(index, int(gaps[0]), what))
             return cls(STEPS, str(int(index[-1])), str(step), None, name)
@@ -217,6 +219,12 @@ def inferred(index: Any) -> Any:
     return None if found is None else pd.tseries.frequencies.to_offset(found)
 
 
+def usual(steps: npt.NDArray[Any]) -> int:
+    """The commonest step between whole numbers."""
+    found, counts = np.unique(steps, return_counts=True)
+    return int(found[np.argmax(counts)])
+
+
 def _says_all(offset: Any) -> bool:
     """Whether the name of an offset gives the same offset."""
     import pandas as pd
@@ -234,7 +242,8 @@ def _irregular(index: Any, what: str) -> str:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if inferred(index[:middle]) is None else (middle, high)
-    return _uneven(index, low - 1, what)
+    first = low == 2 and inferred(index[1:4]) is not None  # the steps after the first one are even
+    return _uneven(index, 0 if first else low - 1, what)
 
 
 def _uneven(index: Any, row: int, what: str) -> str:

@@ -221,6 +221,15 @@ def washout_steps(washout: int | None, shortest: int | None = None) -> int:
     return MOST_WASHOUT if shortest is None else min(MOST_WASHOUT, shortest // 10)
 
 
+def held(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Gaps (NaN) filled with the last value before them: what is known at the time, and no later."""
+    table = values[:, None] if values.ndim == 1 else values
+    known = ~np.isnan(table)
+    place = np.maximum.accumulate(np.where(known, np.arange(len(table))[:, None], 0), axis=0)
+    found = np.nan_to_num(np.take_along_axis(table, place, axis=0))
+    return found[:, 0] if values.ndim == 1 else found
+
+
 def axes(value: object) -> int:
     """The number of axes without copying the data; nested lists count their depth."""
     if hasattr(value, "ndim"):

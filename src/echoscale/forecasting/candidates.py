@@ -215,25 +215,27 @@ class Candidate:
 
 
 def smoothing_candidates(problem: HorizonProblem) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
-    """One candidate for every kind of trend, and the lanes of every series after its end."""
-    judged: list[list[list[Floats]]] = [[] for _ in smoothing.TRENDS]
-    ends = []
-    for b, line in enumerate(problem.lines):
-        lanes, found = _smoothed(problem, b, line)
-        ends.append(lanes)
-        for each, one in zip(judged, found, strict=True):
-            each.append([one[None]])
-    return [Candidate(name, judged[k], [Trend(name)]) for k, name in enumerate(smoothing.TRENDS)], ends
+    """One candidate for every kind of trend, and the lanes of every series after its end; the season is the best at the first cut."""
+    periods = problem.periods or (None,)
+    tried = [
+        [smoothed(line, m, problem.cuts.judged(b), problem.horizon) for b, line in enumerate(problem.lines)] for m in periods
+    ]
+    errors = [np.mean([_first_error(problem, b, made) for b, (_, made) in enumerate(each)]) for each in tried]
+    best = int(np.argmin(errors))
+    lanes, forecasts = zip(*tried[best], strict=True)
+    candidates = [
+        Candidate(name, [[each[k][None]] for each in forecasts], [Trend(name, periods[best])])
+        for k, name in enumerate(smoothing.TRENDS)
+    ]
+    return candidates, list(lanes)
 
 
-def _smoothed(problem: HorizonProblem, b: int, line: Line) -> tuple[smoothing.Smoothing, Floats]:
-    """The lanes after a line, and forecasts at the judged origins, (trends, O, H), with the best season at the first cut."""
-    found = [smoothed(line, m, problem.cuts.judged(b), problem.horizon) for m in problem.periods or (None,)]
+def _first_error(problem: HorizonProblem, b: int, forecasts: Floats) -> float:
+    """Mean absolute error of forecasts of series b, (trends, O, H), between the first cut and the second."""
     low, high = problem.cuts.blocks[b][0]
-    origins, ahead = np.arange(low, high)[:, None], np.arange(1, problem.horizon + 1)
-    then = np.minimum(origins + ahead, high)  # no value after the first block
-    errors = [np.abs(each[:, : high - low] - line.values[then])[:, origins + ahead <= high].mean() for _, each in found]
-    return found[int(np.argmin(errors))]
+    targets = np.arange(low, high)[:, None] + np.arange(1, problem.horizon + 1)
+    truth = problem.lines[b].values[np.minimum(targets, high)]
+    return float(np.abs(forecasts[:, : high - low] - truth)[:, targets <= high].mean())
 
 
 def naive_candidates(problem: HorizonProblem) -> list[Candidate]:

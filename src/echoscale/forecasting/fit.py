@@ -14,6 +14,7 @@ import numpy as np
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
+from echoscale.data.series import held
 from echoscale.forecasting import intervals
 from echoscale.forecasting.candidates import (
     Candidate,
@@ -26,7 +27,8 @@ from echoscale.forecasting.candidates import (
 )
 from echoscale.forecasting.data import Data
 from echoscale.forecasting.model import Core, Part, Trend, View, shares_of
-from echoscale.forecasting.problem import HorizonProblem, Line, Units, held, worth_a_logarithm
+from echoscale.forecasting.problem import HorizonProblem, Line, Units, worth_a_logarithm
+from echoscale.forecasting.readers import Reader
 from echoscale.forecasting.smoothing import Smoothing
 from echoscale.forecasting.splits import least_before
 from echoscale.forecasting.weights import by_horizon, without_small
@@ -159,7 +161,11 @@ def learn(data: Data, group: Sequence[int], horizon: int, periods: tuple[int, ..
     share = intervals.share_of(len(scatter))
     wider = intervals.wider(scatter, usual, share)
     table = intervals.quantiles((np.concatenate(together) / np.where(np.isfinite(wider), wider, 1.0))[_in_time(truth)])
-    parts = [Part(weights[k] / len(found[k][1].methods), found[k][0], each) for k in used for each in found[k][1].methods]
+    parts = [
+        Part(weights[k] / len(found[k][1].methods), found[k][0], each.light() if isinstance(each, Reader) else each)
+        for k in used
+        for each in found[k][1].methods
+    ]
     for place, view in enumerate(views):
         if not any(part.view == place and isinstance(part.method, Trend) for part in parts):
             view.lanes = []

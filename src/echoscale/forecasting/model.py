@@ -16,7 +16,7 @@ A part is a naive forecast, exponential smoothing or a `Reader`. A new value mov
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -286,9 +286,12 @@ class Trend(NamedTuple):
     ----------
     name : str
         One of `smoothing.TRENDS`.
+    period : int or None
+        m.
     """
 
     name: str
+    period: int | None
 
 
 Method: TypeAlias = Naive | Trend | Reader
@@ -329,7 +332,7 @@ class View:
 
     units: list[Units]
     lines: list[Line]
-    lanes: list[Smoothing]
+    lanes: list[Smoothing] = field(default_factory=list)
 
     def forecast(self, method: Method, b: int, steps: int, future: Floats) -> Floats:
         """z(t+1), ..., z(t+steps) after the end of series b, with the known inputs of these steps."""

@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Flags, Floats
 from echoscale.data.scaling import Scaling, scaling_of
-from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, washout_steps
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, held, washout_steps
+from echoscale.data.several import refuse_joined
 from echoscale.data.targets import Ahead, are_labels, entries_of, future_of, labels_of
 from echoscale.forecasting import splits
 from echoscale.forecasting.splits import OriginSplits
@@ -165,14 +166,19 @@ def as_problem(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: 
         y = y if series.kind != "one" else y[0]
     scaling = scaling_of(scale, series)
     raw, per_sequence = entries_of(y, series)
-    if are_labels(raw, per_sequence, series, labels):
+    labelled = are_labels(raw, per_sequence, series, labels)
+    if not per_sequence:
+        refuse_joined(u, raw[0] if labelled else None)
+    if labelled:
         found = labels_of(raw, per_sequence, series, "Pass labels=False for numbers.")
         outputs = len(found.classes)
         targets, none = Series(found.codes(), "list", "y"), Scaling.none(outputs)
         nothing, names = (None,) * outputs, series.columns
-        return Problem(
+        problem = Problem(
             scaling.apply(series), targets, scaling, none, nothing, found.classes, per_sequence, flat=True, columns=names
         )
+        _check_rows(problem)
+        return problem
     flat = _is_flat(y, series)
     values = list(as_targets(y, series, gaps=True).values)
     _check_targets(values)
@@ -186,12 +192,16 @@ def as_problem(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: 
     own = Scaling(mean, spread)
     targets = Series([own.forward(each) for each in values], "list", "y")
     problem = Problem(scaling.apply(series), targets, scaling, own, ahead, None, False, flat, series.columns)
-    if problem.rows < LEAST_STEPS:
+    _check_rows(problem)
+    return problem
+
+
+def _check_rows(problem: Problem) -> None:
+    if not problem.per_sequence and problem.rows < LEAST_STEPS:
         raise ValueError(
             f"{problem.rows} steps with a target are too few to choose by, after the first {problem.washout}: give at least "
             f"{LEAST_STEPS}."
         )
-    return problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,15 +298,6 @@ def worth_a_logarithm(values: Floats) -> bool:
         return False
     low, high = np.quantile(known, [0.05, 0.95])
     return bool(high > LEAST_RATIO * low)
-
-
-def held(values: Floats) -> Floats:
-    """Gaps (NaN) filled with the last value before them: what is known at the time, and no later."""
-    table = values[:, None] if values.ndim == 1 else values
-    known = ~np.isnan(table)
-    place = np.maximum.accumulate(np.where(known, np.arange(len(table))[:, None], 0), axis=0)
-    found = np.nan_to_num(np.take_along_axis(table, place, axis=0))
-    return found[:, 0] if values.ndim == 1 else found
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ horizons by an `Option`; between these they are interpolated.
 
 A new value moves a reader on: the states by one step, the statistics by the rows that have this value as their target.
 Statistics grow by blocks of time, and the last block is summed again at every update. They depend on the data and on the length
-at fit, not on the sizes of the updates. A file therefore does not hold statistics: the first update after loading computes the
-same bits.
+at fit, not on the sizes of the updates. A model therefore keeps no statistics, in memory or in a file, until it is updated: the
+first update computes them from the data, to the same bits.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class Reader:
         Penalties, in units of the mean squared singular value.
     settled : Statistics or None
         Statistics of the data at fit and of the whole blocks since then, with a leading axis of horizons. None in a reader
-        from a file: the first update computes them from the data.
+        that was not updated yet: the first update computes them from the data.
     recent : Statistics or None
         Statistics of the rows after these blocks.
     trails : list of (K, N)
         States of the network at the last K steps of every series, the newest last: as many as the next update needs, or one
-        after loading.
+        before the first update.
     blocks : int
         Whole blocks since the fit that are settled.
     """
@@ -121,6 +121,14 @@ class Reader:
         origins = self._origins(line, b, len(line) - self.recipe.memory)
         return np.asarray(self.forecasts(origins, steps, np.array([len(origins.at) - 1]))[0])
 
+    def light(self) -> Reader:
+        """The same without statistics and with the last states alone: the first update computes them from the data."""
+        made = copy(self)
+        made.__dict__["readout"] = self.readout
+        made.settled = made.recent = None
+        made.trails = [trail[-1:].copy() for trail in self.trails]
+        return made
+
     def copied(self) -> Reader:
         """The same, with its own of all that an update changes in place."""
         made = copy(self)
@@ -130,7 +138,7 @@ class Reader:
     def update(self, lines: Sequence[Line], edges: Indices, fresh: Sequence[int]) -> None:
         """Take the last `fresh` steps of every line; `edges` are the ends of what was summed up at fit."""
         since = [len(line) - int(edge[-1]) for line, edge in zip(lines, edges, strict=True)]
-        if self.settled is None:  # from a file
+        if self.settled is None:
             self._settle(lines, edges)
             fresh = since
         for b, count in enumerate(fresh):

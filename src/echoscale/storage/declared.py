@@ -19,7 +19,7 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale.data.clock import DATES, PERIODS, STEPS, Clock
 from echoscale.data.differencing import DIFFERENCES
-from echoscale.data.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
+from echoscale.data.frames import ARRAY, COLUMNS, DICT, LEVELS, LIST, LONG, ONE, PANDAS, XARRAY, Form
 from echoscale.data.normal_scores import ONLY, NormalScores, columns_heard
 from echoscale.data.scaling import Scaling
 from echoscale.engine.drawn import Drawn
@@ -27,7 +27,7 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, checked, without_lanes
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
-from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
+from echoscale.forecasting import AutoModel, Forecaster, SequenceModel, smoothing
 from echoscale.forecasting.data import Data
 from echoscale.forecasting.intervals import GRID
 from echoscale.forecasting.lags import LinearMap, ProductMap, Recipe
@@ -36,7 +36,7 @@ from echoscale.forecasting.networks import Drive, Net
 from echoscale.forecasting.problem import Line, Range, Units
 from echoscale.forecasting.readers import LEAST_ROWS, Reader
 from echoscale.forecasting.sequences import SequenceMember
-from echoscale.forecasting.smoothing import TRENDS, Smoothing
+from echoscale.forecasting.smoothing import TRENDS
 from echoscale.learning import OnlineLearner
 from echoscale.learning.online.adam import Adam
 from echoscale.learning.online.history import History
@@ -382,19 +382,14 @@ CLOCK = Record(
 )
 FORM = Record(
     Form,
-    shape=one_of(ONE, COLUMNS, DICT, LIST),
+    shape=one_of(ONE, COLUMNS, DICT, LIST, LONG, LEVELS),
     library=one_of(ARRAY, PANDAS, XARRAY),
     names=Many(TEXT, size="series"),
     labels=Many(SETTING, size="series"),
+    dims=Many(SETTING),
     kept=_plain_labels,
 )
 LINE = Record(Line, "values T, future ? ?, past T ?", known=Array("T", kind="b"))
-SMOOTHING = Record(
-    Smoothing,
-    "factors 5 lanes, level lanes, slope lanes, seasons m lanes, squares lanes",
-    period=_positive("m"),
-    count=SIZE,
-)
 
 
 def _above_zero(value: Any, name: str) -> float:
@@ -404,17 +399,11 @@ def _above_zero(value: Any, name: str) -> float:
 
 
 UNITS = Record(Units, spread=Plain(_above_zero))
-VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), lanes=Many(SMOOTHING, list, "B", or_none=True))
+VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), left_out=("lanes",))
 
 
 def _check_net(net: Net) -> None:
     _check_hyper(net.hyper, net.esn.hyper)
-
-
-def _last_states(reader: Reader) -> Reader:
-    shown = reader.copied()
-    shown.trails = [trail[-1:] for trail in reader.trails]
-    return shown
 
 
 NET = Record(Net, esn=NETWORK, hyper=HYPER, spread=Plain(_above_zero), finish=_check_net)
@@ -426,15 +415,16 @@ READER = Record(
     relative=Array("fits", least=0),
     readout=Record(Readout, "coef fits 1 ?, intercept fits 1", ridge=Array("fits", least=0)),
     trails=Many(Array("1 ?"), list),
-    kept=_last_states,
+    kept=Reader.light,
     left_out=("settled", "recent", "blocks"),
 )
 NAIVE = Record(Naive, difference=one_of(*NAIVE_NAMES), period=Maybe(POSITIVE))
-METHOD = OneOf({"Naive": NAIVE, "Trend": Record(Trend, name=one_of(*TRENDS)), "Reader": READER})
+METHOD = OneOf({"Naive": NAIVE, "Trend": Record(Trend, name=one_of(*TRENDS), period=Maybe(POSITIVE)), "Reader": READER})
 PART = Record(Part, "weights H", method=METHOD)
 
 
-def _check_core(core: Core) -> None:
+def _finish_core(core: Core) -> None:
+    """Parts that fit each other; and exponential smoothing, which is computed from the data again."""
     lengths = [[len(line) for line in view.lines] for view in core.views]
     if not lengths or any(each != lengths[0] for each in lengths):
         raise ValueError("all views must hold the same steps")
@@ -453,6 +443,16 @@ def _check_core(core: Core) -> None:
             raise ValueError(f"there are {len(part.method.trails)} last states for {len(core.scales)} series")
     if not all(len(each) == 3 and isinstance(each[0], str) for each in core.candidates):
         raise ValueError("candidates must have a name, an error and a weight")
+    longest = max(core.periods, default=1)
+    if longest > int(edges[:, -1].min()):
+        raise ValueError(f"a season of {longest} steps cannot have been learned from fewer")
+    for place, view in enumerate(core.views):
+        for trend in [part.method for part in core.parts if part.view == place and isinstance(part.method, Trend)][:1]:
+            if trend.period is not None and trend.period not in core.periods:
+                raise ValueError(f"exponential smoothing has a season of {trend.period} steps, the fit has {core.periods}")
+            view.lanes = [
+                smoothing.after(line, trend.period, int(end)) for line, end in zip(view.lines, edges[:, -1], strict=True)
+            ]
 
 
 CORE = Record(
@@ -468,7 +468,7 @@ CORE = Record(
     views=Many(VIEW, list),
     parts=Many(PART, list),
     candidates=SETTING,
-    finish=_check_core,
+    finish=_finish_core,
 )
 
 
@@ -494,6 +494,7 @@ DATA = Record(
 
 
 def _finish_forecaster(model: Any) -> None:
+    model._check_parameters()
     count, ahead, horizon = len(model._data.values), len(model._data.known_ahead), model.horizon_
     if sorted(b for group in model._groups for b in group) != list(range(count)) or len(model._cores) != len(model._groups):
         raise ValueError("groups must hold every series once, each with its own fit")

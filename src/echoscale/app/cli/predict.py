@@ -21,9 +21,9 @@ from echoscale.app.report.fits import forecast_picture, forecast_rows
 from echoscale.data import tables as data_files
 from echoscale.data.metrics import nrmse
 from echoscale.data.scaling import is_constant
+from echoscale.data.series import held
 from echoscale.data.tables import DataFile, Notation, when
 from echoscale.forecasting import AutoModel, Forecaster
-from echoscale.forecasting.problem import held
 from echoscale.storage import save_load
 
 if TYPE_CHECKING:
