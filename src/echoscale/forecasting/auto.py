@@ -124,7 +124,8 @@ def _result(search: Search) -> Found:
     problem, compared = search.steps.problem, compare(search)
     winner = winner_of(compared.errors, compared.simple, problem.gap)
     linear, groups = final(search, compared, winner)
-    networks = tuple(_described(group, lane) for group in groups for lane in range(len(group.coef)))
+    drawn = [group for group in groups if not group.esn.network.linear]
+    networks = tuple(_described(group, lane) for group in drawn for lane in range(len(group.coef)))
     error = _shown(problem, compared, winner)
     return Found(
         model_of(problem, search.steps.drive, linear, groups),

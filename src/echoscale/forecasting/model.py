@@ -37,6 +37,7 @@ from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.problem import Line, Problem, Range, Units, warn_of_range
 from echoscale.forecasting.readers import Reader
 from echoscale.forecasting.smoothing import TRENDS, Smoothing
+from echoscale.readouts.columns import STATES, Columns
 from echoscale.readouts.states import at_rest
 
 NAIVE_NAMES = {differencing.LAST: "persistence", differencing.SEASON: "seasonal naive"}
@@ -55,13 +56,16 @@ class Group:
         The network with its weights.
     hyper : Hyper
         Hyper-parameters of M lanes.
-    coef : (M, O, N)
-        Weights of every lane, already divided by the number of members.
+    coef : (M, O, N + P)
+        Weights of the states and of P products of every lane, already divided by the number of members.
+    columns : Columns
+        Which products of states are read out beside them.
     """
 
     esn: ESN
     hyper: Hyper
     coef: Floats
+    columns: Columns = STATES
 
 
 @dataclass(eq=False)
@@ -242,7 +246,11 @@ def model_of(problem: Problem, drive: Drive, linear: LinearMap, groups: Sequence
 def add_outputs(group: Group, series: Series, states: Floats | None, outputs: list[Floats]) -> Floats:
     """Add the readouts of all lanes of a group to the outputs; returns the last states (M, B, N). States None: 0."""
     lanes, size = group.coef.shape[:2]
-    parts, collect = feed.into_outputs(series, size, lambda lane, b, steps, rows: rows @ group.coef[lane].T, lanes)
+
+    def read(lane: int, b: int, steps: slice, rows: Floats) -> Floats:
+        return np.asarray(group.columns.of_states(rows, group.esn) @ group.coef[lane].T)
+
+    parts, collect = feed.into_outputs(series, size, read, lanes)
     start = states[:, 0] if states is not None and series.kind == "one" else states
     last = group.esn.run_chunks(series, collect, hyper=group.hyper, state=start)
     for lane in parts:

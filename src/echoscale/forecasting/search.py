@@ -25,7 +25,7 @@ from echoscale.engine import devices
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.forecasting import networks
-from echoscale.forecasting.candidates import ALLOWED, Member, best_of, lag_members, network_members, product_members
+from echoscale.forecasting.candidates import ALLOWED, Member, best_of, integral_members, lag_members, network_members, product_members
 from echoscale.forecasting.lags import LinearMap, mean_of
 from echoscale.forecasting.model import Group, add_outputs
 from echoscale.forecasting.rows import Steps
@@ -65,6 +65,7 @@ class Search:
     suggested  a hierarchical network of two levels, which has the first lane of the first round
     lags       for every split: ridge on lags, the best first
     products   for every split: ridge on products of lags, the best first
+    integrals  for every split: ridge on leaky integrals, the best first
     members    for every split: the best candidates with networks
     tried      the networks of every round
     """
@@ -74,6 +75,7 @@ class Search:
     suggested: Suggested | None = None
     lags: list[list[Member]] = field(init=False)
     products: list[list[Member]] = field(init=False)
+    integrals: list[list[Member]] = field(init=False)
     members: list[list[Member]] = field(init=False)
     tried: list[Round] = field(init=False)
 
@@ -81,6 +83,8 @@ class Search:
         splits = self.steps.problem.splits.splits
         self.lags = [lag_members(self.steps, split) for split in splits]
         self.products = [product_members(self.steps, split) for split in splits]
+        windows = [members[0].beside.lags for members in self.lags]
+        self.integrals = [integral_members(self.steps, *each) for each in zip(splits, windows, strict=True)]
         self.members = [[] for _ in splits]
         self.tried = []
 
@@ -169,7 +173,7 @@ class Search:
         found = []
         for k, split in enumerate(splits):
             mine = slice(k * problem.outputs, (k + 1) * problem.outputs)
-            beside = self.steps.answered(mean_of([each.beside for each in self.members[k]]), split)
+            beside = self.steps.answered(mean_of([each.beside for each in self.members[k]]), split=split)
             found.append(beside + self.steps.held_out([each[:, mine] for each in sums], split))
         return found
 
