@@ -101,7 +101,7 @@ class Steps:
     @cached_property
     def integrals(self) -> Integrals:
         """The leaky integrals that are tried."""
-        return Integrals(self.problem)
+        return Integrals(self.problem, self.heard)
 
     @cached_property
     def integrated(self) -> list[Floats]:

@@ -30,6 +30,7 @@ from echoscale.forecasting.lags import LinearMap, mean_of
 from echoscale.forecasting.model import Group, add_outputs
 from echoscale.forecasting.rows import Steps
 from echoscale.learning import tune
+from echoscale.timescales.candidates import candidates
 from echoscale.timescales.suggest import Suggested
 
 # Limits on the number of rounds: with few rows, the best of many networks is chance.
@@ -121,17 +122,24 @@ class Search:
             return
         problem = self.steps.problem
         steps, structure = int(problem.series.lengths.sum()), self._structure(number)
+        lanes, first = networks.lanes_for(steps), number < len(networks.STRUCTURES)
+        tried = candidates(int(problem.series.lengths.max()))
         esn, hyper = networks.draw_network(
             structure,
             networks.units_for(problem.rows),
-            networks.lanes_for(steps),
+            lanes,
             problem.series.features,
             [self.seed, number],
-            self._good(structure) if number >= len(networks.STRUCTURES) else (),
+            () if first else self._good(structure),
             "float64" if steps <= LONG else "float32",
+            min(each.slow for each in tried),
         )
-        if number == 0 and self.suggested is not None:
-            hyper = networks.with_first(hyper, Hyper.of(self.suggested.network))
+        if first:
+            spaced = np.linspace(0, len(tried) - 1, min(len(tried), lanes // 2)).round().astype(int)
+            own = [tried[place].on(hyper.lane(lane)) for lane, place in enumerate(spaced)]
+            if number == 0 and self.suggested is not None:
+                own.append(Hyper.of(self.suggested.network))
+            hyper = networks.with_first(hyper, own)
         self._judge(esn, hyper, structure)
 
     def tunes_next(self) -> bool:
