@@ -10,18 +10,21 @@ import pytest
 
 import echoscale as es
 from echoscale.forecasting import methods
-from echoscale.forecasting.integrals import RATIO, Integrals
+from echoscale.forecasting.candidates import integral_members
+from echoscale.forecasting.integrals import RATIO
 from echoscale.forecasting.problem import as_problem
+from echoscale.forecasting.rows import Steps
+from echoscale.readouts.splits import Split
 from echoscale.timescales.candidates import LEAK_RATES, TIMESCALES
 
 
-def driven(steps: int, features: int) -> Integrals:
+def driven(steps: int, features: int) -> Steps:
     rng = np.random.default_rng(0)
-    return Integrals(as_problem(rng.normal(size=(steps, features)), rng.normal(size=steps), None, None))
+    return Steps(as_problem(rng.normal(size=(steps, features)), rng.normal(size=steps), None, None))
 
 
 def looped(rates: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """x(t) = (1 - a) x(t-1) + a u(t), number by number."""
+    """x(t) = (1 - a) x(t-1) + a u(t), number by number, rate by rate."""
     found = np.zeros((len(values), len(rates) * values.shape[1]))
     for k, rate in enumerate(rates):
         for f in range(values.shape[1]):
@@ -40,9 +43,10 @@ def slow_power(steps: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("features", [1, 3])
 def test_integrals_and_their_products_are_those_of_a_loop_and_of_the_network(features: int) -> None:
-    integrals = driven(2000, features)
-    values = np.random.default_rng(2).normal(size=(300, features))
-    found, want = integrals.of(values), looped(integrals.rates, values)
+    steps = driven(2000, features)
+    integrals, values = steps.integrals, np.random.default_rng(2).normal(size=(300, features))
+    [own] = steps.heard.values
+    found, want = integrals.of(values), looped(integrals.rates, values) / looped(integrals.rates, own).std(axis=0)
     np.testing.assert_allclose(found[:, : want.shape[1]], want, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(integrals.esn.run(values), want, rtol=1e-9, atol=1e-12)
     # Every product of two once, in some order.
@@ -54,16 +58,17 @@ def test_integrals_and_their_products_are_those_of_a_loop_and_of_the_network(fea
 
 @pytest.mark.parametrize("steps", [100, 1000, 20_000])
 def test_the_data_hold_several_times_the_slowest_integral(steps: int) -> None:
-    rates = driven(steps, 1).rates
+    rates = driven(steps, 1).integrals.rates
     assert rates[0] == 1
     assert rates[-1] == pytest.approx(max(TIMESCALES / steps, LEAK_RATES[-1][0]))
     np.testing.assert_allclose(np.diff(np.log(rates)), -np.log(RATIO), rtol=0.2)
 
 
 def test_many_inputs_have_few_integrals_or_none() -> None:
-    assert driven(500, 20).rates.shape == (4,)
-    assert not driven(500, 60).several
-    assert driven(500, 20).width == 80  # no products
+    assert driven(500, 20).integrals.rates.shape == (4,)
+    assert driven(500, 20).integrals.width == 80  # no products
+    assert not driven(500, 60).integrals.several
+    assert integral_members(driven(500, 60), Split((0,), ()), (0,)) == []
 
 
 def test_a_slow_product_is_found_carried_on_saved_and_exported(tmp_path: Path) -> None:
@@ -77,7 +82,7 @@ def test_a_slow_product_is_found_carried_on_saved_and_exported(tmp_path: Path) -
     guess = model.predict(u[2000:], state=model.state_)
     assert es.nrmse(y[2000:], guess) < 0.05
     # By hand: the integrals from the first step on, their products, and lags.
-    integrals = Integrals(as_problem(u[:2000], y[:2000], None, "standard"))
+    integrals = Steps(as_problem(u[:2000], y[:2000], None, "standard")).integrals
     [group] = model.groups
     z = model.scaling.forward(u)
     want = integrals.of(z) @ group.coef[0].T + model.linear.along(z)

@@ -32,8 +32,9 @@ from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.problem import Line, Problem
 from echoscale.network import LogUniform, Network, hierarchical, parallel, single
 
-# Structures of `es.auto`, in the order in which they are tried: each takes a round, and suits other data.
-STRUCTURES = ("hierarchical", "residual", "ring", "parallel", "spread", "delay line")
+# Rounds of `es.auto`: structures, of which each suits other data, and the tuning of the best network so far.
+TUNING = "tuning"
+ROUNDS = ("spread", "hierarchical", TUNING, "residual", "ring", "parallel", "delay line", TUNING)
 # Ranges of the draws: wider ones suit more series, and hit good hyper-parameters more rarely. Cyclic: rings and delay lines.
 # The slowest leak rate is that of `Forecaster`, whose networks see differences; `es.auto` takes the one of its candidates.
 LEAK_RATES = (0.05, 1.0)
