@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import skew
 
 import echoscale as es
 from echoscale.data.lags import lagged
@@ -159,7 +160,8 @@ def test_members_that_hear_changes_from_the_end_are_saved(tmp_path: Path) -> Non
     cuts = [(0, 4), (3, 8), (7, 12), (11, 15)]  # quarters of 15 steps; neighbours share the step that lies in both
     whole, parts = [], []
     for each in states:
-        rest = [each.std(0), each.max(0), each.min(0)]
+        moved = np.abs(np.diff(each, axis=0)).sum(axis=0) / len(each)
+        rest = [each.std(0), each.max(0), each.min(0), skew(each, axis=0), (each > 0).mean(axis=0), moved]
         whole.append(np.concatenate([each.mean(0), *rest]))
         parts.append(np.concatenate([*(each[a:b].mean(0) for a, b in cuts), *rest]))
     want = 0.3 * judged[0].member.readout.predict(np.array(whole)) + 0.7 * judged[1].member.readout.predict(np.array(parts))
@@ -224,9 +226,7 @@ def test_a_simple_winner_is_returned() -> None:
 
 
 @pytest.mark.parametrize("structure", [each for each in networks.ROUNDS if each != networks.TUNING])
-def test_every_structure_is_tried_saved_and_exported(
-    structure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_structure_is_tried_saved_and_exported(structure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(networks, "ROUNDS", (structure,))
     found = es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], rounds=1)
     assert found.winner == methods.NETWORKS

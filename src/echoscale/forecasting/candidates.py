@@ -1,7 +1,7 @@
 """Candidates: what is fitted at a split, with penalties that folds choose, and judged on what comes after it.
 
-Of `es.auto`, a `Member` reads the states of one lane of a network, with or without lags of the input beside them, or lags
-alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors differ, and the
+Of `es.auto`, a `Member` reads the states of one lane of a network or leaky integrals, with or without lags of the input beside
+them, or lags alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors differ, and the
 choice of one would overfit the folds.
 
 Of `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or readers of lags, alone or beside networks. What it
@@ -61,7 +61,7 @@ class Member:
     """A candidate that is fitted at one split.
 
     error    of the folds, in standard deviations of the target
-    round    which network; lane: which hyper-parameters of it (-1: lags alone)
+    round    which network; lane: which hyper-parameters of it (-1: no drawn network)
     states   coef (O, columns of a network, or of leaky integrals with their products); None for lags alone
     beside   what it makes of the lags, with the intercept
     change   whether it was fitted to the change since now

@@ -1,7 +1,7 @@
 """The fitted models: weighted candidates, each in the form that forecasts.
 
-`AutoModel`, of `es.auto`, is a linear map of recent inputs and readouts of some networks, whatever method won: the simple
-methods have no networks. Inputs and outputs are in units of the data:
+`AutoModel`, of `es.auto`, is a linear map of recent inputs and readouts of some networks, whatever method won: of the simple
+methods, leaky integrals are a linear network, and the others have none. Inputs and outputs are in units of the data:
 
     y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum over networks and lanes of W_m x_m(t)
 
@@ -77,7 +77,7 @@ class AutoModel:
     linear : LinearMap
         A and b, in units of the network.
     groups : tuple of Group
-        The networks; none where a simple method won.
+        The networks. Where a simple method won, none, or the linear network whose states are leaky integrals of the inputs.
     scaling, target_scaling : Scaling
         Units of inputs and of targets.
     classes_ : array or None

@@ -9,8 +9,9 @@
 A level that keeps rising leads a network out of the range seen in training. Its changes stay in this range.
 
 Structures are tried one after another, each with many hyper-parameters at once: lanes of one structure run together. `es.auto`
-and `Forecaster` draw from the same distributions. Leak rates, scalings and couplings are drawn evenly in their logarithms,
-spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best networks so far.
+and `Forecaster` draw from the same distributions, but for the slowest leak rate. Leak rates, scalings and couplings are drawn
+evenly in their logarithms, spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best networks
+so far.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from echoscale.network import LogUniform, Network, hierarchical, parallel, singl
 TUNING = "tuning"
 ROUNDS = ("spread", "hierarchical", TUNING, "residual", "ring", "parallel", "delay line", TUNING)
 # Ranges of the draws: wider ones suit more series, and hit good hyper-parameters more rarely. Cyclic: rings and delay lines.
-# The slowest leak rate is that of `Forecaster`, whose networks see differences; `es.auto` takes the one of its candidates.
+# `es.auto` replaces the slowest leak rate by the slowest of the candidates, which the length of the data bounds.
 LEAK_RATES = (0.05, 1.0)
 RADII, CYCLIC_RADII = (0.2, 1.0), (0.5, 1.0)
 INPUTS, LATER_INPUTS = (0.05, 1.5), (0.02, 0.5)  # of the first level, and of the others of a hierarchy
@@ -202,7 +203,7 @@ def draw_lanes(
     elif structure != "residual":
         leaks[0] = np.ones(lanes)
     inputs = [share * logarithmic(*(INPUTS if k == 0 or structure == "parallel" else LATER_INPUTS)) for k in range(count)]
-    # Neurons of one level spread over all rates down to the slowest, or over fewer.
+    # The neurons of one level spread over all rates down to the slowest, or over fewer.
     spreads = {"leak_spread": [even(0.0, 1.0) * np.log(leaks[0] / slowest)]} if hyper.leak_spread else {}
     return hyper.replace(
         **spreads,

@@ -3,9 +3,10 @@
 A round draws weights and runs all lanes over the data once. It judges every candidate by folds before the first split, judges
 the best of them at the later splits too, and keeps the best.
 
-After all structures have been tried, one round tunes the hyper-parameters of the best lanes with `tune`, from the data before
-the first split alone (`tuned_lanes`). The tuned lanes compete like all others: at every split folds decide, on data that the
-tuning has not seen too. `Budget` says whether another round fits into the time that is left.
+Half of the lanes of a new structure are the candidates from which the estimators choose (`timescales.candidates`), the others
+are drawn. After two structures, and after all of them, a round tunes the hyper-parameters of the best lanes with `tune`, from
+the data before the first split alone (`tuned_lanes`). The tuned lanes compete like all others: at every split folds decide, on
+data that the tuning has not seen too. `Budget` says whether another round fits into the time that is left.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ from echoscale.engine import devices
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.forecasting import networks
-from echoscale.forecasting.candidates import ALLOWED, Member, best_of, integral_members, lag_members, network_members, product_members
+from echoscale.forecasting.candidates import (
+    ALLOWED,
+    Member,
+    best_of,
+    integral_members,
+    lag_members,
+    network_members,
+    product_members,
+)
 from echoscale.forecasting.lags import LinearMap, mean_of
 from echoscale.forecasting.model import Group, add_outputs
 from echoscale.forecasting.rows import Steps
@@ -64,7 +73,7 @@ class Search:
     """The networks tried so far, and the best candidates at every split.
 
     steps      the data
-    suggested  a hierarchical network of two levels, which has the first lane of the first round
+    suggested  a hierarchical network of two levels, which has a lane of the round of this structure
     lags       for every split: ridge on lags, the best first
     products   for every split: ridge on products of lags, the best first
     integrals  for every split: ridge on leaky integrals, the best first
@@ -105,7 +114,7 @@ class Search:
                 self.run_round(lambda: late(JUDGED))
             except OutOfTimeError:
                 return
-            if not tuning:  # which takes its own time, and comes once
+            if not tuning:  # which takes its own time
                 lasted.append(budget.spent - before)
             best = min((each.error for each in self.members[-1]), default=np.inf)
             tell(len(self.tried), total, f"error of folds {best:.4g}")
@@ -273,8 +282,8 @@ class Budget:
         end = networks max(FINISH longest, FINISH_SECONDS load)
 
     All times are wall time. `end` is the work after the last round, for all networks in use: the next round may bring one more.
-    A round of tuning stops by itself when its time is up. `load` is wall time over processor time so far: it is above 1 where other
-    programs use the processors.
+    A round of tuning stops by itself when its time is up. `load` is wall time over processor time so far: it is above 1 where
+    other programs use the processors.
 
     seconds   the budget, from now on; None: no deadline
     wall, cpu clocks
