@@ -1,8 +1,8 @@
 """Candidates: what is fitted at a split, with penalties that folds choose, and judged on what comes after it.
 
 Of `es.auto`, a `Member` reads the states of one lane of a network or leaky integrals, with or without lags of the input beside
-them, or lags alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors differ, and the
-choice of one would overfit the folds.
+them, or lags alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors
+differ, and the choice of one would overfit the folds.
 
 Of `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or readers of lags, alone or beside networks. What it
 is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds of the time before

@@ -2,8 +2,8 @@
 
     x_k(t) = (1 - a_k) x_k(t-1) + a_k s(t) / d_k,   1 = a_1 > a_2 > ... > a_K
 
-d_k gives x_k a standard deviation of 1: one ridge penalty then suits all. Integrals are the states of a linear network without recurrence. A model that reads them out runs, is saved and is exported as a
-model of any other network.
+d_k gives x_k a standard deviation of 1: one ridge penalty then suits all. Integrals are the states of a linear network without
+recurrence. A model that reads them out runs, is saved and is exported as a model of any other network.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ A level that keeps rising leads a network out of the range seen in training. Its
 
 Structures are tried one after another, each with many hyper-parameters at once: lanes of one structure run together. `es.auto`
 and `Forecaster` draw from the same distributions, but for the slowest leak rate. Leak rates, scalings and couplings are drawn
-evenly in their logarithms, spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best networks
-so far.
+evenly in their logarithms, spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best
+networks so far.
 """
 
 from __future__ import annotations
