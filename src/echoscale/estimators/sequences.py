@@ -25,8 +25,8 @@ from echoscale.timescales.candidates import Candidate, Candidates, fewer_units, 
 
 # Candidates, where a user leaves them open. Set on half of the data sets of benchmarks/classification.py, and on made sequences
 # of many classes with few examples each. Changes and ranks are chosen with the first leak rates and the first input scaling.
-IN_PARTS = ("segments", "std", "max", "min")
-SHAPE = ("skew", "positive", "variation")  # beside both sets of pools
+SHAPE = ("skew", "positive", "variation")
+POOLS = ((*WHOLE, *SHAPE), ("segments", "std", "max", "min", *SHAPE))
 SLOWEST = (0.1, 0.03, 0.3)
 INPUT_SCALINGS = (1.0, 0.3)
 
@@ -38,11 +38,13 @@ def choose(
 
     shared  parameters of all transformers; the seed is one of them, so all have the same weights
     """
-    sets = [(*WHOLE, *SHAPE), (*IN_PARTS, *SHAPE)] if pools.features == AUTO else [pools.names]
+    sets = POOLS if pools.features == AUTO else (pools.names,)
     changes = [True, False] if pools.changes is None and shared["network"] is None else [pools.with_changes]
     ranks = [False, True] if pools.ranks is None and shared["scale"] is not None else [bool(pools.ranks)]
     heard = [replace(pools, changes=each, ranks=ranked, standardise=False) for each, ranked in product(changes, ranks)]
-    tried = open_candidates(shared, int(series.lengths.max()))
+    given = shared["network"] is not None
+    rates, scalings = (given or shared[name] is not None for name in ("leak_rate", "input_scaling"))
+    tried = candidates(int(series.lengths.max()), not rates, not scalings)
     errors = np.zeros((1, 1))
     if len(heard) * len(tried) * len(sets) > 1:
         # Changes and ranks by the first candidate; then, with the best of them, all others.
@@ -84,13 +86,11 @@ def errors_of(
     return np.array([least_error(rows, codes) for rows in found]).reshape(len(lanes), len(sets))
 
 
-def open_candidates(shared: dict[str, Any], longest: int) -> list[Candidate]:
-    """Leak rates and input scalings to try, NaN where they are given; no slower than the longest sequence."""
-    given = shared["network"] is not None
+def candidates(longest: int, leak_rates: bool = True, input_scalings: bool = True) -> list[Candidate]:
+    """The candidates for sequences of this length; NaN for leak rates or input scalings that are not open."""
     slowest = [each for each in SLOWEST if each * longest >= 1] or [1.0]
-    ranges = [(np.nan, np.nan)] if given or shared["leak_rate"] is not None else [(each, 1.0) for each in slowest]
-    scalings = (np.nan,) if given or shared["input_scaling"] is not None else INPUT_SCALINGS
-    return [Candidate(*each, scaling) for each, scaling in product(ranges, scalings)]
+    ranges = [(each, 1.0) for each in slowest] if leak_rates else [(np.nan, np.nan)]
+    return [Candidate(*each, scaling) for each, scaling in product(ranges, INPUT_SCALINGS if input_scalings else (np.nan,))]
 
 
 def union(sets: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

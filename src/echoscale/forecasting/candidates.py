@@ -1,8 +1,8 @@
 """Candidates: what is fitted at a split, with penalties that folds choose, and judged on what comes after it.
 
-Of `es.auto`, a `Member` reads the states of one lane of a network, with or without lags of the input beside them, or lags
-alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors differ, and the
-choice of one would overfit the folds.
+Of `es.auto`, a `Member` reads the states of one lane of a network or leaky integrals, with or without lags of the input beside
+them, or lags alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors
+differ, and the choice of one would overfit the folds.
 
 Of `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or readers of lags, alone or beside networks. What it
 is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds of the time before
@@ -13,15 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
 from echoscale.forecasting import smoothing
+<<<<<<< HEAD
 from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, mean_of
 from echoscale.forecasting.model import Method, Naive, Trend
 from echoscale.forecasting.networks import Net, draw_network, states, units_for
+=======
+from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, constant, mean_of
+from echoscale.forecasting.model import NAIVE_NAMES, Method, Naive, Trend
+from echoscale.forecasting.networks import Net, draw_network, run_lanes, units_for
+>>>>>>> auto
 from echoscale.forecasting.problem import HorizonProblem, Line, Problem
 from echoscale.forecasting.readers import LEAST_ROWS, Option, Reader
 from echoscale.forecasting.rows import Origins, Steps, statistics
@@ -56,8 +63,8 @@ class Member:
     """A candidate that is fitted at one split.
 
     error    of the folds, in standard deviations of the target
-    round    which network; lane: which hyper-parameters of it (-1: lags alone)
-    states   coef (O, columns of a network); None for lags alone
+    round    which network; lane: which hyper-parameters of it (-1: no drawn network)
+    states   coef (O, columns of a network, or of leaky integrals with their products); None for lags alone
     beside   what it makes of the lags, with the intercept
     change   whether it was fitted to the change since now
     """
@@ -92,6 +99,32 @@ def product_members(steps: Steps, split: Split) -> list[Member]:
         size = len(chosen) * steps.features  # the nearest lags are the first columns
         sets.append((chosen, np.concatenate([np.arange(size), widest + np.flatnonzero(later < size)])))
     return _without_states(steps, steps.products, split, sets)
+
+
+def integral_members(steps: Steps, split: Split, window: Lags) -> list[Member]:
+    """Ridge on leaky integrals, with and without their products, and with and without a window of lags; the best first."""
+    if not steps.integrals.several:
+        return []
+    whole = splits.training(steps.slow, split)
+    pairs, path = _folds(splits.pairs(steps.slow, split.folds), whole)
+    units, width = steps.integrals.esn.units, steps.integrals.width
+    kinds = steps.targets_after(whole.features)
+    found = []
+    for chosen, size in product([(), window], sorted({units, width})):
+        used = np.concatenate([np.arange(size), width + steps.columns(chosen)])
+        best = penalties.choose_by_group(pairs, used, kinds, path)
+        for kind, targets in enumerate(kinds):
+            readout = penalties.fit_columns(whole, used, targets, float(best.relative[kind]))
+            states = np.pad(readout.coef[:, :size], ((0, 0), (0, width - size)))
+            linear = _beside_states(steps.problem, chosen, readout.coef[:, size:], readout.intercept, kind == 1)
+            found.append(Member(float(best.error[kind]), -1, -1, states, linear, kind == 1))
+    return sorted(found, key=lambda each: each.error)
+
+
+def _beside_states(problem: Problem, chosen: Lags, coef: Floats, intercept: Floats, change: bool) -> LinearMap:
+    """The map of lags beside states; without lags it holds the intercept alone, on the present step with coefficient 0."""
+    linear = LinearMap(chosen, coef, intercept) if chosen else constant(problem, intercept)
+    return _with_present(linear, problem, change)
 
 
 def _without_states(
@@ -133,8 +166,7 @@ def network_members(
     kinds = steps.targets_after(units + steps.width)
     entries = []
     for chosen in beside:
-        extra = units + steps.columns(chosen) if chosen else np.empty(0, np.int64)
-        used = np.concatenate([np.arange(units), extra])
+        used = np.concatenate([np.arange(units), units + steps.columns(chosen)])
         best = penalties.choose_by_group(pairs, used, kinds, path, workers)
         for kind in range(len(kinds)):
             for lane in range(best.error.shape[0]):
@@ -149,9 +181,7 @@ def network_members(
             break
         readout = penalties.fit_columns(whole.lane(lane), used, kinds[kind], relative)
         states = np.ascontiguousarray(readout.coef[:, :units])
-        # Without lags the map holds the intercept alone, on the present step with coefficient 0.
-        coef = readout.coef[:, units:] if chosen else np.zeros((steps.problem.outputs, steps.features))
-        linear = _with_present(LinearMap(chosen or (0,), coef, readout.intercept), steps.problem, kind == 1)
+        linear = _beside_states(steps.problem, chosen, readout.coef[:, units:], readout.intercept, kind == 1)
         found.append(Member(error, number, int(lanes[lane]), states, linear, kind == 1))
     return found, order
 

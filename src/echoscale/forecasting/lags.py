@@ -50,8 +50,7 @@ PAST_LAGS = (0, 1, 2)
 
 def windows(problem: Problem) -> list[Lags]:
     """The sets of lags that are tried: the last L steps, and where there is a longer season, the steps about one season ago."""
-    features = problem.series.features
-    most = max(min(MOST_COLUMNS // features, problem.rows // (ROWS_PER_COLUMN * features)), 1)
+    most = max(most_columns(problem) // problem.series.features, 1)
     found = [tuple(range(length)) for length in WINDOWS if length <= most]
     period = problem.season
     if period is not None:
@@ -68,9 +67,19 @@ def windows(problem: Problem) -> list[Lags]:
     return found
 
 
+def most_columns(problem: Problem) -> int:
+    """Columns that a window of lags may have."""
+    return min(MOST_COLUMNS, problem.rows // ROWS_PER_COLUMN)
+
+
+def most_products(problem: Problem) -> int:
+    """Columns and their products that a window of lags may have."""
+    return min(MOST_PRODUCTS, problem.rows // ROWS_PER_COLUMN)
+
+
 def product_windows(problem: Problem) -> list[Lags]:
     """The last L steps whose products are tried, the shortest first; none where there are too few rows."""
-    most = min(MOST_PRODUCTS, problem.rows // ROWS_PER_COLUMN)
+    most = most_products(problem)
     sizes = [length * problem.series.features for length in WINDOWS]
     return [tuple(range(length)) for length, size in zip(WINDOWS, sizes, strict=True) if size * (size + 3) // 2 <= most]
 
@@ -89,7 +98,7 @@ def every(sets: Sequence[Lags]) -> Lags:
 def columns(lags: Sequence[int], among: Sequence[int], features: int) -> Indices:
     """The columns of `lags` in a matrix with lags `among`."""
     place = {lag: at for at, lag in enumerate(among)}
-    return np.concatenate([np.arange(features) + features * place[lag] for lag in lags]).astype(np.int64)
+    return (features * np.array([place[lag] for lag in lags], np.int64)[:, None] + np.arange(features)).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +164,10 @@ def seasonal_naive(problem: Problem, period: int) -> LinearMap:
     return of_weights(problem, [{season_lag(each.steps, period): 1.0} for each in problem.ahead if each])
 
 
-def constant(problem: Problem) -> LinearMap:
-    """The mean of the targets, or the shares of the classes."""
-    rows = np.concatenate(list(problem.targets.values))
-    return LinearMap((0,), np.zeros((problem.outputs, problem.series.features)), np.nanmean(rows, axis=0))
+def constant(problem: Problem, values: Floats | None = None) -> LinearMap:
+    """These outputs at every step; None: the mean of the targets, or the shares of the classes."""
+    means = np.nanmean(np.concatenate(list(problem.targets.values)), axis=0) if values is None else values
+    return LinearMap((0,), np.zeros((problem.outputs, problem.series.features)), means)
 
 
 def of_weights(problem: Problem, weights: Sequence[Mapping[int, float]]) -> LinearMap:

@@ -9,8 +9,9 @@
 A level that keeps rising leads a network out of the range seen in training. Its changes stay in this range.
 
 Structures are tried one after another, each with many hyper-parameters at once: lanes of one structure run together. `es.auto`
-and `Forecaster` draw from the same distributions. Leak rates, scalings and couplings are drawn evenly in their logarithms,
-spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best networks so far.
+and `Forecaster` draw from the same distributions, but for the slowest leak rate. Leak rates, scalings and couplings are drawn
+evenly in their logarithms, spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best
+networks so far.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.problem import Line, Problem
-from echoscale.network import Network, hierarchical, parallel, single
+from echoscale.network import LogUniform, Network, hierarchical, parallel, single
 
-# Structures of `es.auto`, in the order in which they are tried: each takes a round, and suits other data.
-STRUCTURES = ("hierarchical", "residual", "ring", "parallel", "single", "delay line")
+# Rounds of `es.auto`: structures, of which each suits other data, and the tuning of the best network so far.
+TUNING = "tuning"
+ROUNDS = ("spread", "hierarchical", TUNING, "residual", "ring", "parallel", "delay line", TUNING)
 # Ranges of the draws: wider ones suit more series, and hit good hyper-parameters more rarely. Cyclic: rings and delay lines.
+# `es.auto` replaces the slowest leak rate by the slowest of the candidates, which the length of the data bounds.
 LEAK_RATES = (0.05, 1.0)
 RADII, CYCLIC_RADII = (0.2, 1.0), (0.5, 1.0)
 INPUTS, LATER_INPUTS = (0.05, 1.5), (0.02, 0.5)  # of the first level, and of the others of a hierarchy
@@ -143,11 +146,12 @@ def draw_network(
     seed: Sequence[int],
     good: Sequence[Hyper] = (),
     dtype: str = "float64",
+    slowest: float = LEAK_RATES[0],
 ) -> tuple[ESN, Hyper]:
     """A network of this structure, and hyper-parameters on lanes: near good ones, where there are some."""
     rng = np.random.default_rng(seed)
     esn = network(structure, units).build(features, seed=int(rng.integers(2**31)), dtype=dtype)
-    return esn, near(good, lanes, rng) if good else draw_lanes(esn.hyper, structure, lanes, features, rng)
+    return esn, near(good, lanes, rng) if good else draw_lanes(esn.hyper, structure, lanes, features, rng, slowest)
 
 
 def network(structure: str, units: int) -> Network:
@@ -160,6 +164,7 @@ def network(structure: str, units: int) -> Network:
         "ring": lambda: single(units, topology="ring"),
         "parallel": lambda: parallel(thirds),
         "single": lambda: single(units),
+        "spread": lambda: single(units, leak_rate=LogUniform(*LEAK_RATES)),
         "delay line": lambda: single(units, topology="delay_line"),
     }
     return made[structure]()
@@ -175,7 +180,9 @@ def lanes_for(steps: int) -> int:
     return int(np.clip(STEPS // max(steps, 1), *LANES))
 
 
-def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random.Generator) -> Hyper:
+def draw_lanes(
+    hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random.Generator, slowest: float = LEAK_RATES[0]
+) -> Hyper:
     """Random hyper-parameters on lanes."""
 
     def even(low: float, high: float) -> Floats:
@@ -186,7 +193,7 @@ def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.
 
     count, share = len(hyper.leak_rate), features**-0.5
     cyclic = structure in ("ring", "delay line")
-    leaks = [logarithmic(*LEAK_RATES) for _ in range(count)]
+    leaks = [logarithmic(slowest, LEAK_RATES[1]) for _ in range(count)]
     # The first level is fast; with one level only, its speed is drawn too, as that of a residual level, whose states travel.
     if cyclic:
         leaks[0] = np.where(rng.random(lanes) < 0.5, 1.0, leaks[0])
@@ -195,7 +202,10 @@ def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.
     elif structure != "residual":
         leaks[0] = np.ones(lanes)
     inputs = [share * logarithmic(*(INPUTS if k == 0 or structure == "parallel" else LATER_INPUTS)) for k in range(count)]
+    # The neurons of one level spread over all rates down to the slowest, or over fewer.
+    spreads = {"leak_spread": [even(0.0, 1.0) * np.log(leaks[0] / slowest)]} if hyper.leak_spread else {}
     return hyper.replace(
+        **spreads,
         leak_rate=leaks,
         spectral_radius=[even(*(CYCLIC_RADII if cyclic else RADII)) for _ in range(count)],
         input_scaling=inputs,
@@ -204,13 +214,13 @@ def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.
     )
 
 
-def with_first(hyper: Hyper, own: Hyper) -> Hyper:
-    """The lanes, the first of which has these hyper-parameters."""
+def with_first(hyper: Hyper, first: Sequence[Hyper]) -> Hyper:
+    """The lanes, the first of which have these hyper-parameters."""
 
-    def joined(leaf: Floats, lanes: Floats) -> Floats:
-        return np.concatenate([[float(leaf)], lanes[1:]])
+    def joined(lanes: Floats, *own: Floats) -> Floats:
+        return np.concatenate([np.array(own, np.float64), lanes[len(own) :]])
 
-    return Hyper(*(tuple(map(joined, ones, lanes)) for ones, lanes in zip(own, hyper, strict=True)))
+    return Hyper(*(tuple(map(joined, *leaves)) for leaves in zip(hyper, *first, strict=True)))
 
 
 def near(good: Sequence[Hyper], lanes: int, rng: np.random.Generator) -> Hyper:

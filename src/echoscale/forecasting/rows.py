@@ -24,6 +24,7 @@ from echoscale.data.series import Series
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.forecasting import lags
+from echoscale.forecasting.integrals import Integrals
 from echoscale.forecasting.lags import Lags, LinearMap, Recipe
 from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.problem import Line, Problem
@@ -100,12 +101,30 @@ class Steps:
             found.append(_summed(np.concatenate([z, lags.products(z)], axis=1), rows[:, self.width :]))
         return found
 
-    def _segments(self) -> list[Floats]:
-        """Lags, targets and changes of the steps of every segment that have a target."""
+    @cached_property
+    def integrals(self) -> Integrals:
+        """The leaky integrals that are tried."""
+        return Integrals(self.problem, self.heard)
+
+    @cached_property
+    def integrated(self) -> list[Floats]:
+        """Leaky integrals and their products, of every series."""
+        return [self.integrals.of(np.asarray(values)) for values in self.heard.values]
+
+    @cached_property
+    def slow(self) -> list[Statistics]:
+        """Statistics of leaky integrals, their products, lags and targets, for every segment."""
+        both = zip(self.integrated, self.beside.values, strict=True)
+        width = self.integrated[0].shape[1] + self.width
+        wide = [np.concatenate(each, axis=1) for each in both]
+        return [_summed(rows[:, :width], rows[:, width:]) for rows in self._segments(wide)]
+
+    def _segments(self, values: Sequence[Floats] | None = None) -> list[Floats]:
+        """Lags, targets and changes of the steps of every segment that have a target; or other rows that end with these."""
         edges, found = self.problem.splits.edges, []
         for s in range(len(edges[0]) - 1):
-            parts = [np.asarray(values[cuts[s] : cuts[s + 1]]) for values, cuts in zip(self.beside.values, edges, strict=True)]
-            rows = np.concatenate(parts)
+            every = zip(self.beside.values if values is None else values, edges, strict=True)
+            rows = np.concatenate([np.asarray(each[cuts[s] : cuts[s + 1]]) for each, cuts in every])
             found.append(rows[~np.isnan(rows).any(axis=1)])
         return found
 
@@ -123,10 +142,11 @@ class Steps:
         """Targets of the steps that judge a split, (rows, O), gaps included."""
         return self.held_out(self.problem.targets.values, split)
 
-    def answered(self, linear: LinearMap, split: Split) -> Floats:
-        """What a map of lags makes of the steps that judge a split, (rows, O)."""
+    def answered(self, linear: LinearMap, integrals: Floats | None = None, *, split: Split) -> Floats:
+        """What a map of lags, and weights of leaky integrals, make of the steps that judge a split, (rows, O)."""
         cut = zip(self.problem.series.values, self.problem.splits.held_out(split), strict=True)
-        return np.concatenate([linear.along(values[low:high], values[:low][::-1]) for values, (low, high) in cut])
+        found = np.concatenate([linear.along(values[low:high], values[:low][::-1]) for values, (low, high) in cut])
+        return found if integrals is None else found + self.held_out(self.integrated, split) @ integrals.T
 
 
 class Origins:

@@ -309,8 +309,9 @@ LAGS = _estimator(
 
 def _check_group(group: Group) -> None:
     _check_hyper(group.hyper, group.esn.hyper)
-    if (group.coef.shape[0], group.coef.shape[2]) != (group.hyper.lanes or 1, group.esn.units):
-        raise ValueError(f"weights {group.coef.shape} for {group.hyper.lanes or 1} lanes of {group.esn.units} neurons")
+    lanes, width = group.hyper.lanes or 1, group.columns.width_of_states(group.esn)
+    if (group.coef.shape[0], group.coef.shape[2]) != (lanes, width):
+        raise ValueError(f"weights {group.coef.shape} for {lanes} lanes with {width} states and products")
 
 
 def _check_auto(model: AutoModel) -> None:
@@ -325,7 +326,7 @@ def _check_auto(model: AutoModel) -> None:
         raise ValueError(f"the state has {model.state_.shape[-1]} numbers, the networks and lags need {model.state_size}")
 
 
-GROUP = Record(Group, "coef ? O ?", esn=NETWORK, hyper=HYPER, finish=_check_group)
+GROUP = Record(Group, "coef ? O ?", esn=NETWORK, hyper=HYPER, columns=Value(Columns), finish=_check_group)
 LINEAR = Record(LinearMap, "coef O ?, intercept O", products=Many(Record(ProductMap, "coef O ?")))
 AUTO = Record(
     AutoModel,

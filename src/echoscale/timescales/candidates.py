@@ -72,6 +72,16 @@ class Candidate(NamedTuple):
             return [self.fast if spread else float(np.sqrt(self.fast * self.slow))]
         return [float(each) for each in np.geomspace(self.fast, self.slow, count)]
 
+    def on(self, hyper: Hyper) -> Hyper:
+        """These leak rates, falling from level to level or spread over the neurons, and this input scaling; the rest stays."""
+        count = len(hyper.leak_rate)
+        spread = (np.log(self.fast / self.slow),) if count == 1 and hyper.leak_spread else hyper.leak_spread
+        return hyper._replace(
+            leak_rate=tuple(self.levels(count, spread=bool(hyper.leak_spread))),
+            leak_spread=spread,
+            input_scaling=tuple(self.input_scaling if old > 0 else old for old in hyper.input_scaling),
+        )
+
     def __str__(self) -> str:
         rates = f"leak rate {self.fast:g}" if self.slow == self.fast else f"leak rates {self.slow:g} to {self.fast:g}"
         given = [] if np.isnan(self.fast) else [rates]

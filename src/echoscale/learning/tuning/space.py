@@ -185,14 +185,7 @@ class Space:
     def likely(self, tried: Sequence[Candidate], hyper: Hyper, penalty: float) -> Floats:
         """The points of candidates, (C, P), each once: leak rates fall from level to level, the rest stays as it is."""
         own = tuple(self.point(hyper, penalty))
-        single, points = len(hyper.leak_rate) == 1, []
-        for each in tried:
-            wanted = hyper._replace(
-                leak_rate=tuple(each.levels(len(hyper.leak_rate), spread=bool(hyper.leak_spread))),
-                leak_spread=(np.log(each.fast / each.slow),) if single and hyper.leak_spread else hyper.leak_spread,
-                input_scaling=tuple(each.input_scaling if old > 0 else old for old in hyper.input_scaling),
-            )
-            points.append(tuple(self.point(wanted, penalty)))
+        points = [tuple(self.point(each.on(hyper), penalty)) for each in tried]
         return np.array([each for each in dict.fromkeys(points) if each != own]).reshape(-1, len(own))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:

@@ -205,19 +205,19 @@ def _of_lags(model: NVAR) -> Formula:
 
 
 def _of_members(model: AutoModel) -> Formula:
-    """A linear map of lags, products of some, and readouts of all lanes of all networks."""
+    """Readouts of all lanes of all networks, of products of their states, and a linear map of lags and of products of some."""
     if model.groups and model.drive.changes.any():
         raise ValueError(
             "the networks of this model hear the changes of inputs with a trend, and a file does not know the change at its "
             "first step: take the trend out of the inputs, or use es.save."
         )
     features, memory = model.n_features_in_, model.past
-    members = [
-        (group.esn, group.esn.matrices(group.hyper.lane(lane))) for group in model.groups for lane in range(len(group.coef))
-    ]
-    networks = _networks(members, memory, features)
+    readers = [(group, lane) for group in model.groups for lane in range(len(group.coef))]
+    networks = _networks([(each.esn, each.esn.matrices(each.hyper.lane(lane))) for each, lane in readers], memory, features)
     units = len(networks["leak_rate"])
     states = 1 + (memory + 1) * features + units + np.arange(units)
+    ends = np.cumsum([0, *(group.esn.units for group, _ in readers)])
+    pairs = [states[low + group.columns.pairs(group.esn)] for (group, _), low in zip(readers, ends, strict=False)]
 
     def places(lags: Sequence[int]) -> Indices:
         """The entries of u(t - l) in `seen`, lag by lag."""
@@ -228,7 +228,8 @@ def _of_members(model: AutoModel) -> Formula:
     products = [np.stack([window[i] for i in np.triu_indices(len(window))], axis=1) for window in windows]
     coef = np.concatenate(
         [
-            *(group.coef[lane] for group in model.groups for lane in range(len(group.coef))),
+            *(group.coef[lane][:, : group.esn.units] for group, lane in readers),
+            *(group.coef[lane][:, group.esn.units :] for group, lane in readers),
             *(each.coef for each in linear_map.products),
             linear_map.coef,
         ],
@@ -240,7 +241,7 @@ def _of_members(model: AutoModel) -> Formula:
         inputs=model.scaling,
         fed_back=None,
         memory=memory,
-        factors=_factors(states, np.concatenate([np.zeros((0, 2), np.int64), *products]), places(linear_map.lags)),
+        factors=_factors(states, np.concatenate([np.zeros((0, 2), np.int64), *pairs, *products]), places(linear_map.lags)),
         coef=coef * model.target_scaling.spread[:, None] if numbers else coef,
         intercept=model.target_scaling.back(linear_map.intercept) if numbers else linear_map.intercept,
         classes=() if model.classes_ is None else tuple(map(str, model.classes_)),
