@@ -175,7 +175,7 @@ def test_inputs_of_a_hierarchy_reach_the_first_level_or_all() -> None:
 def test_inputs_that_contradict_the_scalings() -> None:
     raises(
         ValueError,
-        r'inputs="all" contradicts input_scaling=\[0.3, 0.0\], in which level 1 .* has 0: give one number for all levels, a list',
+        r'inputs="all" contradicts input_scaling=\[0.3, 0.0\], in which level 1 .* has 0: give one number for all levels',
         lambda: hierarchical([4, 5], inputs="all", input_scaling=[0.3, 0.0]),
     )
     raises(

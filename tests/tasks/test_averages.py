@@ -32,7 +32,7 @@ def explained(y: Floats, columns: Floats) -> float:
 
 
 def product(s: Floats) -> Floats:
-    return s * np.r_[0, s[:-1]]
+    return np.asarray(s * np.r_[0, s[:-1]])
 
 
 @pytest.mark.parametrize("timescales", [[10.0], [3.0, 30.0], [1.0, 7.0, 20.0]])

@@ -144,7 +144,8 @@ def hierarchical(
         Factor gamma on the input matrices W_in. A scalar holds for every level that receives the input, and the others have 0.
     inputs : "first" or "all", optional
         Levels that receive the input: the first one (the paper), or all. Unless given: the first one where `input_scaling` is a
-        scalar. A list of `input_scaling` says itself which levels receive the input, those above 0; it must agree with `inputs`.
+        scalar. A list of `input_scaling` says itself which levels receive the input, those above 0, and must agree with
+        `inputs`.
     coupling : float or list
         Factor on the matrix of each link.
     coupling_delay : 0 or 1
@@ -176,7 +177,9 @@ def hierarchical(
     sizes = _sizes(units)
     count = len(sizes)
     given = {"leak_rate": leak_rate, "spectral_radius": spectral_radius, **options}
-    given["input_scaling"] = _received(_spread(input_scaling, count, "input_scaling", "levels"), inputs, _is_list(input_scaling))
+    given["input_scaling"] = _received(
+        _spread(input_scaling, count, "input_scaling", "levels"), inputs, _is_list(input_scaling)
+    )
     if "feedback_scaling" in given and not _is_list(given["feedback_scaling"]):
         given["feedback_scaling"] = _to_first(given["feedback_scaling"], count)
     links = zip(

@@ -26,8 +26,8 @@ def averages(
         S = sum over k of (F_k s)^2 / std                             the nonlinearity lies outside, after the averages
         y = w I + (1 - w) S,                   w = inside
 
-    Every term is divided by its standard deviation. I and S are then shifted and scaled to mean 0 and variance 1, by their closed
-    forms, so that a series of any length has the same units. I needs a fast nonlinear answer, which is then remembered
+    Every term is divided by its standard deviation. I and S are then shifted and scaled to mean 0 and variance 1, by their
+    closed forms, so that a series of any length has the same units. I needs a fast nonlinear answer, which is then remembered
     linearly. S needs linear memory, whose content is then squared. Both contain products of neighbouring inputs: with a single
     timescale of 10 steps, I and S have a correlation of 0.40.
 
