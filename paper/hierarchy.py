@@ -88,6 +88,7 @@ class Settings:
 
 
 ELEVEN = tuple(round(0.1 * k, 1) for k in range(11))
+SEVEN = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # closer to the ends, where errors change most
 RATIOS = (3.0, 10.0, 30.0, 100.0)
 SETTINGS = {
     "smoke": Settings(
@@ -133,9 +134,9 @@ SETTINGS = {
         ratios=RATIOS,
         shares=ELEVEN,
         anchors=(
-            *((2, ratio, share) for ratio in RATIOS for share in (0.0, 0.3, 0.7, 1.0)),
-            *((1, 1.0, share) for share in (0.0, 1.0)),
-            *((count, 30.0, share) for count in (3, 5) for share in (0.0, 1.0)),
+            *((2, ratio, share) for ratio in RATIOS for share in SEVEN),
+            *((1, 1.0, share) for share in SEVEN),
+            *((count, ratio, share) for count in (3, 5) for ratio in (10.0, 100.0) for share in (0.0, 0.5, 1.0)),
         ),
         points=256,
         starts=3,
@@ -262,6 +263,10 @@ class Choice(NamedTuple):
     point: Indices
     error: Floats
 
+    def of_any_order(self) -> Choice:
+        """The first order alone."""
+        return Choice(self.point[:1], self.error[:1])
+
 
 def chosen(kind: str, points: Floats, errors: Floats) -> Choice:
     """The points of the least mean log error, from errors (draws, points, tasks, shares)."""
@@ -296,7 +301,7 @@ def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
     for size in sorted(settings.sizes, reverse=True):
         some = {kind: np.concatenate([points[kind][: settings.transferred], ends[kind]]) for kind in settings.size_networks}
         tried = _on_draws(run, settings, size, settings.development[: settings.transfer_draws], some)
-        decided[size] = {kind: chosen(kind, some[kind], tried[kind]) for kind in some}
+        decided[size] = {kind: chosen(kind, some[kind], tried[kind]).of_any_order() for kind in some}
         reported[size] = _reported(run, settings, size, some, decided[size])
     return labelled(_dataset(settings, kinds, tasks, pools, decided, reported), "hierarchy", scale, settings)
 

@@ -129,7 +129,7 @@ def interval(mean: float, reach: float) -> str:
 
 def draw(data: xarray.Dataset) -> Figure:
     """A, B: phase diagrams; C: error against w; D: against the number of timescales; E: orders; F: sizes."""
-    figure = style.figure(7.4)
+    figure = style.figure(8.8)
     draws, units = data.sizes["seed"], main_size(data)
     figure.suptitle(
         f"When does a hierarchy help?\n{data.attrs['scale']} scale: {units} neurons, {draws} draws that chose nothing",
@@ -195,7 +195,7 @@ def _draw_shares(ax: Axes, data: xarray.Dataset) -> None:
     for name, (label, colour, marker) in FAMILIES.items():
         _band(ax, shares, best(data, [name])[0][task], label, colour, marker)
     ax.set_yscale("log")
-    ax.legend(fontsize=6.5, frameon=False, loc="best")
+    _legend(ax)
     style.panel(ax, "C", x="$w$, share of averages of a product", y="test NRMSE", title=str(data["task"].values[task]))
 
 
@@ -220,7 +220,7 @@ def _draw_orders(ax: Axes, data: xarray.Dataset) -> None:
                 shares, 2 ** (found.mean - found.reach), 2 ** (found.mean + found.reach), color=colour, alpha=0.15, linewidth=0
             )
     _one(ax)
-    ax.legend(fontsize=6.5, frameon=False, title="input to, order of leak rates", title_fontsize=6.5)
+    _legend(ax)
     style.panel(
         ax, "E", x="$w$, share of averages of a product", y="hierarchy / best flat", title=str(data["task"].values[task])
     )
@@ -246,7 +246,7 @@ def _draw_sizes(ax: Axes, data: xarray.Dataset) -> None:
     ax.set_xscale("log")
     ax.set_xticks(sizes, [str(each) for each in sizes])
     ax.minorticks_off()
-    ax.legend(fontsize=6.5, frameon=False)
+    _legend(ax)
     style.panel(ax, "F", x="neurons", y="hierarchy / best flat", title=str(data["task"].values[task]))
 
 
@@ -261,13 +261,18 @@ def _ends(ax: Axes, data: xarray.Dataset, rows: list[int], names: list[str], ord
             ax.errorbar(places, 2**at.mean, bars, fmt=line + marker, color=colour, label=label, markersize=4, capsize=2)
     _one(ax)
     ax.set_xticks(places, names)
-    ax.legend(fontsize=6.5, frameon=False)
+    _legend(ax)
 
 
 def _reaches(found: Compared) -> Floats:
     """The lengths of error bars below and above, on the scale of ratios."""
     middle = 2**found.mean
     return np.asarray(np.nan_to_num([middle - 2 ** (found.mean - found.reach), 2 ** (found.mean + found.reach) - middle]))
+
+
+def _legend(ax: Axes) -> None:
+    """Below the panel, where it hides nothing."""
+    ax.legend(fontsize=6.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=2)
 
 
 def _one(ax: Axes) -> None:
