@@ -13,6 +13,8 @@ from echoscale.network.description import Coupling, Network, Reservoir
 if TYPE_CHECKING:
     from echoscale.network.leaks import LeakLike
 
+INPUTS = ("first", "all")
+
 
 class ReservoirOptions(TypedDict, total=False):
     """The other fields of `Reservoir`: one value for all levels, or a list with one entry for each."""
@@ -117,6 +119,7 @@ def hierarchical(
     leak_rate: LeakLike | Sequence[Any] = 1.0,
     spectral_radius: float | Sequence[float] = 0.95,
     input_scaling: float | Sequence[float] = 1.0,
+    inputs: str | None = None,
     coupling: float | Sequence[float] = 1.0,
     coupling_delay: int = 1,
     coupling_connections: int | Sequence[int | None] | None = None,
@@ -138,7 +141,11 @@ def hierarchical(
     spectral_radius : float or list
         Spectral radius rho of the recurrent matrices.
     input_scaling : float or list
-        Factor gamma on the input matrices W_in. A scalar belongs to the first level, and the others have 0.
+        Factor gamma on the input matrices W_in. A scalar holds for every level that receives the input, and the others have 0.
+    inputs : "first" or "all", optional
+        Levels that receive the input: the first one (the paper), or all. Unless given: the first one where `input_scaling` is a
+        scalar. A list of `input_scaling` says itself which levels receive the input, those above 0, and must agree with
+        `inputs`.
     coupling : float or list
         Factor on the matrix of each link.
     coupling_delay : 0 or 1
@@ -161,15 +168,20 @@ def hierarchical(
     >>> network = es.hierarchical([50, 50], leak_rate=[1.0, 0.2], input_scaling=0.2)
     >>> [(each.source, each.target) for each in network.couplings]
     [(0, 1)]
-    >>> network.reservoirs[1].input_scaling
-    0.0
+    >>> [each.input_scaling for each in network.reservoirs]
+    [0.2, 0.0]
+    >>> every = es.hierarchical([50, 50], leak_rate=[1.0, 0.2], input_scaling=0.2, inputs="all")
+    >>> [each.input_scaling for each in every.reservoirs]
+    [0.2, 0.2]
     """
     sizes = _sizes(units)
     count = len(sizes)
-    given = {"leak_rate": leak_rate, "spectral_radius": spectral_radius, "input_scaling": input_scaling, **options}
-    for name in ("input_scaling", "feedback_scaling"):
-        if name in given and not _is_list(given[name]):
-            given[name] = [given[name], *[0.0] * (count - 1)]
+    given = {"leak_rate": leak_rate, "spectral_radius": spectral_radius, **options}
+    given["input_scaling"] = _received(
+        _spread(input_scaling, count, "input_scaling", "levels"), inputs, _is_list(input_scaling)
+    )
+    if "feedback_scaling" in given and not _is_list(given["feedback_scaling"]):
+        given["feedback_scaling"] = _to_first(given["feedback_scaling"], count)
     links = zip(
         _spread(coupling, count - 1, "coupling", "links"),
         _spread(coupling_connections, count - 1, "coupling_connections", "links"),
@@ -181,6 +193,29 @@ def hierarchical(
         for k, (strength, kept, normalisation) in enumerate(links)
     )
     return Network(_levels(sizes, **given), couplings, coupling_delay)
+
+
+def _received(scalings: list[Any], inputs: str | None, listed: bool) -> list[Any]:
+    """The input scaling of every level; an error where a list contradicts `inputs`."""
+    wiring = None if inputs is None else checks.choice(inputs, INPUTS, "inputs")
+    if not listed:
+        return scalings if wiring == "all" else _to_first(scalings[0], len(scalings))
+    if wiring == "all" and (without := [k for k, each in enumerate(scalings) if each == 0]):
+        raise ValueError(
+            f'inputs="all" contradicts input_scaling={scalings}, in which level {without[0]} (counted from 0) has 0: give one '
+            "number for all levels, a list with numbers above 0, or the list without inputs."
+        )
+    if wiring == "first" and (others := [k for k, each in enumerate(scalings) if k and each != 0]):
+        raise ValueError(
+            f'inputs="first" contradicts input_scaling={scalings}, in which level {others[0]} (counted from 0) receives the '
+            "input too: give one number, for the first level, or the list without inputs."
+        )
+    return scalings
+
+
+def _to_first(value: Any, count: int) -> list[Any]:
+    """The value for the first level, 0 for the others."""
+    return [value, *[0.0] * (count - 1)]
 
 
 def _levels(sizes: Sequence[int], **options: Any) -> tuple[Reservoir, ...]:
