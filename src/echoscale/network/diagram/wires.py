@@ -1,4 +1,4 @@
-"""The lines of a diagram: their ends, and their way through gaps and lanes; and the lengths that all parts share."""
+"""The lines of a diagram: their ends and their routes through gaps and lanes, and the lengths that all parts share."""
 
 from __future__ import annotations
 
