@@ -1,12 +1,12 @@
-"""Closed loop: outputs become inputs of the next step, alone (`forecast`) or beside other inputs (`fed_back`).
+"""Closed loop: outputs become inputs of the next step, either alone (`forecast`) or beside other inputs (`fed_back`).
 
     u(t) = (s(t), y(t-1)),   x(t) = step(x(t-1), u(t)),   y(t) = W_out (x(t), products, u(t), u(t-1), ...) + b
 
     forecast      u(t) = y(t-1)
-    fed_back      known inputs s(t); the network receives its outputs, or the known outputs where there are any
+    fed_back      known inputs s(t); the network receives its own outputs, or known outputs if there are any
 
 The loop runs in units of the network: in units of the data, a large offset would cost digits of float32. The readout is in
-float64, as in open loop: its coefficients may be large where its penalty is small.
+float64, as in open loop: its coefficients may be large if its penalty is small.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def forecast(
     steps: int,
     inputs: Scaling,
 ) -> Array:
-    """(steps, O) or (B, steps, O) in units of the data: the network receives its outputs alone.
+    """Outputs (steps, O) or (B, steps, O) in units of the data; the network receives only its own outputs.
 
     state   (N,) or (B, N) after the last known input
     window  the last inputs, newest first, in units of the network
@@ -170,7 +170,7 @@ def fed_back(
 
 
 def _parts(esn: ESN, states: Array) -> Any:
-    """States (B, N) as the step takes them, (n_k, B) for every reservoir."""
+    """States (B, N) in the form of the step, (n_k, B) for every reservoir."""
     return tuple(np.split(np.ascontiguousarray(states.T), np.cumsum(esn.sizes)[:-1]))
 
 
