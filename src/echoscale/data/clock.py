@@ -1,7 +1,8 @@
-"""The times of a series: read from an index, carried on into the future, written down as text.
+"""The times of a series: read from an index, continued into the future, written as text.
 
-Times must rise evenly, each once, in one time zone. Nothing is sorted, filled or aligned here: what is wrong is refused, with
-the place. A frequency is used only if it gives all times of the index again, from the first one on and back from the last.
+Times must rise evenly, each once, in one time zone. Nothing is sorted, filled or aligned here: wrong times raise an error that
+names the place. A frequency is used only if it reproduces all times of the index, from the first time on and back from the
+last.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ STEPS, DATES, PERIODS = "steps", "dates", "periods"
 
 @dataclass(frozen=True)
 class Clock:
-    """Times of T steps by their end.
+    """The times of T steps, stored relative to the last time.
 
     Attributes
     ----------
     kind : "steps", "dates" or "periods"
-        Whole numbers, time stamps, or periods.
+        Kind of times: whole numbers, time stamps, or periods.
     last : str
-        The last time, as text.
+        Last time, as text.
     frequency : str
         Name of the frequency in pandas; for whole numbers, their step.
     zone : str or None
@@ -32,7 +33,7 @@ class Clock:
     name : str or None
         Name of the index.
     offset : pandas offset or None
-        The frequency itself where its name does not say all: business days with holidays, `DateOffset`.
+        The frequency itself if its name is incomplete: business days with holidays, `DateOffset`.
     """
 
     kind: str
@@ -44,7 +45,7 @@ class Clock:
 
     @classmethod
     def counted(cls, steps: int) -> Clock:
-        """0, 1, ..., steps - 1."""
+        """The clock 0, 1, ..., steps - 1."""
         return cls(STEPS, str(steps - 1), "1")
 
     @classmethod
@@ -109,17 +110,17 @@ class Clock:
         return clock
 
     def kept(self) -> dict[str, Any]:
-        """All but the offset, for files; raises where the times need it."""
+        """The fields for files, without the offset; an error if the times need the offset."""
         about = asdict(self)
         if about.pop("offset") is not None:
             raise ValueError(
-                f"a file keeps frequencies by their names, and {self.offset!r} has none that says all: number the steps with "
+                f"a file stores the name of a frequency, and {self.offset!r} has no complete name: number the steps with "
                 "reset_index(drop=True) before fit, or pickle the model."
             )
         return about
 
     def index(self, first: int, end: int) -> Any:
-        """The times of steps first to end - 1, counted from the last one as 0."""
+        """The times of steps first to end - 1, where the last known step is 0."""
         import pandas as pd
 
         if self.kind == STEPS:
@@ -139,14 +140,14 @@ class Clock:
         return pd.DatetimeIndex(whole, freq=offset, name=self.name)
 
     def moved(self, steps: int) -> Clock:
-        """So many steps later."""
+        """The clock after this number of further steps."""
         if steps == 0:
             return self
         later = self.index(steps, steps + 1)[0]
         return replace(self, last=later.isoformat() if self.kind == DATES else str(later))
 
     def check(self, index: Any, first: int, what: str) -> None:
-        """Whether an index holds exactly the times from step `first` on."""
+        """Refuses an index that does not hold exactly the times from step `first` on."""
         import pandas as pd
 
         check_order(index, what)
@@ -166,7 +167,7 @@ class Clock:
 
 
 def check_order(index: Any, what: str) -> None:
-    """Times must rise, each once."""
+    """Refuses times that do not rise, or occur twice."""
     if index.hasnans:
         raise ValueError(f"the index of {what} has no time at row {int(np.flatnonzero(index.isna())[0])}.")
     twice = np.flatnonzero(index.duplicated())
@@ -176,7 +177,7 @@ def check_order(index: Any, what: str) -> None:
         try:
             row = int(np.flatnonzero(np.asarray(index[1:] < index[:-1]))[0]) + 1
         except TypeError:
-            return  # times that cannot be compared: the caller names them
+            return  # times that cannot be compared: the caller raises the error
         raise ValueError(
             f"the index of {what} is not sorted: {index[row]} at row {row} comes after {index[row - 1]}. Use sort_index()."
         )
@@ -190,13 +191,13 @@ _REMEDY = (
 
 
 def inferred(index: Any) -> Any:
-    """The offset that pandas infers; None where it cannot."""
+    """The offset that pandas infers, or None."""
     import pandas as pd
 
     if len(index) < 3:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what a later pandas will return
+        warnings.simplefilter("ignore")  # warnings about later versions of pandas
         found = pd.infer_freq(index)
     return None if found is None else pd.tseries.frequencies.to_offset(found)
 

@@ -154,7 +154,7 @@ def fold_errors(pairs: Sequence[tuple[Statistics, Statistics]], relative: Sequen
 
 
 def least(errors: Floats) -> Least:
-    """The place of the smallest error along the first axis; NaN is worse than any number, and the first of equal errors wins."""
+    """The place of the smallest error along the first axis; NaN is worse than any number, and the first of ties counts."""
     known = np.where(np.isnan(errors), np.inf, errors)
     place = np.argmin(known, axis=0)
     return Least(np.asarray(place), np.take_along_axis(known, np.asarray(place)[None], axis=0)[0])

@@ -92,7 +92,7 @@ class Statistics:
 
 
 def with_noise(statistics: Statistics, variance: float | Floats, columns: int | None = None) -> Statistics:
-    """The statistics plus the mean effect of noise of this variance on the first `columns` features (None: all): n variance I."""
+    """The statistics plus the mean effect of noise of this variance on the first `columns` features (or all): n variance I."""
     scatter, f = statistics.scatter.copy(), statistics.features if columns is None else columns
     scatter[..., :f, :f] += (statistics.count * variance)[..., None, None] * np.eye(f)
     return Statistics(statistics.count, statistics.mean, scatter, statistics.features)
