@@ -145,7 +145,7 @@ def why_not_next_input(series: Series, targets: Series, ends: Array | None = Non
         alike = [abs(np.corrcoef(u[:, k], y[:, k])[0, 1]) > 1 - 1e-6 for k in range(u.shape[1])] if len(u) > 2 else [False]
     if all(alike):
         return (
-            "its targets are the next inputs in other units: a scaler stands before the model. Leave the scaler out; "
+            "its targets are the next inputs in other units: a scaler comes before the model. Leave the scaler out; "
             'scale="standard" does the same inside.'
         )
     return "y[t] is not X[t + 1] in the data of the fit (a model for more than one step ahead, or for another quantity)."

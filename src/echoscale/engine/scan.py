@@ -31,7 +31,7 @@ def _scan(
 
     `remaining` (lanes,) says how many steps of the chunk each lane's series still has; later rows repeat its last state.
     The chunk has a fixed length, so that series of any length share one compiled program. `apart` gives the states of every
-    reservoir by itself, (L / every, lanes_k, n_k), whatever number of lanes each has.
+    reservoir separately, (L / every, lanes_k, n_k), for any number of lanes of each.
     `whole` says that no series ends within the chunk, `pairs` takes two steps at a time: the same states, faster.
     """
 

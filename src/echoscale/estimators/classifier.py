@@ -392,7 +392,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         if found.shape[1] != fitted:
             raise ValueError(
                 f"sequences of {series.lengths[0]} steps give {found.shape[1]} features, those of the fit gave {fitted}: with "
-                "snapshots every so many steps they must be of the same length."
+                "snapshots every `every` steps they must have the same length."
             )
         return found
 

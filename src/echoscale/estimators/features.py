@@ -188,7 +188,7 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
         if rows.shape[1] != len(self.feature_scaling_.mean):
             raise ValueError(
                 f"these data give {rows.shape[1]} features, those of the fit gave {len(self.feature_scaling_.mean)}: sequences "
-                "with snapshots every so many steps must be of the same length, and one series is no list of sequences."
+                "with snapshots every `every` steps must have the same length, and one series is not a list of sequences."
             )
         return np.asarray(self.feature_scaling_.forward(rows))
 

@@ -326,7 +326,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         return span
 
     def _places(self, features: int) -> Indices:
-        """Where the factors of every product stand in (1, z), (products, degree); all ones, the constant, is left out."""
+        """Places of the factors of every product in (1, z), (products, degree); the constant, all ones, is left out."""
         variables = self.lags * features
         count = comb(variables + self.degree, self.degree) - 1
         if count > MOST_PRODUCTS:

@@ -30,7 +30,7 @@ from echoscale.engine.hyper import Hyper
 from echoscale.readouts.columns import Columns, Pairs
 from echoscale.readouts.ridge import Readout
 
-# The state, and what stands behind s(t) in the window of the next step: y(t-1), u(t-1), ..., newest first, (K, B).
+# The state, and the rest of the next window after s(t): y(t-1), u(t-1), ..., newest first, (K, B).
 Carry = tuple[Any, jax.Array]
 # s(t) (T, F, B), known outputs y(t) (T, O, B) with NaN where they are not known, and which series still run (T, B).
 Given = tuple[jax.Array | None, jax.Array | None, jax.Array | None]

@@ -89,7 +89,7 @@ def record_of(path: Path) -> Path:
 
 
 def read(path: Path) -> Run:
-    """The run whose features a file holds, from the JSON file beside it."""
+    """The run of a file of features, from the JSON file beside it."""
     record = record_of(path)
     if not record.is_file():
         if not path.exists():

@@ -227,7 +227,7 @@ def _moments(lengths: Indices, parts: int, every: int | None) -> Indices:
     if shortest != longest:
         raise ValueError(
             f"snapshots every {every} steps need sequences of one length, got {shortest} to {longest} steps. Leave `every` "
-            "out: snapshots then stand at relative positions."
+            "out: snapshots are then taken at relative positions."
         )
     if longest < every:
         raise ValueError(f"every={every} is longer than the sequences of {longest} steps: there would be no snapshot.")

@@ -167,7 +167,7 @@ def _heights(counts: Sequence[int], radius: float) -> list[float]:
 
 
 def lanes_of(links: Iterable[Link], edges: Sequence[float]) -> dict[Any, float]:
-    """The height of every long way: beyond the `edges` of the columns from end to end, and beyond shorter ways beside it."""
+    """The height of every long route: beyond the `edges` of the columns that it passes, and beyond shorter routes there."""
     spans: dict[Any, tuple[int, int]] = {}
     for each in links:
         low, high = spans.get(each.bus, (each.start, each.start))

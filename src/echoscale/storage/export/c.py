@@ -12,7 +12,7 @@ import scipy.sparse
 
 from echoscale.storage.export.formula import SIGMOID, VALUES, Formula
 
-# Name of a precision -> its type in C, digits that tell its numbers apart, and what stands after a literal and a function.
+# Precision -> its type in C, the digits that identify a number, and the suffixes of literals and of functions.
 TYPES = {"float64": ("double", 17, ""), "float32": ("float", 9, "f")}
 
 
