@@ -103,9 +103,9 @@ def valid_time(
         True values after the origin, or after each of B origins.
     y_hat : as y
         Forecasts.
-    threshold : float
+    threshold : float, default 0.4
         Largest error d of a valid forecast, in standard deviations.
-    dt : float
+    dt : float, default 1.0
         Time between two steps.
     lyapunov : float or None
         Largest Lyapunov exponent, per unit of time. If given, the result is in Lyapunov times, lyapunov t*.

@@ -90,9 +90,9 @@ def gradient(
         Targets of every step.
     readout : object with `coef` (outputs, N) and `intercept` (outputs,)
         Readout of the states.
-    loss : "mse", "sigmoid" or "softmax"
+    loss : "mse", "sigmoid" or "softmax", default "mse"
         Error E(t) of one step; see `echoscale.data.losses`.
-    parameters : str or sequence of str
+    parameters : str or sequence of str, default ("leak_rate",)
         Names of hyper-parameters, such as "leak_rate" (of all reservoirs) or "coupling[0]".
     washout : int, optional
         Number of steps at the start of every series that are not counted; by default 100, or a tenth of the shortest series if

@@ -60,7 +60,7 @@ class ESN:
         Matrices of the network.
     hyper : Hyper
         Hyper-parameters of the network.
-    n_outputs : int
+    n_outputs : int, default 0
         Number O of outputs that are fed back; 0 without output feedback.
 
     See Also
@@ -132,7 +132,7 @@ class ESN:
             Initial state: one for all series, one for each series, or one for each lane and series. Zero by default.
         hyper : Hyper, optional
             Hyper-parameters in place of the network's own. With H lanes, the result has a leading axis H.
-        return_state : bool
+        return_state : bool, default False
             Whether the last states are returned too; passed as `state`, they continue a long series.
 
         Returns
@@ -184,7 +184,7 @@ class ESN:
             row; and the states (rows, l, N), a NumPy array on the CPU and a JAX array elsewhere, valid during the call. Rows
             past the end of a shorter series repeat its last state. Several threads call the function, but for one lane always
             in order.
-        every : int
+        every : int, default 1
             Interval in steps between the states that are passed on.
         state : (N,), (B, N) or (H, B, N), optional
             Initial state; zero by default.
@@ -390,7 +390,7 @@ class ESN:
         ----------
         reservoir : int, optional
             Number of one reservoir, taken alone; the whole network by default.
-        dt : float
+        dt : float, default 1.0
             Time between two steps.
         hyper : Hyper, optional
             Hyper-parameters in place of the network's own, without lanes.
@@ -419,7 +419,7 @@ class ESN:
 
         Parameters
         ----------
-        dt : float
+        dt : float, default 1.0
             Time between two steps.
         """
         from echoscale.timescales import spectrum
@@ -447,7 +447,7 @@ class ESN:
 
         Parameters
         ----------
-        lanes : int
+        lanes : int, default 1
             Number of networks that run together.
         """
         from echoscale.engine import dynamics, matrices

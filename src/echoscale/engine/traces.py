@@ -126,7 +126,7 @@ def step(
         Input of the step.
     learned : sequence of echoscale.engine.hyper.Parameter
         Hyper-parameters that are learned.
-    form : "exact" or "truncated"
+    form : "exact" or "truncated", default "exact"
         Form of the traces. "truncated" leaves out the path through a reservoir's own recurrent weights.
 
     Returns

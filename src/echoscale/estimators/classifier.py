@@ -49,13 +49,13 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
     Parameters
     ----------
-    units : int or tuple of int
+    units : int or tuple of int, default (100, 100, 100, 100)
         Number of neurons of one reservoir, or of each parallel reservoir.
     leak_rate : float, tuple or None
         Leak rate alpha in (0, 1], one for all reservoirs or one for each. Smaller values give longer memory, of about 1 / alpha
         steps; with 1 a neuron forgets at once. None: a geometric range from 1 on the first reservoir to 0.3, 0.1 or 0.03 on the
         last, chosen on held-out sequences. One reservoir has the same range over its neurons.
-    spectral_radius : float or tuple
+    spectral_radius : float or tuple, default 0.95
         Spectral radius of the recurrent matrix W, one for all reservoirs or one for each. Larger values give longer memory.
     input_scaling : float, tuple or None
         Scale of the input weights, one for all reservoirs or one for each. Larger values drive tanh closer to saturation. None:
@@ -69,20 +69,20 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         Method that fits W_out. None: ridge regression on one-hot labels, which also has `partial_fit`.
         `echoscale.readouts.Softmax` or `echoscale.readouts.Sigmoid`: minimal cross-entropy, trained by minibatches with all
         rows in memory.
-    washout : int
+    washout : int, default 0
         Number of steps at the start of every sequence that the pools do not count.
-    scale : "standard" or None
+    scale : "standard" or None, default "standard"
         Scaling of the inputs. "standard": the network receives inputs of mean 0 and standard deviation 1, measured in `fit` or
         on the first chunk of `partial_fit`; a constant column becomes 0. None: inputs are used unchanged.
-    ridge : "auto", float or list of floats
+    ridge : "auto", float or list of floats, default "auto"
         Ridge penalty on the readout weights, for standardised features. "auto": the best on held-out folds, from 1e-12 to 1e4
         times the mean squared singular value of the features. A list: the best entry. If the smallest penalty of the path is
         among the best, the path continues down to 0 with an exact solution that keeps all rows (up to 512 MiB). With too few
         sequences for two folds of four, "auto" is 1e-4 times the mean squared singular value. For `Softmax` and `Sigmoid`,
         "auto" is 1e-5. `partial_fit` chooses again from all sequences so far.
-    folds : int
+    folds : int, default 5
         Number of folds for the choice of the penalty. Every fold holds all classes, as far as possible.
-    dtype : "float32" or "float64"
+    dtype : "float32" or "float64", default "float32"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
         Device that runs the network. None: JAX's choice.

@@ -41,13 +41,13 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
 
     Parameters
     ----------
-    units : int or tuple of int
+    units : int or tuple of int, default (100, 100, 100, 100)
         Number of neurons of one reservoir, or of each parallel reservoir.
     leak_rate : float, tuple or None
         Leak rate alpha in (0, 1], one for all reservoirs or one for each. Smaller values give longer memory, of about 1 / alpha
         steps; with 1 a neuron forgets at once. None: a geometric range from 1 on the first reservoir to 0.03 on the last. One
         reservoir has the same range over its neurons.
-    spectral_radius : float or tuple
+    spectral_radius : float or tuple, default 0.95
         Spectral radius of the recurrent matrix W, one for all reservoirs or one for each. Larger values give longer memory.
     input_scaling : float, tuple or None
         Scale of the input weights, one for all reservoirs or one for each. Larger values drive tanh closer to saturation. None:
@@ -56,12 +56,12 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
         Description of any other network, in place of the four parameters above.
     pools : Pools or None
         Inputs of the network and pools of its states; see `echoscale.readouts.Pools`. None: `Pools()`.
-    washout : int
+    washout : int, default 0
         Number of steps at the start of every sequence that the pools do not count.
-    scale : "standard" or None
+    scale : "standard" or None, default "standard"
         Scaling of the inputs. "standard": the network receives inputs of mean 0 and standard deviation 1, measured in `fit`.
         None: inputs are used unchanged.
-    dtype : "float32" or "float64"
+    dtype : "float32" or "float64", default "float32"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
         Device that runs the network. None: JAX's choice.

@@ -51,21 +51,21 @@ class NVAR(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    lags : int
+    lags : int, default 2
         Number k of inputs in the window z, including the present one.
-    stride : int
+    stride : int, default 1
         Number s of steps from one input of the window to the next.
-    degree : int
+    degree : int, default 2
         Largest number of factors in a product. 1 gives linear regression on lags.
-    difference : "none" or "last"
+    difference : "none" or "last", default "none"
         Target of the regression. "none": y(t). "last": the increment y(t) - u(t), to which u(t) is added back; this needs as
         many outputs as inputs.
-    scale : "standard" or None
+    scale : "standard" or None, default "standard"
         Scaling of inputs and targets. "standard": mean 0 and standard deviation 1 in the model; results are in units of the
         data. None: data are used unchanged.
-    ridge : "auto", float or list of floats
+    ridge : "auto", float or list of floats, default "auto"
         Ridge penalty on W, as in `ESNRegressor`. "auto" or a list: chosen by cross-validation.
-    folds : int
+    folds : int, default 5
         Number of folds for the choice of the penalty; folds are blocks of time.
 
     Attributes
@@ -202,7 +202,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             Inputs.
         state : array like `state_`, or None
             Inputs before the first step. None: the mean of the inputs.
-        return_state : bool
+        return_state : bool, default False
             Whether the last inputs are returned too, for the next piece.
 
         Returns

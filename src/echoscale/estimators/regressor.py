@@ -62,14 +62,14 @@ class ESNRegressor(RegressorMixin, StepEstimator):
 
     Parameters
     ----------
-    units : int or tuple of int
+    units : int or tuple of int, default 100
         Number of neurons of one reservoir, or of each parallel reservoir.
     leak_rate : float, tuple or None
         Leak rate alpha in (0, 1], one for all reservoirs or one for each. Smaller values give longer memory, of about 1 / alpha
         steps; with 1 a neuron forgets at once. None: chosen on held-out data among 1 for all neurons, 0.1 to 1, and 0.003 to
         0.2. A range is spread over the neurons of one reservoir, or over several reservoirs. The slowest timescale, 1 / alpha,
         is at most a tenth of the longest series.
-    spectral_radius : float or tuple
+    spectral_radius : float or tuple, default 0.7
         Spectral radius of the recurrent matrix W, one for all reservoirs or one for each. Larger values give longer memory.
     input_scaling : float, tuple or None
         Scale of the input weights, one for all reservoirs or one for each. Larger values drive tanh closer to saturation. None:
@@ -80,11 +80,11 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     columns : Columns or None
         Inputs, squares and products of states that the readout sees beside the states; see `echoscale.readouts.Columns`. None:
         the last 13 inputs, or fewer for short data.
-    difference : "none" or "last"
+    difference : "none" or "last", default "none"
         Target of the readout. "none": y(t). "last": the increment y(t) - y(t-1) with output feedback, and y(t) - u(t) without
         (which needs as many outputs as inputs); the last value is added back. A large ridge penalty then leads to the last
         value instead of the mean.
-    noise : float
+    noise : float, default 0.0
         Standard deviation of noise on the states during `fit` and `partial_fit`, which makes the readout robust. The noise is
         not sampled: its mean effect over n steps, n noise^2 on the squares of the states, is added exactly. Squares and
         products receive no noise, and `predict` uses none.
@@ -92,11 +92,11 @@ class ESNRegressor(RegressorMixin, StepEstimator):
         Number of steps at the start of every series that `fit` and `score` run but do not count. None: 100, or a tenth of the
         shortest series if that is less. In `partial_fit`, None is the washout of the last `fit`, or 100. With a number, fitting
         chunk by chunk equals one fit of the whole series.
-    scale : "standard" or None
+    scale : "standard" or None, default "standard"
         Scaling of inputs and targets. "standard": the network receives data of mean 0 and standard deviation 1, measured in
         `fit` or on the first chunk of `partial_fit`; results are in units of the data, and a constant column becomes 0. None:
         data are used unchanged.
-    ridge : "auto", float or list of floats
+    ridge : "auto", float or list of floats, default "auto"
         Ridge penalty on the readout weights. "auto": chosen by cross-validation from 1e-12 to 1e4 times the mean squared
         singular value of the states; of all penalties with an error within one per cent of the smallest, the largest is taken.
         A list: the best entry. If the smallest penalty of the path is among the best, the path continues down to 0 with an
@@ -106,10 +106,10 @@ class ESNRegressor(RegressorMixin, StepEstimator):
         In `partial_fit`, every chunk is a block that is assigned to the folds in turn, and "auto" chooses again at every call.
         Before there are two folds, "auto" is 1e-4 times the mean squared singular value. After a `fit`, the relative penalty of
         that fit is kept.
-    folds : int
+    folds : int, default 5
         Number of folds for the choice of the penalty. Folds are blocks of time, separated by gaps of a twentieth of a fold;
         with at least as many series as folds, whole series are held out. Short data have fewer folds.
-    dtype : "float32" or "float64"
+    dtype : "float32" or "float64", default "float32"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
         Device that runs the network. None: JAX's choice.
@@ -242,7 +242,7 @@ class ESNRegressor(RegressorMixin, StepEstimator):
             The next steps of every series.
         y : (T,), (T, O), (B, T), (B, T, O) or list
             Targets of every step. Steps with NaN are not counted.
-        new_series : bool
+        new_series : bool, default False
             Whether the chunk begins new series, with the zero state and a washout. What was learned is kept.
 
         Returns
@@ -282,7 +282,7 @@ class ESNRegressor(RegressorMixin, StepEstimator):
             outputs one step later, and its own outputs elsewhere.
         state : array like `state_`, or None
             Initial state. None: the state at rest, `rest_`.
-        return_state : bool
+        return_state : bool, default False
             Whether the last state is returned too, for the next piece.
 
         Returns

@@ -44,12 +44,12 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
 
     Parameters
     ----------
-    units : int or tuple of int
+    units : int or tuple of int, default (100, 100, 100, 100)
         Number of neurons of one reservoir, or of each parallel reservoir.
     leak_rate : float, tuple or None
         Leak rate alpha in (0, 1], one for all reservoirs or one for each. Smaller values give longer memory, of about 1 / alpha
         steps; with 1 a neuron forgets at once. None: chosen on held-out data, as in `ESNRegressor`.
-    spectral_radius : float or tuple
+    spectral_radius : float or tuple, default 0.95
         Spectral radius of the recurrent matrix W, one for all reservoirs or one for each. Larger values give longer memory.
     input_scaling : float, tuple or None
         Scale of the input weights, one for all reservoirs or one for each. Larger values drive tanh closer to saturation. None:
@@ -67,10 +67,10 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         Number of steps at the start of every series that `fit` and `score` run but do not count. None: 100, or a tenth of the
         shortest series if that is less. In `partial_fit`, None is the washout of the last `fit`, or 100. With a number, fitting
         chunk by chunk equals one fit of the whole series.
-    scale : "standard" or None
+    scale : "standard" or None, default "standard"
         Scaling of the inputs. "standard": the network receives inputs of mean 0 and standard deviation 1, measured in `fit` or
         on the first chunk of `partial_fit`; a constant column becomes 0. None: inputs are used unchanged.
-    ridge : "auto", float or list of floats
+    ridge : "auto", float or list of floats, default "auto"
         Ridge penalty on the readout weights. "auto": the best on held-out folds, from 1e-12 to 1e4 times the mean squared
         singular value of the states. A list: the best entry. If the smallest penalty of the path is among the best, the path
         continues down to 0 with an exact solution that keeps all rows (up to 512 MiB). With too little data for two folds of
@@ -79,10 +79,10 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         In `partial_fit`, every chunk is a block that is assigned to the folds in turn, and "auto" chooses again at every call.
         Before there are two folds, "auto" is 1e-4 times the mean squared singular value. After a `fit`, the relative penalty of
         that fit is kept.
-    folds : int
+    folds : int, default 5
         Number of folds for the choice of the penalty. Folds are blocks of time, separated by gaps of a twentieth of a fold;
         with at least as many series as folds, whole series are held out. Short data have fewer folds.
-    dtype : "float32" or "float64"
+    dtype : "float32" or "float64", default "float32"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
         Device that runs the network. None: JAX's choice.
@@ -300,7 +300,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
             Inputs.
         state : array like `state_`, or None
             Initial state. None: the state at rest, `rest_`.
-        return_state : bool
+        return_state : bool, default False
             Whether the last state is returned too, for the next piece.
 
         Returns

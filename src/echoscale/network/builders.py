@@ -47,12 +47,12 @@ def single(
     ----------
     units : int
         Number of neurons.
-    leak_rate : float, LogUniform, LogNormal or (units,) array
+    leak_rate : float, LogUniform, LogNormal or (units,) array, default 1.0
         Leak rate alpha in (0, 1]. Smaller values give longer memory, of about 1 / alpha steps; with 1 a neuron forgets at once.
         A distribution or an array gives every neuron its own.
-    spectral_radius : float
+    spectral_radius : float, default 0.95
         Spectral radius rho of the recurrent matrix W. Larger values give longer memory.
-    input_scaling : float
+    input_scaling : float, default 1.0
         Factor gamma on the input matrix W_in. Larger values drive tanh closer to saturation.
     **options
         All other fields of `Reservoir`: `bias_scaling`, `connections`, `topology`, `feedback_scaling`, `residual`,
@@ -94,12 +94,12 @@ def parallel(
     ----------
     units : list of int
         Number of neurons of each reservoir.
-    leak_rate : float, LogUniform, LogNormal or list
+    leak_rate : float, LogUniform, LogNormal or list, default 1.0
         Leak rate alpha in (0, 1]. Smaller values give longer memory, of about 1 / alpha steps; with 1 a neuron forgets at once.
         A distribution, or an array (units,) as an entry of a list, gives every neuron its own.
-    spectral_radius : float or list
+    spectral_radius : float or list, default 0.95
         Spectral radius rho of the recurrent matrices. Larger values give longer memory.
-    input_scaling : float or list
+    input_scaling : float or list, default 1.0
         Factor gamma on the input matrices W_in. Larger values drive tanh closer to saturation.
     **options
         All other fields of `Reservoir`, each a value for all reservoirs or a list with one entry for each.

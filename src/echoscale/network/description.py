@@ -63,37 +63,37 @@ class Reservoir(_Readable):
     ----------
     units : int
         Number of neurons.
-    leak_rate : float, LogUniform, LogNormal or (units,) array
+    leak_rate : float, LogUniform, LogNormal or (units,) array, default 1.0
         Leak rate alpha in (0, 1]; a neuron's own timescale is tau = dt / alpha. A distribution, `LogUniform(0.05, 1.0)` or
         `LogNormal(0.2, 0.5)`, or an array (units,) gives every neuron its own. The field then holds the largest leak rate, and
         `leak_spread` and `leak_places` hold the others.
-    spectral_radius : float
+    spectral_radius : float, default 0.95
         Spectral radius rho of the recurrent matrix: a factor on W, which is normalised to spectral radius 1.
-    input_scaling : float
+    input_scaling : float, default 1.0
         Factor gamma on the input matrix W_in, whose entries are U[-1, 1]. 0: no input.
-    bias_scaling : float
+    bias_scaling : float, default 0.0
         Factor beta on the bias b, whose entries are U[-1, 1]. 0: no bias, as in the paper.
     connections : int or None
         Number of weights in each row of a random W. None: 10, or all if there are fewer units.
-    topology : str, Concentric or (units, units) matrix
+    topology : str, Concentric or (units, units) matrix, default "normal"
         Kind of recurrent matrix: "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or
         `Concentric(...)`, "diagonal" (complex pairs, uniform in the disc, as 2x2 rotations), or your own matrix, dense or scipy
         sparse.
-    normalise : bool
+    normalise : bool, default True
         Whether W is divided by its spectral radius. (A delay line is nilpotent: its weights are 1 instead.) False: W stays
         unchanged, and `spectral_radius` is a plain factor.
-    feedback_scaling : float
+    feedback_scaling : float, default 0.0
         Factor phi on the feedback matrix W_fb, whose entries are U[-1, 1]. 0: no output feedback.
-    leak_spread : float
+    leak_spread : float, default 0.0
         Spread s >= 0 of the leak rates alpha_i = alpha exp(-s q_i): the logarithm of the ratio of the fastest to the slowest
         leak rate. 0: one leak rate for all.
-    leak_places : str or (units,) numbers
+    leak_places : str or (units,) numbers, default "even"
         Places q_i in [0, 1] of the neurons, with 0 for the fastest: "even" (leak rates of equal ratio), "normal" (normal
         quantiles), both in a seeded permutation, or one number for every neuron.
-    residual : str or (units, units) orthogonal matrix
+    residual : str or (units, units) orthogonal matrix, default "identity"
         Matrix O in x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift" (neuron i keeps the state of neuron i -
         1), "orthogonal" (a random rotation), or your own matrix. With O, states turn or travel instead of fading in place.
-    activation : "tanh" or "identity"
+    activation : "tanh" or "identity", default "tanh"
         Activation function. "identity" makes the level linear, x(t+1) = (1 - alpha) O x(t) + alpha h(t), so its memory does not
         saturate. Its spectral radius must stay below 1.
     input_weights : (units, F) matrix or None
@@ -178,13 +178,13 @@ class Coupling(_Readable):
         Number l of the reservoir that drives, from 0.
     target : int
         Number k of the reservoir that is driven.
-    strength : float
+    strength : float, default 1.0
         Factor on the matrix W_kl (target units, source units), of any sign.
     connections : int or None
         Number of weights in each row. None: 10, or all if the source is smaller.
-    topology : str or (target units, source units) matrix
+    topology : str or (target units, source units) matrix, default "normal"
         Kind of matrix: "normal" (N(0, 1) weights), "uniform" (U[-1, 1]), or your own matrix.
-    normalisation : str
+    normalisation : str, default "none"
         Divisor of the matrix: "none", "spectral_radius" (square matrices only) or "sqrt_connections" (the root of
         `connections`).
 
@@ -252,7 +252,7 @@ class Network(_Readable):
         Reservoirs, at least one.
     couplings : list of Coupling
         Couplings, at most one from a reservoir to another.
-    coupling_delay : 0 or 1
+    coupling_delay : 0 or 1, default 1
         Delay of the couplings. 1 (the paper): all reservoirs move at once, and x_k(t+1) depends on x_l(t). 0 (the DeepESN
         convention of most other libraries): reservoirs move one after another in the order of the list, and a coupling from an
         earlier reservoir carries the new state x_l(t+1); a coupling from a later reservoir carries x_l(t).
@@ -360,9 +360,9 @@ class Network(_Readable):
         ----------
         n_inputs : int
             Number F of inputs.
-        seed : int or None
+        seed : int or None, default 0
             Random seed of the weights. None: fresh entropy (recorded as `esn.seed`).
-        dtype : str
+        dtype : str, default "float32"
             Precision of states and arithmetic, "float32" or "float64".
         device : str, jax.Device or None
             Device that runs the network: "cpu", "gpu" or a device. None: JAX's choice.
@@ -384,7 +384,7 @@ class Network(_Readable):
 
         Parameters
         ----------
-        dt : float
+        dt : float, default 1.0
             Time between two steps.
         """
         from echoscale.timescales import theory

@@ -71,7 +71,7 @@ class Matrix:
         ----------
         array : (post, pre)
             Dense array, nested list, data frame or scipy sparse matrix.
-        name : str
+        name : str, default "matrix"
             Name for error messages.
         """
         import scipy.sparse

@@ -37,9 +37,9 @@ class Concentric:
 
     Parameters
     ----------
-    rings : int
+    rings : int, default 2
         Number of rings, at most the number of units.
-    jump : float
+    jump : float, default 0.5
         Weight of the links between rings, before normalisation.
 
     Examples

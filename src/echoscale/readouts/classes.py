@@ -71,13 +71,13 @@ class Softmax(Minibatches):
 
     Parameters
     ----------
-    epochs : int
+    epochs : int, default 30
         Number of passes over all rows.
-    rate : float
+    rate : float, default 0.001
         Initial learning rate of Adam, which falls to 0 along a cosine.
-    batch : int
+    batch : int, default 50
         Number of rows in a minibatch; all rows if there are fewer.
-    calibrate : bool
+    calibrate : bool, default False
         Whether held-out rows set the steepness of the probabilities. The readout is then trained once more for every fold.
 
     Examples
@@ -101,13 +101,13 @@ class Sigmoid(Minibatches):
 
     Parameters
     ----------
-    epochs : int
+    epochs : int, default 30
         Number of passes over all rows.
-    rate : float
+    rate : float, default 0.001
         Initial learning rate of Adam, which falls to 0 along a cosine.
-    batch : int
+    batch : int, default 50
         Number of rows in a minibatch; all rows if there are fewer.
-    calibrate : bool
+    calibrate : bool, default False
         Whether held-out rows set the steepness of the probabilities. The readout is then trained once more for every fold.
 
     Examples

@@ -44,9 +44,9 @@ class Columns:
         Number of recent inputs u(t), u(t-1), ..., newest first. Inputs before the start of a series are 0, in units of the
         network. None: at most 13, and few enough that there are five steps after the washout for each column of inputs, but at
         least 1. A stream of `partial_fit`, whose length is not known, has 13.
-    squares : bool
+    squares : bool, default False
         Whether the squares of all states are columns.
-    products : int
+    products : int, default 0
         Number of products of two different states. The seed of the network draws the pairs.
 
     Examples

@@ -188,17 +188,17 @@ def compute(
         `path` + ".json" records the finished blocks. The result maps the file, and `open` opens it again. A finished file of
         the same network, hyper-parameters, inputs, every and dtype is reused. After an interruption, only missing blocks are
         computed, with the same bits as an uninterrupted run on this machine.
-    dtype : "float32" or "bfloat16"
+    dtype : "float32" or "bfloat16", default "float32"
         Precision of the snapshots. "bfloat16" takes half the size (8 bits of precision). NumPy does not know it: read such a
         file with `numpy.load(path).view(ml_dtypes.bfloat16)`.
-    on_device : bool
+    on_device : bool, default False
         Whether the snapshots stay on the device of the network, as a JAX array. On a GPU, all sequences are sent there at once;
         for many networks, send them once and pass a JAX array.
     hyper : Hyper or None
         Hyper-parameters in place of `esn.hyper`, for one network.
-    overwrite : bool
+    overwrite : bool, default False
         Whether to replace a file of another run, or a damaged file.
-    progress : bool or function
+    progress : bool or function, default False
         Whether to show a bar, or a function that is called as progress(sequences done, sequences, note): first with the
         sequences found in the file, then after every block.
 

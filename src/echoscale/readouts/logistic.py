@@ -81,21 +81,21 @@ def fit(
         Class of every row: whole numbers from 0 to classes - 1.
     classes : int
         Number O of classes, at least 2.
-    loss : "sigmoid" or "softmax"
+    loss : "sigmoid" or "softmax", default "sigmoid"
         Loss function. "sigmoid": every class separately (the paper); "softmax": one class of several. See
         `echoscale.data.losses`.
-    rate : float
+    rate : float, default 0.001
         Learning rate of Adam. The paper uses 5e-4 for 28 snapshots and 5e-3 for 4.
-    schedule : "constant" or "cosine"
+    schedule : "constant" or "cosine", default "constant"
         Schedule of the learning rate. "cosine" lowers it to 0 over all minibatches of all epochs.
-    epochs : int
+    epochs : int, default 10
         Number of passes over all rows, including the passes of `start`.
-    minibatch : int
+    minibatch : int, default 50
         Largest number of rows in a minibatch. If the rows (of a block) do not divide evenly, all minibatches are a little
         smaller.
-    ridge : float
+    ridge : float, default 0.0
         Penalty on |W|^2 / 2, added to the mean loss; 0 is no penalty.
-    standardise : bool
+    standardise : bool, default False
         Whether to train on (x - mean) / spread over the training rows. The returned readout is for unscaled features; the
         penalty acts on the weights of standardised features.
     validation : None, share or rows
@@ -104,22 +104,22 @@ def fit(
     patience : int or None
         Number of epochs without improvement on the held-out rows after which the training stops. The best weights are kept in
         any case. Not useful with a cosine schedule, which is best at the end.
-    criterion : "loss" or "accuracy"
+    criterion : "loss" or "accuracy", default "loss"
         Measure of improvement: a lower loss, or a higher accuracy (then a lower loss).
-    average : int
+    average : int, default 0
         Number of last epochs over which the weights are averaged, minibatch by minibatch; 0: the last weights.
-    seed : int
+    seed : int, default 0
         Random seed of the order of rows and of the held-out rows: the same seed gives the same bits.
     start : Trained or None
         Earlier training to resume, which ended early or was interrupted.
     checkpoint : function or None
         Function that is called with the `Trained` so far after every epoch. Pass this object as `start=` to resume.
-    progress : bool or function
+    progress : bool or function, default False
         Whether to show a bar, or a function that is called as progress(epochs done, epochs, note) after every epoch.
     block : int or None
         Number of rows in a block; arrays too are then sent to the device block by block. None: the whole array, or 256 MB of a
         stream.
-    dtype : "float32" or "float64"
+    dtype : "float32" or "float64", default "float32"
         Precision of the training.
     device : None, "cpu", "gpu" or a jax.Device
         Device of the training. None: JAX's choice.

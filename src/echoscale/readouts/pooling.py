@@ -52,7 +52,7 @@ class Pools:
 
     Parameters
     ----------
-    features : "auto", str or tuple of str
+    features : "auto", str or tuple of str, default "auto"
         Pools of the states of a sequence, side by side: "mean", "std", "max", "min", "last", "segments" (means of `parts` parts
         of equal length), "snapshots" (states at `parts` relative positions, or after every `every` steps), "skew", "positive",
         "variation". "auto": ("mean", "std", "max", "min"); a classifier adds ("skew", "positive", "variation"), also tries
@@ -60,7 +60,7 @@ class Pools:
     every : int or None
         Number of steps from one snapshot to the next, for sequences of one length. None: `parts` snapshots at relative
         positions, x(ceil(k T / parts)), k = 1, 2, ..., for any length T.
-    parts : int
+    parts : int, default 4
         Number of segments, and of snapshots at relative positions.
     changes : bool or None
         Whether the network receives the changes u(t) - u(t-1) beside the inputs. None: yes; a classifier tries both.
@@ -68,7 +68,7 @@ class Pools:
         Whether the network receives normal scores of the inputs, in place of `scale`: the rank of a value in the training data,
         mapped to a standard normal variable. This suits inputs with a few huge values. None: no; a classifier with
         scale="standard" tries both.
-    standardise : bool
+    standardise : bool, default True
         Whether features have mean 0 and standard deviation 1 over the training data. Readouts trained by minibatches always see
         standardised features.
 

@@ -147,9 +147,9 @@ class RLS:
 
     Parameters
     ----------
-    ridge : float
+    ridge : float, default 1e-5
         Penalty on the summed squares, above 0. The penalty is not forgotten and does not act on the intercept.
-    forgetting : float
+    forgetting : float, default 1.0
         Forgetting factor f in (0, 1]: a row that is 1 / (1 - f) rows old has 1/e of the weight of the newest row. 1 forgets
         nothing.
 

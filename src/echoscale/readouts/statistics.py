@@ -129,7 +129,7 @@ def statistics(
     washout : int, optional
         Number of steps at the start of every series that are run but not counted; by default 100, or a tenth of the shortest
         series if that is less.
-    direct : bool
+    direct : bool, default False
         Whether the inputs are features too, after the states.
     hyper : Hyper, optional
         Hyper-parameters in place of the network's own. With H lanes, the result has a leading axis H, one statistic per lane.

@@ -43,9 +43,9 @@ def export(
         Fitted model; for `es.auto`, `found.model`.
     path : path
         Path of the file, which ends with .c or .onnx; an existing file is replaced.
-    dtype : "float64" or "float32"
+    dtype : "float64" or "float32", default "float64"
         Precision of weights, states, inputs and outputs in the file, for any precision of the model.
-    name : str
+    name : str, default "echoscale"
         Prefix of all names in the C file, so that a program can hold several models; name of the graph in ONNX.
 
     Returns
