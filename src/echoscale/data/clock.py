@@ -86,7 +86,7 @@ class Clock:
         offset = inferred(index) if index.freq is None else index.freq
         if offset is None:
             raise ValueError(_irregular(index, what))
-        if getattr(offset, "weekday", 0) is None:  # weeks from any day on: the same weeks, by a name
+        if getattr(offset, "weekday", 0) is None:  # weeks that start on any day: the same weeks, with a name
             offset = pd.offsets.Week(offset.n, offset.normalize, weekday=index[-1].weekday())
         stamp = index[-1]
         zone = None if stamp.tzinfo is None else str(stamp.tzinfo)

@@ -52,7 +52,7 @@ def nmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
     truth, guess = map(np.concatenate, both)
     if is_constant(truth).any():
         raise ValueError("y is constant: its variance is 0, so errors cannot be normalised by it.")
-    # In units of a power of two near the largest number, which changes no bit: squares then stay numbers.
+    # In units of a power of two near the largest number, which changes no bit and keeps squares finite.
     unit = np.ldexp(1.0, -np.frexp(np.abs(truth).max(axis=0))[1])
     truth, guess = truth * unit, guess * unit
     return float((((guess - truth) ** 2).mean(axis=0) / truth.var(axis=0)).mean())

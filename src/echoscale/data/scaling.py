@@ -54,7 +54,7 @@ class Scaling(NamedTuple):
         apart = np.where(known, rows - first, 0.0)
         count = known.sum(axis=0)
         largest = np.abs(apart).max(axis=0)
-        size = np.where(largest > 0, largest, 1.0)  # so that squares of very large or small numbers stay numbers
+        size = np.where(largest > 0, largest, 1.0)  # keeps the squares of very large or small numbers in range
         offset = (apart / size).sum(axis=0) / count
         variance = (np.where(known, apart / size - offset, 0.0) ** 2).sum(axis=0) / count
         mean, spread = first + size * offset, size * np.sqrt(variance)

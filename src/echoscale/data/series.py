@@ -14,7 +14,7 @@ import numpy.typing as npt
 from echoscale._internal import checks
 
 Numbers = npt.NDArray[Any]
-# What users may pass as a series: (T, F), (B, T, F) or (T,) as array, nested list or data frame; or a list of (T_b, F).
+# Types that users may pass as a series: (T, F), (B, T, F) or (T,) as array, nested list or data frame; or a list of (T_b, F).
 SeriesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 MOST_WASHOUT = 100
 Kind = Literal["one", "batch", "list"]
@@ -325,7 +325,7 @@ def as_written(value: object) -> Numbers:
     """An array of the user's values, without conversion."""
     raw = np.asarray(value)
     if raw.dtype.kind in "US" and isinstance(value, list | tuple):
-        # NumPy writes None and NaN beside text as text.
+        # NumPy would turn None and NaN beside text into text.
         objects = np.asarray(value, object)
         return objects if _missing(objects).any() else raw
     return raw

@@ -25,16 +25,16 @@ VARIABLE = "ECHOSCALE_CORES"
 # The name of JAX's event for a compiled program, and the number of programs kept: for 100 to 300 networks, below a gigabyte.
 COMPILED, MOST_PROGRAMS = "/jax/core/compile/backend_compile_duration", 300
 
-# What users may name: None for JAX's choice, "cpu", "gpu", or a device itself.
+# Devices that users may pass: None for JAX's choice, "cpu", "gpu", or a device itself.
 DeviceLike: TypeAlias = "str | jax.Device | None"
 
-# Vectors of 512 bits where the processor has them: faster, most of all for many lanes (XLA prefers 256).
+# Vectors of 512 bits if the processor has them: faster, mostly for many lanes (XLA prefers 256).
 COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
 
-# Passes of XLA that are left out where they do harm. Kernels of some microseconds take longer when the first shares them out
-# over threads: blocks of lanes share the cores better. The second removes the barrier between two steps, in JAX before 0.11
-# too early for it to keep them apart. The third makes one kernel of a loop over less than a kilobyte, and aborts the process
-# where a barrier stayed in it.
+# Passes of XLA that are left out where they do harm. The first distributes kernels over threads, which slows down kernels of a
+# few microseconds: blocks of lanes share the cores better. The second removes the barrier between two steps, which in JAX
+# before 0.11 happens too early to keep them apart. The third makes one kernel of a loop over less than a kilobyte, and aborts
+# the process if the loop still holds a barrier.
 SHARING_KERNELS = "cpu-parallel-task-assigner"
 AGAINST_BARRIERS = ("cse_barrier_expander", "small-while-loop-hoisting")
 

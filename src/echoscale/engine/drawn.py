@@ -197,7 +197,7 @@ def unit_radius(matrix: Sparse, what: str) -> Sparse:
             f"{what} has spectral radius 0 and cannot be normalised to 1. Give it a cycle of non-zero weights, or set "
             'normalise=False (for a coupling: normalisation="none").'
         )
-    # Ten digits: eigen-solvers differ from machine to machine in the last ones, the weights must not.
+    # Ten digits: the last digits of eigen-solvers differ between machines, and the weights must not differ.
     return scipy.sparse.csr_array(matrix / float(f"{radius:.10g}"))
 
 
@@ -251,5 +251,5 @@ def random_orthogonal(rng: np.random.Generator, size: int) -> npt.NDArray[np.flo
     """A uniformly distributed rotation or reflection, (n, n): Q of a normal matrix, its signs set by the diagonal of R."""
     with one_thread():
         Q, R = np.linalg.qr(rng.standard_normal((size, size)))
-    # Twelve digits: LAPACK differs from machine to machine in the last ones, the weights must not.
+    # Twelve digits: the last digits of LAPACK differ between machines, and the weights must not differ.
     return np.asarray(np.round(Q * np.sign(np.diagonal(R)), 12))

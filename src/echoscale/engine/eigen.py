@@ -143,7 +143,7 @@ def _outermost(csr: Sparse) -> Complex:
     """The eigenvalues at the rim: of largest modulus, largest and smallest real part, largest imaginary part."""
     start = np.random.default_rng(0).standard_normal(csr.shape[0])  # fixed, and orthogonal to no eigenvector
     values = np.concatenate([_arnoldi(csr, OUTERMOST, 240, which, start) for which in get_args(Which)])
-    # Each comes out of several searches, with other last digits, and one of a conjugate pair at a search's edge.
+    # Several searches find the same eigenvalue with other last digits, or one of a conjugate pair at the edge of a search.
     values = np.concatenate([values, values.conj()])
     _, first = np.unique(np.round(values, 9), return_index=True)
     return np.asarray(values[first])

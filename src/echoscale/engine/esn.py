@@ -506,7 +506,7 @@ def build(network: Network, n_inputs: int, seed: int | None, dtype: str, device:
     checks.choice(dtype, ("float32", "float64"), "dtype")
     inputs = checks.integer(n_inputs, "n_inputs", minimum=1)
     known = fresh_seed() if seed is None else checks.integer(seed, "seed")
-    devices.device_of(device)  # so that a wrong name is noticed now and not at the first run
+    devices.device_of(device)  # so that a wrong name raises an error now and not at the first run
     outputs = 0
     if network.feeds_back:
         if n_outputs is None:

@@ -33,8 +33,8 @@ Carry = TypeVar("Carry")
 Rows = TypeVar("Rows")
 
 # consume(lanes, start, states): the states (rows, len(lanes), N) of these lanes after every `every` steps, from step `start`
-# on: a NumPy array on the CPU, a JAX array elsewhere. Rows past the end of a lane's series repeat its last state. Blocks of
-# lanes may arrive from several threads, one lane's chunks always in order.
+# on: a NumPy array on the CPU, a JAX array elsewhere. Rows past the end of a lane's series repeat its last state. Several
+# threads may pass blocks of lanes, but the chunks of one lane always come in order.
 Consumer = Callable[[Indices, int, Any], None]
 # consume(plan, start, states): the states (rows, runs_k, n_k) of every reservoir under this plan, from step `start` on.
 SharedConsumer = Callable[[int, int, tuple[npt.NDArray[Any], ...]], None]

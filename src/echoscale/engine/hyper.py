@@ -18,7 +18,7 @@ from echoscale._internal import checks
 from echoscale._internal.types import Floats
 from echoscale.network import Network
 
-# Leaves that a network may lack, and what to do then.
+# Leaves that a network may lack, and the remedy.
 ABSENT = {
     "feedback_scaling": "the network has no output feedback: describe it with a feedback_scaling above 0 of at least one "
     "reservoir.",

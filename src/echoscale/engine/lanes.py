@@ -16,7 +16,7 @@ CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
 CPU_STATE_BYTES, GPU_STATE_BYTES = 5 << 17, 24 << 20
 CPU_BLOCK_LANES, GPU_BLOCK_LANES = 256, 8192
 SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048
-# Where all steps of a chunk are made at once: bytes of its states, and neurons in all lanes: with more of them, a single step
+# If all steps of a chunk are computed at once: bytes of its states, and neurons in all lanes: with more of them, a single step
 # fills the GPU.
 PARALLEL_CHUNK_BYTES, MOST_PARALLEL = 1 << 28, 1 << 20
 CHEAP_STEP = 10_000  # neurons in all lanes together: a few microseconds

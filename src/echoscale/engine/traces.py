@@ -160,7 +160,7 @@ def step(
         which = reaches(weights, parameter)
         leaf, slope = dynamics.moved_leaf(weights, hyper, parameter)
 
-        # The other reservoirs do not depend on the parameter: their derivative is not even written down.
+        # The other reservoirs do not depend on the parameter, so their derivative is not computed.
         def moved(value: Array, parts: State, leaf: Parameter = leaf, which: tuple[int, ...] = which) -> State:
             near, states, after = put(numbers, [leaf], [value]), list(state), list(new)
             for k, part in zip(which, parts, strict=True):

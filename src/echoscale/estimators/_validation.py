@@ -51,7 +51,7 @@ def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool
             _remember_names(model, series)
         return series
     refuse_masked(X, "X")
-    # Gaps are left to as_series, which says where they are.
+    # as_series checks gaps, since its error names their place.
     table = as_table(X, features) if flat else X
     checked = validate_data(model, table, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least)
     return as_series(checked, name="X")
@@ -101,7 +101,7 @@ def name_gaps(X: object, y: object) -> None:
     check_rows(y, X)
     try:
         values = as_written(y)
-    except ValueError:  # left to scikit-learn, like everything else that is wrong
+    except ValueError:  # scikit-learn raises the error
         return
     if values.dtype.kind == "f" and values.ndim in (1, 2) and values.size:
         as_series(values, name="y")

@@ -14,7 +14,7 @@ from echoscale.estimators._validation import RandomState, seed_of
 from echoscale.network import Network, parallel
 from echoscale.timescales.candidates import Candidate
 
-# Where leak rates or the input scaling are left open. Set on half of the data sets of benchmarks/classification.py.
+# Defaults for open leak rates and input scaling. Set on half of the data sets of benchmarks/classification.py.
 SLOWEST = 0.03
 USUAL = Candidate(slow=SLOWEST, fast=1.0, input_scaling=0.3)
 BIAS_SCALING = 0.5

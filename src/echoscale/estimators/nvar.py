@@ -301,7 +301,7 @@ class NVAR(RegressorMixin, BaseEstimator):
                 scaling.forward(readout.intercept),
                 self._places(features),
                 int(self.stride),
-                1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
+                1 << (steps - 1).bit_length(),  # a power of two, so that other horizons rarely need a compilation
             )
         result = scaling.back(np.array(made)[:steps].transpose(2, 0, 1))
         return result if np.ndim(past) == 2 else result[0]

@@ -44,7 +44,7 @@ class _Readable:
         shown = []
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if field.name in self._always_shown or value != field.default:  # a field without a default is unlike any value
+            if field.name in self._always_shown or value != field.default:  # a field without a default is always shown
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 

@@ -20,7 +20,7 @@ from echoscale._internal.types import Floats
 from echoscale.network.matrix import per_neuron
 
 if TYPE_CHECKING:
-    # What users may give as the leak rate of a reservoir.
+    # Values that users may pass as the leak rate of a reservoir.
     LeakLike: TypeAlias = "float | LogUniform | LogNormal | npt.ArrayLike"
 
 Places: TypeAlias = str | tuple[float, ...]

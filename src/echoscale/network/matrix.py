@@ -20,7 +20,7 @@ from echoscale._internal.types import Floats
 if TYPE_CHECKING:
     import scipy.sparse
 
-    # What users may give.
+    # Types that users may pass.
     SparseLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix
     ResidualLike: TypeAlias = "Residual | npt.ArrayLike | SparseLike"
     WeightsLike: TypeAlias = "Matrix | npt.ArrayLike | SparseLike"  # (units, F), or (units,) for one input

@@ -59,7 +59,7 @@ class Concentric:
 
 Topology: TypeAlias = str | Concentric | Matrix
 if TYPE_CHECKING:
-    # What users may give.
+    # Types that users may pass.
     TopologyLike: TypeAlias = Topology | npt.ArrayLike | SparseLike
 
 

@@ -34,7 +34,7 @@ from echoscale.readouts.ridge import Readout
 Carry = tuple[Any, jax.Array]
 # s(t) (T, F, B), known outputs y(t) (T, O, B) with NaN where they are not known, and which series still run (T, B).
 Given = tuple[jax.Array | None, jax.Array | None, jax.Array | None]
-# Both take a state and the window u(t), u(t-1), ..., newest first (W, B): to the next state, and to the outputs (O, B).
+# Functions of a state and the window u(t), u(t-1), ..., newest first (W, B): the next state, and the outputs (O, B).
 Step = Callable[[Any, jax.Array], Any]
 Read = Callable[[Any, jax.Array], jax.Array]
 NO_PAIRS: Pairs = np.zeros((0, 2), np.int32)
@@ -125,7 +125,7 @@ def forecast(
             _net(esn, len(states), readout, inputs, columns),
             _parts(esn, states),
             np.asarray(np.atleast_2d(window).T, np.float64),
-            lanes.power_of_two(steps),  # so that another horizon seldom compiles again
+            lanes.power_of_two(steps),  # so that other horizons rarely need a compilation
         )
         result = np.array(outputs, np.float64)[:steps].transpose(2, 0, 1)
     result = result if inputs.is_none else inputs.back(result)
@@ -153,7 +153,7 @@ def fed_back(
         np.zeros((count, width)) if each is None else np.broadcast_to(np.asarray(each), (count, width))
         for each, width in zip(start, widths, strict=True)
     )
-    steps = lanes.round_up(int(series.lengths.max()))  # so that another length seldom compiles again
+    steps = lanes.round_up(int(series.lengths.max()))  # so that other lengths rarely need a compilation
     s = feed.inputs(series, np.arange(count), 0, steps, np.float64)
     truth = np.full((steps, esn.n_outputs, count), np.nan)
     if known is not None:

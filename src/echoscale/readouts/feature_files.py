@@ -192,7 +192,7 @@ def _check_room(path: Path, run: Run) -> None:
 def write(path: Path, run: Run, rows: npt.NDArray[Any]) -> None:
     """Write the next block (rows, S, N), and count it as finished once it is on the disk."""
     try:
-        # Not through a map: a full disk raises an error here, and would kill the process there.
+        # Not through a memory map, where a full disk would kill the process instead of raising an error.
         with path.open("r+b") as file:
             file.seek(-run.row * (run.shape[0] - run.finished), os.SEEK_END)
             file.write(rows.reshape(-1).view(np.uint8).data)

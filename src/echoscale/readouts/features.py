@@ -46,9 +46,9 @@ __all__ = ["Features", "FeaturesError", "compute", "open"]
 Fill = Callable[[int, npt.NDArray[Any]], None]  # fill(first sequence, target (rows, S, N)) computes these rows
 Told = Callable[[int], None]  # told(number of sequences that are done)
 
-# Snapshots of a block. Two blocks are in memory while a file is written.
+# Size of the snapshots of a block. Two blocks are in memory while a file is written.
 BLOCK_BYTES = 1 << 30
-# Rounds of lanes on every core in one block. With more, fewer cores wait at its end; with fewer, a kill loses less.
+# Rounds of lanes on every core in one block. With more rounds, cores wait less at its end; with fewer, a kill loses less.
 ROUNDS = 4
 # Bytes of inputs that are copied at once for their fingerprint.
 AT_ONCE = 1 << 24
@@ -143,7 +143,7 @@ class Features:
         while isinstance(pages, np.ndarray):
             pages = pages.base
         if isinstance(pages, mmap.mmap) and hasattr(pages, "madvise"):
-            pages.madvise(mmap.MADV_DONTNEED)  # all of it: the system maps more than was read
+            pages.madvise(mmap.MADV_DONTNEED)  # the whole map: the system maps more than was read
         return copied
 
     def __len__(self) -> int:
@@ -309,7 +309,7 @@ def block_size(shape: tuple[int, int, int], itemsize: int, on_cpu: bool) -> int:
         full *= devices.cores()
         return min(fitting // full, ROUNDS) * full or fitting
     most = min(full, fitting)
-    grain = 128 if most >= 128 else 1  # so that neurons' rows begin where a GPU reads from
+    grain = 128 if most >= 128 else 1  # so that the rows of neurons are aligned for a GPU
     alike = -(-count // -(-count // (most // grain * grain)))
     return min(-(-alike // grain) * grain, count)
 
@@ -360,7 +360,7 @@ def _to_file(path: Path, wanted: files.Run, overwrite: bool, fill: Fill, told: T
     longest = max((end - begin for begin, end in run.left), default=0)
     # Two buffers: with one, runs whose snapshots fill many gigabytes take about a tenth longer.
     buffers = [np.empty((longest, *run.shape[1:]), DTYPES[run.dtype]) for _ in run.left[:2]]
-    # On every way out, an error or Ctrl-C too, the pool first waits for the block that is being written.
+    # On every exit, also by an error or Ctrl-C, the pool first waits for the block that is being written.
     with ThreadPoolExecutor(1) as pool:
         writing: Future[None] | None = None
         for turn, (begin, end) in enumerate(run.left):

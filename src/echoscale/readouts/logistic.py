@@ -428,7 +428,7 @@ class _Training:
     def _train(self, before: Trained) -> tuple[EpochState, float]:
         """The minibatches of one epoch, block by block."""
         plan, scale = self.plan, before.state.scale
-        # Fresh copies on the device: the compiled loop uses them up.
+        # Fresh copies on the device, since the compiled loop overwrites them.
         weights, averages = jax.tree.map(jnp.array, (before.state.weights, before.state.averages))
         learning = EpochState(weights, averages, jax.tree.map(jnp.zeros_like, weights) if plan.average else None)
         ridge, first, total_loss = np.asarray(plan.ridge, plan.dtype), before.epochs * self.steps, 0.0

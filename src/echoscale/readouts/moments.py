@@ -48,7 +48,7 @@ class Moments:
         self.hyper_lanes, self.group = np.unique(which, return_inverse=True)
         self.shared = n_series == 1
         self.units, self.edges = units, edges
-        # 1 for rows that count and 0 for gaps, (T_b, 1) of every series; None where all count.
+        # 1 for rows that count and 0 for gaps, (T_b, 1) of every series; None if all count.
         self.known: list[Floats] | None = None
         self.extra = extra
         if any(np.isnan(each).any() for each in extra):
@@ -59,7 +59,7 @@ class Moments:
         self.shift: Any = np.full((len(self.hyper_lanes), self.width - 1), np.nan)
         self.sums: Any = np.zeros((len(edges[0]) - 1, len(self.hyper_lanes), self.width, self.width))
         self.apart = len(self.hyper_lanes) == len(self.group)  # every lane has a matrix of its own
-        # Kept from chunk to chunk, so that a sweep does not ask for fresh memory at every product.
+        # Kept from chunk to chunk, so that a sweep does not allocate memory at every product.
         self.rows = np.empty((0, self.width))
         self.product = np.empty((0, self.width, self.width))
 
@@ -232,7 +232,7 @@ class SharedMoments:
         whole: list[Floats] = []
         for k, chunk in enumerate(states):
             steps, runs, size = chunk.shape
-            # Earlier reservoirs are kept whole for their products with later ones, which have more runs.
+            # Earlier reservoirs are kept for their products with later reservoirs, which have more runs.
             kept = np.empty((steps, runs, size)) if k + 1 < len(states) else None
             together = max(SLAB_BYTES // (8 * steps * size), 1)
             for first in range(0, runs, together):

@@ -51,7 +51,7 @@ UNCHOSEN = 1e-4
 Pairs = Sequence[tuple[Statistics, Statistics]]
 
 
-# A piece of data for which ridge regression along a path of relative penalties is possible.
+# A piece of data that allows ridge regression along a path of relative penalties.
 Piece = TypeVar("Piece", Statistics, "Factor")
 # Summed squared errors on held-out rows (penalties, ..., outputs) of (training, held out, relative penalties).
 SquaresOf = Callable[[Piece, Piece, Floats], Floats]

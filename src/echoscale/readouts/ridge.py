@@ -101,7 +101,7 @@ def ridge(statistics: Statistics, ridge: float | Floats) -> Readout:
         raise ValueError(f"ridge has shape {shape}, the lanes have {lanes}: give one penalty for all, or one for each.")
     each = check_path(np.ravel(ridge) if shape else ridge).reshape(shape)
     with threads_for(gram):
-        # Without a penalty the system may be singular, which a direct solver need not notice.
+        # Without a penalty the system may be singular, and a direct solver may not detect it.
         if each.all():
             coef = np.linalg.solve(gram + each[..., None, None] * np.eye(gram.shape[-1]), cross)
         else:

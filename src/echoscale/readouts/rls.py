@@ -32,7 +32,7 @@ from echoscale.data.series import as_numbers
 from echoscale.engine.devices import one_thread, precision_and_device
 from echoscale.readouts.ridge import Readout
 
-# Rows of one compiled call; a call with fewer does only those.
+# Number of rows of one compiled call; fewer rows are possible.
 BUFFER = 256
 
 
@@ -202,7 +202,7 @@ class RLS:
             state = self.state or init(rows.shape[1], targets.shape[1], self.ridge)
             for begin in range(0, len(rows), BUFFER):
                 state = self._block(state, rows[begin : begin + BUFFER], targets[begin : begin + BUFFER])
-            state = jax.tree.map(np.asarray, state)  # NumPy's, which do not depend on JAX's settings
+            state = jax.tree.map(np.asarray, state)  # NumPy arrays, which do not depend on JAX's settings
         if not np.isfinite(state.coef).all():
             raise FloatingPointError(
                 f"recursive least squares lost its accuracy: W is not finite any more. Raise the ridge (now {self.ridge:g}) or "

@@ -24,7 +24,7 @@ STEPS = 1000  # number of steps with the mean input: more steps come closer to x
 # Over the second half of these steps, a level that sums up its bias doubles. A level that forgets within 700 steps grows less.
 GROWS = 1.5
 
-# E[x^2] from which on a network counts as saturated: its mean over the neurons, and its value for one neuron.
+# A network counts as saturated from this E[x^2] on: the mean over the neurons, and the value for one neuron.
 SATURATED, SATURATED_NEURON = 0.8, 0.9
 # A state that moves by less than this number of rounding errors has hardly any significant digit.
 ROUNDINGS = 1000
@@ -44,7 +44,7 @@ def at_rest(esn: ESN, hyper: Hyper | None = None) -> npt.NDArray[Any] | None:
     used = esn.hyper if hyper is None else hyper
     if not any(np.any(scaling) and np.any(bias) for scaling, bias in zip(used.bias_scaling, esn.drawn.biases, strict=True)):
         return None
-    # Not by `run_chunks`, which refuses all lanes where one has grown beyond the range of its precision.
+    # Not with `run_chunks`, which refuses all lanes if the states of one lane leave the range of the precision.
     series = as_series(np.zeros((STEPS // 2, esn.columns)), dtype=esn.dtype)
     half = feed.feed(esn, used, series)
     last = feed.feed(esn, used, series, half)

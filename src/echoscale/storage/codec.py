@@ -297,7 +297,7 @@ class Value(Kind):
         return made(**{key: self.read(each, arrays, name, sizes) for key, each in content.items()})
 
 
-# What a field of a data class is, by its annotation.
+# Kind of a field of a data class, by its annotation.
 PLAIN = {
     "int": COUNT,
     "float": NUMBER,

@@ -72,7 +72,7 @@ from echoscale.storage.codec import (
 from echoscale.timescales.candidates import Candidates
 
 SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal, Columns, Pools, Sigmoid, Softmax)
-# Names of the input columns, where the data were a data frame.
+# Names of the input columns, from data frames.
 NAMES = Many(TEXT, size="F", or_none=True)
 
 

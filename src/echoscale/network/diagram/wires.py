@@ -265,7 +265,7 @@ def wire_of(link: Link, x: Sequence[float], ends: Ends, gaps: Sequence[Gap], lan
         points = [(x0, y0), (a, y0), (a, lane), (b, lane), (b, y1), (x1, y1)]
         if link.kind == "coupling":  # labelled at a column, where nothing goes up or down, and on the outer side
             at = x[(link.start + link.stop) // 2 + 1], lane + LIFT - (0 if link.ahead else LANE)
-        elif link.kind == "feedback":  # below its line: other ways back arrive above it
+        elif link.kind == "feedback":  # below its line, since other feedback lines arrive above
             at = before, y1 - 2.2 * LIFT
     elif _bowed(link, ends):
         points[1:3] = [((x0 + x1) / 2, (y0 + y1) / 2 - 0.8 * PORT)]
