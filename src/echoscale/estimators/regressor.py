@@ -58,7 +58,7 @@ class ESNRegressor(RegressorMixin, StepEstimator):
     and where a linear level would grow without bound. `predict(X, state=model.state_)` continues after the training data.
     `return_state=True` also returns the last state, for the next piece. `partial_fit` and `forecast` continue from `state_`.
 
-    A `StateWarning` is raised if the states are saturated near +-1 or hardly move.
+    A `StateWarning` warns of states that are saturated near +-1 or hardly move.
 
     Parameters
     ----------
