@@ -95,5 +95,5 @@ def test_forecasts_skip_holidays_and_files_keep_what_has_a_name(tmp_path: Path) 
             es.save(model, tmp_path / "model")
             assert list(es.load(tmp_path / "model").predict(4).mean.index) == list(whole[48:])
         else:
-            with pytest.raises(ValueError, match=r"keeps frequencies by their names.* reset_index\(drop=True\)"):
+            with pytest.raises(ValueError, match=r"stores the name of a frequency.* reset_index\(drop=True\)"):
                 es.save(model, tmp_path / "model")

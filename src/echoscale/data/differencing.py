@@ -8,8 +8,8 @@
 
     l = m ceil(h/m) - h,   k = ceil(h / m),   m steps in a season
 
-A readout learns the difference between the target and the start. A readout that is shrunk to nothing therefore predicts the
-mean, the last value, or the value of the last season.
+A readout learns the difference between the target and the start. With a large penalty it therefore predicts the mean, the last
+value, or the value of the last season.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WITHOUT_SEASON = (NONE, LAST)
 
 
 def reach(difference: str, period: int | None) -> int:
-    """How many steps back d(t) looks."""
+    """The number of steps that d(t) looks back."""
     m = period or 0
     return {NONE: 0, LAST: 1, SEASON: m, BOTH: m + 1}[difference]
 
@@ -66,12 +66,12 @@ def changes(difference: str, period: int | None, values: Array) -> Array:
 
 
 class LastValue(NamedTuple):
-    """v(t) = shift + gain z(t): the last known value of a target, from an input in units of its own.
+    """The last known value of a target, v(t) = shift + gain z(t), from an input in units of its own.
 
     Attributes
     ----------
     shift, gain : (O,)
-        They turn inputs in their units into units of the targets.
+        Conversion from units of the inputs to units of the targets.
     """
 
     shift: Floats
@@ -87,7 +87,7 @@ class LastValue(NamedTuple):
         return np.asarray(targets - self.shift - self.gain * inputs)
 
     def added_back(self, coef: Array, intercept: Array, first: int) -> tuple[Array, Array]:
-        """The readout of y(t) from the readout of y(t) - v(t); v(t) stands in its columns from `first` on."""
+        """The readout of y(t) from the readout of y(t) - v(t); v(t) is in its columns from `first` on."""
         places = np.arange(len(self.gain))
         coef = np.array(coef)
         coef[places, first + places] += self.gain

@@ -20,15 +20,9 @@ import numpy as np
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
 from echoscale.forecasting import smoothing
-<<<<<<< HEAD
-from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, mean_of
+from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, constant, mean_of
 from echoscale.forecasting.model import Method, Naive, Trend
 from echoscale.forecasting.networks import Net, draw_network, states, units_for
-=======
-from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, constant, mean_of
-from echoscale.forecasting.model import NAIVE_NAMES, Method, Naive, Trend
-from echoscale.forecasting.networks import Net, draw_network, run_lanes, units_for
->>>>>>> auto
 from echoscale.forecasting.problem import HorizonProblem, Line, Problem
 from echoscale.forecasting.readers import LEAST_ROWS, Option, Reader
 from echoscale.forecasting.rows import Origins, Steps, statistics

@@ -41,19 +41,21 @@ def single(
     input_scaling: float = 1.0,
     **options: Unpack[ReservoirOptions],
 ) -> Network:
-    """One reservoir (paper, Fig. 2A): x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + bias).
+    """Returns a network with one reservoir (paper, Fig. 2A).
+
+        x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + beta b)
 
     Parameters
     ----------
     units : int
         Number of neurons.
-    leak_rate : float, LogUniform, LogNormal or (units,) array
-        Leak rate alpha in (0, 1]: with 1 a neuron forgets at once, with small values it remembers for about 1 / alpha steps. A
-        distribution or an array gives every neuron its own.
-    spectral_radius : float
-        Spectral radius rho of the recurrent matrix.
-    input_scaling : float
-        Factor gamma on the input matrix W_in.
+    leak_rate : float, LogUniform, LogNormal or (units,) array, default 1.0
+        Leak rate alpha in (0, 1]. Smaller values give longer memory, of about 1 / alpha steps; with 1 a neuron forgets at once.
+        A distribution or an array gives every neuron its own.
+    spectral_radius : float, default 0.95
+        Spectral radius rho of the recurrent matrix W. Larger values give longer memory.
+    input_scaling : float, default 1.0
+        Factor gamma on the input matrix W_in. Larger values drive tanh closer to saturation.
     **options
         All other fields of `Reservoir`: `bias_scaling`, `connections`, `topology`, `feedback_scaling`, `residual`,
         `activation`, `input_weights`, `input_connections`, `bias`, ...
@@ -61,6 +63,11 @@ def single(
     Returns
     -------
     Network
+
+    See Also
+    --------
+    echoscale.parallel : Several reservoirs that all receive the input.
+    echoscale.hierarchical : A chain of reservoirs.
 
     Examples
     --------
@@ -81,7 +88,7 @@ def parallel(
     input_scaling: float | Sequence[float] = 1.0,
     **options: Unpack[ReservoirOptions],
 ) -> Network:
-    """Parallel reservoirs, which all receive the input (paper, Fig. 2C, "unconnected").
+    """Returns a network of parallel reservoirs, which all receive the input (paper, Fig. 2C, "unconnected").
 
     A scalar holds for all reservoirs, a list has one entry for each.
 
@@ -89,13 +96,13 @@ def parallel(
     ----------
     units : list of int
         Number of neurons of each reservoir.
-    leak_rate : float, LogUniform, LogNormal or list
-        Leak rate alpha in (0, 1]: with 1 a neuron forgets at once, with small values it remembers for about 1 / alpha steps. A
-        distribution, or an array (units,) as an entry of a list, gives every neuron its own.
-    spectral_radius : float or list
-        Spectral radius rho of the recurrent matrices.
-    input_scaling : float or list
-        Factor gamma on the input matrices W_in.
+    leak_rate : float, LogUniform, LogNormal or list, default 1.0
+        Leak rate alpha in (0, 1]. Smaller values give longer memory, of about 1 / alpha steps; with 1 a neuron forgets at once.
+        A distribution, or an array (units,) as an entry of a list, gives every neuron its own.
+    spectral_radius : float or list, default 0.95
+        Spectral radius rho of the recurrent matrices. Larger values give longer memory.
+    input_scaling : float or list, default 1.0
+        Factor gamma on the input matrices W_in. Larger values drive tanh closer to saturation.
     **options
         All other fields of `Reservoir`, each a value for all reservoirs or a list with one entry for each.
 

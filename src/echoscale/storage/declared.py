@@ -1,4 +1,4 @@
-"""Which attributes of every class a model file holds; a new class that can be saved is declared here, and listed in `MODELS`.
+"""The attributes that a model file holds, class by class; a new class is declared here and listed in `MODELS`.
 
 Names of sizes: F inputs, O outputs, C columns that a readout sees, S numbers of a state, T steps, B series, H horizons.
 """
@@ -72,7 +72,7 @@ from echoscale.storage.codec import (
 from echoscale.timescales.candidates import Candidates
 
 SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal, Columns, Pools, Sigmoid, Softmax)
-# Names of the input columns, where the data were a data frame.
+# Names of the input columns, from data frames.
 NAMES = Many(TEXT, size="F", or_none=True)
 
 
@@ -90,7 +90,7 @@ def _each(names: Iterable[str], kind: Kind) -> dict[str, Any]:
 
 
 def _check_esn(esn: ESN) -> None:
-    """The shape of every matrix, and hyper-parameters that make sense."""
+    """Checks the shape of every matrix and the range of the hyper-parameters."""
     network, units = esn.network, [each.units for each in esn.network.reservoirs]
     squares = [(n, n) for n in units]
     shapes = {
@@ -114,12 +114,12 @@ def _check_esn(esn: ESN) -> None:
 
 
 def _check_hyper(hyper: Hyper, like: Hyper) -> None:
-    """Every leaf lies where it makes sense, and there are as many as the network needs."""
+    """Checks the number of leaves and their range."""
     like.replace(**{name: leaves for name, leaves in checked(hyper, like)._asdict().items() if leaves})
 
 
 def _portable(model: Any) -> Any:
-    """A copy without device objects, which another machine does not have, and with the seed that a generator gave."""
+    """A copy without device objects, which other machines do not have, and with the seed that a generator gave."""
     shown = copy(model)
     if not isinstance(getattr(model, "device", None), str):
         shown.device = None
@@ -193,7 +193,7 @@ HEARD = OneOf({"Scaling": _scaling("heard"), "NormalScores": SCORES})
 
 
 def _estimator(of: type, **more: Any) -> Record:
-    """Parameters, and what a fit left."""
+    """The parameters of an estimator, and its fitted attributes."""
     return Record(of, **_each(inspect.signature(of).parameters, SETTING), **more, kept=_portable)
 
 
@@ -222,7 +222,7 @@ OF_STEPS: dict[str, Any] = {
 
 
 def _check_steps(model: Any) -> None:
-    """What an estimator with an output at every step holds belongs to its network."""
+    """Checks that the attributes of an estimator with an output at every step fit its network."""
     model._penalties()
     model.make_network()
     esn, coef, columns = model.esn_, model.readout_.coef, model.columns_
@@ -239,7 +239,7 @@ REGRESSOR = _estimator(ESNRegressor, **OF_STEPS, flat_targets_=TRUTH, no_forecas
 
 
 def _check_pools(made: ESNFeatures, changes: bool | str, features: int, readout: Readout) -> None:
-    """The network fits the inputs, and the pools fit the columns of the readout."""
+    """Checks that the network fits the inputs, and the pools fit the columns of the readout."""
     heard, units = columns_heard(features, changes), made.esn_.units
     if heard != made.esn_.n_inputs:
         raise ValueError(f"{features} inputs make {heard} columns, but the network has {made.esn_.n_inputs} inputs")
@@ -259,7 +259,7 @@ def _finish_classifier(model: Any) -> None:
     _check_pools(made, pools_of(made.pools).with_changes, model.n_features_in_, model.readout_)
 
 
-# The network and the scaling of a classifier's transformer are the classifier's; nothing asks for its pools by name.
+# A classifier shares the network and the scaling of its transformer; the names of its pools are not needed.
 POOLS = ("columns_", "feature_scaling_")
 TRANSFORMER = _estimator(ESNFeatures, left_out=("esn_", "scaling_", "n_features_in_", "feature_names_in_", *POOLS))
 OF_CLASSES: dict[str, Any] = {
@@ -345,7 +345,7 @@ AUTO = Record(
 
 def _check_sequences(model: SequenceModel) -> None:
     if not model.members and model.summary is None:
-        raise ValueError("a model of labels that reads nothing")
+        raise ValueError("a model of labels without features")
     for member in model.members:
         _check_pools(member.transformer, member.changes, len(model.scaling.mean), member.readout)
 
@@ -369,7 +369,7 @@ SEQUENCES = Record(
 
 
 def _plain_labels(form: Form) -> Form:
-    """Names and numbers stay what they are, other labels become their text."""
+    """Names and numbers stay unchanged, other labels become their text."""
     plain = [each.item() if isinstance(each, np.generic) else each for each in form.labels]
     return replace(form, labels=tuple(each if isinstance(each, str | int | float | None) else str(each) for each in plain))
 
@@ -502,7 +502,7 @@ def _finish_forecaster(model: Any) -> None:
     for core, group in zip(model._cores, model._groups, strict=True):
         if len(core.scales) != len(group):
             raise ValueError("the fit belongs to other series")
-        # Shapes that do not fit each other show here, and not at a user's call.
+        # A trial forecast: shapes that do not fit together show here, and not at a user's call.
         for each in core.forecast(horizon, [np.zeros((horizon, ahead))] * len(group)):
             if any(part.shape != (horizon,) or not np.isfinite(part).all() for part in each):
                 raise ValueError("the fit does not forecast")
@@ -525,7 +525,7 @@ ADAM = OneOf({"Adam": Record(Adam, rate=Value(dict))})
 
 
 class KeptStream(NamedTuple):
-    """The attributes of a stream that change while learning: the leaves of its carry, and the windows that are in use."""
+    """The attributes of a stream that change while learning: the leaves of its carry, and the current windows."""
 
     step: int
     carry: list[Any]
@@ -535,7 +535,7 @@ class KeptStream(NamedTuple):
 
 
 def _shown_learner(learner: OnlineLearner) -> Any:
-    """Settings by the names of the constructor, and the stream."""
+    """The settings by the names of the constructor, and the stream."""
     settings, now, stream = learner.settings, learner.stream, None
     if now is not None:
         book = {name: getattr(now.history, name)[: now.history.used] for name in ROWS}
@@ -552,7 +552,7 @@ def _shown_learner(learner: OnlineLearner) -> Any:
 
 
 def _resume(learner: Any) -> None:
-    """Where learning was. It must fit what a stream of this learner holds, array by array."""
+    """Restores the state of learning, which must fit a stream of this learner, array by array."""
     kept, settings, sequences = learner.stream, learner.settings, vars(learner).pop("sequences")
     if kept is None:
         return
