@@ -48,7 +48,7 @@ def consistency(
     seed: int = 0,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """Consistency: how similar the responses to the same input are from different starts.
+    """Consistency: similarity of the responses to the same input from different starts.
 
         gamma = mean over neurons of the correlation of two responses,   Theta = tr(C^-1 C')
 

@@ -113,7 +113,7 @@ def linear_memory_capacity(esn: ESN, *, lags: int | None = None, hyper: Hyper | 
     Returns
     -------
     xarray.Dataset
-        As from `memory_capacity`; `capacity` counts all k >= 1, also those beyond `lags`.
+        The same as from `memory_capacity`, but `capacity` counts all k >= 1, also beyond `lags`.
 
     Examples
     --------

@@ -5,12 +5,13 @@ For large random W the eigenvalues 1 + z lie where
 
     rho^2 mean_i alpha_i^2 / |z + alpha_i|^2 >= 1
 
-(Ahmadian, Fumarola and Miller 2015, for M = M_0 + L W R). With w(z) the root of rho^2 mean_i alpha_i^2 / D_i = 1, D_i = |z +
-alpha_i|^2 + w alpha_i^2, where there is one above 0, and w = 0 elsewhere, the share of eigenvalues left of x is
+(Ahmadian, Fumarola and Miller 2015, for M = M_0 + L W R). Let w(z) be the root of rho^2 mean_i alpha_i^2 / D_i = 1 above 0,
+with D_i = |z + alpha_i|^2 + w alpha_i^2, and w = 0 if there is none. The share of eigenvalues left of x is a mixture over the
+neurons:
 
-    P(Re z <= x) = 1/2 + 1 / (2 pi) mean_i integral over y of (x + alpha_i) / D_i(x + i y)
+    P(Re z <= x) = 1/2 + 1 / (2 pi) mean_i integral over y of (x + alpha_i) / D_i(x + i y),   tau = -dt / Re z
 
-a mixture over the neurons, and tau = -dt / Re z. With a single leak rate this is `timescales.cumulative`.
+With a single leak rate this is `timescales.cumulative`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def mixture_cumulative(
     leak_rates : (n,) array, LogUniform or LogNormal
         Leak rates alpha_i of all neurons, such as `esn.matrices().leak_rate`, or their distribution.
     spectral_radius : float
-        rho in (0, 1].
+        Spectral radius rho in (0, 1].
     dt : float
         Time between two steps.
 
@@ -79,7 +80,7 @@ def mixture_density(
     leak_rates : (n,) array, LogUniform or LogNormal
         Leak rates alpha_i of all neurons, or their distribution.
     spectral_radius : float
-        rho in (0, 1].
+        Spectral radius rho in (0, 1].
     dt : float
         Time between two steps.
 
@@ -117,7 +118,7 @@ def mixture_bounds(
     leak_rates : (n,) array, LogUniform or LogNormal
         Leak rates alpha_i of all neurons, or their distribution.
     spectral_radius : float
-        rho in (0, 1].
+        Spectral radius rho in (0, 1].
     dt : float
         Time between two steps.
 

@@ -29,9 +29,9 @@ def decay_bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: f
     Parameters
     ----------
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho >= 0.
+        Spectral radius rho >= 0.
     dt : float
         Time between two steps.
 
@@ -62,9 +62,9 @@ def decay_cumulative(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_rad
     time : float or array
         Decay times, in units of time.
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho > 0.
+        Spectral radius rho > 0.
     dt : float
         Time between two steps.
 
@@ -97,9 +97,9 @@ def decay_density(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius
     time : float or array
         Decay times, in units of time.
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho > 0.
+        Spectral radius rho > 0.
     dt : float
         Time between two steps.
 

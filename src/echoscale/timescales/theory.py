@@ -40,9 +40,9 @@ def density(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.A
     tau : float or array
         Timescales, in units of time.
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho in (0, 1].
+        Spectral radius rho in (0, 1].
     dt : float
         Time between two steps.
 
@@ -83,9 +83,9 @@ def cumulative(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: np
     tau : float or array
         Timescales, in units of time.
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
     dt : float
         Time between two steps.
 
@@ -117,9 +117,9 @@ def bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float =
     Parameters
     ----------
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
     dt : float
         Time between two steps.
 
@@ -149,9 +149,9 @@ def peak(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1
     Parameters
     ----------
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
     dt : float
         Time between two steps.
 
@@ -177,7 +177,7 @@ def ratio(spectral_radius: npt.ArrayLike) -> Any:
     Parameters
     ----------
     spectral_radius : float or array
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
 
     Returns
     -------
@@ -243,7 +243,7 @@ def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
     peak : float
         Wanted most probable timescale, in units of time.
     spectral_radius : float
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
     dt : float
         Time between two steps.
 
