@@ -1,4 +1,4 @@
-"""Benchmark series: each task returns inputs and targets from a seed, or from data files.
+"""Benchmark problems: each task returns inputs and targets, made from a seed or read from data files.
 
 A new task is a file here and one line below. Sweeps find it by its name if it takes `length` and `seed`.
 """
