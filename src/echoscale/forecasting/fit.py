@@ -45,8 +45,8 @@ SHARE = 3
 COMPARED, CLEARLY = 1 / 20, 1.03
 # Share of the data before the first cut, at most: longer seasons are not looked for.
 LONGEST_BEFORE = 0.8
-# Direct readers need this number of steps before the first cut, unless there are inputs: with fewer, closed loops alone are as good
-# and take half the time. Set on 930 real and drawn series of 20 to 220 values.
+# Direct readers need this number of steps before the first cut, unless there are inputs: with fewer, closed loops alone are as
+# good and take half the time. Set on 930 real and drawn series of 20 to 220 values.
 LEAST_FOR_DIRECT = 120
 AUTO = "auto"
 
