@@ -147,6 +147,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
     return {
         "problems": {group: list(names) for group, names in problems.items()},
         "lengths": {name: len(known(name).values) for names in problems.values() for name in names if name not in PANELS},
+        "scores": SCORES,
         "results": results,
         "complete": len(found) == len(jobs) and not options.only and set(methods) == set(JOBS),
     }
