@@ -72,11 +72,14 @@ def main(
     parser.add_argument("--quick", action="store_true", help="small sizes, a few seconds: for a look")
     parser.add_argument("--output", type=Path, default=RESULTS, metavar="FOLDER", help="where the files go (default: results/)")
     parser.add_argument("--commit", help="where there is no git: the commit of the code that runs")
+    parser.add_argument("--note", help="what else a reader must know: jobs that ran on another machine, say")
     if extend:
         extend(parser)
     options = parser.parse_args(arguments)
     began = time.perf_counter()
     source = provenance(name, sys.argv[1:] if arguments is None else arguments, libraries, options.commit)
+    if options.note:
+        source["note"] = options.note
     found = measure(options)
     source["seconds"] = round(time.perf_counter() - began, 1)
     raw = {"quick": options.quick, "provenance": source, **found}
@@ -153,7 +156,7 @@ def _said(words: Sequence[str]) -> Iterator[str]:
     """The arguments without those that mean something on one machine only."""
     each = iter(words)
     for word in each:
-        if word in ("--output", "--folder", "--commit"):
+        if word in ("--output", "--folder", "--commit", "--note"):
             next(each, None)
         else:
             yield word

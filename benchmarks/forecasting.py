@@ -146,7 +146,9 @@ def measure(options: argparse.Namespace) -> common.Raw:
     }
     return {
         "problems": {group: list(names) for group, names in problems.items()},
+        "frequencies": {name: known(name).frequency for names in problems.values() for name in names if name not in PANELS},
         "lengths": {name: len(known(name).values) for names in problems.values() for name in names if name not in PANELS},
+        "scores": SCORES,
         "results": results,
         "complete": len(found) == len(jobs) and not options.only and set(methods) == set(JOBS),
     }
@@ -178,10 +180,9 @@ def means_of(raw: common.Raw, group: str, method: str, what: str) -> list[float]
     return [value for value in each if value is not None]
 
 
-def log_ratios(raw: common.Raw, group: str, what: str, rival: str, method: str = OURS) -> list[float]:
-    """Logarithm of ours over a rival's, for every series of a group."""
-    names = raw["problems"].get(group, [])
-    pairs = [(mean_of(raw, name, method, what, rival), mean_of(raw, name, rival, what, method)) for name in names]
+def log_ratios(raw: common.Raw, names: Sequence[str], what: str, rival: str) -> list[float]:
+    """Logarithm of ours over a rival's, for every series."""
+    pairs = [(mean_of(raw, name, OURS, what, rival), mean_of(raw, name, rival, what, OURS)) for name in names]
     return [math.log(mine / theirs) for mine, theirs in pairs if mine and theirs]
 
 
@@ -194,6 +195,19 @@ def worst_of(raw: common.Raw) -> tuple[float, str]:
         if mine is not None and others and length > LONG:
             found = max(found, (mine / min(others), name))
     return found
+
+
+def by_frequency(raw: common.Raw) -> list[str]:
+    """Ours over the median of the three, for real series that judge, by the frequency of the data."""
+    names = [name for group in ("judged", "short") for name in raw["problems"].get(group, [])]
+    body = []
+    for frequency in dict.fromkeys(raw["frequencies"][name] for name in names):
+        chosen = [name for name in names if raw["frequencies"][name] == frequency]
+        logs = [log_ratios(raw, chosen, what, MEDIAN) for what in ("mase", "pinball")]
+        if all(logs):
+            body.append([frequency or "no calendar", str(len(chosen)), *map(common.ratio_with_interval, logs)])
+    title = f"## By frequency: `{OURS}` over the {MEDIAN}, real series that judge"
+    return [title, "", *common.rows(("frequency", "series", "MASE", "pinball loss"), body), ""] if body else []
 
 
 def table(raw: common.Raw) -> str:
@@ -210,11 +224,12 @@ def table(raw: common.Raw) -> str:
         for rival in (each for each in methods if each != OURS):
             cells = [rival]
             for group in singles:
-                logs = log_ratios(raw, group, what, rival)
+                logs = log_ratios(raw, raw["problems"][group], what, rival)
                 cells += [common.ratio_with_interval(logs), f"{math.exp(np.median(logs)):.3f}"] if logs else ["–", "–"]
             body.append(cells)
         heads = [head for group in singles for head in (f"{TITLES[group]} ({len(raw['problems'][group])})", "median")]
         lines += [f"## {title}, relative", "", *common.rows(("rival", *heads), body), ""]
+    lines += by_frequency(raw)
     ratio, name = worst_of(raw)
     if name:
         lines += [

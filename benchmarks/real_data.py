@@ -23,7 +23,7 @@ from typing import Any
 import common
 import numpy as np
 import numpy.typing as npt
-from real_series import series
+from real_series import MADE, series
 from threadpoolctl import threadpool_limits
 
 import echoscale as es
@@ -350,39 +350,40 @@ def table(raw: common.Raw) -> str:
     return "\n".join([*lines, "", "## In short", "", *_summary(raw), ""])
 
 
-def ratios(raw: common.Raw, method: str, rival: str, groups: Sequence[str] | None = None) -> list[float]:
+def ratios(raw: common.Raw, method: str, rival: str, problems: Sequence[Sequence[Any]]) -> list[float]:
     """Median error over the rival's, problem by problem."""
     found = []
-    for group, problems in raw["problems"].items():
-        if groups is not None and group not in groups:
-            continue
-        for name, horizon in problems:
-            ours, theirs = (errors_of(raw, name, horizon, each) for each in (method, rival))
-            if ours and theirs:
-                found.append(common.median(ours) / common.median(theirs))
+    for name, horizon in problems:
+        ours, theirs = (errors_of(raw, name, horizon, each) for each in (method, rival))
+        if ours and theirs:
+            found.append(common.median(ours) / common.median(theirs))
     return found
 
 
 def _summary(raw: common.Raw) -> list[str]:
+    everything = [each for problems in raw["problems"].values() for each in problems]
+    real = [each for each in raw["problems"].get("judged", []) if each[0] not in MADE]
+    groups = {**raw["problems"], "judged, real": real, "all": everything}
     body = []
     for method in ("es.auto", "ESNRegressor()"):
         for rival in ("ridge on lags", "seasonal naive", "boosting on lags", "reservoirpy + Optuna"):
-            cells = [method, rival]
-            for group in (*raw["problems"], None):
-                each = ratios(raw, method, rival, None if group is None else [group])
-                cells.append(f"{np.exp(np.mean(np.log(each))):.3f} (worst {max(each):.2f})" if each else "–")
-            body.append(cells)
+            body.append([method, rival, *(_cell(ratios(raw, method, rival, problems)) for problems in groups.values())])
     starts = [
         common.median([each["error"] / each["start"] for key, each in raw["results"].items() if key.startswith(start)])
-        for problems in raw["problems"].values()
-        for name, horizon in problems
+        for name, horizon in everything
         if any(key.startswith(start := f"{name}|{horizon}|es.tune|") for key in raw["results"])
     ]
     if starts:
-        cell = f"{np.exp(np.mean(np.log(starts))):.3f} (worst {max(starts):.2f})"
-        body.append(["es.tune", "its start", *[""] * len(raw["problems"]), cell])
-    heads = ["method", "against", *(f"{group}: geometric mean of ratios" for group in raw["problems"]), "all"]
-    return common.rows(heads, body, left=2)
+        body.append(["es.tune", "its start", *[""] * (len(groups) - 1), _cell(starts)])
+    heads = ["method", "against", *(f"{group} ({len(problems)})" for group, problems in groups.items())]
+    text = "Ratios of errors: geometric mean with a 95 % interval over problems, median, worst."
+    return [text, "", *common.rows(heads, body, left=2)]
+
+
+def _cell(each: Sequence[float]) -> str:
+    if not each:
+        return "–"
+    return f"{common.ratio_with_interval(np.log(each))}, {np.median(each):.3f}, {max(each):.2f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> common.Raw:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy import stats
 
 from generator import rooms
 from generator.results import (
@@ -28,6 +29,8 @@ from paper.reproduce import Row, headline
 
 VARIANTS = ("lag 1, ridge >= 1e-5", "lag 1, ridge free", "lag 0, ridge >= 1e-5", "lag 0, ridge free")
 KINDS = {"unconnected": "parallel", "connected": "hierarchical", "strong": "hierarchical", "single": "single"}
+# Series of `real_data` that judge and are drawn.
+MADE = ("Lorenz", "noisy logistic map", "growing season", "random walk")
 NOT_YET = "*Not measured yet: `python benchmarks/{}.py`.*"
 
 
@@ -402,22 +405,24 @@ def walks() -> str:
 
 
 def real_data() -> str:
-    """Geometric means of error ratios over problems, and the worst of them."""
+    """Geometric means of error ratios over problems, medians and worst; for real problems with an interval."""
     raw = benchmark("real_data")
     if raw is None:
         return NOT_YET.format("real_data")
 
+    real = [each for each in raw["problems"]["judged"] if each[0] not in MADE]
     rows = []
     for method in ("es.auto", "ESNRegressor()"):
         for rival in ("ridge on lags", "seasonal naive", "boosting on lags", "reservoirpy + Optuna"):
             cells = [f"`{method}`", rival]
-            for problems in raw["problems"].values():
+            for problems in (*raw["problems"].values(), real):
                 ratios = [problem_error(*each, method) / problem_error(*each, rival) for each in problems]
-                cells.append(f"{np.exp(np.mean(np.log(ratios))):.3f} (worst {max(ratios):.2f})")
+                mean = across(np.log(ratios)) if problems is real else f"{np.exp(np.mean(np.log(ratios))):.3f}"
+                cells.append(f"{mean}; {np.median(ratios):.3f}; {max(ratios):.2f}")
             rows.append(cells)
     groups = {"set": "problems that were looked at", "judged": "problems that were judged only"}
     heads = [f"{len(problems)} {groups[group]}" for group, problems in raw["problems"].items()]
-    return table(("method", "error over that of", *heads), rows)
+    return table(("method", "error over that of", *heads, f"the {len(real)} real ones of these"), rows)
 
 
 def feedback() -> str:
@@ -468,30 +473,60 @@ def closed_loop() -> str:
 
 
 def forecasting() -> str:
-    """Means over series of MASE, pinball loss and coverage."""
+    """`es.Forecaster()` over its rivals on real series that only judge: geometric means; coverage and seconds of each."""
     raw = benchmark("forecasting")
     if raw is None:
         return NOT_YET.format("forecasting")
+    ours, (judged, short) = "es.Forecaster()", (raw["problems"][group] for group in ("judged", "short"))
 
-    def mean(groups: Sequence[str], method: str, what: str) -> float:
-        found = []
-        for name in (name for group in groups for name in raw["problems"][group]):
-            each = [each[what] for key, each in raw["results"].items() if key.startswith(f"{name}|{method}|")]
-            found.append(np.mean([value for value in each if np.isfinite(value)]))
-        return float(np.mean(found))
+    def means(method: str, what: str, names: Sequence[str]) -> np.ndarray:
+        """Over the origins, by series."""
+        place = raw["scores"].index(what)
+        each = [[raw["results"].get(f"{name}|{method}|{origin}") for origin in range(4)] for name in names]
+        return np.array([np.mean([scores[place] for scores in origins if scores]) for origins in each])
 
-    methods = dict.fromkeys(key.split("|")[1] for key in raw["results"] if "panel=" not in key)
+    def ratio(method: str, what: str, names: Sequence[str]) -> str:
+        return across(np.log(means(ours, what, names) / means(method, what, names)))
+
     rows = []
-    for method in methods:
-        cells = [f"`{method}`" if method.startswith("es.") else method]
-        for group in ("set", "judged"):
-            cells += [f"{mean([group], method, what):.3f}" for what in ("mase", "pinball")]
-        cells += [f"{100 * mean(['set', 'judged'], method, what):.1f} %" for what in ("inside80", "inside95")]
-        rows.append(cells)
-    looked, judged = (len(raw["problems"][group]) for group in ("set", "judged"))
-    groups = (f"{looked} series looked at", f"{judged} series judged only")
-    heads = [f"{what}, {group}" for group in groups for what in ("MASE", "pinball")]
-    return table(("method", *heads, "inside 80 %", "inside 95 %"), rows, numbers=True)
+    for method in dict.fromkeys(key.split("|")[1] for key in raw["results"] if "panel=" not in key):
+        pairs = (("mase", judged), ("pinball", judged), ("mase", short))
+        ratios = ["" for _ in pairs] if method == ours else [ratio(method, *pair) for pair in pairs]
+        inside = [f"{100 * means(method, what, judged).mean():.1f} %" for what in ("inside80", "inside95")]
+        seconds = np.median(means(method, "seconds", judged))
+        rows.append([f"`{method}`" if method == ours else method, *ratios, *inside, f"{seconds:.2f}"])
+    groups = (f"{len(judged)} series", f"{len(judged)} series", f"{len(short)} short economic ones")
+    heads = [f"{what}, {group}" for what, group in zip(("MASE", "pinball", "MASE"), groups, strict=True)]
+    return table(("method", *heads, "inside 80 %", "inside 95 %", "seconds"), rows, numbers=True)
+
+
+def driven() -> str:
+    """`es.auto` over its rivals on driven problems that only judge: geometric means over problems."""
+    raw = benchmark("driven")
+    if raw is None:
+        return NOT_YET.format("driven")
+
+    def error(name: str, method: str) -> float:
+        """Geometric mean over the seeds."""
+        each = [raw["results"].get(f"{name}|{method}|{seed}") for seed in range(raw["seeds"])]
+        return float(np.exp(np.mean([np.log(one["error"]) for one in each if one])))
+
+    rows = []
+    for method in dict.fromkeys(key.split("|")[1] for key in raw["results"]):
+        if method != "es.auto":
+            logs = [
+                [np.log(error(name, "es.auto") / error(name, method)) for name in names] for names in raw["problems"].values()
+            ]
+            rows.append([f"`{method}`" if method.startswith("ES") else method, *map(across, logs)])
+    return table(("rival", *(f"{len(names)} {group}" for group, names in raw["problems"].items())), rows, numbers=True)
+
+
+def across(logs: object) -> str:
+    """The geometric mean of ratios, from logarithms, with a 95 % interval over problems."""
+    each = np.asarray(logs, np.float64)
+    half = stats.t.ppf(0.975, each.size - 1) * spread(each).error
+    low, mean, high = np.exp(each.mean() + half * np.array([-1, 0, 1]))
+    return f"{mean:.3f} ({low:.3f} to {high:.3f})"
 
 
 def attacks() -> str:
@@ -531,6 +566,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "classification": classification,
     "closed-loop": closed_loop,
     "feedback": feedback,
+    "driven": driven,
     "forecasting": forecasting,
     "attacks": attacks,
     "soak": soak,

@@ -92,3 +92,12 @@ def test_mean_and_error(common: Any) -> None:
 def test_paths_of_this_machine_are_not_told(common: Any) -> None:
     words = ["--quick", "--output", "/somewhere", "--folder", "/there", "--processes", "2"]
     assert list(common._said(words)) == ["--quick", "--processes", "2"]
+
+
+def test_note_is_kept_beside_the_numbers(common: Any, tmp_path: Path) -> None:
+    raw = common.main(
+        "x", "", lambda _: {"a": 1}, common.origin, arguments=["--note", "jobs of two machines", "--output", str(tmp_path)]
+    )
+    assert raw["provenance"]["note"] == "jobs of two machines"
+    assert "jobs of two machines" in (tmp_path / "x.md").read_text()
+    assert "--note" not in raw["provenance"]["command"]
