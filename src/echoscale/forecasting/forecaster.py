@@ -95,7 +95,7 @@ class Forecaster:
         seed: int = 0,
     ) -> None:
         self.horizon = None if horizon is None else checks.integer(horizon, "horizon", minimum=1)
-        self.season = season
+        periods, self.season = _periods(season), season
         self.mode = checks.choice(mode, MODES, "mode")
         self.difference = checks.choice(difference, (AUTO, *differencing.DIFFERENCES), "difference")
         checks.choice(log, (AUTO, True, False), "log")
@@ -106,7 +106,7 @@ class Forecaster:
         self.past = tuple(past)
         self.panel = checks.choice(panel, PANELS, "panel")
         self.seed = checks.integer(seed, "seed")
-        if self.difference in (differencing.SEASON, differencing.BOTH) and not _periods(season):
+        if self.difference in (differencing.SEASON, differencing.BOTH) and not periods:
             raise ValueError(f"difference={difference!r} needs a season, and season=None says that there is none.")
 
     # --------------------------------------------------------------------------------------------------------- learning
