@@ -97,3 +97,30 @@ def test_forecasts_skip_holidays_and_files_keep_what_has_a_name(tmp_path: Path) 
         else:
             with pytest.raises(ValueError, match=r"stores the name of a frequency.* reset_index\(drop=True\)"):
                 es.save(model, tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("frequency", "steps", "periods"),
+    [
+        ("h", 500, (24, 168, 8766)),
+        ("30min", 500, (48, 336, 17532)),
+        ("D", 500, (7, 365)),
+        ("B", 500, (5, 261)),
+        ("W-SUN", 100, (52,)),
+        ("MS", 60, (12,)),
+        ("ME", 12, (12,)),
+        ("QS", 40, (4,)),
+        ("YS", 40, ()),
+        ("min", 100, (60, 1440, 10080, 525949)),
+        ("7h", 100, (24, 1252)),  # a week and a year
+    ],
+)
+def test_a_calendar_has_the_cycles_that_hold_whole_steps(frequency: str, steps: int, periods: tuple[int, ...]) -> None:
+    index = pd.date_range("2019-03-01", periods=steps, freq=frequency)
+    assert Clock.of(index, "y").periods(steps) == periods
+    assert Clock.counted(steps).periods(steps) == ()
+
+
+def test_periods_of_a_calendar_have_its_cycles() -> None:
+    assert Clock.of(pd.period_range("2019-01", periods=30, freq="M"), "y").periods(30) == (12,)
+    assert Clock.of(pd.date_range("2019-01-01", periods=99, freq="h", tz="Europe/Vienna"), "y").periods(99) == (24, 168, 8766)

@@ -137,6 +137,51 @@ def test_any_column_of_an_array_may_be_known_up_to_now_only() -> None:
         quick(past=[0]).fit(y, X[:60]).predict(3, X[60:])
 
 
+# ---------------------------------------------------------------------------------------------------------------- seasons
+
+
+def two_seasons(count: int, seed: int = 0) -> np.ndarray:
+    """A pattern of 4 steps, and one of 28 that a season of 4 does not see."""
+    rng = np.random.default_rng(seed)
+    short, long = rng.normal(size=4), np.repeat(rng.normal(size=7), 4)
+    t = np.arange(count)
+    return 2 * short[t % 4] + 3 * long[t % 28] + 0.3 * rng.normal(size=count)
+
+
+def test_a_calendar_proposes_and_errors_choose() -> None:
+    y = two_seasons(28 * 12 + 8)
+    dates = pd.date_range("2024-01-01", periods=len(y), freq="6h")  # four steps a day, 28 a week
+    model = quick(horizon=8).fit(pd.Series(y[:-8], index=dates[:-8]))
+    assert model.season_ in (28, (4, 28))
+    day = quick(horizon=8, season=4).fit(y[:-8])
+    errors = [np.abs(np.asarray(each.predict(8)) - y[-8:]).mean() for each in (model, day)]
+    assert errors[0] < 0.75 * errors[1]
+
+
+@pytest.mark.parametrize("frequency", ["6h", "D"])
+def test_a_wrong_calendar_does_no_harm(frequency: str) -> None:
+    """The series has another season than its dates have, or none."""
+    rng = np.random.default_rng(2)
+    for y in (np.resize(rng.normal(size=9), 180) + 0.3 * rng.normal(size=180), rng.normal(size=180).cumsum()):
+        dated = pd.Series(y, index=pd.date_range("2024-01-01", periods=180, freq=frequency))
+        found, expected = (np.asarray(quick().fit(each).predict(6)) for each in (dated, y))
+        assert np.abs(found - expected).mean() < 0.2
+
+
+def test_several_seasons_by_hand_are_saved_and_updated(tmp_path: Path) -> None:
+    y = two_seasons(28 * 8 + 10)
+    model = quick(season=[28, 4], networks=True, horizon=5).fit(y[:-10])
+    assert model.season_ == (4, 28)
+    kept = es.load(es.save(model, tmp_path / "f.safetensors"))
+    assert kept.season_ == (4, 28)
+    for each in (model, kept):
+        each.update(y[-10:-5])
+    np.testing.assert_array_equal(np.asarray(kept.predict(5)), np.asarray(model.predict(5)))
+    assert np.abs(np.asarray(model.predict(5)) - y[-5:]).mean() < 1
+    assert quick(season=[28, 4], horizon=5).fit({"a": y, "b": y[5:]}).season_ == [(4, 28), (4, 28)]
+    assert quick(season=(1,)).fit(y).season_ is None
+
+
 def test_gaps_are_skipped() -> None:
     y = monthly(120)
     y.iloc[[17, 50, 51, 90]] = np.nan
@@ -460,6 +505,9 @@ def bad_inputs() -> list[tuple[str, Any, str]]:
         ("misaligned X", lambda: quick().fit(y, X.shift(1, freq="MS")), "not aligned: row 0 is 2015-02-01"),
         ("X length", lambda: quick().fit(y, X.iloc[1:]), "X has 95 rows, y has 96"),
         ("season", lambda: quick(season=48).fit(y), "season=48 is too long for 96 values"),
+        ("one of two seasons", lambda: quick(season=[12, 60]).fit(y), "season=60 is too long for 96 values"),
+        ("word for a season", lambda: quick(season="week"), "season"),
+        ("half a season", lambda: quick(season=[4, 1.5]), "season"),
         ("empty panel", lambda: quick().fit({}), "empty panel"),
         ("empty table", lambda: quick().fit(pd.DataFrame(index=y.index)), "empty panel"),
         ("twice", lambda: quick().fit(twice), "twice, again at row 50"),

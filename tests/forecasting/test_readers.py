@@ -73,6 +73,27 @@ def test_seasonal_features_equal_those_written_out(base: str) -> None:
     np.testing.assert_allclose(rows.features(h, np.array([row]))[0], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("periods", [(3, 8), (8, 3)])
+def test_two_seasons_have_lags_and_phases_each(periods: tuple[int, int]) -> None:
+    rng = np.random.default_rng(5)
+    z, h, t, first = rng.normal(size=60), 4, 45, periods[0]
+    rows = Origins(Recipe("season", 2, periods), line_of(z))
+    row = np.array([t - rows.at[0]])
+
+    def change(at: int) -> float:
+        return float(z[at] - z[at - first])
+
+    phases, about = [], []
+    for m in periods:
+        phases += [
+            f(2 * np.pi * k * t / m) for k in range(1, min(3, m // 2) + 1) for f in (np.cos, np.sin) if f(0) or 2 * k < m
+        ]
+        seasons = -(-h // m)
+        about += [change(min(t + h - seasons * m + j, t)) for j in (-1, 0, 1)]
+    np.testing.assert_allclose(rows.features(h, row)[0], [change(t), change(t - 1), *phases, *about], atol=1e-12)
+    assert rows.starts(h, row)[0] == pytest.approx(z[t + h - -(-h // first) * first])
+
+
 def test_panel_statistics_are_those_of_all_rows() -> None:
     rng = np.random.default_rng(2)
     several = [rng.normal(size=40), rng.normal(size=55)]

@@ -12,7 +12,7 @@ import scipy.signal
 import scipy.stats
 
 from echoscale.timescales import season, trend
-from echoscale.timescales.season import bridged, log_chance, whitened, without_line
+from echoscale.timescales.season import bridged, log_chance, phase_means, seasons, whitened, without_line
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,6 +43,19 @@ def test_a_pattern_is_found_under_noise_and_a_trend(period: int, steps: int, see
     assert season(values) == period
     assert season(1e4 * values + 1e6) == period
     assert season(-values[:, None]) == period
+
+
+def test_the_means_of_phases_are_those_of_every_phase() -> None:
+    e = noise(23)
+    np.testing.assert_allclose(phase_means(e, 5), [e[phase::5].mean() for phase in range(5)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_second_season_is_found_in_what_the_first_leaves(seed: int) -> None:
+    values = 3 * pattern(5, 400, seed) + pattern(17, 400, seed + 1) + noise(400, seed)
+    assert seasons(values) == [5, 17]
+    assert seasons(values, most=1) == [season(values)]
+    assert seasons(3 * pattern(5, 400, seed) + noise(400, seed)) == [5]
 
 
 @pytest.mark.parametrize("period", [4, 7, 12, 24])

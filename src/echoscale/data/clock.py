@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 STEPS, DATES, PERIODS = "steps", "dates", "periods"
-# Days of the cycles of a calendar; they may miss a whole number of steps by this share of a step: a year has 52.18 weeks.
+# Days of the cycles of a calendar; they may miss a whole number of steps by this share: a year has 52.18 weeks.
 CYCLES = (1 / 24, 1.0, 7.0, 365.2425)
-NEARLY = 0.25
+NEARLY = 0.03
 LEAST_STEPS = 3.5  # of a cycle: half an hour has none, a quarter of a year has one of four
 
 
@@ -155,7 +155,7 @@ class Clock:
         ends = [self.index(k, k + 1) for k in (1 - steps, 0)]
         first, last = ((each.to_timestamp() if self.kind == PERIODS else each)[0] for each in ends)
         counts = [cycle * 86400 * (steps - 1) / (last - first).total_seconds() for cycle in CYCLES]
-        return tuple(round(each) for each in counts if each > LEAST_STEPS and abs(each - round(each)) < NEARLY)
+        return tuple(round(each) for each in counts if each > LEAST_STEPS and abs(each / round(each) - 1) < NEARLY)
 
     def moved(self, steps: int) -> Clock:
         """The clock after this number of further steps."""

@@ -301,11 +301,13 @@ def _windows(problem: HorizonProblem, difference: str, periods: tuple[int, ...])
     """Windows that the steps before the first cut allow, judged on the rows of the longest: its statistics hold theirs."""
     windows = {*WINDOWS, *(m + 1 for m in periods if m < LONGEST_SEASON_WINDOW)}
     recipes = [Recipe(difference, window, periods) for window in sorted(windows)]
-    most, before = max(problem.before // ROWS_PER_LAG, 1), problem.before
-    recipes = [each for each in recipes if each.window <= most and max(each.memory, problem.skip) + LEAST_ROWS < before]
+    most, longest = max(problem.before // ROWS_PER_LAG, 1), problem.before - LEAST_ROWS - 1
+    if problem.compared:  # short windows tell seasons apart
+        most, longest = min(most, WINDOW_BESIDE), problem.cuts.skip + 1
+    recipes = [each for each in recipes if each.window <= most and each.memory <= longest]
     if not recipes:
         return []
-    origins = [Origins(recipes[-1], line, first=problem.skip) for line in problem.lines]
+    origins = [Origins(recipes[-1], line, first=problem.cuts.skip) for line in problem.lines]
     few = statistics(origins, problem.cuts.folds.edges, problem.some)
     found, features = [], few[0].features
     for recipe in recipes:

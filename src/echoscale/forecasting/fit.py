@@ -40,9 +40,10 @@ LEAST_WEIGHT = 0.02
 DEFAULT_HORIZON, LONGEST_DEFAULT = 24, 60
 # The values are this many times the longest horizon, at least: longer horizons leave too few forecasts to judge.
 SHARE = 3
-# Seasons are compared by forecasts of at most this share of the data: longer ones leave few rows. A season that the data do not
-# show at once must have an error that is smaller by this factor: less is chance.
-COMPARED, CLEARLY = 1 / 20, 1.03
+# Seasons are compared by forecasts of at most this share of the data: longer ones leave few rows.
+COMPARED = 1 / 20
+# A season this close to one of the calendar is that one: noise moves long seasons by a step or two.
+NEAR = 0.05
 # Share of the data before the first cut, at most: longer seasons are not looked for.
 LONGEST_BEFORE = 0.8
 # Direct readers need this number of steps before the first cut, unless there are inputs: with fewer, closed loops alone are as
@@ -106,17 +107,21 @@ def periods_of(data: Data, group: Sequence[int], horizon: int | None, choices: C
                     f"season={period} is too long for {shortest} values: two seasons and two values more are needed at least."
                 )
         return choices.season
-    seen = most_common([seasons(each) for each in values])
-    proposed = {*seen, *data.clocks[group[0]].periods(shortest)}
-    known = sorted(m for m in proposed if CYCLES * m <= shortest and least_before(m) <= LONGEST_BEFORE * shortest)
+    calendar = data.clocks[group[0]].periods(shortest)
+    near = {m: period for period in calendar for m in range(2, shortest) if abs(m / period - 1) < NEAR}
+    seen = most_common([[near.get(m, m) for m in seasons(each)] for each in values])
+    known = sorted(m for m in {*seen, *calendar} if CYCLES * m <= shortest and least_before(m) <= LONGEST_BEFORE * shortest)
     if set(known) <= set(seen[:1]):
         return tuple(known)
     lines = [_line(Units.of(each, log=False), data, b) for each, b in zip(values, group, strict=True)]
     ahead = max(min(horizon or DEFAULT_HORIZON, int(shortest * COMPARED)), 1)
     several = [(), *((m,) for m in known), *((a, b) for a, b in itertools.combinations(known, 2) if 2 * a <= b)]
-    errors = {each: least_error(HorizonProblem(lines, each, ahead, max(known))) for each in several}
-    best, shown = min(errors, key=lambda each: errors[each]), tuple(seen[:1])
-    return best if errors[best] * CLEARLY < errors.get(shown, np.inf) else shown
+    problems = {each: HorizonProblem(lines, each, ahead, compared=max(known)) for each in several}
+    errors = {each: least_error(problem) for each, problem in problems.items()}
+    best, shown, cuts = min(errors, key=lambda each: errors[each]), tuple(seen[:1]), problems[()].cuts
+    # The relative standard error of an error from n rows.
+    clearly = 1 + sum(end - cuts.skip for end in cuts.ends[:, 1].tolist()) ** -0.5
+    return best if errors[best] * clearly < errors.get(shown, np.inf) else shown
 
 
 def most_common(found: Sequence[list[int]]) -> list[int]:

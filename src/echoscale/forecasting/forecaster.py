@@ -118,7 +118,7 @@ class Forecaster(BaseEstimator):
             raise TypeError(f"past must be a list of columns, got {self.past!r}: give past=[{self.past!r}].")
         checks.choice(self.panel, PANELS, "panel")
         checks.integer(self.seed, "seed")
-        if self.difference in (differencing.SEASON, differencing.BOTH) and not _periods(self.season):
+        if not _periods(self.season) and self.difference in (differencing.SEASON, differencing.BOTH):
             raise ValueError(f"difference={self.difference!r} needs a season, and season=None says that there is none.")
 
     # --------------------------------------------------------------------------------------------------------- learning

@@ -44,9 +44,6 @@ LEAST_RATIO = 1.3
 # The largest exponent: e^700 is still a finite number.
 MOST = 700.0
 
-# Share of the steps before the first cut that is left out at most where seasons are compared: the others must tell them apart.
-COMPARED = 0.6
-
 # A small margin warns of stationary data, a large one is late. Set on drawn stationary series: normal, uniform, Student's t
 # with 2 and 3 degrees of freedom, Cauchy, log-normal, AR(1). With 300 training steps that hold at least 30 correlation times,
 # 100 new steps are reported in at most 3 of 100 cases.
@@ -324,17 +321,13 @@ class HorizonProblem:
     @cached_property
     def cuts(self) -> OriginSplits:
         """Parts of time, and the cuts that candidates are judged at."""
-        return splits.of_origins([len(line) for line in self.lines], max(self.compared, *self.periods, 0), self.horizon)
+        period = self.compared or max(self.periods, default=0)
+        return splits.of_origins([len(line) for line in self.lines], period, self.horizon, self.compared > 0)
 
     @property
     def before(self) -> int:
         """Steps before the first cut, in the series where it comes first."""
         return int(self.cuts.ends[:, 1].min())
-
-    @property
-    def skip(self) -> int:
-        """Steps at the start that are left out where problems are compared: some of them look back by two seasons."""
-        return min(2 * self.compared + 2, int(COMPARED * self.before)) if self.compared else 0
 
     @property
     def some(self) -> list[int]:

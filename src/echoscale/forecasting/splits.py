@@ -35,6 +35,8 @@ ORIGIN_FOLDS = 4
 LEAST_APART, MOST_APART = 3, 12
 # Steps before the first cut: this number of seasons, and this number of steps more.
 SEASONS, MORE = 2, 10
+# Share of these steps, at most, that folds leave out where seasons are compared: the others must tell them apart.
+MOST_SKIPPED = 0.6
 # Judged origins of a series, at most: more of them say nothing new.
 MOST_JUDGED = 1500
 
@@ -70,10 +72,13 @@ class OriginSplits:
         Folds of what lies before the first cut, with gaps between them.
     ends : (B, K + 2)
         For every series: its first step, where it is cut, and its end.
+    skip : int
+        Origins at the start that the folds leave out.
     """
 
     folds: Splits
     ends: Indices
+    skip: int
 
     @property
     def blocks(self) -> list[list[tuple[int, int]]]:
@@ -85,8 +90,11 @@ class OriginSplits:
         return np.arange(self.ends[b, 1] - 1, self.ends[b, -1] - 1)
 
 
-def of_origins(lengths: Sequence[int], period: int, horizon: int) -> OriginSplits:
-    """The splits of `Forecaster`: cuts over the second half of every series, or less of long ones."""
+def of_origins(lengths: Sequence[int], period: int, horizon: int, compared: bool = False) -> OriginSplits:
+    """The splits of `Forecaster`: cuts over the second half of every series, or less of long ones.
+
+    compared  whether all folds hold the same rows for every season up to the period, which looks back by two of them
+    """
     shortest = min(lengths)
     share = max(0.5, 1 - MOST_JUDGED / shortest, min(least_before(period) / shortest, 0.8))
     apart = 2 * int(np.clip(horizon // 2, LEAST_APART, MOST_APART))
@@ -94,9 +102,12 @@ def of_origins(lengths: Sequence[int], period: int, horizon: int) -> OriginSplit
     ends = np.stack([np.append(0, np.linspace(round(share * length), length, cuts + 1).round()) for length in lengths]).astype(
         int
     )
-    gap = min(horizon, int(ends[:, 1].min()) // (2 * ORIGIN_FOLDS))
-    edges = [splits.block_edges([first], 0, ORIGIN_FOLDS, gap)[0] for first in ends[:, 1]]
-    return OriginSplits(Splits(edges, splits.in_turn(range(0, 2 * ORIGIN_FOLDS, 2))), ends)
+    before = int(ends[:, 1].min())
+    skip = min(SEASONS * period + 2, int(MOST_SKIPPED * before)) if compared else 0
+    first = skip + horizon if compared else 0
+    gap = min(horizon, (before - first) // (2 * ORIGIN_FOLDS))
+    edges = [splits.block_edges([end], first, ORIGIN_FOLDS, gap)[0] for end in ends[:, 1]]
+    return OriginSplits(Splits(edges, splits.in_turn(range(0, 2 * ORIGIN_FOLDS, 2))), ends, skip)
 
 
 def least_before(period: int) -> int:
