@@ -24,7 +24,6 @@ from echoscale.forecasting.data import Data
 from echoscale.forecasting.model import Core, Part, Trend, View, shares_of
 from echoscale.forecasting.problem import HorizonProblem, Line, Units, held, worth_a_logarithm
 from echoscale.forecasting.smoothing import Smoothing
-from echoscale.forecasting.splits import least_before
 from echoscale.forecasting.weights import by_horizon, without_small
 from echoscale.timescales.season import season as season_of
 
@@ -34,8 +33,8 @@ LEAST_WEIGHT = 0.02
 DEFAULT_HORIZON, LONGEST_DEFAULT = 24, 60
 # The values are this many times the longest horizon, at least: longer horizons leave too few forecasts to judge.
 SHARE = 3
-# Direct readers need this number of steps before the first cut, unless there are inputs: with fewer, closed loops alone are as good
-# and take half the time. Set on 930 real and drawn series of 20 to 220 values.
+# Direct readers need this number of steps before the first cut, unless there are inputs: with fewer, closed loops alone are as
+# good and take half the time. Set on 930 real and drawn series of 20 to 220 values.
 LEAST_FOR_DIRECT = 120
 AUTO = "auto"
 
